@@ -116,8 +116,8 @@ else
 	@$(PY) -m evaluation.lies
 endif
 
-train-reader: $(VENV)/ready ## Fit the reader's sentence weights anew, on the labelled threads that may be read
-	@$(PY) -m evaluation.train_reader --write
+train-reader: $(VENV)/ready ## Fit the reader's sentence weights anew, on the labelled threads that may be read (LABELS: a further folder)
+	@$(PY) -m evaluation.train_reader --write $(if $(LABELS),--labels "$(LABELS)")
 
 format: $(VENV)/ready ## Format the code
 	$(PY) -m ruff format $(CODE)
@@ -146,10 +146,13 @@ clean: ## Remove what was installed, built and stored here
 	rm -rf build models localcloud/azurite/node_modules tests/js/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: emulators emulators-stop
+.PHONY: emulators emulators-check emulators-stop
 
 emulators: setup ## Start Microsoft's emulators (Docker), make what the app needs in them, and say what to type next
 	@$(PY) infra/emulators/emulators.py start
+
+emulators-check: setup ## Mail through the whole pipeline on the emulators, with the app that runs (func start; or APP=address)
+	@$(PY) infra/emulators/check.py $(if $(APP),--app "$(APP)")
 
 emulators-stop: ## Stop the emulators that `make emulators` started
 	@$(PY) infra/emulators/emulators.py stop

@@ -74,7 +74,10 @@ MONTH = 2_628_000
 WAITING = 2
 MEMORY_GB = 2
 OPERATIONS = 4  # publish, forward to the queue, receive, complete
-TIMER_RUNS = 6 * 43_800 + 8_760 + 2 * 2_920 + 30  # six a minute, one each five, two each fifteen, one a night
+HOUSEKEEPING_RUNS, SWEEP_RUNS = 8_760, 2_920  # each five minutes, each fifteen
+TIMER_RUNS = HOUSEKEEPING_RUNS + SWEEP_RUNS
+HOUSEKEEPING_UNITS, SWEEP_UNITS = 23.0, 208.0  # RU of a run that finds nothing to do, by the local model
+IDLE_UNITS = HOUSEKEEPING_RUNS * HOUSEKEEPING_UNITS + SWEEP_RUNS * SWEEP_UNITS
 SHORTEST_SECONDS = 1  # Flex Consumption bills an execution for a second at least
 SPAN_BYTES = 3_000  # a span and a log line, as the exporter sends them
 METRIC_BYTES = 43_800 * 60 * 600  # 60 series that have news each minute
@@ -167,7 +170,8 @@ def month_table(messages: int = 100_000, cost: PerMessage = MEASURED) -> str:
     """What a month with so many new messages is billed for; what stands for rent is left out."""
     events = messages * cost.events
     busy = messages * cost.cpu_ms / 1000 * WAITING
-    units, stored = messages * cost.request_units / 1e6, _bytes(messages * cost.document_bytes)
+    units = (messages * cost.request_units + IDLE_UNITS) / 1e6
+    stored = _bytes(messages * cost.document_bytes)
     vectors, archives = messages * cost.chunks * VECTOR_BYTES, messages * cost.archive_bytes
     telemetry = events * SPAN_BYTES + METRIC_BYTES
     waits = f"CPU x {WAITING} for waiting, {MEMORY_GB} GB, one event at a time"
@@ -187,7 +191,11 @@ def month_table(messages: int = 100_000, cost: PerMessage = MEASURED) -> str:
         ],
         ["always ready", f"{MONTH * MEMORY_GB:,} GB-s", "one instance, whatever comes"],
         ["Service Bus", f"{events * OPERATIONS:,.0f} operations", f"{OPERATIONS} an event"],
-        ["Cosmos DB", f"{units:,.1f} million RU, {stored} more", "serverless; RU by the local model"],
+        [
+            "Cosmos DB",
+            f"{units:,.1f} million RU, {stored} more",
+            f"serverless; RU by the local model, {IDLE_UNITS / 1e6:.1f} of them the timers'",
+        ],
         ["AI Search", f"{_bytes(vectors)} of vectors more", "within its tier no charge"],
         ["Storage", f"{_bytes(archives)} more", "the archives as they came"],
         [

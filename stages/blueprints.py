@@ -4,15 +4,13 @@ import azure.functions as func
 
 from stages.chunking import blueprint as chunking
 from stages.deliveries import blueprint as deliveries
-from stages.digests import blueprint as digests
 from stages.embedding import blueprint as embedding
 from stages.failures import blueprint as failures
+from stages.housekeeping import blueprint as housekeeping
 from stages.ingestion import blueprint as ingestion
-from stages.integrity import blueprint as integrity
 from stages.operations import blueprint as operator_requests
 from stages.orchestration import blueprint as orchestration
 from stages.parsing import blueprint as parsing
-from stages.queue_depths import blueprint as queue_depths
 from stages.removal import blueprint as removal
 from stages.reporting import blueprint as reporting
 from stages.summarization import blueprint as summarization
@@ -26,12 +24,10 @@ BLUEPRINTS: tuple[func.Blueprint, ...] = (
     summarization,
     reporting,
     deliveries,
-    digests,
     failures,
     ingestion,
-    queue_depths,
+    housekeeping,
     sweep,
     operator_requests,
     removal,
-    integrity,
 )

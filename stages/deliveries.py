@@ -1,21 +1,24 @@
-"""Deliveries: a timer brings published reports to their webhooks."""
+"""Deliveries: a scheduled message has the reports that are due brought to their webhooks."""
 
 import logging
 
 import azure.functions as func
 
 from shared.clients.connections import clients
+from shared.clients.telemetry.tracing import consumer_span
+from shared.pipeline.topology import DELIVERIES
+from shared.publishing.webhooks.wake_up import deliver_and_wake
+from stages.registration import CONNECTION
 
 blueprint = func.Blueprint()
 log = logging.getLogger(__name__)
 
 
-@blueprint.function_name("deliveries_due")
-@blueprint.timer_trigger(arg_name="timer", schedule="*/15 * * * * *")
-async def deliveries_due(timer: func.TimerRequest) -> None:  # noqa: ARG001 - the binding's name
-    from shared.publishing.webhooks.delivery import deliver_due  # noqa: PLC0415 - its HTTP client is slow to import
-
+@blueprint.function_name("deliveries")
+@blueprint.service_bus_queue_trigger(arg_name="msg", queue_name=DELIVERIES.name, connection=CONNECTION)
+async def deliveries(msg: func.ServiceBusMessage) -> None:
     connected = await clients()
-    delivered = await deliver_due(connected, connected.runtime.now())
+    with consumer_span("deliveries", msg.application_properties or {}):
+        delivered = await deliver_and_wake(connected)
     if delivered:
         log.info("%d reports arrived at webhooks", delivered)

@@ -1,4 +1,4 @@
-"""Ingestion: a timer asks for the sources that are due, and a queue's function fetches what was asked for.
+"""Ingestion: fetches the sources that a user or the housekeeping asked for.
 
 Uploads come in over HTTP (web/api/archives.py). A fetch that fails is recorded, announced as
 ArchiveIngestionFailed, and over: the source's next time comes by its schedule. One that breaks off is the
@@ -15,22 +15,12 @@ from shared.clients.connections import clients
 from shared.clients.cosmos.session import Session
 from shared.clients.telemetry.tracing import consumer_span
 from shared.core.errors import InvalidEventError
-from shared.ingestion.fetch_requests import request_due_fetches
 from shared.ingestion.fetch_runs import run_operation
 from shared.pipeline.topology import INGESTION
 from stages.registration import CONNECTION
 
 blueprint = func.Blueprint()
 log = logging.getLogger(__name__)
-
-
-@blueprint.function_name("sources_due")
-@blueprint.timer_trigger(arg_name="timer", schedule="0 * * * * *")
-async def sources_due(timer: func.TimerRequest) -> None:  # noqa: ARG001 - the binding's name
-    connected = await clients()
-    asked = await request_due_fetches(connected, connected.runtime.now())
-    if asked:
-        log.info("%d sources are due: %s", len(asked), ", ".join(asked))
 
 
 @blueprint.function_name("ingestion")

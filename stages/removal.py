@@ -1,7 +1,6 @@
 """Deletions: a queue's function does what was asked for, run by run until it is done."""
 
 import json
-import logging
 
 import azure.functions as func
 
@@ -10,12 +9,11 @@ from shared.clients.telemetry.tracing import consumer_span
 from shared.core.errors import InvalidEventError
 from shared.pipeline.tombstones import DONE
 from shared.pipeline.topology import REMOVAL
-from shared.upkeep.removal.requests import ask_again, resume_removals
+from shared.upkeep.removal.requests import ask_again
 from shared.upkeep.removal.run import run_removal
 from stages.registration import CONNECTION
 
 blueprint = func.Blueprint()
-log = logging.getLogger(__name__)
 
 
 @blueprint.function_name("removal")
@@ -28,15 +26,6 @@ async def removal(msg: func.ServiceBusMessage) -> None:
         removing.set_attribute("pipeline.outcome", done.status)
         if done.status not in DONE:
             await ask_again(connected, done, connected.runtime.now())
-
-
-@blueprint.function_name("removals_silent")
-@blueprint.timer_trigger(arg_name="timer", schedule="0 */15 * * * *")
-async def removals_silent(timer: func.TimerRequest) -> None:  # noqa: ARG001 - the binding's name
-    connected = await clients()
-    asked = await resume_removals(connected, connected.runtime.now())
-    if asked:
-        log.warning("%d deletions broke off and go on: %s", len(asked), ", ".join(asked))
 
 
 def _removal_id(body: bytes) -> str:

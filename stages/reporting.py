@@ -19,6 +19,7 @@ from shared.pipeline.lifecycle.summaries import digest_flags_settled, thread_fla
 from shared.pipeline.lifecycle.threads import thread_reported
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.publishing.webhooks.delivery import planned_deliveries
+from shared.publishing.webhooks.wake_up import wake_deliveries
 from shared.summarization.digests.touching import touch_digests
 from stages.registration import register_stage
 
@@ -43,7 +44,12 @@ async def publish(event: Event[SummaryComplete], work: Work) -> StageResult:
     else:
         await thread_flags_settled(store, summary.thread_id, session)
     await thread_reported(store, report, session)
-    return StageResult([report_published(report)], counts={"reports": 1})
+
+    async def wake() -> None:
+        if report.next_delivery_at is not None:
+            await wake_deliveries(work.clients, report.next_delivery_at)
+
+    return StageResult([report_published(report)], after_announcing=wake, counts={"reports": 1})
 
 
 async def _touch_digests(summary: Summary, work: Work) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.capacity import (
+    IDLE_UNITS,
     MEASURED,
     METRIC_BYTES,
     MONTH,
@@ -88,7 +89,7 @@ def _quantities(resources: Resources, messages: int) -> Iterator[tuple[str, floa
     yield f"search.{search.body['sku']['name']}", units * HOURS
     yield "servicebus.standard", 1
     yield "servicebus.operations", events * OPERATIONS / 1e6
-    yield "cosmos.requests", messages * MEASURED.request_units / 1e6
+    yield "cosmos.requests", (messages * MEASURED.request_units + IDLE_UNITS) / 1e6
     yield "cosmos.storage", messages * MEASURED.document_bytes / GB
     archives = resources.the("Microsoft.Storage/storageAccounts", "sta")
     yield f"storage.{archives.body['sku']['name']}", messages * MEASURED.archive_bytes / GB

@@ -25,9 +25,12 @@ SAMPLE = ROOT / "local.settings.sample.json"
 COMPOSE = ("docker", "compose", "--file", str(ROOT / "compose.yaml"))
 PROVISION = "shared.upkeep.provisioning"
 OLDEST = (3, 11)
+# The Service Bus emulator takes 10 connections: the host's one, and these of the app and of `ops`, each with
+# one more while it works on dead letters.
+CONNECTIONS = {"SERVICEBUS_MAX_CONNECTIONS": "3"}
 NEXT = """Everything is there. Next, in this folder:
     source .venv/bin/activate && func start     the app, on Microsoft's own host
-    make run ARGS="--only functions"            or on ours
+    make emulators-check                        in another window: mail through the whole pipeline
 Then open http://localhost:7071. `make emulators-stop` ends the emulators; they keep nothing."""
 
 
@@ -69,9 +72,13 @@ def write_settings(folder: Path) -> dict[str, str]:
     """The settings that are there; the sample's where there are none."""
     file = folder / "local.settings.json"
     if not file.exists():
-        shutil.copy(SAMPLE, file)
+        sample = json.loads(SAMPLE.read_text())
+        sample["Values"] |= CONNECTIONS
+        file.write_text(json.dumps(sample, indent=2) + "\n")
         say(f"  written  {file.name}, from {SAMPLE.name}")
     values: dict[str, str] = json.loads(file.read_text())["Values"]
+    for name in CONNECTIONS.keys() - values.keys():
+        say(f"  add      {name}={CONNECTIONS[name]} to {file.name}: the emulator takes 10 connections in all")
     return values
 
 

@@ -22,6 +22,12 @@ def main() -> None:
         "--no-clamp", action="store_true", help="lift the official emulator's limits, for tests"
     )
     parser.add_argument(
+        "--max-connections",
+        type=int,
+        default=1000,
+        help="at once; the official emulator takes 10 (default: %(default)s)",
+    )
+    parser.add_argument(
         "--synchronous",
         choices=["NORMAL", "FULL"],
         default="NORMAL",
@@ -33,7 +39,7 @@ def main() -> None:
 
     def make() -> ServiceBus:
         config = load_config(options.config, clamp=not options.no_clamp)
-        names = ("data", "host", "port", "admin_port", "synchronous", "faults")
+        names = ("data", "host", "port", "admin_port", "synchronous", "faults", "max_connections")
         same = {name: getattr(options, name) for name in names}
         return ServiceBus(Settings(config, access_key=AccessKey(options.key_name, options.key), **same))
 

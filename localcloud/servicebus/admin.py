@@ -30,13 +30,20 @@ Q = TypeVar("Q", bound=Queue)
 
 class AdminSite:
     def __init__(
-        self, namespace: Namespace, access_key: AccessKey, clock: Clock, faults: FaultPlan, folder: Path
+        self,
+        namespace: Namespace,
+        access_key: AccessKey,
+        clock: Clock,
+        faults: FaultPlan,
+        folder: Path,
+        connections: Callable[[], dict[str, int]],
     ) -> None:
         self._namespace = namespace
         self._access_key = access_key
         self._clock = clock
         self._faults = faults
         self._folder = folder
+        self._connections = connections
         self._atom = AtomDescriptions(namespace)
         self._server = HttpServer(self._handle, limits=Limits(body_bytes=1024 * 1024))
 
@@ -49,7 +56,7 @@ class AdminSite:
 
     def _handle(self, request: Request) -> Response:
         if request.path == "/health":
-            return json_response(200, {"status": "healthy"})
+            return json_response(200, {"status": "healthy", "connections": self._connections()})
         if request.path == FAULTS_PATH:
             return self._faults.handle(request)
         return self._administer(request)

@@ -27,7 +27,6 @@ from localcloud.servicebus.management import ManagementNode
 log = logging.getLogger(__name__)
 
 FAULT_KINDS = ("drop", "delay", "server-busy", "lose-ack", "deliver-twice")
-MAX_CONNECTIONS = 1000
 KEEP_ALIVE_SECONDS = 1.0
 MANAGEMENT_SUFFIX = "/$management"
 SESSION_FILTER = "com.microsoft:session-filter"
@@ -47,6 +46,7 @@ class Broker:
         clock: Clock,
         access_key: AccessKey,
         faults: FaultPlan,
+        max_connections: int = 1000,
     ) -> None:
         self.namespace = namespace
         self.access_key = access_key
@@ -54,6 +54,8 @@ class Broker:
         self.faults = faults
         self._journal = journal
         self._connections: set[Connection] = set()
+        self._max_connections = max_connections
+        self._most_connections = self._refused_connections = 0
         self._to_flush: set[Connection] = set()
         self._receivers: dict[Queue, endpoints.ReceiveEndpoint] = {}
         self._draining: set[OutgoingLink] = set()
@@ -66,9 +68,18 @@ class Broker:
     # Host of the connections
 
     def connection_opened(self, connection: Connection) -> None:
-        if len(self._connections) >= MAX_CONNECTIONS:
+        if len(self._connections) >= self._max_connections:
+            self._refused_connections += 1
+            log.warning("a connection is refused: there are %d, as many as may be", len(self._connections))
             connection.abort()
+            return
         self._connections.add(connection)
+        self._most_connections = max(self._most_connections, len(self._connections))
+
+    def connection_counts(self) -> dict[str, int]:
+        """Open now, open at once at most, and refused."""
+        counts = (len(self._connections), self._most_connections, self._refused_connections)
+        return dict(zip(("open", "most", "refused"), counts, strict=True))
 
     def connection_closed(self, connection: Connection) -> None:
         self._connections.discard(connection)

@@ -24,6 +24,7 @@ class Settings:
     admin_port: int = 5300
     synchronous: str = "NORMAL"
     faults: bool = False
+    max_connections: int = 1000
     access_key: AccessKey = field(default_factory=AccessKey)
 
 
@@ -43,14 +44,22 @@ class ServiceBus:
         namespace = Namespace(settings.config, self._clock, journal.number_of)
         namespace.restore(journal.messages(), journal.counters(), journal.duplicates(namespace.now()))
         broker = self._broker = Broker(
-            namespace, journal, clock=self._clock, access_key=settings.access_key, faults=self._faults
-        )
+            namespace, journal, clock=self._clock, access_key=settings.access_key, faults=self._faults,
+            max_connections=settings.max_connections,
+        )  # fmt: skip
         broker.end_turn_soon()
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
             lambda: Connection(broker), settings.host, settings.port, backlog=512
         )
-        self._admin = AdminSite(namespace, settings.access_key, self._clock, self._faults, settings.data)
+        self._admin = AdminSite(
+            namespace,
+            settings.access_key,
+            self._clock,
+            self._faults,
+            settings.data,
+            broker.connection_counts,
+        )
         admin_port = await self._admin.start(settings.host, settings.admin_port)
         port = self._server.sockets[0].getsockname()[1]
         return {"amqp": f"amqp://{settings.host}:{port}", "admin": f"http://{settings.host}:{admin_port}"}

@@ -53,7 +53,7 @@ def _noted(file: Path) -> str:
 
 async def _answers(session: aiohttp.ClientSession, address: str) -> bool:
     try:
-        async with session.get(f"{address}/api/health") as answer:
+        async with session.get(f"{address}/api/health/live") as answer:
             return answer.status == HTTP_OK
     except (aiohttp.ClientError, TimeoutError):
         return False

@@ -111,7 +111,12 @@ class Clients:
         cosmos = _cosmos(settings, identity)
         exit_stack.push_async_callback(cosmos.close)
         calls = partial(Calls, deadlines=deadlines)
-        bus = Bus(_service_bus(settings, identity), settings.SERVICEBUS_TOPIC, calls("servicebus"))
+        bus = Bus(
+            _service_bus(settings, identity),
+            settings.SERVICEBUS_TOPIC,
+            calls("servicebus"),
+            connections=settings.SERVICEBUS_MAX_CONNECTIONS,
+        )
         index = _index(settings, identity, runtime, calls("search"))
         blobs = Blobs(_blob_service(settings, identity), calls("blobs"))
         for client in (bus, index, blobs):

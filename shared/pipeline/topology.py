@@ -118,4 +118,5 @@ STAGE_OF_FAILURE = {producer.fails_as.__name__: producer.name for producer in PR
 FAILURES = QueueRow(name="failures")  # the ledger: every *Failed event
 OPERATIONS = QueueRow(name="operations")  # operators' requests that run in the background
 REMOVAL = QueueRow(name="removal")  # deletions of archives and sources
-QUEUES = tuple(row.name for row in (*PRODUCERS, FAILURES, OPERATIONS, REMOVAL))
+DELIVERIES = QueueRow(name="deliveries")  # the times at which reports are due at webhooks
+QUEUES = tuple(row.name for row in (*PRODUCERS, FAILURES, OPERATIONS, REMOVAL, DELIVERIES))

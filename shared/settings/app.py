@@ -83,6 +83,8 @@ class Settings(ChatModelSettings):
     SERVICEBUS_CONNECTION__fullyQualifiedNamespace: str | None = None
     SERVICEBUS_ADMIN_ENDPOINT: str | None = None
     SERVICEBUS_TOPIC: str = "events"
+    # Kept open by one process; an operation on dead letters has one more. Microsoft's emulator takes ten.
+    SERVICEBUS_MAX_CONNECTIONS: Annotated[int, Field(ge=2, le=1000)] = 40
 
     # Cosmos DB
     COSMOS_ENDPOINT: str

@@ -119,6 +119,7 @@ def test_everything_is_waited_for_and_made(
         "STORAGE_CONNECTION": cloud.storage_connection,
         "SERVICEBUS_CONNECTION": servicebus_connection(bus_service),
         "SERVICEBUS_ADMIN_ENDPOINT": bus_service.addresses["admin"],
+        "SERVICEBUS_MAX_CONNECTIONS": "3",
         "COSMOS_ENDPOINT": cloud.cosmos.addresses["endpoint"],
         "COSMOS_KEY": COSMOS_KEY,
         "COSMOS_DATABASE": "emulated",
@@ -154,6 +155,7 @@ def test_settings_are_written_where_there_are_none_and_left_alone_where_there_ar
     file.write_text(file.read_text().replace("consensus", "mine"))
 
     assert load_settings(written).COSMOS_DATABASE == "consensus"
+    assert load_settings(written).SERVICEBUS_MAX_CONNECTIONS == 3  # the emulator takes ten in all
     assert module.write_settings(tmp_path)["COSMOS_DATABASE"] == "mine"
 
 

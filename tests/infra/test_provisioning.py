@@ -117,6 +117,7 @@ CHANGED = {
     "RETRY_MAX_DELAY_SECONDS": "30",
     "RETRY_TTL_MINUTES": "20",
     "SEARCH_INDEX": "other_embeddings",
+    "SHOW_ADDRESSES": "true",
     "SOURCE_ALLOWED_HOSTS": "lists.example.org",
     "SOURCE_IDLE_SECONDS": "30",
     "SOURCE_TIMEOUT_SECONDS": "600",
@@ -144,7 +145,7 @@ FOUND_OUT = {
 }  # fmt: skip
 LOCAL = {
     "SERVICEBUS_CONNECTION", "SERVICEBUS_ADMIN_ENDPOINT", "COSMOS_KEY", "SEARCH_KEY", "SEARCH_CA_FILE",
-    "STORAGE_CONNECTION", "ALLOW_LOCAL_SOURCES",
+    "STORAGE_CONNECTION", "ALLOW_LOCAL_SOURCES", "SERVICEBUS_MAX_CONNECTIONS",
 }  # fmt: skip
 AZURE: dict[str, Any] = yaml.safe_load((ROOT / "azure.yaml").read_text())
 

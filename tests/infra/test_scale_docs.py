@@ -2,16 +2,13 @@
 
 import json
 import re
-from datetime import UTC, datetime, timedelta
-from itertools import pairwise, takewhile
+from itertools import pairwise
 
 import pytest
-from croniter import croniter
 
 from benchmarks.capacity import (
     MEASURED,
     SIZES,
-    TIMER_RUNS,
     capacity_table,
     credits_of_an_event,
     month_table,
@@ -19,7 +16,6 @@ from benchmarks.capacity import (
     search_tier,
 )
 from shared.documents.containers import CONTAINERS
-from shared.settings.app import Settings
 from tests.infra.conftest import ROOT
 
 DOCS = (ROOT / "docs/scale.md").read_text()
@@ -75,23 +71,3 @@ def test_the_rules_that_an_event_is_held_against_are_those_of_the_topic() -> Non
     (topic,) = config["UserConfig"]["Namespaces"][0]["Topics"]
 
     assert credits_of_an_event() == 3 + sum(len(each["Rules"]) for each in topic["Subscriptions"])
-
-
-def test_the_runs_of_timers_are_those_of_the_app() -> None:
-    """In a month of 730 hours; the sweep's by its setting's default."""
-    schedules = [
-        found
-        for file in (ROOT / "stages").glob("*.py")
-        for found in re.findall(r'timer_trigger\(arg_name="timer", schedule="([^"]+)"', file.read_text())
-    ]
-    by_setting = Settings.model_fields["RETRY_JOB_INTERVAL_SECONDS"].default
-
-    runs = sum(runs_a_day(each) for each in schedules) * 730 / 24 + 2_628_000 / by_setting
-    assert pytest.approx(runs, rel=0.01) == TIMER_RUNS
-
-
-def runs_a_day(schedule: str) -> int:
-    start = datetime(2026, 3, 11, tzinfo=UTC)
-    times = croniter(schedule, start - timedelta(seconds=1), second_at_beginning=True, day_or=False)
-    following = iter(lambda: times.get_next(datetime), None)
-    return sum(1 for _ in takewhile(lambda time: time < start + timedelta(days=1), following))

@@ -24,6 +24,7 @@ QUEUES = [
     "failures",
     "operations",
     "removal",
+    "deliveries",
 ]
 PRIVATE = {
     BUS: "Disabled",

@@ -116,7 +116,7 @@ def test_failures_are_counted_and_each_has_its_next_step(screen: Screen) -> None
     assert row(lines, "reporting") == ["reporting", "0", "1,234,567", "42", "min"]
     assert row(lines, "chunks") == ["chunks", "embedding", "0", "0", "1,234,567", "1,234,567"]
     assert said[1:] == [
-        "12,345,670 dead letters: `dlq groups` shows the causes.",
+        "13,580,237 dead letters: `dlq groups` shows the causes.",
         "4,938,268 documents are stuck: `documents stuck` lists them.",
         "4,938,268 documents were given up: `documents failed` lists them.",
     ]
@@ -168,8 +168,8 @@ def test_operations_by_somebody_with_a_long_name_leave_room_for_what_came_of_the
         ),
         ({"consumers": {}}, "No app has ever been seen: nothing takes messages from the queues."),
         (
-            {"consumers": dict.fromkeys(QUEUES, NOW - timedelta(minutes=6))},
-            "No app has been seen for 6 min: nothing takes messages from the queues.",
+            {"consumers": dict.fromkeys(QUEUES, NOW - timedelta(minutes=12))},
+            "No app has been seen for 12 min: nothing takes messages from the queues.",
         ),
         (
             {"consumers": {queue: NOW for queue in QUEUES if queue != "embedding"}},

@@ -10,6 +10,7 @@ from shared.documents.containers import CONTAINERS
 from shared.pipeline.event_types import SummaryRecheck
 from shared.pipeline.events.catalogue import CATALOGUE
 from shared.pipeline.topology import (
+    DELIVERIES,
     FAILURES,
     INGESTION,
     OPERATIONS,
@@ -32,7 +33,7 @@ ROOT = Path(__file__).parents[2]
 (NAMESPACE,) = json.loads((ROOT / "infra/servicebus/Config.json").read_text())["UserConfig"]["Namespaces"]
 (TOPIC,) = NAMESPACE["Topics"]
 HOST = json.loads((ROOT / "host.json").read_text())
-ROWS: tuple[QueueRow, ...] = (*PRODUCERS, FAILURES, OPERATIONS, REMOVAL)
+ROWS: tuple[QueueRow, ...] = (*PRODUCERS, FAILURES, OPERATIONS, REMOVAL, DELIVERIES)
 
 # stage, consumes, announces, fails as, documents, attempts; in the order in which an archive goes through.
 EXPECTED = """

@@ -110,7 +110,7 @@ DELETION = Scenario(
         delete(GOES, earliest=0.0, latest=20.0),
     ),
     1,
-    timers={"removals_silent": 900.0},
+    timers={"housekeeping": 300.0},
 )
 
 # Digests are made again and again while their threads come in.
@@ -123,7 +123,7 @@ DIGESTS = Scenario(
         ),
     ),
     2,
-    timers={"digests_due": 300.0},
+    timers={"housekeeping": 300.0},
 )
 
 SCENARIOS = {

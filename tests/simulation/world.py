@@ -198,7 +198,7 @@ class World:
             for removal in self.cosmos.rows("removals")
             if removal["status"] not in ("succeeded", "failed")
         ]
-        if "digests_due" in self.scenario.timers:
+        if "housekeeping" in self.scenario.timers:
             found += [
                 f"digests/{digest['scope']} was touched {digest['touches']} times, made {digest['made']}"
                 for digest in self.cosmos.rows("digests")

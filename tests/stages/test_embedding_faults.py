@@ -13,8 +13,7 @@ import pytest_asyncio
 
 from shared.clients.classify import classify
 from shared.clients.cosmos.session import Session
-from shared.clients.search.index import IndexMissingError
-from shared.clients.search.versions import IndexMismatchError
+from shared.clients.search.versions import IndexMismatchError, IndexMissingError
 from shared.core.errors import ErrorKind, RefusesEverythingError
 from shared.core.runtime import Runtime
 from shared.documents.chunks import Chunk

@@ -3,14 +3,16 @@
 from tests.support.functions import app_functions
 
 NAMES = """
-archives_delete archives_get archives_list archives_upload chunking chunks_get chunks_list deliveries_due
-digests_due digests_refresh drafts_get drafts_list embedding failures feeds_draft feeds_source feeds_thread
-health health_live ingestion integrity messages_get messages_raw openapi operations operations_get operator
-operator_enter operator_leave operator_requeue orchestration page_archive page_archives page_draft
-page_drafts page_home page_report page_search page_source page_sources page_thread parsing queue_depths
-removal removals_silent reporting reports_get reports_list reports_markdown search sources_create
-sources_delete sources_due sources_get sources_list sources_trigger sources_update static summarization
-sweep threads_get threads_list threads_messages zz_missing
+archives_delete archives_get archives_list archives_upload chunking chunks_get chunks_list
+corrections_create corrections_list corrections_revoke deliveries digests_refresh drafts_get drafts_list
+embedding failures feeds_draft feeds_source feeds_thread health health_live housekeeping ingestion
+messages_get messages_raw openapi operations operations_get operator operator_correct
+operator_corrections operator_enter operator_leave operator_requeue orchestration page_archive
+page_archives page_draft page_drafts page_home page_mail page_report page_report_print page_search
+page_source page_sources page_thread page_thread_mbox page_thread_of_mail parsing removal reporting
+reports_get reports_list reports_markdown resummaries_create resummaries_get search sources_create
+sources_delete sources_get sources_list sources_trigger sources_update static summarization sweep
+threads_get threads_list threads_messages zz_missing
 """
 
 

@@ -101,7 +101,7 @@ def environment(cloud: LocalCloud, bus: RunningService, settings: Settings) -> d
         "SERVICEBUS_CONNECTION": servicebus_connection(bus),
         "AzureWebJobsStorage": cloud.storage_connection,
         "AzureWebJobsDisableHomepage": "true",
-        "AzureWebJobs.digests_due.Disabled": "true",
+        "AzureWebJobs.housekeeping.Disabled": "true",
     }
 
 

@@ -36,7 +36,11 @@ def _lifecycle(name: str) -> Target:
 
 
 TARGETS = (
-    Target("shared/domain/consensus/votes.py", ("tests/domain/consensus/test_reading_votes.py",), preload=()),
+    Target(
+        "shared/domain/consensus/votes.py",
+        ("tests/domain/consensus/test_reading_votes.py", "tests/domain/consensus/test_ballots.py"),
+        preload=(),
+    ),
     Target("shared/pipeline/retry/policies.py", (f"{_RETRY}/test_policies.py",)),
     Target("shared/pipeline/retry/delays.py", (f"{_RETRY}/test_delays.py",)),
     Target("shared/pipeline/retry/loops.py", (f"{_RETRY}/test_loops.py",)),

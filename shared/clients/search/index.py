@@ -10,9 +10,9 @@ from shared.clients.call_metrics import Calls
 from shared.clients.search.facets import Facet, FacetValue, facet_options, read_facets
 from shared.clients.search.filters import Filters, any_of
 from shared.clients.search.names import VECTOR_FIELD
-from shared.clients.search.versions import Versions
+from shared.clients.search.versions import IndexMissingError, Versions
 from shared.core.concurrency import batches_of, in_pages
-from shared.core.errors import PartialWriteError, RejectedItemsError, TransientError
+from shared.core.errors import PartialWriteError, RejectedItemsError
 from shared.core.ids import checked_id
 from shared.core.lazy_import import lazy
 from shared.core.runtime import Runtime
@@ -27,7 +27,6 @@ else:
 
 MAX_BATCH = 1000
 NAMED_AT_ONCE = 500
-REMEDY = "run `python -m shared.upkeep.provisioning`"
 NEIGHBOURS = 50  # how many of each ranking are merged, at least
 PAYLOAD = [
     "chunk_id", "message_key", "message_id", "thread_id", "archive_id", "source", "chunk_index", "text",
@@ -35,10 +34,6 @@ PAYLOAD = [
     "embedding_model", "embedding_date",
 ]  # fmt: skip
 _RETRYABLE = frozenset({408, 409, 422, 429, 500, 502, 503, 504})
-
-
-class IndexMissingError(TransientError):
-    """The index was not made yet, or was removed."""
 
 
 @dataclass(frozen=True)
@@ -253,7 +248,7 @@ class Index:
                 results = await self._documents(self.versions.own).index_documents(_batch(items))
             except ResourceNotFoundError as error:
                 self.versions.doubt()
-                raise IndexMissingError(f"the index {self.versions.own} is not there: {REMEDY}") from error
+                raise IndexMissingError(self.versions.own) from error
         _raise_for_items(results)
 
 

@@ -26,6 +26,15 @@ DEFINITION = 1  # counted up when a field's attributes change
 MODEL_LENGTH = 60
 LOOKED_UP_SECONDS = 30.0
 BAD_REQUEST = 400
+FORBIDDEN = 403
+REMEDY = "run `python3 infra/hooks/postprovision.py`; locally, `python -m shared.upkeep.provisioning`"
+
+
+class IndexMissingError(TransientError):
+    """The index was not made yet, or was removed."""
+
+    def __init__(self, index: str) -> None:
+        super().__init__(f"the index {index} is not there: {REMEDY}")
 
 
 class IndexMismatchError(TransientError):
@@ -148,10 +157,19 @@ class Versions:
             return
         found = await self.dimensions()
         if found is None:
-            await self.ensure(dimensions)
+            await self._make(dimensions)
         else:
             self.require(found, dimensions)
         self._checked = dimensions
+
+    async def _make(self, dimensions: int) -> None:
+        """Only where the app may: in Azure the deployment makes the index, and the app has no right to."""
+        try:
+            await self.ensure(dimensions)
+        except HttpResponseError as error:
+            if error.status_code == FORBIDDEN:
+                raise IndexMissingError(self.own) from error
+            raise
 
     def require(self, found: int, dimensions: int) -> None:
         """IndexMismatchError where this model's index takes vectors of another length."""

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from shared.clients.call_metrics import Calls
+from shared.clients.servicebus.kept_open import KeptOpen
 from shared.clients.telemetry.tracing import trace_properties
 from shared.core.lazy_import import lazy
 
@@ -26,6 +27,7 @@ log = logging.getLogger(__name__)
 Handler = TypeVar("Handler", "ServiceBusSender", "ServiceBusReceiver")
 Answer = TypeVar("Answer")
 CLOSING_SECONDS = 5.0
+MOST_CONNECTIONS = 40  # a sender and two receivers for each queue, and the topic's
 
 
 class Routed(Protocol):
@@ -90,11 +92,18 @@ def is_scheduled(message: "ServiceBusReceivedMessage") -> bool:
 
 
 class Bus:
-    def __init__(self, client: "ServiceBusClient", topic: str, calls: Calls | None = None) -> None:
+    def __init__(
+        self,
+        client: "ServiceBusClient",
+        topic: str,
+        calls: Calls | None = None,
+        *,
+        connections: int = MOST_CONNECTIONS,
+    ) -> None:
         self._client = client
         self._topic = topic
         self._calls = calls or Calls("servicebus")
-        self._kept: dict[str, tuple[Any, asyncio.Lock]] = {}
+        self._kept = KeptOpen(connections)
         self._ending: set[asyncio.Task[None]] = set()
 
     async def publish(self, events: Iterable[Publishable]) -> None:
@@ -127,12 +136,17 @@ class Bus:
             writes=True,
         )
 
-    async def send_request(self, queue: str, body: Mapping[str, Any], message_id: str) -> None:
-        """Ask one stage for something that is no event. The broker drops a repeat of the message id."""
+    async def send_request(
+        self, queue: str, body: Mapping[str, Any], message_id: str, *, at: datetime | None = None
+    ) -> None:
+        """Ask one function for something that is no event, now or at that time.
+
+        A queue that detects duplicates drops a repeat of the message id.
+        """
         message = servicebus.ServiceBusMessage(
             json.dumps(body), message_id=message_id, content_type="application/json"
         )
-        await self.send_to_queue(queue, [message])
+        await self.send_to_queue(queue, [message], at=at)
 
     async def peek_dead_letters(
         self, queue: str, *, start: int = 0, count: int = 100
@@ -165,7 +179,7 @@ class Bus:
     @asynccontextmanager
     async def queue_sender(self, queue: str) -> "AsyncIterator[ServiceBusSender]":
         """A sender to one stage alone, for many messages. Who has it asks for each with `measured`."""
-        async with self._kept_open(f"{queue} sender", lambda: self._client.get_queue_sender(queue)) as sender:
+        async with self._kept.use(f"{queue} sender", lambda: self._client.get_queue_sender(queue)) as sender:
             yield sender
 
     def measured(self, operation: str, *, writes: bool = False) -> AbstractAsyncContextManager[object]:
@@ -177,7 +191,7 @@ class Bus:
             _, late = await asyncio.wait(self._ending, timeout=CLOSING_SECONDS)
             for ending in late:
                 ending.cancel()
-        await asyncio.gather(*(handler.close() for handler, _ in self._kept.values()))
+        await self._kept.close()
         await self._client.close()
 
     async def _ask(
@@ -195,12 +209,12 @@ class Bus:
         call gets a new one.
         """
         longer = writes or name not in self._kept  # opening a connection takes several round trips
-        async with self._calls.measured(operation, writes=longer), self._kept_open(name, make) as handler:
+        async with self._calls.measured(operation, writes=longer), self._kept.use(name, make) as handler:
             call = asyncio.create_task(work(handler))
             try:
                 return await asyncio.shield(call)
             except asyncio.CancelledError:
-                self._kept.pop(name, None)
+                self._kept.give_up(name)
                 self._end(call, handler)
                 raise
 
@@ -208,18 +222,7 @@ class Bus:
         ending = asyncio.create_task(_ended(call, handler))
         self._ending.add(ending)
         ending.add_done_callback(self._ending.discard)
-
-    @asynccontextmanager
-    async def _kept_open(self, name: str, make: Callable[[], Handler]) -> AsyncIterator[Handler]:
-        """One that stays open, for one coroutine at a time: opening one costs the SDK half a second."""
-        while True:
-            if name not in self._kept:
-                self._kept[name] = (make(), asyncio.Lock())
-            kept = self._kept[name]
-            async with kept[1]:
-                if self._kept.get(name) is kept:  # it may have been given up while we waited for it
-                    yield kept[0]
-                    return
+        ending.add_done_callback(lambda _: self._kept.left())
 
     def _dead_letter_receiver(self, queue: str) -> "ServiceBusReceiver":
         return self._client.get_queue_receiver(queue, sub_queue=servicebus.ServiceBusSubQueue.DEAD_LETTER)

@@ -18,6 +18,13 @@ DUE_DELIVERIES = NamedQuery(
     ALL,
 )
 
+NEXT_DELIVERY = NamedQuery(
+    "next_delivery",
+    "reports",
+    "SELECT TOP 1 c.next_delivery_at FROM c WHERE IS_STRING(c.next_delivery_at) ORDER BY c.next_delivery_at",
+    ALL,
+)
+
 REPORTS_ABOUT = NamedQuery(
     "reports_about", "reports", f"SELECT c.id, c.scope FROM c WHERE {ABOUT_THREAD}", ALL
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from shared.domain.consensus.cues import ANNOUNCES, ASKS_HELP, PROPOSES, REPORTS, Cue
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
-from shared.domain.consensus.proposition import Put, is_answer
+from shared.domain.consensus.proposition import Put, is_answer, tells_a_result
 from shared.domain.consensus.reading import Genre, PropositionForm, ReadGenre, Tier
 from shared.domain.consensus.thread_mail import Preset
 
@@ -56,6 +56,7 @@ class _Opening:
     subject: str
     tags: str
     sentences: list[OwnSentence]
+    tells_a_result: bool
     starts: bool
     """The thread is seen from its start: the first mail answers nothing."""
 
@@ -81,6 +82,7 @@ def _kind(thread: LinkedThread, put: Put) -> tuple[Genre, bool]:
         subject=_SUBJECT_HEAD.sub("", root.mail.subject),
         tags=" ".join(_SUBJECT_TAGS.findall(root.mail.subject)),
         sentences=root.sentences,
+        tells_a_result=tells_a_result(root.mail.subject),
         starts=not root.is_reply and root.mail.reply_to is None and not root.mail.references,
     )
     if put.form is PropositionForm.VOTE:
@@ -96,6 +98,8 @@ def _by_form(opening: _Opening) -> tuple[Genre, bool] | None:
         return None
     if any(map(_TEMPLATE.finds, opening.sentences[:8])):
         return Genre.REPORT, True
+    if opening.tells_a_result:
+        return Genre.ANNOUNCEMENT, True
     plainly = bool(re.search(r"\bANN", opening.tags)) or bool(_ANNOUNCEMENT.search(opening.subject))
     if plainly or opening.has(ANNOUNCES, 6):
         first_asks = bool(opening.sentences) and opening.sentences[0].asks

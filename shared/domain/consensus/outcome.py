@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from shared.domain.consensus.cues import OPEN, SENDS_BACK, SOLVED, THANKS, Cue
+from shared.domain.consensus.doubt_cues import DOUBTS
 from shared.domain.consensus.endings import Ending, Evidence, counted, ended_by, unknown
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.patch_outcome import of_patch
@@ -20,7 +21,6 @@ from shared.domain.consensus.reading import (
     VoteCount,
 )
 from shared.domain.consensus.rulings import EndingWord, Settlements
-from shared.domain.consensus.stance_cues import DOUBTS
 from shared.domain.consensus.thread_mail import Preset
 
 _ENOUGH_VOTES = 3

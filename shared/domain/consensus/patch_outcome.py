@@ -2,10 +2,10 @@
 
 import re
 
+from shared.domain.consensus.doubt_cues import DOUBTS, OPPOSES
 from shared.domain.consensus.endings import Ending, Evidence, counted, ended_by, unknown
 from shared.domain.consensus.reading import ConsensusBasis, OutcomeKind, PositionStance
 from shared.domain.consensus.rulings import EndingWord
-from shared.domain.consensus.stance_cues import DOUBTS, OPPOSES
 
 _PART = re.compile(
     r"\bpatch(?:es)? #?\d|\b(?:the )?(?:first|second|third|last|other|rest|remaining)\b|\bpostponed\b|"

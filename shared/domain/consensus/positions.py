@@ -3,12 +3,12 @@
 from collections import defaultdict
 
 from shared.domain.consensus.cues import PROPOSES
+from shared.domain.consensus.doubt_cues import DOUBTS
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.people import display_name
 from shared.domain.consensus.proposition import Put, is_answer
 from shared.domain.consensus.reading import Position, PositionStance, PropositionForm, Tier
 from shared.domain.consensus.stance_claims import StanceClaim
-from shared.domain.consensus.stance_cues import DOUBTS
 from shared.domain.consensus.stance_rules import ACTS, SAID_RULES
 
 _REMARK_CONFIDENCE = 0.5

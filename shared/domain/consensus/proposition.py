@@ -12,6 +12,11 @@ from shared.domain.consensus.thread_mail import Preset
 
 VOTE_TAG = re.compile(r"\[\s*(?:VOTE|POLL)\b[^\]]{0,30}\]|^\s*VOTE\s*:", re.IGNORECASE)
 RESULT_TAG = re.compile(r"\[\s*(?:RESULTS?|VOTE RESULTS?)\s*\]|\[VOTE\]\s*\[RESULT", re.IGNORECASE)
+_RESULT = re.compile(
+    r"\b(?:vote|poll|ballot) (?:results?|outcome)\b|\b(?:results?|outcome) of (?:the |our )?(?:\w+ ){0,3}"
+    r"(?:vote|poll|ballot)\b",
+    re.IGNORECASE,
+)
 SUBJECT_TAGS = re.compile(r"^(?:\s*(?:re|aw|fwd?)\s*:|\s*\[[^\]]{0,80}\])+\s*", re.IGNORECASE)
 _LAST_CALL_IN_PASSING = Cue(
     "call|wglc",
@@ -57,7 +62,9 @@ def find_put(thread: LinkedThread) -> Put:
 
 def _mail_and_form(thread: LinkedThread) -> tuple[LinkedMail, PropositionForm]:
     root = thread.root
-    if (VOTE_TAG.search(root.mail.subject) and not RESULT_TAG.search(root.mail.subject)) or _is_ballot(root):
+    if tells_a_result(root.mail.subject):
+        return root, PropositionForm.TEXT
+    if VOTE_TAG.search(root.mail.subject) or _is_ballot(root):
         return root, PropositionForm.VOTE
     patches = [mail for mail in thread.mails if mail.is_patch]
     if patches:
@@ -68,9 +75,13 @@ def _mail_and_form(thread: LinkedThread) -> tuple[LinkedMail, PropositionForm]:
     untagged = _untagged_patch(thread)
     if untagged is not None:
         return untagged, PropositionForm.PATCH
-    if is_answer(root) or len(root.words) < _SHORT:
-        return _best_proposal(thread), PropositionForm.TEXT
-    return root, PropositionForm.TEXT
+    says_little = is_answer(root) or len(root.words) < _SHORT
+    return _best_proposal(thread) if says_little else root, PropositionForm.TEXT
+
+
+def tells_a_result(subject: str) -> bool:
+    """The thread tells how a vote ended: nobody votes in it any more."""
+    return bool(RESULT_TAG.search(subject) or _RESULT.search(subject))
 
 
 def _untagged_patch(thread: LinkedThread) -> LinkedMail | None:
@@ -133,7 +144,9 @@ def something_is_put(put: Put) -> bool:
     """Positions need something to be for or against."""
     if put.form is PropositionForm.PATCH:
         return put.mail.is_patch or put.mail.has_diff
-    return put.form is not PropositionForm.TEXT or any(map(PROPOSES.finds, put.mail.sentences))
+    if put.form is not PropositionForm.TEXT:
+        return True
+    return not tells_a_result(put.mail.mail.subject) and any(map(PROPOSES.finds, put.mail.sentences))
 
 
 def result_subject(thread: LinkedThread) -> str | None:

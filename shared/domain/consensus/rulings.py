@@ -16,10 +16,10 @@ from shared.domain.consensus.cues import (
     WITHDRAWS,
 )
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
-from shared.domain.consensus.own_sentences import OwnSentence, word_key
+from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.proposition import Put
 from shared.domain.consensus.reading import PropositionForm
-from shared.domain.consensus.sentence_context import takes_a_pull, takes_nothing_back
+from shared.domain.consensus.sentence_context import is_of_it, takes_a_pull, takes_nothing_back
 from shared.domain.consensus.stance_kinds import accepts
 from shared.domain.consensus.thread_mail import Preset
 
@@ -51,7 +51,6 @@ _DENIES = re.compile(
     r"(?:consensus|adopted|agreed|accepted|approved|agreement|passed|passes|concluded|closed|over)\b"
 )
 _NOTED = re.compile(r"\b(?:is|was|are|were|to be) (?:\w+ )?(?:noted|postponed|not pursued|not treated)\b")
-_OTHERS_WORK = re.compile(r"\b([A-Z]\w+)'s (?:\w+ )?(?:work|series|topic|patch(?:es)?|branch)\b")
 _CALLED = frozenset({PropositionForm.VOTE, PropositionForm.CALL})
 _LONGEST, _LONGEST_ACCEPTANCE, _SHORT_ACCEPTANCE = 500, 250, 12
 
@@ -159,26 +158,13 @@ class _Filing:
             return True
         if not accepts(sentence) or len(sentence.folded) > _LONGEST_ACCEPTANCE:
             return False
-        if not self._is_of_it(sentence):
+        if not is_of_it(self._thread, self._put, sentence):
             return True
         short = role and not NEGATION.finds(sentence) and len(sentence.words) < _SHORT_ACCEPTANCE
         if short or takes_nothing_back(self._thread, sentence):
             pile = self.found.accepted if role else self.found.taken
             pile.append(EndingWord(sentence, "accepted", role))
         return True
-
-    def _is_of_it(self, sentence: OwnSentence) -> bool:
-        """Several may bring patches into one thread, and a maintainer speaks of other topics, too."""
-        thread, put = self._thread, self._put
-        names = word_key(put.mail.mail.name).split()
-        if any(word_key(one[1]) not in names for one in _OTHERS_WORK.finditer(sentence.text)):
-            return False
-        answered = thread.answered(sentence)
-        chain = (
-            [] if answered is None else [thread.mails[answered], *thread.ancestors(thread.mails[answered])]
-        )
-        patch = next((one for one in chain if one.is_patch), None)
-        return patch is None or patch.number in put.mails
 
     def _own_word(self, sentence: OwnSentence, role: str | None, *, by_proposer: bool) -> bool:
         if by_proposer and WITHDRAWS.finds(sentence) and not _OBJECTION.search(sentence.folded):

@@ -4,12 +4,13 @@ import re
 
 from shared.domain.consensus.cues import BUT_NEXT, CONDITION, CONTRAST, NEGATION, REPORTED, THANKS
 from shared.domain.consensus.linked_thread import LinkedThread
-from shared.domain.consensus.own_sentences import OwnSentence
+from shared.domain.consensus.own_sentences import OwnSentence, word_key
 from shared.domain.consensus.proposition import Put
 from shared.domain.consensus.votes import is_legend
 
 _LONG = 300
 _FEW_SENTENCES = 3
+_OTHERS_WORK = re.compile(r"\b([A-Z]\w+)'s (?:\w+ )?(?:work|series|topic|patch(?:es)?|branch)\b")
 _PULL = re.compile(r"\b(?:pull|PULL)\b")
 _NO_NEGATION = re.compile(
     r"\bno (?:objections?|problems?|issues?|concerns?)\b|\b(?:no longer|don't|do not) have any\b|\bno "
@@ -19,6 +20,7 @@ _REASON_START = re.compile(r"[:;] |, ?(?:as|because|since|so that)\b|\b(?:becaus
 _CONDITION = re.compile(CONDITION.pattern)
 _CONTRAST = re.compile(CONTRAST.pattern)
 _REPORTED = re.compile(REPORTED.pattern)
+_AFTERTHOUGHT = re.compile(r"\b(?:though|however)\W{0,3}$")
 # After these the sentence turns: what counts comes now.
 _TURN = re.compile(r"\b(?:but|however)\b,?")
 _SUBORDINATE = re.compile(
@@ -62,6 +64,9 @@ def takes_nothing_back(thread: LinkedThread, sentence: OwnSentence, cue: re.Matc
     a concession after it ("though it is a hack") leaves it standing.
     """
     if sentence.asks or len(sentence.folded) > _LONG or is_legend(sentence):
+        return False
+    # "It looks fine, though.": what stands before it was the point.
+    if _AFTERTHOUGHT.search(sentence.folded):
         return False
     following = thread.following(sentence)
     if following is not None and BUT_NEXT.finds(following):
@@ -131,3 +136,14 @@ def takes_a_pull(thread: LinkedThread, put: Put, sentence: OwnSentence) -> bool:
         and not any(one.asks or NEGATION.finds(one) for one in mail.sentences)
         and relation(thread, put, sentence) == "put"
     )
+
+
+def is_of_it(thread: LinkedThread, put: Put, sentence: OwnSentence) -> bool:
+    """Several may bring patches into one thread, and a maintainer speaks of other topics, too."""
+    names = word_key(put.mail.mail.name).split()
+    if any(word_key(one[1]) not in names for one in _OTHERS_WORK.finditer(sentence.text)):
+        return False
+    answered = thread.answered(sentence)
+    chain = [] if answered is None else [thread.mails[answered], *thread.ancestors(thread.mails[answered])]
+    patch = next((one for one in chain if one.is_patch), None)
+    return patch is None or patch.number in put.mails

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from shared.domain.consensus.cues import NEGATION, OPEN, Cue
+from shared.domain.consensus.doubt_cues import DOUBTS
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.proposition import Put
@@ -14,7 +15,6 @@ from shared.domain.consensus.reading import Genre
 from shared.domain.consensus.sentence_features import FeatureReader
 from shared.domain.consensus.sentence_kinds import Head
 from shared.domain.consensus.sentence_weights import THRESHOLDS, WEIGHTS
-from shared.domain.consensus.stance_cues import DOUBTS
 
 MOST_MAILS = {Head.POINT: 12, Head.DECISION: 4, Head.OBJECTION: 4, Head.OPEN_ISSUE: 2}
 MOST_SHOWN = 12

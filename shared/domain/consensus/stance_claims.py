@@ -19,21 +19,26 @@ from shared.domain.consensus.cues import (
     Cue,
     Family,
 )
+from shared.domain.consensus.doubt_cues import DOUBTS, OPPOSES
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence, word_key
 from shared.domain.consensus.people import display_name
-from shared.domain.consensus.proposition import Put, something_is_put
+from shared.domain.consensus.proposition import Put, something_is_put, tells_a_result
 from shared.domain.consensus.reading import PositionStance, PropositionForm
-from shared.domain.consensus.sentence_context import place, relation, takes_a_pull, takes_nothing_back
+from shared.domain.consensus.sentence_context import (
+    is_of_it,
+    place,
+    relation,
+    takes_a_pull,
+    takes_nothing_back,
+)
 from shared.domain.consensus.stance_cues import (
     AGREES,
     APPROVES,
-    DOUBTS,
     EXCLAIMS,
     GOOD_IDEA,
     HIGH_PRAISE,
     NO_OBJECTION,
-    OPPOSES,
     SUPPORTS,
     SUPPORTS_SOMETHING,
 )
@@ -154,7 +159,9 @@ class _ClaimReader:
         self.put = put
         self.by_mail: dict[int, list[StanceClaim]] = defaultdict(list)
         self.decidable = something_is_put(put)
-        self.announces = any(map(ANNOUNCES.finds, put.mail.sentences[:6]))
+        self.announces = tells_a_result(put.mail.mail.subject) or any(
+            map(ANNOUNCES.finds, put.mail.sentences[:6])
+        )
 
     def claim(self, sentence: OwnSentence, mail: LinkedMail) -> StanceClaim | None:
         found = self._stance(sentence, mail)
@@ -217,7 +224,7 @@ class _ClaimReader:
         has_role = self.thread.people.role(mail.number) is not None
         if has_role and takes_a_pull(self.thread, self.put, sentence):
             return _SUPPORT, "acceptance"
-        if not accepts(sentence):
+        if not accepts(sentence) or not is_of_it(self.thread, self.put, sentence):
             return None
         if has_role:
             firm = _FIRM_OPENING.match(sentence.folded) and not NEGATION.finds(sentence) and not sentence.asks

@@ -15,7 +15,7 @@ _GOOD = (
     r"(?:good|great|fine|ok|okay|reasonable|sane|sensible|nice|excellent|right|correct|perfect|solid|"
     r"straightforward|well|clean|neat|lovely|awesome|fantastic|acceptable|logical|brilliant|wonderful)"
 )
-_WORK = (
+WORK = (
     r"(?:patch(?:es|set)?|series|proposals?|plan|text|draft|document|charter|changes?|approach|idea|fix|"
     r"version|"
     r"solution|direction|wording|rewrite|cleanup|refactoring|commit|branch|suggestion|design|spec\w*|"
@@ -75,7 +75,7 @@ SUPPORTS = Family(
         rf"\b(?:i|we) {_DEGREE}(?:agree|concur) (?:with|to|on) (?:adopting|adoption|publishing|publication|"
         rf"merging|the adoption|accepting)\b",
         rf"\b(?:i|we) {_DEGREE}(?:agree|concur) (?:with|to) (?:this|the|your|these) (?:\w+ )?(?:proposed "
-        rf")?{_WORK}\b",
+        rf")?{WORK}\b",
     ),
     Cue(
         "vote|preference",
@@ -109,7 +109,7 @@ SUPPORTS = Family(
     Cue(
         "i'm|we're|am|are",
         rf"\b(?:i'm|i am|we're|we are) {_DEGREE}for (?:it|this|that|adopt\w*|merg\w*|publi\w*|"
-        rf"(?:the|your) (?:\w+ )?{_WORK})\b",
+        rf"(?:the|your) (?:\w+ )?{WORK})\b",
     ),
     Cue(
         "support|vote|blessing",
@@ -160,7 +160,7 @@ APPROVES = Family(
         LEAD + r"(?:(?:that|this|it|all of this|(?:the|your|this) \w+) )?(?:all |also |definitely |both )?"
         r"(?:makes? (?:perfect |a lot of |total |complete |much )?sense|works for (?:me|us)|suits me)\b",
         r"\bwould work (?:well |fine |nicely )?for (?:me|us)\b",
-        rf"\b{_WORK} makes (?:\w+ )?sense\b",
+        rf"\b{WORK} makes (?:\w+ )?sense\b",
     ),
     Cue(
         "sense|works|suits|work|looks|look",
@@ -169,7 +169,7 @@ APPROVES = Family(
     Cue(
         "good|great|excellent|nice|sensible|reasonable|useful|welcome|valuable|worthwhile|fine|"
         "clear|best|right",
-        rf"\b(?:this|that|it|these|they|which|(?:this|the|your) (?:\w+ )?{_WORK})(?:'s| is| are| does| do| "
+        rf"\b(?:this|that|it|these|they|which|(?:this|the|your) (?:\w+ )?{WORK})(?:'s| is| are| does| do| "
         rf"sounds like| seems like| looks like| look like| look| to be)+ "
         r"(?:definitely |certainly |clearly |obviously |indeed |such |the )?(?:an? )?(?:very |really |"
         r"pretty |"
@@ -220,7 +220,7 @@ APPROVES = Family(
     ),
     Cue(
         "welcome|welcomed",
-        rf"\b(?:this|the|your|these) (?:\w+ )?{_WORK} (?:is|are) (?:\w+ )?(?:very )?welcomed?\b",
+        rf"\b(?:this|the|your|these) (?:\w+ )?{WORK} (?:is|are) (?:\w+ )?(?:very )?welcomed?\b",
     ),
     Cue(
         "glad|happy|pleased|great|good|nice",
@@ -239,7 +239,7 @@ APPROVES = Family(
     Cue(
         "like|love|liked",
         rf"\bi {_DEGREE}(?:like|love) (?:this|it|the idea|these|your (?:idea|proposal)|(?:the|this) (?:\w+ "
-        rf")?{_WORK})\b",
+        rf")?{WORK})\b",
         r"\bi (?:really |very much |absolutely |do )?(?:like|love) (?:the|this|your|that) (?:idea|proposal|"
         r"approach|concept|direction|suggestion|plan)\b",
     ),
@@ -251,7 +251,7 @@ APPROVES = Family(
     Cue(
         "good|great|fine|ok|okay|reasonable|sane|sensible|nice|excellent|right|correct|perfect|solid|"
         "straightforward|well|clean|neat|lovely|awesome|fantastic|acceptable|logical|brilliant|wonderful",
-        rf"\b(?:this|the|your|these|proposed) (?:\w+ )?{_WORK} (?:all |also |\w+ly )?(?:looks?|sounds?|"
+        rf"\b(?:this|the|your|these|proposed) (?:\w+ )?{WORK} (?:all |also |\w+ly )?(?:looks?|sounds?|"
         rf"seems?|"
         rf"is|are) "
         rf"(?:an? |very |really |pretty |quite |all |perfectly )*{_GOOD}\b",
@@ -316,54 +316,4 @@ AGREES = Cue(
     LEAD + rf"(?:100% )?{_DEGREE}(?:agree|concur|me too|same here|seconded|ack(?:ed)?)\b(?!:)",
     r"\b(?:i'm|i am) (?:an? )?(?:\w+ )?\+ ?1\b",
     r"^\W{0,3}\U0001f44d|^\W{0,3}hear,? hear\b",
-)
-OPPOSES = Cue(
-    "disagree|object|oppose|opposed|against|-1|- 1|nak|nack|veto|support|think|believe|favour|favor|please|"
-    "ready|like|adopted|merged|applied|accepted|published|bad|terrible|horrible|awful|rather|dislike",
-    r"\b(?:i|we) (?:must |have to |strongly |would |do |also |still |firmly |also have to )?(?:object|"
-    r"oppose)(?: to)?\b(?! (?:if|the idea that)|-)",
-    r"\b(?:i|we)(?:'m| am|'re| are) (?:\w+ )?(?:against|opposed to) (?:this|the|it|that|adopt\w*|publi\w*|"
-    r"add\w*|such|any|mak\w+|us\w+|releas\w+)\b",
-    LEAD + r"(?:- ?1\b(?!\d|\.\d)|nak\b|nack\b|veto\b)",
-    r"\b(?:i|we) (?:do not|don't|cannot|can't|would not|wouldn't) (?:\w+ )?support (?:this|the|adopt\w*|"
-    r"publi\w*|it|that|add\w+)\b",
-    rf"\bi (?:strongly |totally |completely |really )?disagree with (?:this|the|your) (?:\w+ )?{_WORK}\b",
-    r"\b(?:do not|don't) think (?:this|it|the \w+|we|that) should (?:be )?(?:adopt|publish|merg|add|"
-    r"accept|do this|go)\w*\b",
-    r"\b(?:do not|don't) (?:really )?(?:think|believe) (?:\w+ ){0,3}(?:is|it's|'s|be) (?:an? |the |such a "
-    r")?(?:very )?(?:good|great|right|appropriate) (?:idea|approach|way|thing|solution|direction|"
-    r"requirement)\b",
-    r"\b(?:i|we)(?:'m| am| are|'re) not (?:\w+ )?in favou?r\b",
-    r"\b(?:would be|is) a (?:very |really )?(?:bad|terrible|horrible|awful) (?:idea|mechanism|approach)\b",
-    r"\bplease (?:don't|do not) (?:do|adopt|merge|add|remove|change|publish)\b",
-    r"\bnot ready (?:for|to be) (?:adopt\w+|publi\w+|last call|merg\w+)\b",
-    r"\b(?:i'd|i would|we'd|we would) (?:really |much |strongly |very much )?rather not (?:\w+ "
-    r")?(?:this|that|it|"
-    r"have|see|do|merge|add|take|go|adopt|change)\b",
-    rf"\bi (?:really |strongly )?(?:dislike|(?:don't|do not) (?:really )?like) (?:this|the|your) "
-    rf"(?:\w+ )?{_WORK}\b",
-    r"\bshould not (?:have been |be )(?:adopted|merged|applied|accepted|published)\b",
-    LEAD + r"(?:strongly |firmly |totally |i am |i'm )?opposed\b",
-)
-DOUBTS = Cue(
-    "sure|unsure|certain|convinced|worried|concerned|sceptical|skeptical|wary|nervous|don't|can't|cannot|"
-    "not|doubt|concern|concerns|"
-    "worry|problem|objection|reservations|downside|drawback|misleading|pointless|overkill|wrong|rather|"
-    "prefer|shouldn't|disagree|object|hesitant|reluctant|unnecessary|afraid|fear|isn't|doesn't|won't|"
-    "wouldn't|breaks|break|hate|dislike|why",
-    r"\b(?:i'm|i am|we're|we are) (?:\w+ ){0,2}(?:not sure|unsure|not certain|not convinced|worried|"
-    r"concerned|sceptical|skeptical|wary|nervous|hesitant|reluctant|afraid)\b",
-    r"\b(?:i|we) (?:\w+ )?(?:don't|do not|can't|cannot) (?:really |quite )?(?:think|believe|see|"
-    r"understand|agree|like|want|buy)\b",
-    r"\bi (?:highly |strongly |really )?(?:doubt|disagree|object|dislike|hate|fear|worry)\b",
-    r"\bmy (?:\w+ )?(?:concern|worry|problem|objection)s?\b|\b(?:have|has|had) (?:\w+ ){0,2}(?:concerns?|"
-    r"reservations?|doubts?)\b",
-    r"\b(?:problem|trouble|shortcoming|downside|drawback)s? (?:with|is|of)\b",
-    r"\b(?:misleading|ridiculous|pointless|overkill|wrong (?:way|approach|place|perspective|thing))\b",
-    r"\b(?:i'd|i would) (?:much |strongly )?(?:rather|prefer)\b",
-    r"\bnot (?:\w+ )?(?:good|right|appropriate|acceptable|desirable|worth|necessary|needed|adequate|"
-    r"comfortable|happy|enough|ready)\b",
-    r"\bshould(?:n't| not)\b",
-    r"\b(?:doesn't|does not|do not|don't|won't|wouldn't|will not|would not) (?:\w+ )?(?:make sense|work|"
-    r"help|solve|scale|fly|belong)\b",
 )

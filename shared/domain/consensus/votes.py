@@ -22,8 +22,8 @@ _CLOSING = re.compile(
 )
 _NON_BINDING = re.compile(r"\b(?:non|not)[- ]?(?:a )?binding\b|\bnon-?pmc\b", re.IGNORECASE)
 _LEGEND = re.compile(
-    r"\s{0,8}\[[ xX]?\]|.{0,8}[+-]\s?[01]\b\W{0,3}(?:if|means?|=|approve|disapprove|abstain|no opinion|i "
-    r"don't)\b"
+    r"\s{0,8}\[[ xX]?\]|.{0,8}[+-]\s?[01]\b\W{0,3}(?:=|(?:if|means?|approve|disapprove|abstain|no opinion|i "
+    r"don't)\b)"
 )
 _ABOUT_VOTES = re.compile(
     r"\b(?:need|needs|requires?|wait\w*|get|got|received?|have|has|with|missing|more|another|three|two|"
@@ -31,6 +31,7 @@ _ABOUT_VOTES = re.compile(
     r"binding votes?|if|would|could|might|maybe|count\w*|voted|vote was|thanks? for|first|instead|rather|"
     r"before|until)\b"
 )
+_MARKS = frozenset({"+1", "-1", "+0", "-0", "+ 1", "- 1", "+ 0", "- 0"})
 _CONDITION = re.compile(r"\b(?:if|unless|once|provided|as soon as|assuming|would)\b")
 
 
@@ -52,18 +53,14 @@ def is_legend(sentence: OwnSentence) -> bool:
 def vote_in(sentence: OwnSentence) -> int | None:
     """The vote that a sentence casts, or None."""
     folded = sentence.folded
+    if _MARKS.isdisjoint(sentence.words):
+        return None
     if is_legend(sentence) or sentence.asks or _CONDITION.search(folded):
         return None
-    found = _OPENING.match(folded)
-    if found and _ABOUT_VOTES.search(folded, 0, found.start(1)):
-        found = None
-    if found is None:
-        found = _CLOSING.search(folded)
-        if found and _ABOUT_VOTES.search(folded, 0, found.start(1)):
-            return None
-    if found is None:
-        return None
-    return int(found[2]) if found[1] == "+" else -int(found[2])
+    for found in (_OPENING.match(folded), _CLOSING.search(folded)):
+        if found and not _ABOUT_VOTES.search(folded[: found.start(1)]):
+            return int(found[2]) if found[1] == "+" else -int(found[2])
+    return None
 
 
 def read_ballots(thread: LinkedThread, put: Put) -> dict[str, Ballot]:
@@ -92,8 +89,6 @@ def _cast(thread: LinkedThread, put: Put, mail: LinkedMail) -> Iterator[Ballot]:
     if mail is put.mail:
         return
     for sentence in mail.sentences:
-        if "+1" not in sentence.text and not ({"-1", "+ 1", "- 1", "+0", "-0"} & sentence.words):
-            continue
         value = vote_in(sentence)
         if value is not None and _is_to_the_vote(thread, put, sentence):
             yield Ballot(mail.person, value, sentence, _is_binding(thread, mail, sentence))

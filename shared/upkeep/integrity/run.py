@@ -19,6 +19,7 @@ from shared.upkeep.integrity.repair import Repairer
 
 log = logging.getLogger(__name__)
 KIND = "verify"
+TIMER = "timer"
 MAX_EXAMPLES = 100
 
 Check = Callable[[Clients, int], AsyncIterator[Finding]]
@@ -39,7 +40,7 @@ class IntegrityError(PipelineError):
 @dataclass(frozen=True)
 class VerifyOptions:
     repair: bool = False
-    requested_by: str = "timer"
+    requested_by: str = TIMER
     found: Callable[[Finding], None] = field(default=lambda _finding: None)
     metrics: SweepMetrics = field(default_factory=sweep_metrics)
 

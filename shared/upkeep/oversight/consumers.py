@@ -1,6 +1,7 @@
 """Which queues an app takes messages from. Service Bus does not tell who listens: the app says it itself.
 
-Each minute. One document has the last time for each queue, whichever instance or app said it.
+Every five minutes, by the housekeeping. One document has the last time for each queue, whichever instance
+or app said it.
 """
 
 import os

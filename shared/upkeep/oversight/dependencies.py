@@ -8,12 +8,14 @@ from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.deadlines import somebody_waits
-from shared.clients.search.index import REMEDY
+from shared.clients.search.versions import IndexMissingError
 from shared.core.errors import PermanentError
 from shared.embedding.model_facts import check_model_folder, known_dimension
 from shared.embedding.openvino.model_folder import ModelFolderError
 from shared.pipeline.topology import PARSING
 from shared.upkeep.oversight.consumers import last_consumers
+
+MAKE = "run `azd provision`; locally, `python -m shared.upkeep.provisioning`"
 
 
 class NotProvisionedError(PermanentError):
@@ -72,7 +74,7 @@ async def _servicebus(clients: Clients) -> None:
 
 async def _blobs(clients: Clients) -> None:
     if not await clients.blobs.has_container(ARCHIVES_CONTAINER):
-        raise NotProvisionedError(f"there is no blob container {ARCHIVES_CONTAINER}: {REMEDY}")
+        raise NotProvisionedError(f"there is no blob container {ARCHIVES_CONTAINER}: {MAKE}")
 
 
 async def _search(clients: Clients) -> None:
@@ -80,7 +82,7 @@ async def _search(clients: Clients) -> None:
     versions = clients.index.versions
     found = await versions.dimensions()
     if found is None:
-        raise NotProvisionedError(f"there is no index {versions.own}: {REMEDY}")
+        raise IndexMissingError(versions.own)
     try:
         wanted = known_dimension(clients.settings)
     except ModelFolderError:  # the model says so itself

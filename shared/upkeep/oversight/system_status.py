@@ -11,7 +11,8 @@ from shared.documents.runs import Run
 from shared.pipeline.topology import QUEUES
 from shared.settings.app import Settings
 
-NO_CONSUMER_AFTER = timedelta(minutes=5)  # the app says every minute which queues it takes messages from
+# The housekeeping says every five minutes which queues the app takes messages from: two of them were missed.
+NO_CONSUMER_AFTER = timedelta(minutes=11)
 SWEEPS_MISSED = 2
 
 

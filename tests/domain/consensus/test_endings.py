@@ -43,12 +43,14 @@ def test_a_small_edit_while_committing_is_acceptance() -> None:
 def test_what_is_said_of_somebody_elses_work_accepts_nothing_here() -> None:
     reading = patch(mail(1, JUNO, "Ann's work on the base is well done, so let's merge it down soon."))
     assert not ending(reading)[1]
+    assert said(reading) == {}
 
 
 def test_acceptance_of_a_rival_patch_in_the_thread_is_not_acceptance_of_the_first() -> None:
     rival = mail(1, "bob", PATCH, subject="[PATCH] parser: another way")
     reading = patch(rival, mail(2, JUNO, "Will queue.", answers=1))
     assert not ending(reading)[1]
+    assert said(reading) == {}
 
 
 @pytest.mark.parametrize(

@@ -123,3 +123,15 @@ def test_a_result_in_a_thread_of_its_own_names_its_vote() -> None:
     )
     assert reading.result_of == "Release Apache Thing 1.2"
     assert read(*vote(), profile=MAVEN).result_of is None
+
+
+@pytest.mark.parametrize("subject", ["[RESULT] [VOTE] Release 1.2", "Results of the vote on the new rules"])
+def test_in_a_thread_that_tells_a_result_nobody_votes(subject: str) -> None:
+    reading = read(
+        mail(0, RITA, "The vote has passed. Please vote on the next one soon.", subject=subject),
+        mail(1, ANN, "+1 from me, too late."),
+        profile=MAVEN,
+    )
+    assert said(reading) == {}
+    assert (reading.genre.kind, reading.genre.tier) == (Genre.ANNOUNCEMENT, Tier.SAID)
+    assert reading.outcome.votes is None

@@ -108,6 +108,7 @@ def test_less_than_support_of_a_proposal(text: str) -> None:
         "Please put the test first. Other than that, this looks good to me.",
         "Your series gives a lot of warnings when I applied it to the tree.",
         "It looks good in the preview.",
+        "I did not expect a step like this. The patch itself looks reasonable, though.",
         "Thanks for the patch.",
     ],
 )

@@ -176,7 +176,7 @@ def test_the_metrics_of_the_stages_arrive_with_the_labels_of_the_list(
 
 
 def test_the_lengths_of_the_queues_arrive(app: RunningApp) -> None:
-    request = app.host.addresses["http"] + "/admin/functions/queue_depths"
+    request = app.host.addresses["http"] + "/admin/functions/housekeeping"
     _post(request, b'{"input": ""}', 202)
 
     found = wait_for(

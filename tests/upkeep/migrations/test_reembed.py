@@ -15,9 +15,8 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.search.definition import index_definition
 from shared.clients.search.filters import Filters
-from shared.clients.search.index import IndexMissingError
 from shared.clients.search.payload import indexed_chunk
-from shared.clients.search.versions import version_name
+from shared.clients.search.versions import IndexMissingError, version_name
 from shared.core.errors import ErrorKind, RejectedItemsError, UnencodableTextError
 from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document

@@ -51,8 +51,8 @@ async def test_what_was_not_made_is_named_with_what_to_do(
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:
     says = await checks(cloud, bus_service, made=False)
-    assert (says["search"] or "").startswith("there is no index ")
-    assert (says["search"] or "").endswith("run `python -m shared.upkeep.provisioning`")
+    assert (says["search"] or "").startswith("the index ")
+    assert (says["search"] or "").endswith("`python -m shared.upkeep.provisioning`")
     assert "\n" not in (says["search"] or "")
     assert says["cosmos"]
 

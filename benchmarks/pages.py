@@ -2,9 +2,9 @@
 
     python -m benchmarks.pages [--threads 10000]
 
-Threads and their reports of one list over more than two years are stored as the pipeline leaves them. Each page is
-then called as the worker calls it, first with a hundred threads and again with all of them. Reported: calls,
-which must not grow, the bytes of the page, and its time as a multiple of one document's read in the same run.
+Threads of one list over two years and more, with their reports, are stored as the pipeline leaves them.
+Each page is then called as the worker calls it, first with a hundred threads and again with all of them.
+Reported: calls, which must not grow, the bytes of the page, and its time, in reads of one document.
 """
 
 import argparse

@@ -38,6 +38,9 @@ async def publish(event: Event[SummaryComplete], work: Work) -> StageResult:
     report = _with_deliveries(_report(summary, work.now()), work)
     if not await store.create(report, session):
         report = await store.read(Report, report.id, report.scope, session)
+    if await _was_deleted(summary, work):
+        await store.delete(Report, report.id, report.scope, session)
+        return StageResult()
     # A later summary may have come between reading this one and storing its report.
     if summary.thread_id is None:
         await digest_flags_settled(store, summary.scope, session)
@@ -50,6 +53,13 @@ async def publish(event: Event[SummaryComplete], work: Work) -> StageResult:
             await wake_deliveries(work.clients, report.next_delivery_at)
 
     return StageResult([report_published(report)], after_announcing=wake, counts={"reports": 1})
+
+
+async def _was_deleted(summary: Summary, work: Work) -> bool:
+    """A deletion that took the summary away may have looked for its report before that was stored."""
+    store, session = work.clients.store, work.session
+    await store.catch_up(Summary, [summary.scope], session)
+    return await store.find(Summary, summary.id, summary.scope, session) is None
 
 
 async def _touch_digests(summary: Summary, work: Work) -> None:

@@ -35,6 +35,8 @@ async def load_context(
     `result`: of a vote, the mail that brings its result, where that has a thread of its own.
     """
     store = clients.store
+    for model in (Message, Chunk):  # what a replica does not show yet would be missing from the summary
+        await store.catch_up(model, [thread.id], session)
     messages = [
         read_document(Message, stored)
         async for stored in store.query(MESSAGES_OF_THREAD, session, partition_value=thread.id)

@@ -13,6 +13,7 @@ from shared.clients.cosmos.batches import Patch, RawDocument
 from shared.core.ids import message_key
 from shared.core.times import stored_time
 from shared.documents.messages import Message
+from shared.pipeline.lifecycle.attempts import RESET_ATTEMPTS
 from shared.threads.message_copies import Arrival, Row, provenance
 
 ADDED_BYTES = 1500  # at most, beside what was parsed, for a message with a few copies
@@ -59,6 +60,9 @@ def _write_own(arrival: Arrival, thread_id: str, source: str, created: str, writ
     elif any(known[name] != stored[name] for name in known) or stored["thread_id"] != thread_id:
         patch = Patch(stored["id"], thread_id, set={**known, "thread_id": thread_id})
         writes.patches.append(patch)
+        if known["archive_id"] != stored["archive_id"]:
+            # Its chunks name its first archive: pending, so that they do even if the event of this is lost.
+            writes.patches.append(Patch(stored["id"], thread_id, set=RESET_ATTEMPTS))
 
 
 def _write_elsewhere(row: Row, source: str, identity: str, writes: MessageWrites) -> None:

@@ -49,7 +49,7 @@ async def load_context(
     ]
     read = [_message(message) for message in messages]
     profile = await _profile(clients, thread, session)
-    mails = _mails(thread, messages, profile, result)
+    mails = mails_of(thread, messages, profile, result)
     flags = record_flags(thread, messages, People(mails, profile), len(mails))
     order = {message.id: position for position, message in enumerate(messages)}
     chunks.sort(key=lambda chunk: (order.get(chunk.message_key, len(order)), chunk.chunk_index))
@@ -87,9 +87,10 @@ def from_root(thread: Thread, messages: Sequence[Message]) -> list[Message]:
     return sorted(messages, key=lambda message: message.message_id != thread.root_message_id)
 
 
-def _mails(
-    thread: Thread, messages: Sequence[Message], profile: SourceProfile, result: ThreadMail | None
+def mails_of(
+    thread: Thread, messages: Sequence[Message], profile: SourceProfile, result: ThreadMail | None = None
 ) -> list[ThreadMail]:
+    """As a reader takes them, the root first, each with what its source's server says of its sender."""
     mails = [
         replace(
             thread_mail(message),

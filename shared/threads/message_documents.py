@@ -31,6 +31,8 @@ class MessageWrites:
     created: list[RawDocument] = field(default_factory=list)
     replaced: list[RawDocument] = field(default_factory=list)
     patches: list[Patch] = field(default_factory=list)
+    flagged: set[str] = field(default_factory=set)
+    """Threads with a message that got or lost a conflict."""
     touched_elsewhere: dict[str, str] = field(default_factory=dict)
     """Messages of other sources that got or lost a conflict, and their threads."""
 
@@ -60,6 +62,7 @@ def _write_own(arrival: Arrival, thread_id: str, source: str, created: str, writ
     elif any(known[name] != stored[name] for name in known) or stored["thread_id"] != thread_id:
         patch = Patch(stored["id"], thread_id, set={**known, "thread_id": thread_id})
         writes.patches.append(patch)
+        writes.flagged |= {thread_id} if known["conflicts"] != stored["conflicts"] else set()
         if known["archive_id"] != stored["archive_id"]:
             # Its chunks name its first archive: pending, so that they do even if the event of this is lost.
             writes.patches.append(Patch(stored["id"], thread_id, set=RESET_ATTEMPTS))
@@ -77,6 +80,7 @@ def _write_elsewhere(row: Row, source: str, identity: str, writes: MessageWrites
         writes.patches.append(Patch(row["id"], row["thread_id"], set=changed))
     if "conflicts" in changed:
         writes.touched_elsewhere[row["id"]] = row["thread_id"]
+        writes.flagged.add(row["thread_id"])
 
 
 def _raw(document: dict[str, Any], arrival: Arrival, thread_id: str) -> RawDocument:

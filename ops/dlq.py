@@ -92,7 +92,7 @@ def groups(queues: Queues = None, json: Json = False) -> None:
     from shared.upkeep.deadletters.groups import diagnosed_letters, group_letters
 
     named = _named(queues)
-    found = group_letters(run_command(lambda clients: diagnosed_letters(clients, named)))
+    found = group_letters(run_command(lambda clients: diagnosed_letters(clients, named, judged=True)))
     if json:
         return print_json([group.shown() for group in found])
     table(
@@ -114,6 +114,8 @@ def groups(queues: Queues = None, json: Json = False) -> None:
     if found:
         total = sum(group.count for group in found)
         print_note(f"{total:,} dead letters. `dlq requeue --group ID` requeues a group.")
+    if done := sum(group.satisfied for group in found):
+        print_note(f"{done:,} are already satisfied: their documents are done. `dlq resolve` takes them out.")
     return None
 
 
@@ -240,6 +242,27 @@ def purge(
     from ops.dlq_operations import carry_out
 
     carry_out("dlq.purge", select, rate=0, dry_run=dry_run, yes=yes, resume=resume, json=json)
+
+
+@app.command()
+def resolve(
+    queues: Queues = None,
+    *,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    resume: Resume = None,
+    json: Json = False,
+) -> None:
+    """Take out dead letters whose work is done by now: by the sweep, a requeue or another copy of the event.
+
+    They are archived first: `dlq restore` brings them back. The sweep's timer does the same.
+    """
+    from ops.dlq_operations import carry_out
+
+    def select() -> "LetterSelection":
+        return _letters(queues, satisfied=True)
+
+    carry_out("dlq.resolve", select, rate=0, dry_run=dry_run, yes=yes, resume=resume, json=json)
 
 
 @app.command()

@@ -18,8 +18,12 @@ if TYPE_CHECKING:
     from shared.upkeep.deadletters.causes import Diagnosed
     from shared.upkeep.deadletters.selection import LetterSelection
 
-DOING = {"dlq.requeue": "requeue", "dlq.purge": "purge", "dlq.restore": "restore"}
-ENDED = {"dlq.requeue": "requeued", "dlq.purge": "purged", "dlq.restore": "restored"}
+DOING = {
+    "dlq.requeue": "requeue", "dlq.purge": "purge", "dlq.restore": "restore", "dlq.resolve": "resolve",
+}  # fmt: skip
+ENDED = {
+    "dlq.requeue": "requeued", "dlq.purge": "purged", "dlq.restore": "restored", "dlq.resolve": "resolved",
+}  # fmt: skip
 
 
 def carry_out(
@@ -175,7 +179,7 @@ def _end(audit: "Audit | None", *, json: bool) -> None:
         )  # fmt: skip
     else:
         more = f"; {audit.outcome}" if audit.outcome else ""
-        undo = f" `dlq restore {audit.id}` brings them back." if word == "purged" else ""
+        undo = f" `dlq restore {audit.id}` brings them back." if word in {"purged", "resolved"} else ""
         print_note(f"{audit.counts.get(word, 0):,} of {audit.counts.get('planned', 0):,} {word}{more}.{undo}")
     if audit.status == "interrupted":
         name = DOING[audit.action]

@@ -4,18 +4,23 @@ The schedule is fixed when the app is indexed, so a change of the setting takes 
 app setting brings with it.
 """
 
+import logging
 import os
 
 import azure.functions as func
 
-from shared.clients.connections import clients
+from shared.clients.classify import SDK_ERRORS
+from shared.clients.connections import Clients, clients
 from shared.clients.telemetry.tracing import span
 from shared.core.schedule import interval_schedule
 from shared.documents.runs import RunStatus
 from shared.settings.app import Settings
+from shared.upkeep.audit import Actor
+from shared.upkeep.deadletters.resolving import resolve_satisfied
 from shared.upkeep.sweep.run import SweepFailedError, sweep
 
 blueprint = func.Blueprint()
+log = logging.getLogger(__name__)
 INTERVAL = "RETRY_JOB_INTERVAL_SECONDS"
 
 
@@ -32,5 +37,17 @@ async def sweep_timer(timer: func.TimerRequest) -> None:  # noqa: ARG001 - the b
     connected = await clients()
     with span("sweep"):
         done = await sweep(connected)
+        await _resolve_letters(connected)
     if done is not None and done.status is RunStatus.FAILED:
         raise SweepFailedError("; ".join(done.errors))
+
+
+async def _resolve_letters(connected: Clients) -> None:
+    """What the sweep healed may have left a dead letter, which would ring for nothing."""
+    try:
+        audit = await resolve_satisfied(connected, Actor("sweep", "timer"))
+    except SDK_ERRORS:
+        log.exception("dead letters that are satisfied could not be resolved: the next run will")
+        return
+    if audit is not None:
+        log.info("dead letters whose work is done were resolved: %s (operation %s)", audit.counts, audit.id)

@@ -78,12 +78,8 @@ class OpsPlace:
             await sender.send_messages(part[0] if len(part) == 1 else part)
         receiver, left = await self.bench.receiver(queue), len(messages)
         while left:
-            for receive_message in await receiver.receive_messages(
-                max_message_count=min(left, 100), max_wait_time=10
-            ):
-                await receiver.dead_letter_message(
-                    receive_message, reason=reason, error_description=description
-                )
+            for letter in await receiver.receive_messages(max_message_count=min(left, 100), max_wait_time=10):
+                await receiver.dead_letter_message(letter, reason=reason, error_description=description)
                 left -= 1
 
     async def _sender(self, queue: str) -> ServiceBusSender:

@@ -81,10 +81,10 @@ def test_the_docs_give_commands_no_options_that_they_do_not_have_in_passing_eith
     spans = re.findall(r"`([a-z][^`]*)`", operations_page())
     with_options = [span for span in spans if command_in(span) and named_options(span)]
     assert with_options
-    for with_option in with_options:
-        found = command_in(with_option)
+    for usage in with_options:
+        found = command_in(usage)
         assert found is not None
-        assert named_options(with_option) <= found[1], with_option
+        assert named_options(usage) <= found[1], usage
 
 
 def test_each_row_of_the_docs_table_has_options_of_its_commands_only() -> None:

@@ -249,8 +249,8 @@ class Bench:
 
     async def empty_dead_letters(self) -> None:
         async with self.clients.bus.dead_letters("chunking") as receiver:
-            for receive_message in await receiver.receive_messages(max_message_count=20, max_wait_time=5):
-                await receiver.complete_message(receive_message)
+            for letter in await receiver.receive_messages(max_message_count=20, max_wait_time=5):
+                await receiver.complete_message(letter)
 
 
 @asynccontextmanager

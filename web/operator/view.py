@@ -79,7 +79,7 @@ async def _read_view(clients: Clients) -> View:
     queues = [
         queue.queue for queue in status.queues if queue.dead
     ]  # opening a link to the empty ones costs time
-    letters = await diagnosed_letters(clients, queues, most=LETTERS_A_QUEUE)
+    letters = await diagnosed_letters(clients, queues, most=LETTERS_A_QUEUE, judged=True)
     return View(status, group_letters(letters), stuck, failed)
 
 

@@ -62,3 +62,18 @@ ARCHIVE_PROGRESS_COUNTS = (
     _progress_count("threads_reported", "threads", f"{_THREADS} AND {PROCESSED} AND {_REPORTED}"),
     _progress_count("threads_given_up", "threads", f"{_THREADS} AND {GIVEN_UP}"),
 )
+
+
+_DONE_CONDITIONS = {
+    "archives": PROCESSED,
+    "messages": PROCESSED,
+    "chunks": f"{PROCESSED} AND c.embedding_generated = true",
+    "threads": f"{PROCESSED} AND NOT IS_STRING(c.merged_into)",
+    "reports": "true",  # it is published when it is stored
+}
+
+
+def done_ids(container: str) -> NamedQuery:
+    """Which of @ids are done, wherever they are."""
+    text = f"SELECT VALUE c.id FROM c WHERE ARRAY_CONTAINS(@ids, c.id) AND {_DONE_CONDITIONS[container]}"
+    return NamedQuery(f"{container}_done", container, text, ALL)

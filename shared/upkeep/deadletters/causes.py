@@ -34,6 +34,7 @@ class Diagnosed:
 
     letter: DeadLetter
     cause: Cause
+    satisfied: bool = False  # whether what it asked for is done by now, where that was looked at
 
     @property
     def group(self) -> str:

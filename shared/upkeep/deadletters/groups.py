@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.servicebus.dead_letters import DeadLetter, peek_all
 from shared.upkeep.deadletters.causes import Diagnosed, diagnose
+from shared.upkeep.deadletters.satisfied import satisfied_letters
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Group:
     first_seen: datetime
     last_seen: datetime
     example: int  # a sequence number
+    satisfied: int = 0  # of them: what these asked for is done by now
 
     def shown(self) -> dict[str, Any]:
         return {
@@ -54,6 +56,7 @@ def _group(id_: str, members: Sequence[Diagnosed]) -> Group:
         min(member.cause.seen_at for member in members),
         max(member.cause.seen_at for member in members),
         letter.sequence_number,
+        sum(member.satisfied for member in members),
     )
 
 
@@ -63,12 +66,20 @@ async def diagnosed_letters(
     *,
     most: int | None = None,
     takes: Callable[[DeadLetter], bool] = lambda _letter: True,
+    judged: bool = False,
 ) -> list[Diagnosed]:
-    """The dead letters of these queues that it takes, with their causes; of each queue the oldest `most`."""
+    """The dead letters of these queues that it takes, with their causes; of each queue the oldest `most`.
+
+    `judged` looks at the documents that each is about, too: is what it asked for done by now?
+    """
 
     async def of(queue: str) -> list[Diagnosed]:
-        letters = peek_all(clients.bus, queue, most=most)
-        return await diagnose(clients.store, [letter async for letter in letters if takes(letter)])
+        letters = [letter async for letter in peek_all(clients.bus, queue, most=most) if takes(letter)]
+        diagnosed = await diagnose(clients.store, letters)
+        if not judged:
+            return diagnosed
+        done = await satisfied_letters(clients, letters)
+        return [replace(each, satisfied=each.letter.sequence_number in done) for each in diagnosed]
 
     # All at once: most of the time goes into opening links, and each queue is quick by itself.
     return [diagnosed for found in await asyncio.gather(*map(of, queues)) for diagnosed in found]

@@ -22,8 +22,8 @@ from shared.upkeep.deadletters.journal import Journal, JournalState
 from shared.upkeep.deadletters.restoring import restore
 from shared.upkeep.deadletters.selection import LetterSelection, choose
 
-REQUEUE, PURGE, RESTORE = "dlq.requeue", "dlq.purge", "dlq.restore"
-DONE_WORD = {REQUEUE: "requeued", PURGE: "purged", RESTORE: "restored"}
+REQUEUE, PURGE, RESTORE, RESOLVE = "dlq.requeue", "dlq.purge", "dlq.restore", "dlq.resolve"
+DONE_WORD = {REQUEUE: "requeued", PURGE: "purged", RESTORE: "restored", RESOLVE: "resolved"}
 LOCK_SECONDS = 300  # of our queues: what another holds is free again after that
 PATIENCE_SECONDS = LOCK_SECONDS + 30.0
 SAVED_EVERY_SECONDS = 5.0
@@ -87,9 +87,13 @@ async def run_operation(
     *,
     watch: OperationObserver | None = None,
     patience: float = PATIENCE_SECONDS,
+    known: Audit | None = None,
 ) -> Audit:
-    """Do it, or what is left of it. One that has succeeded is left as it is."""
-    audit, watch = await find_audit(clients.store, operation), watch or OperationObserver()
+    """Do it, or what is left of it. One that has succeeded is left as it is.
+
+    Who has just requested it passes its record (`known`): a replica may not have it yet.
+    """
+    audit, watch = known or await find_audit(clients.store, operation), watch or OperationObserver()
     if audit.status is AuditStatus.SUCCEEDED:
         return audit
     if audit.action not in DONE_WORD:
@@ -175,7 +179,7 @@ class _Job:
 
     @asynccontextmanager
     async def _acting(self, queue: str) -> AsyncIterator[Act]:
-        if self.audit.action == PURGE:
+        if self.audit.action in {PURGE, RESOLVE}:
             yield lambda letters: self._archive(queue, letters)
             return
         async with self.clients.bus.queue_sender(queue) as sender:

@@ -22,6 +22,7 @@ class LetterSelection(BaseModel):
     event_types: list[str] = Field(default_factory=list)
     before: datetime | None = None  # enqueued
     since: datetime | None = None
+    satisfied: bool = False  # only those whose work is done by now
     limit: int | None = Field(default=None, gt=0)
 
     def shown(self) -> dict[str, Any]:
@@ -39,6 +40,13 @@ class LetterSelection(BaseModel):
 
 async def choose(clients: Clients, selection: LetterSelection) -> list[Diagnosed]:
     """The letters that are in the queues now and fit, with their causes; at most `limit`."""
-    found = await diagnosed_letters(clients, selection.queues, takes=selection.takes)
-    chosen = [letter for letter in found if not selection.groups or letter.group in selection.groups]
+    found = await diagnosed_letters(
+        clients, selection.queues, takes=selection.takes, judged=selection.satisfied
+    )
+    chosen = [
+        letter
+        for letter in found
+        if (not selection.groups or letter.group in selection.groups)
+        and (letter.satisfied or not selection.satisfied)
+    ]
     return chosen[: selection.limit]

@@ -53,7 +53,7 @@ CONFIG: dict[str, Any] = {
                     {"Name": "orders", "Properties": QUEUE},
                     {"Name": "events", "Properties": QUEUE},
                     {"Name": "manual", "Properties": QUEUE},
-                    {"Name": "short-lock", "Properties": {**QUEUE, "LockDuration": "PT5S"}},
+                    {"Name": "short-lock", "Properties": {**QUEUE, "LockDuration": "PT2S"}},
                 ],
                 "Topics": [],
             }
@@ -207,7 +207,7 @@ LONG = (
 @app.service_bus_queue_trigger(arg_name="msg", queue_name="short-lock", connection="BUS")
 def long_work(msg: func.ServiceBusMessage) -> None:
     record({"body": msg.get_body().decode(), "count": msg.delivery_count})
-    time.sleep(8)
+    time.sleep(5)
     record({"body": "ended"})
 """
 )
@@ -227,7 +227,7 @@ def own_host(bus: Bus, tmp_path: Path) -> Callable[..., Any]:
 
 def test_the_lock_is_renewed_over_a_long_run(own_host: Callable[..., Any], bus: Bus, tmp_path: Path) -> None:
     with own_host(LONG):
-        bus.send("short-lock", "takes longer than its lock of five seconds")
+        bus.send("short-lock", "takes longer than its lock of two seconds")
         wait_for(lambda: len(lines(tmp_path / "record")) == 2, seconds=30)
         wait_for(lambda: bus.peek("short-lock") == [])
     assert [line.get("count") for line in lines(tmp_path / "record")] == [1, None]

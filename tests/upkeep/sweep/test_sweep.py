@@ -51,8 +51,8 @@ async def place(shared_place: SweepPlace) -> AsyncIterator[SweepPlace]:
 async def _empty(place: SweepPlace, container: str) -> None:
     proxy = place.store._container(container)
     path = (await proxy.read())["partitionKey"]["paths"][0][1:]
-    async for query_item in proxy.query_items(f"SELECT c.id, c.{path} AS place FROM c"):
-        await proxy.delete_item(query_item["id"], query_item["place"])
+    async for row in proxy.query_items(f"SELECT c.id, c.{path} AS place FROM c"):
+        await proxy.delete_item(row["id"], row["place"])
 
 
 # the specification's tests

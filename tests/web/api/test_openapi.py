@@ -13,10 +13,10 @@ from web.api.openapi import OPERATIONS, document
 
 def api_routes() -> set[tuple[str, str]]:
     return {
-        (method, http_route.route)
-        for http_route in http_routes()
-        for method in http_route.methods
-        if http_route.route.startswith("api/")
+        (method, route.route)
+        for route in http_routes()
+        for method in route.methods
+        if route.route.startswith("api/")
     }
 
 

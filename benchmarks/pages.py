@@ -72,7 +72,8 @@ def stored(number: int) -> tuple[Thread, Report]:
     common: dict[str, Any] = {
         "created_at": first, "thread_id": id_, "source": "big", "participants": people,
         "outcome": ShownOutcome(
-            kind=kind, tier=Tier.SAID, sentence=f"It is {kind}", basis=ConsensusBasis.COUNTED
+            kind=kind, genre=GENRES[number % len(GENRES)], tier=Tier.SAID, sentence=f"It is {kind}",
+            basis=ConsensusBasis.COUNTED
         ),
         "open_call": ShownOpenCall(question="Shall we?") if number % 100 == 0 else None,
         "genre": GENRES[number % len(GENRES)], "draft_mentions": [f"draft-x-{number % 500}"],

@@ -94,7 +94,7 @@ def _report(summary: Summary, now: datetime) -> Report:
         has_consensus=bool(known.get("has_consensus")),
         consensus_type=known.get("consensus_type"),
         counts=summary.counts,
-        outcome=summary.reading.outcome.shown if summary.reading else None,
+        outcome=summary.reading.shown_outcome if summary.reading else None,
         open_call=summary.reading.shown_call if summary.reading else None,
         genre=summary.reading.shown_genre if summary.reading else None,
         first_message_date=known.get("first_message_date"),

@@ -31,7 +31,6 @@ class Thread(SharedPartitionDocument):
     consensus_type: ConsensusType | None = None
     outcome: ShownOutcome | None = None  # of the summary
     open_call: ShownOpenCall | None = None  # likewise
-    genre: Genre | None = None  # likewise
     flags: dict[str, int] = {}  # of the summary, likewise
     summary_id: str | None = None
     content_hash: str | None = None  # the version that a summary was last asked for
@@ -49,6 +48,10 @@ class Thread(SharedPartitionDocument):
     absorbing: list[str] = []  # threads that became this one, whose documents still have to follow
     merged_into: str | None = None  # set on a thread that is another one now
     status: ProcessingStatus = ProcessingStatus.PENDING
+
+    @property
+    def genre(self) -> Genre | None:
+        return self.outcome.genre if self.outcome else None
 
 
 class ThreadEntry(Document):

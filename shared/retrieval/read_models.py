@@ -48,7 +48,7 @@ class ThreadItem(ReadModel):
 
     @classmethod
     def of(cls, thread: Thread) -> "ThreadItem":
-        return cls(**_taken(thread, cls), links=_thread_links(thread))
+        return cls(**_taken(thread, cls), genre=thread.genre, links=_thread_links(thread))
 
 
 class ThreadDetail(ThreadItem):
@@ -58,7 +58,12 @@ class ThreadDetail(ThreadItem):
 
     @classmethod
     def of(cls, thread: Thread) -> "ThreadDetail":
-        return cls(**_taken(thread, cls), last_error=thread.lastError, links=_thread_links(thread))
+        return cls(
+            **_taken(thread, cls),
+            genre=thread.genre,
+            last_error=thread.lastError,
+            links=_thread_links(thread),
+        )
 
 
 class ThreadList(ReadModel):

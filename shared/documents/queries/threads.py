@@ -114,7 +114,7 @@ THREAD_LIST = ListQuery(
         "consensus": CONSENSUS,
         "status": "c.status = @status",
         "open_call": "IS_OBJECT(c.open_call) = @open_call",
-        "genre": "c.genre = @genre",
+        "genre": "c.outcome.genre = @genre",
         "outcome": OUTCOME,
         "begun_before": "c.first_message_date < @begun_before",
     },

@@ -101,7 +101,7 @@ def revoke_correction(
 
 
 @app.command("export")
-def export_corrections() -> None:
+def export_corrections(json: Json = False) -> None:  # noqa: ARG001 - it knows no other form
     """Print the threads that people corrected as labels: JSON that `make evaluate LABELS=` reads."""
 
     async def work(clients: "Clients") -> list[dict[str, Any]]:

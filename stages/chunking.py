@@ -45,21 +45,26 @@ async def chunk(event: Event[JSONParsed], work: Work) -> StageResult:
         return StageResult()
     embed = await _sentence_embedder(settings, work)
     chunks = await asyncio.to_thread(_chunks_of, messages, settings, embed, work.now())
-    created = await work.clients.store.create_missing(chunks, work.session)
-    _count(chunks, created)
-    await sync_stored_chunks(work.clients, messages, chunks, created, work.session)
-    await messages_processed(
-        work.clients.store, messages, attempt=work.attempt, now=work.now(), session=work.session
-    )
     written = [(message.id, message.thread_id) for message in messages]
     remaining = {message.id for message in messages}
     named = [place for place in _documents(event.data) if place[0] in remaining]
-    await ensure_in_place(work.clients, written, work.session, named=named)
+    try:
+        await _store(chunks, messages, work)
+    finally:  # also where a message has moved meanwhile: nobody else knows of the chunks at the old place
+        await ensure_in_place(work.clients, written, work.session, named=named)
     await check_variants(work.clients, messages, work.session)
     return StageResult(
         [_announcement(event.data.archive_id, messages, chunks, settings.strategy)],
         counts={"messages": len(messages), "chunks": len(chunks)},
     )
+
+
+async def _store(chunks: Sequence[Chunk], messages: Sequence[Message], work: Work) -> None:
+    store, session = work.clients.store, work.session
+    created = await store.create_missing(chunks, session)
+    _count(chunks, created)
+    await sync_stored_chunks(work.clients, messages, chunks, created, session)
+    await messages_processed(store, messages, attempt=work.attempt, now=work.now(), session=session)
 
 
 def _count(chunks: Sequence[Chunk], created: Collection[str]) -> None:

@@ -6,7 +6,8 @@ import azure.functions as func
 
 from shared.core.errors import InvalidEventError
 from shared.core.ids import report_id
-from shared.documents.reports import Report
+from shared.documents.archives import Archive
+from shared.documents.reports import Report, ReportedArchive
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.domain.mail.mentions import draft_base
@@ -35,9 +36,12 @@ async def publish(event: Event[SummaryComplete], work: Work) -> StageResult:
     store, session = work.clients.store, work.session
     summary = await store.read(Summary, data.summary_id, data.thread_id, session)
     await _touch_digests(summary, work)
-    report = _with_deliveries(_report(summary, work.now()), work)
+    report = _with_deliveries(await _with_evidence(_report(summary, work.now()), work), work)
     if not await store.create(report, session):
         report = await store.read(Report, report.id, report.scope, session)
+    if await _was_deleted(summary, work):
+        await store.delete(Report, report.id, report.scope, session)
+        return StageResult()
     # A later summary may have come between reading this one and storing its report.
     if summary.thread_id is None:
         await digest_flags_settled(store, summary.scope, session)
@@ -50,6 +54,13 @@ async def publish(event: Event[SummaryComplete], work: Work) -> StageResult:
             await wake_deliveries(work.clients, report.next_delivery_at)
 
     return StageResult([report_published(report)], after_announcing=wake, counts={"reports": 1})
+
+
+async def _was_deleted(summary: Summary, work: Work) -> bool:
+    """A deletion that took the summary away may have looked for its report before that was stored."""
+    store, session = work.clients.store, work.session
+    await store.catch_up(Summary, [summary.scope], session)
+    return await store.find(Summary, summary.id, summary.scope, session) is None
 
 
 async def _touch_digests(summary: Summary, work: Work) -> None:
@@ -87,6 +98,18 @@ def _report(summary: Summary, now: datetime) -> Report:
         outdated=summary.outdated,
         flags=known.get("flags", {}),
     )
+
+
+async def _with_evidence(report: Report, work: Work) -> Report:
+    """The archives of its threads, as they are now."""
+    store, session = work.clients.store, work.session
+    threads = await store.find_many(Thread, [(id_, id_) for id_ in report.thread_ids], session)
+    ids = sorted({id_ for thread in threads.values() for id_ in thread.archive_ids})
+    found = await store.find_many(Archive, [(id_, id_) for id_ in ids], session)
+    archives = [
+        ReportedArchive(archive_id=id_, file_hash=found[id_].file_hash) for id_ in ids if id_ in found
+    ]
+    return report.model_copy(update={"evidence": archives})
 
 
 def _with_deliveries(report: Report, work: Work) -> Report:

@@ -174,6 +174,7 @@ async def _offer(read: Thread, summary: Summary, work: Work) -> None:
         thread = await _check_place(read, now, summary, work)
         held = None
         if thread.summary_id is not None:
+            await store.catch_up(Summary, [thread.id], session)  # one that is not seen would seem to be gone
             held = await store.find(Summary, thread.summary_id, thread.id, session)
         if not supersedes(summary, held, thread):
             return

@@ -39,6 +39,13 @@ class DocumentNotFoundError(PipelineError):
     """A document that an event announces cannot be read yet."""
 
 
+class OvertakenError(DocumentNotFoundError):
+    """What was read had changed by the time that its outcome was written: whoever wrote has to write again.
+
+    At once, and by itself: the event may be done already by others, who know nothing of that write.
+    """
+
+
 class TransientError(PipelineError):
     """A dependency failed in a way that may pass."""
 

@@ -92,6 +92,13 @@ class Document(BaseModel):
             return partition_value
         return f"{zlib.crc32(partition_value.encode()) % cls.shared_partitions:03d}"
 
+    @classmethod
+    def all_partitions(cls) -> list[str]:
+        """Every partition key. Precondition: threads share the partitions of this container."""
+        if cls.shared_partitions is None:
+            raise TypeError(f"{cls.__name__} has as many partitions as there are values")
+        return [f"{number:03d}" for number in range(cls.shared_partitions)]
+
     def to_cosmos(self) -> dict[str, Any]:
         return self.model_dump(mode="json", by_alias=True)
 

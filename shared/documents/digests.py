@@ -12,4 +12,5 @@ class Digest(Document):
     touches: int = 0
     working: int = 0  # the touches that the refresh which is under way has seen
     made: int = 0  # the touches that the last one that ended had seen
-    summary_id: str | None = None
+    named: int = 0  # the touches that the refresh which named the summary had seen
+    summary_id: str | None = None  # the current one

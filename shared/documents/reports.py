@@ -31,6 +31,13 @@ class ReportDelivery(Subdocument):
     error: str | None = None
 
 
+class ReportedArchive(Subdocument):
+    """A file of mail that a report rests on, and the SHA-256 of its bytes."""
+
+    archive_id: str
+    file_hash: str
+
+
 class Report(Document):
     container = "reports"
     partition_field = "scope"
@@ -55,6 +62,7 @@ class Report(Document):
     open_call: ShownOpenCall | None = None
     first_message_date: UtcTime | None = None
     last_message_date: UtcTime | None = None
+    evidence: list[ReportedArchive] = []  # the archives that it was made from
     flags: dict[str, int] = {}  # what a reader has to know of the record: see record_flags.py
     outdated: bool = False
     notified: bool = False  # all webhooks that there were have it

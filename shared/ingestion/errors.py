@@ -5,7 +5,8 @@ PermanentError
 ├── HashCollisionError      another file has the same archive id
 ├── ForbiddenAddressError   the source points to where the app must not go
 ├── SourceError             the source, as it is defined, cannot be fetched
-└── SourceRemovedError      the source is being deleted with all that came from it
+├── SourceRemovedError      the source is being deleted with all that came from it
+└── ArchiveRemovedError     the same archive is being deleted
 TransientError
 └── FetchError              the source did not give its archive this time
 """
@@ -23,3 +24,7 @@ class HashCollisionError(PermanentError):
 
 class SourceRemovedError(PermanentError):
     """The source is being deleted."""
+
+
+class ArchiveRemovedError(PermanentError):
+    """The same archive is being deleted: what is acknowledged now would be lost."""

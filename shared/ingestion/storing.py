@@ -20,7 +20,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.telemetry.tracing import tag_with_archive
 from shared.core.ids import archive_id
 from shared.documents.archives import Archive, ArchiveStatus
-from shared.ingestion.errors import HashCollisionError, SourceRemovedError
+from shared.ingestion.errors import ArchiveRemovedError, HashCollisionError, SourceRemovedError
 from shared.ingestion.unpacking.file_names import safe_filename
 from shared.ingestion.unpacking.limits import UnpackLimits
 from shared.ingestion.unpacking.members import check_archive
@@ -95,6 +95,8 @@ async def _check_source(incoming: Incoming, clients: Clients) -> None:
 async def _again(
     known: Archive, incoming: Incoming, clients: Clients, session: Session, now: datetime
 ) -> Stored:
+    if known.removing:
+        raise ArchiveRemovedError(f"the archive {known.id} is being deleted: send it again when that is done")
     if known.file_hash != incoming.sha256:
         raise HashCollisionError(f"{incoming.filename}: another archive has its id {known.id}; report this")
     untouched = known.status is ArchiveStatus.PENDING and known.lastAttemptTime is None

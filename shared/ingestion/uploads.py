@@ -12,6 +12,7 @@ from shared.clients.deadlines import current_request
 from shared.clients.telemetry.tracing import span
 from shared.core.errors import ServiceSilentError
 from shared.documents.sources import SourceType
+from shared.ingestion.errors import ArchiveRemovedError, SourceRemovedError
 from shared.ingestion.failures import IngestionAttempt, record_ingestion_failure
 from shared.ingestion.spool import Spool
 from shared.ingestion.storing import Incoming, Stored, store_archive
@@ -63,7 +64,7 @@ async def take_upload(
                 sleep=clients.runtime.sleep,
             )
         except AbandonedError as error:
-            if isinstance(error.__cause__, ArchiveError):
+            if isinstance(error.__cause__, (ArchiveError, SourceRemovedError, ArchiveRemovedError)):
                 raise error.__cause__ from None
             if error.reason == NO_TIME:  # who sent it is told, and has the file
                 raise

@@ -14,6 +14,8 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.concurrency import batches_of
 from shared.documents.base import ProcessingStatus
+from shared.documents.chunks import Chunk
+from shared.documents.messages import Message
 from shared.documents.queries.chunks import CHUNK_STATES
 from shared.documents.queries.messages import MESSAGE_STATES
 from shared.documents.queries.several_containers import states_of_threads
@@ -86,6 +88,7 @@ class ReadyThread:
 async def ready_thread(clients: Clients, thread_id: str, session: Session) -> ReadyThread | None:
     """The thread and its version; None where it is not ready, or not there."""
     store = clients.store
+    await _catch_up(clients, [thread_id], session)
     messages, chunks = [
         [MemberState.of(row) async for row in store.query(query, session, partition_value=thread_id)]
         for query in (MESSAGE_STATES, CHUNK_STATES)
@@ -95,8 +98,15 @@ async def ready_thread(clients: Clients, thread_id: str, session: Session) -> Re
     return None if thread is None else _if_ready(thread, messages, chunks)
 
 
+async def _catch_up(clients: Clients, thread_ids: Sequence[str], session: Session) -> None:
+    """A replica that is behind would show a thread without its latest chunks as ready, in another version."""
+    for model in (Message, Chunk, Thread):
+        await clients.store.catch_up(model, thread_ids, session)
+
+
 async def ready_threads(clients: Clients, threads: Sequence[Thread], session: Session) -> list[ReadyThread]:
     """Those that are ready, of many at once."""
+    await _catch_up(clients, [thread.id for thread in threads], session)
     messages = await _states(clients, "messages", threads, session)
     chunks = await _states(clients, "chunks", threads, session)
     found = (_if_ready(thread, messages[thread.id], chunks[thread.id]) for thread in threads)

@@ -25,6 +25,7 @@ from shared.core.errors import (
     ErrorKind,
     InvalidEventError,
     NewerVersionError,
+    OvertakenError,
     PermanentError,
     PipelineError,
 )
@@ -59,6 +60,7 @@ from shared.pipeline.stage import Stage, StageResult, Work
 
 log = logging.getLogger(__name__)
 Data = TypeVar("Data", bound=EventData)
+MAX_OVERTAKEN = 3  # attempts that one delivery repeats without waiting
 CLOCK_SKEW = timedelta(seconds=30)  # between ours and the broker's
 
 
@@ -151,7 +153,7 @@ class StageRunner(Generic[Data]):
                 if not await claim_number(self._clients, delivery, retries):
                     await self._left_to_another_copy(delivery, event)
                     return None
-                outcome = await self._attempt(event, delivery)
+                outcome = await self._attempts(event, delivery)
             except Exception as error:  # noqa: BLE001 - it is classified, and recorded or retried
                 failure = classify(error)
                 decision = self._decide(failure, retries)
@@ -220,8 +222,18 @@ class StageRunner(Generic[Data]):
             seconds = (self._runtime.now() - retries.since).total_seconds()
             self._race_won(retries.races, seconds)
 
-    async def _attempt(self, event: Event[Data], delivery: Delivery) -> StageResult:
-        work = Work(self._clients, Session(event.session), event.attempt, self._runtime)
+    async def _attempts(self, event: Event[Data], delivery: Delivery) -> StageResult:
+        """One, and more at once where others overtook it. The session keeps what the last one has seen."""
+        session = Session(event.session)
+        for _ in range(MAX_OVERTAKEN):
+            try:
+                return await self._attempt(event, delivery, session)
+            except OvertakenError as error:
+                log.info("%s was overtaken: %s", self._stage.name, error)
+        return await self._attempt(event, delivery, session)
+
+    async def _attempt(self, event: Event[Data], delivery: Delivery, session: Session) -> StageResult:
+        work = Work(self._clients, session, event.attempt, self._runtime)
         if delivery.delivery_count > 1:
             await self._refuse_known_failure(event, delivery)
         if self._stage.counts_attempt_first:

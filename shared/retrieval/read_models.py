@@ -7,9 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from shared.documents.base import ProcessingStatus, UtcTime
 from shared.documents.chunks import Chunk
-from shared.documents.messages import Address, Attachment, Message
+from shared.documents.messages import Address, Attachment, Copy, Message
 from shared.documents.readings import ShownOpenCall, ShownOutcome, StoredReading
-from shared.documents.reports import Report
+from shared.documents.reports import Report, ReportedArchive
 from shared.documents.summaries import Summary, SummaryClaim, SummaryStance
 from shared.documents.threads import Thread
 from shared.domain.consensus.reading import ConsensusType
@@ -40,6 +40,7 @@ class ThreadItem(ReadModel):
     vote_thread: str | None
     result_thread: str | None
     status: ProcessingStatus
+    flags: dict[str, int]
     summary_id: str | None
     report_id: str | None
     links: Links
@@ -97,7 +98,11 @@ class MessageDetail(ReadModel):
     message_key: str
     message_id: str
     thread_id: str
+    source: str
+    sources: list[str]
     archive_ids: list[str]
+    conflicts: int
+    copies: list[Copy]
     in_reply_to: str | None
     references: list[str]
     subject: str
@@ -186,6 +191,7 @@ class ReportItem(ReadModel):
     open_call: ShownOpenCall | None
     first_message_date: UtcTime | None
     last_message_date: UtcTime | None
+    flags: dict[str, int]
     outdated: bool
     notified: bool
     links: Links
@@ -247,6 +253,7 @@ class ReportList(ReadModel):
 
 
 class ReportDetail(ReportItem):
+    evidence: list[ReportedArchive]
     summary: SummaryDetail | None
 
 

@@ -79,7 +79,7 @@ async def report_detail(clients: Clients, id_: str) -> ReportDetail:
     shown = None
     if summary is not None:
         shown = SummaryDetail.of(summary, await cited_in(clients, report, summary))
-    return ReportDetail(**dict(ReportItem.of(report)), summary=shown)
+    return ReportDetail(**dict(ReportItem.of(report)), evidence=report.evidence, summary=shown)
 
 
 async def cited_in(clients: Clients, report: Report, summary: Summary) -> list[CitationShown]:

@@ -35,6 +35,8 @@ async def load_context(
     `result`: of a vote, the mail that brings its result, where that has a thread of its own.
     """
     store = clients.store
+    for model in (Message, Chunk):  # what a replica does not show yet would be missing from the summary
+        await store.catch_up(model, [thread.id], session)
     messages = [
         read_document(Message, stored)
         async for stored in store.query(MESSAGES_OF_THREAD, session, partition_value=thread.id)
@@ -47,7 +49,7 @@ async def load_context(
     ]
     read = [_message(message) for message in messages]
     profile = await _profile(clients, thread, session)
-    mails = _mails(thread, messages, profile, result)
+    mails = mails_of(thread, messages, profile, result)
     flags = record_flags(thread, messages, People(mails, profile), len(mails))
     order = {message.id: position for position, message in enumerate(messages)}
     chunks.sort(key=lambda chunk: (order.get(chunk.message_key, len(order)), chunk.chunk_index))
@@ -85,9 +87,10 @@ def from_root(thread: Thread, messages: Sequence[Message]) -> list[Message]:
     return sorted(messages, key=lambda message: message.message_id != thread.root_message_id)
 
 
-def _mails(
-    thread: Thread, messages: Sequence[Message], profile: SourceProfile, result: ThreadMail | None
+def mails_of(
+    thread: Thread, messages: Sequence[Message], profile: SourceProfile, result: ThreadMail | None = None
 ) -> list[ThreadMail]:
+    """As a reader takes them, the root first, each with what its source's server says of its sender."""
     mails = [
         replace(
             thread_mail(message),

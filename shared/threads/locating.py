@@ -6,7 +6,7 @@ from typing import TypeVar
 from shared.clients.connections import Clients
 from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
-from shared.core.errors import DocumentNotFoundError
+from shared.core.errors import DocumentNotFoundError, OvertakenError
 from shared.documents.base import Document
 from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
@@ -22,7 +22,7 @@ Model = TypeVar("Model", bound=Document)
 _BY_ID = {Message.container: THREADS_OF_MESSAGES, Chunk.container: CHUNKS_BY_ID}
 
 
-class ThreadMovedError(DocumentNotFoundError):
+class ThreadMovedError(OvertakenError):
     """Messages were moved to another thread while they were worked on: the stage retries where they are."""
 
 
@@ -57,9 +57,17 @@ async def _find_in_place(
 
 
 async def find_unmerged(clients: Clients, thread_ids: set[str], session: Session) -> dict[str, Thread]:
-    """The threads about to be written to. ThreadMovedError where one is known to be merged."""
+    """The threads about to be written to. ThreadMovedError where one is known to be merged.
+
+    Then something of it is still there, or nobody would be about to write: it is moved first.
+    """
     found = await clients.store.find_many(Thread, [(id_, id_) for id_ in sorted(thread_ids)], session)
-    _raise_for([thread.id for thread in found.values() if thread.merged_into is not None])
+    merged = sorted(thread.id for thread in found.values() if thread.merged_into is not None)
+    if merged:
+        async with Lease(clients.store, THREADING, clients.runtime).held(session):
+            for old in merged:
+                await rescue_chunks(clients, old, session)
+    _raise_for(merged)
     return found
 
 

@@ -13,6 +13,7 @@ from shared.clients.cosmos.batches import Patch, RawDocument
 from shared.core.ids import message_key
 from shared.core.times import stored_time
 from shared.documents.messages import Message
+from shared.pipeline.lifecycle.attempts import RESET_ATTEMPTS
 from shared.threads.message_copies import Arrival, Row, provenance
 
 ADDED_BYTES = 1500  # at most, beside what was parsed, for a message with a few copies
@@ -30,6 +31,8 @@ class MessageWrites:
     created: list[RawDocument] = field(default_factory=list)
     replaced: list[RawDocument] = field(default_factory=list)
     patches: list[Patch] = field(default_factory=list)
+    flagged: set[str] = field(default_factory=set)
+    """Threads with a message that got or lost a conflict."""
     touched_elsewhere: dict[str, str] = field(default_factory=dict)
     """Messages of other sources that got or lost a conflict, and their threads."""
 
@@ -59,6 +62,10 @@ def _write_own(arrival: Arrival, thread_id: str, source: str, created: str, writ
     elif any(known[name] != stored[name] for name in known) or stored["thread_id"] != thread_id:
         patch = Patch(stored["id"], thread_id, set={**known, "thread_id": thread_id})
         writes.patches.append(patch)
+        writes.flagged |= {thread_id} if known["conflicts"] != stored["conflicts"] else set()
+        if known["archive_id"] != stored["archive_id"]:
+            # Its chunks name its first archive: pending, so that they do even if the event of this is lost.
+            writes.patches.append(Patch(stored["id"], thread_id, set=RESET_ATTEMPTS))
 
 
 def _write_elsewhere(row: Row, source: str, identity: str, writes: MessageWrites) -> None:
@@ -73,6 +80,7 @@ def _write_elsewhere(row: Row, source: str, identity: str, writes: MessageWrites
         writes.patches.append(Patch(row["id"], row["thread_id"], set=changed))
     if "conflicts" in changed:
         writes.touched_elsewhere[row["id"]] = row["thread_id"]
+        writes.flagged.add(row["thread_id"])
 
 
 def _raw(document: dict[str, Any], arrival: Arrival, thread_id: str) -> RawDocument:

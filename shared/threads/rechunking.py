@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
-from shared.core.errors import DocumentNotFoundError
+from shared.core.errors import OvertakenError
 from shared.documents.base import UtcTime
 from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
@@ -25,11 +25,11 @@ _TIME: TypeAdapter[datetime] = TypeAdapter(UtcTime)
 INDEXED = ("sender", "sender_name", "date", "subject", "draft_mentions")
 
 
-class MessageReplacedError(DocumentNotFoundError):
+class MessageReplacedError(OvertakenError):
     """A message got other content while its chunks were written: the stage retries."""
 
 
-class ChunkReplacedError(DocumentNotFoundError):
+class ChunkReplacedError(OvertakenError):
     """A chunk got another text while it was embedded: the stage retries."""
 
 
@@ -99,14 +99,15 @@ def _indexed(chunk: Chunk) -> dict[str, object]:
 
 
 async def check_variants(clients: Clients, messages: Sequence[Message], session: Session) -> None:
-    """Raise where a message was replaced since it was read: the chunks just written have its old content."""
+    """Raise where a message was replaced since it was read: the chunks just written have its old content.
+
+    Or its old archive: another archive may have brought it, too.
+    """
+    await clients.store.catch_up(Message, {message.thread_id for message in messages}, session)
     stored = await clients.store.query_by_ids(STORED_VARIANTS, [message.id for message in messages], session)
-    now = {(row["id"], row["thread_id"]): row["variant"] for row in stored}
-    replaced = [
-        message.id
-        for message in messages
-        if now.get((message.id, message.thread_id), message.variant) != message.variant
-    ]
+    now = {(row["id"], row["thread_id"]): (row["variant"], row["archive_id"]) for row in stored}
+    read = {(message.id, message.thread_id): (message.variant, message.archive_id) for message in messages}
+    replaced = [id_ for (id_, thread), was in read.items() if now.get((id_, thread), was) != was]
     if replaced:
         raise MessageReplacedError(f"{len(replaced)} messages were replaced, among them {replaced[0]}")
 

@@ -337,8 +337,8 @@ class Registry:
     async def _store_messages(self, writes: MessageWrites, session: Session) -> None:
         await self._store.create_missing(writes.created, session)
         await self._store.patch_all(Message, writes.patches, session)
-        replaced = sorted({document.partition_value for document in writes.replaced})
-        await threads_changed(self._store, replaced, session)
+        replaced = {document.partition_value for document in writes.replaced}
+        await threads_changed(self._store, sorted(replaced | writes.flagged), session)
         await self._store.upsert_all(writes.replaced, session)
 
 

@@ -7,7 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.simulation.mutations import MUTATIONS
-from tests.simulation.runs import DEFAULT, Outcome, Run, commit, cpu_seconds, run_many, run_one, scenario_of
+from tests.simulation.runs import (
+    DEFAULT,
+    ENGINE,
+    Outcome,
+    Run,
+    commit,
+    cpu_seconds,
+    run_many,
+    run_one,
+    scenario_of,
+)
 
 SEEDS_FILE = Path(__file__).with_name("seeds.txt")
 
@@ -21,6 +31,7 @@ def main() -> int:
     if os.environ.get("PYTHONHASHSEED") != "0":  # the order of sets is part of the schedule
         os.environ["PYTHONHASHSEED"] = "0"
         os.execv(sys.executable, [sys.executable, "-m", "tests.simulation", *sys.argv[1:]])
+    os.environ[ENGINE] = options.engine  # for the workers, too
     runs = _runs(options)
     if len(runs) == 1:
         return _replay(runs[0])
@@ -37,6 +48,12 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--remove", default="", help="run without one safety; `list` names them")
     parser.add_argument("--done", type=Path, help="a file of runs that held, to go on from")
+    parser.add_argument(
+        "--engine",
+        choices=["memory", "local"],
+        default="memory",
+        help="of Cosmos DB: quick, or localcloud's own",
+    )
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--stop", action="store_true", help="end with the first failure")
     parser.add_argument("--verbose", action="store_true", help="show those that held, too")
@@ -59,7 +76,7 @@ def _part(part: str, options: argparse.Namespace) -> list[Run]:
 
 
 def _replay(run: Run) -> int:
-    outcome = run_one(run, keep_trace=True)
+    outcome = run_one(run, traced=True)
     print("\n".join(outcome.lines))
     for error, times in outcome.errors.items():
         print(f"  {times} x {error}")
@@ -70,7 +87,9 @@ def _replay(run: Run) -> int:
 def _run_all(runs: Sequence[Run], options: argparse.Namespace) -> int:
     before, count, failed, faults, calls, virtual = cpu_seconds(), 0, 0, 0, 0, 0.0
     stop = options.stop or bool(options.remove)
-    for outcome in run_many(runs, workers=options.workers, done=options.done, stop=stop):
+    for outcome in run_many(
+        runs, workers=options.workers, done=options.done, stop=stop, traced=options.verbose
+    ):
         count += 1
         faults += sum(outcome.faults.values())
         calls += outcome.calls
@@ -95,7 +114,7 @@ def _show(outcome: Outcome) -> None:
     removed = f" --remove {run.removed}" if run.removed else ""
     word = "BROKEN" if outcome.broken else "held"
     print(
-        f"seed {run.seed} of {run.scenario} {word} at {commit()}, trace {outcome.digest}, faults {outcome.faults}"
+        f"seed {run.seed} of {run.scenario} {word} at {commit()}, trace {outcome.digest()}, faults {outcome.faults}"
     )
     for line in outcome.broken[:8]:
         print(f"    {line}")

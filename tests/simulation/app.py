@@ -19,15 +19,22 @@ import numpy as np
 
 from localcloud.cosmos import documents, queries
 from shared.clients import connections
+from shared.clients.call_metrics import Calls
+from shared.core.ids import delivery_id
+from shared.documents.reports import Report
 from shared.domain.summaries.extractive import ExtractiveSummarizer
 from shared.embedding.encoder import Vectors, normalised
 from shared.embedding.port import EncodingResult
 from shared.ingestion.reader import reader
 from shared.ingestion.reader.batches import Batch, read_batches
+from shared.publishing.webhooks import delivery
+from shared.publishing.webhooks.sending import NotDeliveredError
+from shared.settings.webhooks import Webhook
 from shared.summarization import summary_document
 from stages import chunking
 from stages.blueprints import BLUEPRINTS
 from tests.simulation.loop import HOST
+from tests.simulation.network import Errors
 
 Function = Callable[[Any], Any]
 SHARED_MEMORY = Path("/dev/shm")
@@ -89,6 +96,23 @@ class _ClientsOfHost:
         return clients
 
 
+async def _send_to_webhook(hook: Webhook, report: Report, _policy: Any, *, options: Any) -> None:
+    """One attempt over the simulated network; the receiver notes the delivery's id."""
+    world, id_ = HOST.get().world, delivery_id(report.id, hook.name)
+    received: dict[str, int] = world.received
+    await world.network.call(
+        "webhook",
+        "post",
+        lambda: received.__setitem__(id_, received.get(id_, 0) + 1),
+        Errors(_not_delivered, _not_delivered, resends=False),
+        f"{report.id} within {options.seconds:.0f} s",
+    )
+
+
+def _not_delivered(_how: object) -> Exception:
+    return NotDeliveredError("the receiver did not answer")
+
+
 class _InlineThread:
     """A thread that runs when it is started: another thread would make the order of steps random."""
 
@@ -106,10 +130,12 @@ def prepare_process() -> None:
     """Once a process: the hosts' connections, no real threads, and pure work done once."""
     logging.disable(logging.CRITICAL)
     replace_in(connections, "_connected", _ClientsOfHost())
+    replace_in(Calls, "_report", lambda *_: None)  # nobody reads the metrics
     inline = SimpleNamespace(Thread=_InlineThread, Semaphore=threading.Semaphore)
     replace_in(reader, "threading", inline)
     replace_in(reader, "read_batches", _read_once)
     replace_in(chunking, "chunk_body", _memoised(chunking.chunk_body, _chunk_key))  # type: ignore[attr-defined]
+    replace_in(delivery, "send", _send_to_webhook)
     render = summary_document.render_html  # type: ignore[attr-defined]
     replace_in(summary_document, "render_html", _memoised(render, lambda markdown: markdown))
     summary = _memoised(ExtractiveSummarizer.summary, lambda _self, context: repr(context))

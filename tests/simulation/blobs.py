@@ -39,11 +39,11 @@ class _Blob:
     def __init__(self, network: Network, stored: Stored, key: tuple[str, str]) -> None:
         self._network, self._stored, self._key = network, stored, key
 
-    async def upload_blob(self, content: Any, *, overwrite: bool) -> None:
+    async def upload_blob(self, content: Any, *, overwrite: bool, progress_hook: Any = None) -> None:
         data = content.read() if hasattr(content, "read") else bytes(content)
         await self._call("upload", lambda: self._stored.__setitem__(self._key, data))
 
-    async def download_blob(self) -> _Download:
+    async def download_blob(self, *, progress_hook: Any = None) -> _Download:
         return _Download(await self._call("download", self._existing))
 
     async def delete_blob(self) -> None:

@@ -83,6 +83,7 @@ class Host:
         self.context.run(HOST.set, self)
         self.clients = connect(world, skew=world.plan.skews[slot], name=self.name)
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._dead: asyncio.Future[None] = world.loop.create_future()
         world.broker.receivers.append(self)
         world.broker.changed()
 
@@ -95,11 +96,16 @@ class Host:
         self._tasks.add(task)
         return task
 
+    async def outcome_of(self, task: "asyncio.Task[Any]") -> None:
+        """Wait until it has ended, or the host has."""
+        await asyncio.wait((task, self._dead), return_when=asyncio.FIRST_COMPLETED)
+
     def crash(self) -> None:
         if not self.alive:
             return
         world = self._world
         self.alive = False
+        self._dead.set_result(None)
         world.graves.append(self)
         world.broker.receivers.remove(self)
         world.trace(world.loop.time(), self.name, "CRASHED")

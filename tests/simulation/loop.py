@@ -29,25 +29,63 @@ class QuietError(Exception):
     """Nothing is left that could happen."""
 
 
+class Step:
+    """A callback that waits for its turn or its time: asyncio's handles, without what nobody here needs."""
+
+    __slots__ = ("args", "callback", "context", "is_cancelled", "time")
+
+    def __init__(self, callback: Any, args: tuple[Any, ...], context: Any, time: float) -> None:
+        self.callback, self.args = callback, args
+        self.context = contextvars.copy_context() if context is None else context
+        self.time, self.is_cancelled = time, False
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+
+    def cancelled(self) -> bool:
+        return self.is_cancelled
+
+    def when(self) -> float:
+        return self.time
+
+
 class VirtualLoop(base_events.BaseEventLoop):
-    def __init__(self, think: Callable[[], float]) -> None:
+    def __init__(self, think: Callable[[], float], start: float = 0.0) -> None:
         """`think` gives the seconds that work in a thread takes."""
         super().__init__()
-        self._ready: deque[Any]
-        self._scheduled: list[Any]
-        self._virtual = 0.0
+        self._steps: deque[Step] = deque()
+        self._timers: list[tuple[float, int, Step]] = []  # a heap; of two at one time, the earlier one
+        self._timer_number = 0
+        self._virtual = start
+        self._stopping: bool
         self._think = think
-        self.steps = 0
         # A task of a crashed host is destroyed while it is pending: that is what the crash means.
         self.set_exception_handler(lambda _loop, _context: None)
 
     def time(self) -> float:
         return self._virtual
 
-    def call_soon_threadsafe(  # type: ignore[override]  # without the names of its types
+    def call_soon(  # type: ignore[override]  # these three: without the names of their types
         self, callback: Any, *args: Any, context: Any = None
-    ) -> asyncio.Handle:
-        return self.call_soon(callback, *args, context=context)
+    ) -> Any:
+        step = Step(callback, args, context, self._virtual)
+        self._steps.append(step)
+        return step
+
+    call_soon_threadsafe = call_soon  # type: ignore[assignment]
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Any, *args: Any, context: Any = None
+    ) -> Any:
+        step = Step(callback, args, context, when)
+        self._timer_number += 1
+        heapq.heappush(self._timers, (when, self._timer_number, step))
+        return step
+
+    def call_later(  # type: ignore[override]
+        self, delay: float, callback: Any, *args: Any, context: Any = None
+    ) -> Any:
+        return self.call_at(self._virtual + delay, callback, *args, context=context)
 
     def run_in_executor(  # type: ignore[override]
         self, executor: Any, func: Any, *args: Any
@@ -68,7 +106,7 @@ class VirtualLoop(base_events.BaseEventLoop):
 
     def resume(self, process: Process) -> None:
         process.paused = False
-        self._ready.extend(process.backlog)
+        self._steps.extend(process.backlog)
         process.backlog.clear()
 
     def _write_to_self(self) -> None:
@@ -78,31 +116,32 @@ class VirtualLoop(base_events.BaseEventLoop):
         """There are no sockets."""
 
     def _run_once(self) -> None:
-        ready, timers = self._ready, self._scheduled
-        if not ready:
-            self._jump(timers)
-        while timers and timers[0]._when <= self._virtual:
-            handle = heapq.heappop(timers)
-            handle._scheduled = False
-            if not handle._cancelled:
-                ready.append(handle)
-        for _ in range(len(ready)):
-            handle = ready.popleft()
-            if handle._cancelled:
-                continue
-            process = handle._context.get(HOST)
-            if process is not None:
-                if not process.alive:
-                    continue
-                if process.paused:
-                    process.backlog.append(handle)
-                    continue
-            self.steps += 1
-            handle._run()
+        """Until somebody stops the loop. What stops it runs as a step, so it is seen after that one."""
+        steps, timers = self._steps, self._timers
+        while not self._stopping:
+            if not steps:
+                self._jump()
+            while timers and timers[0][0] <= self._virtual:
+                steps.append(heapq.heappop(timers)[2])
+            for _ in range(len(steps)):
+                self._run_step(steps.popleft())
 
-    def _jump(self, timers: list[Any]) -> None:
-        while timers and timers[0]._cancelled:
-            heapq.heappop(timers)._scheduled = False
+    def _run_step(self, step: Step) -> None:
+        if step.is_cancelled:
+            return
+        process = step.context.get(HOST)
+        if process is not None:
+            if not process.alive:
+                return
+            if process.paused:
+                process.backlog.append(step)
+                return
+        step.context.run(step.callback, *step.args)
+
+    def _jump(self) -> None:
+        timers = self._timers
+        while timers and timers[0][2].is_cancelled:
+            heapq.heappop(timers)
         if not timers:
             raise QuietError
-        self._virtual = max(self._virtual, timers[0]._when)
+        self._virtual = max(self._virtual, timers[0][0])

@@ -21,7 +21,11 @@ def install_monitors() -> None:
 
 def _one_holder_of_a_lease() -> None:
     """Unless the holder stood still or lost a call about the lock: then its lease ran out, as it has to."""
-    held = Lease._kept
+    held, made = Lease._kept, Lease.__init__
+
+    def begun(self: Any, *arguments: Any, **options: Any) -> None:
+        made(self, *arguments, **options)
+        self.undisturbed = getattr(HOST.get(), "disturbed", 0)
 
     @asynccontextmanager
     async def kept(self: Any, *arguments: Any, **options: Any) -> AsyncIterator[None]:
@@ -35,19 +39,20 @@ def _one_holder_of_a_lease() -> None:
             for other, undisturbed in holders.values():
                 if other.alive and other.disturbed == undisturbed:
                     host.world.violations.append(f"{host.name} and {other.name} hold the lease {self._name}")
-            holders[id(self)] = (host, host.disturbed)
+            holders[id(self)] = (host, self.undisturbed)
             try:
                 yield
             finally:
                 holders.pop(id(self), None)  # before it is released: the answer to that comes later
 
     replace_in(Lease, "_kept", kept)
+    replace_in(Lease, "__init__", begun)
 
 
 def _one_copy_of_a_retry() -> None:
     attempt = StageRunner._attempt
 
-    async def attempted(self: Any, event: Any, delivery: Any) -> Any:
+    async def attempted(self: Any, event: Any, delivery: Any, session: Any) -> Any:
         host = HOST.get()
         retries = EventRetries.of(delivery, self._runtime.now())
         if "retry" in delivery.properties:
@@ -57,7 +62,7 @@ def _one_copy_of_a_retry() -> None:
                 host.world.violations.append(
                     f"two copies of retry {key[1]} of {event.event_type} were worked on"
                 )
-        return await attempt(self, event, delivery)
+        return await attempt(self, event, delivery, session)
 
     replace_in(StageRunner, "_attempt", attempted)
 
@@ -68,7 +73,8 @@ def _one_event_for_each_requeue() -> None:
     async def published(self: Any, requeues: Any, session: Any) -> None:
         world = HOST.get().world
         for data, attempt in requeues:
-            key = (type(data).__name__, str(data.identity_values()), attempt)
+            places = getattr(data, "chunk_threads", "")  # a crash in a merge may leave a chunk in two threads
+            key = (type(data).__name__, f"{data.identity_values()} {places}", attempt)
             if key in world.requeued:
                 world.violations.append(f"{key[0]} was requeued twice as attempt {attempt}")
             world.requeued.add(key)

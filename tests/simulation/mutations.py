@@ -14,10 +14,10 @@ from shared.pipeline import readiness, runner
 from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.lifecycle import threads
 from shared.pipeline.retry.event_retries import EventRetries
-from shared.threads import locating, merging
+from shared.threads import merging
 from shared.upkeep.requeue.requeuer import Requeuer
 from shared.upkeep.sweep import run as sweep
-from stages import chunking, embedding, reporting, summarization
+from stages import chunking, embedding, orchestration, reporting, summarization
 from tests.simulation.app import replace_in
 from tests.simulation.chance import Fault, Outage, Plan
 from tests.simulation.cosmos import SimulatedContainer
@@ -267,7 +267,7 @@ def redirects_ignored() -> None:
     async def same(_clients: Any, thread_id: str, _session: Any) -> str:
         return thread_id
 
-    replace_in(locating, "resolve_thread", same)
+    replace_in(orchestration, "resolve_thread", same)
     replace_in(summarization, "resolve_thread", same)
 
 

@@ -38,7 +38,7 @@ class Network:
     loop: VirtualLoop
     chance: Chance
     trace: Trace
-    calls: dict[str, int] = field(default_factory=dict)
+    calls: int = 0
     is_down: Callable[[str], bool] = field(default=lambda _service: False)
 
     async def call(
@@ -48,7 +48,7 @@ class Network:
         retries = self.chance.plan.sdk_retries
         while True:
             try:
-                return await _Call(self, f"{service}.{operation}", effect, errors, about).made(service)
+                return await _Call(self, service, operation, effect, errors, about).future
             except _RetriableError as failed:
                 if not retries:
                     raise failed.error from None
@@ -57,27 +57,46 @@ class Network:
 
 
 class _Call(Generic[Result]):
-    def __init__(
-        self, network: Network, name: str, effect: Callable[[], Result], errors: Errors, about: object
-    ) -> None:
-        self._network, self._loop, self._chance = network, network.loop, network.chance
-        self._name, self._effect, self._errors, self._about = name, effect, errors, about
-        self._host = HOST.get()
-        self._future: asyncio.Future[Result] = network.loop.create_future()
-        self._fault: Fault | None = None
+    __slots__ = (
+        "_about",
+        "_effect",
+        "_errors",
+        "_fault",
+        "_host",
+        "_network",
+        "_operation",
+        "_service",
+        "future",
+    )
 
-    async def made(self, service: str) -> Result:
-        network, chance = self._network, self._chance
-        network.calls[self._name] = network.calls.get(self._name, 0) + 1
+    def __init__(
+        self,
+        network: Network,
+        service: str,
+        operation: str,
+        effect: Callable[[], Result],
+        errors: Errors,
+        about: object,
+    ) -> None:
+        self._network, self._service, self._operation = network, service, operation
+        self._effect, self._errors, self._about = effect, errors, about
+        self._host = HOST.get()
+        self.future: asyncio.Future[Result] = network.loop.create_future()
+        self._fault: Fault | None = None
+        network.calls += 1
         if self._host is not None:  # nobody disturbs the check of the end
-            self._fault = Fault.REFUSE if network.is_down(service) else chance.strike(*ON_CALLS)
-            if self._fault is not None and str(self._about).startswith("locks "):
-                self._host.disturbed += 1
-        there = chance.leg()
+            self._fault = self._strike()
+        there = network.chance.leg()
         if self._fault is Fault.SLOW:
-            there += chance.draw.uniform(*SLOW_SECONDS)
-        self._loop.call_later(there, self._arrive, context=NOBODY)
-        return await self._future
+            there += network.chance.draw.uniform(*SLOW_SECONDS)
+        network.loop.call_later(there, self._arrive, context=NOBODY)
+
+    def _strike(self) -> Fault | None:
+        network = self._network
+        fault = Fault.REFUSE if network.is_down(self._service) else network.chance.strike(*ON_CALLS)
+        if fault is not None and str(self._about).startswith("locks "):
+            self._host.disturbed += 1
+        return fault
 
     def _arrive(self) -> None:
         fault = self._fault
@@ -108,20 +127,24 @@ class _Call(Generic[Result]):
             self._answer(_RetriableError(broken) if self._errors.resends else broken, after=TIMEOUT)
         else:
             if fault is Fault.PAUSE:
-                self._host.pause(self._chance.draw.uniform(*PAUSE_SECONDS))
+                self._host.pause(self._network.chance.draw.uniform(*PAUSE_SECONDS))
             self._answer(error, result)
 
     def _answer(self, error: Exception | None, result: Any = None, *, after: float = 0.0) -> None:
-        self._loop.call_later(after + self._chance.leg(), self._tell, error, result, context=NOBODY)
+        self._network.loop.call_later(
+            after + self._network.chance.leg(), self._tell, error, result, context=NOBODY
+        )
 
     def _tell(self, error: Exception | None, result: Any) -> None:
-        if self._future.done():
+        if self.future.done():
             return
         if error is not None:
-            self._future.set_exception(error)
+            self.future.set_exception(error)
         else:
-            self._future.set_result(result)
+            self.future.set_result(result)
 
     def _note(self, *outcome: str) -> None:
         who = self._host.name if self._host is not None else "-"
-        self._network.trace(self._loop.time(), who, self._name, self._about, *outcome)
+        self._network.trace(
+            self._network.loop.time(), who, f"{self._service}.{self._operation}", self._about, *outcome
+        )

@@ -1,12 +1,15 @@
 """What is done to the system in a run: archives come in, one is deleted, and so on, at random times."""
 
 import hashlib
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shared.clients.connections import Clients
+from shared.embedding.instance import embedder
 from shared.ingestion.uploads import Upload, take_upload
+from shared.upkeep.migrations.reembed import reembed
 from shared.upkeep.removal.requests import request_removal
 from tests.simulation.mails import mail, mailbox
 
@@ -29,6 +32,7 @@ class Scenario:
     name: str
     acts: tuple[Act, ...]
     archives: int  # how many there are in the end
+    before: tuple[Act, ...] = ()  # done once, without faults: every run begins after that
     settings: dict[str, str] = field(default_factory=dict)
     timers: dict[str, float] = field(default_factory=dict)  # Functions and their seconds, besides the sweep
 
@@ -59,73 +63,112 @@ def delete(content: bytes, *, earliest: float, latest: float) -> Act:
     return Act(f"delete {target}", work, earliest, latest, after_others=True)
 
 
-# Three threads over two archives: one mail is in both, and a mail of the second joins two threads of the first.
 # All archives are of one list: threads of different lists are never joined.
-FIRST = mailbox(mail(1), mail(2, [1]), mail(4), mail(5, [4]), mail(9, [8]))
-SECOND = mailbox(mail(5, [4]), mail(8, [4]), mail(6))
+
+# A mail that is in both archives, and one of the second that joins two threads of the first.
+FIRST = mailbox(mail(4), mail(9, [8]))
+SECOND = mailbox(mail(4), mail(8, [4]))
 OVERLAP = Scenario("overlap", (upload("alpha", FIRST), upload("beta", SECOND)), 2)
 
-# Two threads, and later the mail that the second one answers, which answers the first.
-LEFT = mailbox(mail(1), mail(2, [1]))
-RIGHT = mailbox(mail(11, [20]), mail(12, [20, 11]))
-JOIN = mailbox(mail(20, [1]))
+# Two threads, and later the mail that the second one answers, which answers the first; while that one grows.
+TWO_THREADS = mailbox(mail(1), mail(11, [20]))
 LATE_MERGE = Scenario(
     "late_merge",
-    (upload("left", LEFT), upload("right", RIGHT), upload("join", JOIN, earliest=0.0, latest=20.0)),
+    (upload("join", mailbox(mail(20, [1]))), upload("more", mailbox(mail(12, [20, 11])))),
     3,
+    before=(upload("two", TWO_THREADS),),
 )
 
 # A mail that comes late takes its answers out of the thread that they were in, and a copy of a mail conflicts.
-ANSWERS = mailbox(mail(1), mail(2, [1]), mail(31, [1, 30]), mail(32, [1, 30, 31]))
 LATE_ANCESTOR = Scenario(
     "late_ancestor",
     (
-        upload("answers", ANSWERS),
-        upload("late", mailbox(mail(30)), earliest=0.0, latest=20.0),
-        upload("elsewhere", mailbox(mail(2, text="I never said so.")), latest=20.0, source="other"),
+        upload("late", mailbox(mail(30))),
+        upload("elsewhere", mailbox(mail(2, text="I never said so.")), source="other"),
         replace(upload("forged", mailbox(mail(2, text="I take it all back."))), after_others=True),
     ),
     4,
+    before=(upload("answers", mailbox(mail(1), mail(2, [1]), mail(31, [1, 30]))),),
 )
 
 # One thread that grows, by archives that repeat what the ones before had.
 GROWTH = Scenario(
     "growth",
     (
-        upload("one", mailbox(mail(1), mail(2, [1]))),
-        upload("two", mailbox(mail(2, [1]), mail(3, [1, 2])), latest=12.0),
-        upload("three", mailbox(mail(3, [1, 2]), mail(4, [1, 2, 3])), latest=24.0),
+        upload("two", mailbox(mail(2, [1]))),
+        upload("three", mailbox(mail(2, [1]), mail(3, [1, 2])), latest=12.0),
     ),
     3,
+    before=(upload("one", mailbox(mail(1))),),
 )
 
-# An archive is deleted while it is worked on; another one has some of its mails.
-STAYS = mailbox(mail(1), mail(3, [1]), mail(5))
-GOES = mailbox(mail(1), mail(2, [1]), mail(7))
+# An archive is deleted; another one has one of its mails, and a third one answers the other.
+STAYS, GOES = mailbox(mail(1), mail(3, [1])), mailbox(mail(1), mail(2, [1]))
 DELETION = Scenario(
     "deletion",
     (
-        upload("stays", STAYS),
-        upload("goes", GOES),
-        delete(GOES, earliest=0.0, latest=20.0),
+        upload("answers", mailbox(mail(7, [1, 2]))),
+        delete(GOES, earliest=0.0, latest=4.0),
     ),
-    1,
+    2,
+    before=(upload("stays", STAYS), upload("goes", GOES)),
     timers={"housekeeping": 300.0},
 )
 
-# Digests are made again and again while their threads come in.
+# The same while the archive that goes is still worked on.
+DELETION_AT_ONCE = Scenario(
+    "deletion_at_once",
+    (upload("goes", GOES), delete(GOES, earliest=0.0, latest=6.0)),
+    1,
+    before=(upload("stays", STAYS),),
+    timers={"housekeeping": 300.0},
+)
+
+
+# One that has other settings than before: all is embedded anew while an archive comes in.
+async def _reembed(clients: Clients) -> None:
+    await reembed(clients, await embedder(clients))
+
+
+REEMBEDDING = Scenario(
+    "reembedding",
+    (upload("two", mailbox(mail(2, [1]))), Act("reembed", _reembed, latest=6.0, after_others=True)),
+    2,
+    before=(upload("one", mailbox(mail(1))),),
+    settings={"EMBEDDING_MODEL": "other"},
+)
+
+# Reports go to a webhook, which is as unreliable as everything else.
+HOOKS = [{"name": "hook", "url": "https://hooks.example.org/", "secret": "a secret of thirty-two characters"}]
+WEBHOOKS = Scenario(
+    "webhooks",
+    (upload("two", mailbox(mail(2, [1]))),),
+    2,
+    before=(upload("one", mailbox(mail(1))),),
+    settings={"WEBHOOKS": json.dumps(HOOKS)},
+    timers={"housekeeping": 300.0},
+)
+
+# A digest is made again when a thread of its source, or about its draft, changes.
 DIGESTS = Scenario(
     "digests",
-    (
-        upload("lists", mailbox(mail(1, text="I support draft-foo-bar-01."), mail(2, [1]))),
-        upload(
-            "lists", mailbox(mail(3, [1, 2]), mail(6, text="I object to draft-foo-bar-01.")), latest=400.0
-        ),
-    ),
+    (upload("lists", mailbox(mail(6, [1], text="I object to draft-foo-bar-01.")), latest=300.0),),
     2,
+    before=(upload("lists", mailbox(mail(1, text="I support draft-foo-bar-01."))),),
     timers={"housekeeping": 300.0},
 )
 
 SCENARIOS = {
-    scenario.name: scenario for scenario in (OVERLAP, LATE_MERGE, LATE_ANCESTOR, GROWTH, DELETION, DIGESTS)
+    scenario.name: scenario
+    for scenario in (
+        OVERLAP,
+        LATE_MERGE,
+        LATE_ANCESTOR,
+        GROWTH,
+        DELETION,
+        DELETION_AT_ONCE,
+        DIGESTS,
+        REEMBEDDING,
+        WEBHOOKS,
+    )
 }

@@ -45,34 +45,37 @@ ERRORS = Errors(_broken, _refused)
 
 
 @dataclass
-class _Index:
+class SearchIndex:
     dimensions: int
     stored: dict[str, Document] = field(default_factory=dict)
     visible: dict[str, Document] = field(default_factory=dict)
     waiting: list[tuple[float, str, Document | None]] = field(default_factory=list)
+
+    def show_all(self) -> None:
+        self.visible, self.waiting = dict(self.stored), []
 
 
 @dataclass
 class SearchServer:
     now: Callable[[], float]
     delay: float = 0.0
-    indexes: dict[str, _Index] = field(default_factory=dict)
+    indexes: dict[str, SearchIndex] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
 
-    def index(self, name: str) -> _Index:
+    def index(self, name: str) -> SearchIndex:
         found = self.indexes.get(self.aliases.get(name, name))
         if found is None:
             raise ResourceNotFoundError(f"there is no index {name}")
         return found
 
-    def change(self, index: _Index, key: str, document: Document | None) -> None:
+    def change(self, index: SearchIndex, key: str, document: Document | None) -> None:
         if document is None:
             index.stored.pop(key, None)
         else:
             index.stored[key] = document
         index.waiting.append((self.now() + self.delay, key, document))
 
-    def visible(self, index: _Index) -> dict[str, Document]:
+    def visible(self, index: SearchIndex) -> dict[str, Document]:
         while index.waiting and index.waiting[0][0] <= self.now():
             _, key, document = index.waiting.pop(0)
             if document is None:
@@ -146,6 +149,9 @@ class _Results:
     async def get_facets(self) -> None:
         return None
 
+    async def by_page(self) -> AsyncIterator[AsyncIterator[Document]]:
+        yield aiter(self)
+
     async def __aiter__(self) -> AsyncIterator[Document]:
         for document in self._found[: self._top]:
             names = self._select or document
@@ -187,7 +193,7 @@ class SimulatedSearchAdmin:
         dimensions = next(length for length in lengths if length)
 
         def effect() -> None:
-            self._server.indexes.setdefault(definition.name, _Index(dimensions))
+            self._server.indexes.setdefault(definition.name, SearchIndex(dimensions))
 
         await self._call("create_index", effect, definition.name)
 
@@ -217,5 +223,5 @@ class SimulatedSearchAdmin:
         """There is no connection."""
 
 
-def _definition(index: _Index) -> Any:
+def _definition(index: SearchIndex) -> Any:
     return SimpleNamespace(fields=[SimpleNamespace(vector_search_dimensions=index.dimensions)])

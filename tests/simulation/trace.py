@@ -1,19 +1,16 @@
-"""What happened, in order: a hash of it always, the lines only where somebody wants to read them."""
-
-import hashlib
+"""What happened, in order: kept as it is, and put into words only where somebody wants to read them."""
 
 
 class Trace:
-    def __init__(self, *, keep: bool = False) -> None:
-        self._hash = hashlib.blake2b(digest_size=8)
-        self._keep = keep
-        self.lines: list[str] = []
+    def __init__(self) -> None:
+        self._entries: list[tuple[object, ...]] = []
 
-    def __call__(self, at: float, *what: object) -> None:
-        line = f"{at:14.6f} " + " ".join(str(part) for part in what if part != "")
-        self._hash.update(line.encode())
-        if self._keep:
-            self.lines.append(line)
+    def __call__(self, *entry: object) -> None:
+        """The time, and what happened then."""
+        self._entries.append(entry)
 
-    def digest(self) -> str:
-        return self._hash.hexdigest()
+    def lines(self) -> list[str]:
+        return [
+            f"{entry[0]:14.6f} " + " ".join(str(part) for part in entry[1:] if part != "")
+            for entry in self._entries
+        ]

@@ -1,20 +1,22 @@
 """A run: services, hosts with the real Functions, a scenario, and faults; then calm, until all is quiet."""
 
 import asyncio
-import gc
-from dataclasses import replace
+import copy
+from dataclasses import dataclass, replace
 from typing import Any
 
 from localcloud.servicebus.config import NamespaceConfig
 from shared.settings.app import Settings, load_settings
 from tests.simulation.app import QUEUES
 from tests.simulation.chance import Chance, Plan
-from tests.simulation.cosmos import CosmosServer
+from tests.simulation.cosmos import CosmosEngine
 from tests.simulation.hosts import EPOCH, Host
+from tests.simulation.local_cosmos import LocalServer
 from tests.simulation.loop import NOBODY, VirtualLoop
+from tests.simulation.memory_cosmos import MemoryServer
 from tests.simulation.network import Network
 from tests.simulation.scenarios import Act, Scenario
-from tests.simulation.search import SearchServer
+from tests.simulation.search import SearchIndex, SearchServer
 from tests.simulation.servicebus import CONFIG, Broker
 from tests.simulation.trace import Trace
 
@@ -22,6 +24,7 @@ MODEL = "toy"
 SWEEP_SECONDS = 900.0
 FAULTS_END = 2 * 3600.0  # then the calm begins
 DEADLINE = 48 * 3600.0
+FORGOTTEN_SECONDS = 600.0  # longer than the duplicate window
 FIRST_LOOK, LATER_LOOK = 20.0, 300.0
 BASE_SETTINGS = {
     "COSMOS_ENDPOINT": "http://cosmos.example.org",
@@ -33,7 +36,18 @@ BASE_SETTINGS = {
     "EMBEDDING_MODEL": MODEL,
     "RETRY_JOB_STUCK_THRESHOLD_HOURS": "2",
 }
-_server: list[CosmosServer] = []
+_servers: dict[Any, CosmosEngine] = {}
+
+
+@dataclass(frozen=True)
+class Saved:
+    """The services' state after a run, when all was quiet."""
+
+    at: float
+    containers: Any  # as the engine saved them
+    indexes: dict[str, SearchIndex]
+    aliases: dict[str, str]
+    blobs: dict[tuple[str, str], bytes]
 
 
 class Rules:
@@ -41,37 +55,71 @@ class Rules:
 
     sweeps = True
     config: NamespaceConfig = CONFIG
+    cosmos: type[MemoryServer | LocalServer] = MemoryServer
 
 
 class World:
     def __init__(
-        self, scenario: Scenario, plan: Plan, seed: int, *, sequential: bool = False, keep_trace: bool = False
+        self,
+        scenario: Scenario,
+        plan: Plan,
+        seed: int,
+        saved: "Saved | None" = None,
+        *,
+        sequential: bool = False,
     ) -> None:
+        """`saved`: what an earlier run left, for this one to begin with."""
         self.scenario, self.plan, self.seed = scenario, plan, seed
         self._sequential = sequential
         self.chance = Chance(plan, seed)
-        self.loop = VirtualLoop(self.chance.think)
-        self.trace = Trace(keep=keep_trace)
+        self.started_at = saved.at if saved is not None else 0.0
+        self.loop = VirtualLoop(self.chance.think, self.started_at)
+        self.trace = Trace()
         self.network = Network(self.loop, self.chance, self.trace, is_down=self._is_down)
         self.settings = _settings(scenario, plan)
-        self.cosmos = _cosmos(self)
-        self.cosmos.account.set_lag(plan.lag)
+        self.cosmos = _cosmos(self, saved)
+        self.cosmos.set_lag(plan.lag)
         self.search = SearchServer(self.loop.time, plan.index_delay)
         self.blobs: dict[tuple[str, str], bytes] = {}
+        if saved is not None:
+            self.search.indexes = copy.deepcopy(saved.indexes)
+            self.search.aliases.update(saved.aliases)
+            self.blobs.update(saved.blobs)
         self.broker = Broker(self.network, self, Rules.config, list(QUEUES))
         self.graves: list[Host] = []
         self.errors: dict[str, int] = {}
+        self.received: dict[str, int] = {}  # by a webhook: deliveries, and how often each came
         # What the monitors remember.
         self.violations: list[str] = []
         self.holders: dict[str, dict[int, Any]] = {}
         self.retried: dict[tuple[str, int], str] = {}
         self.requeued: set[tuple[str, str, int]] = set()
         self.acts_open = len(scenario.acts)
-        self.ended_at = 0.0
+        self.lasted = 0.0
+        self._rows: dict[str, list[dict[str, Any]]] | None = None
 
     def now(self) -> float:
         """The services' clock."""
         return EPOCH + self.loop.time()
+
+    def rows(self, container: str) -> list[dict[str, Any]]:
+        """Every document, past the network; read once when the run has ended."""
+        if self._rows is None:
+            return self.cosmos.rows(container)
+        if container not in self._rows:
+            self._rows[container] = self.cosmos.rows(container)
+        return self._rows[container]
+
+    def elapsed(self) -> float:
+        """Seconds since this run began."""
+        return self.loop.time() - self.started_at
+
+    def save(self) -> "Saved":
+        """What the next run may begin with, when the broker remembers nothing of this one."""
+        later = self.loop.time() + FORGOTTEN_SECONDS
+        for index in self.search.indexes.values():
+            index.show_all()
+        return Saved(later, self.cosmos.save(), self.search.indexes, self.search.aliases, self.blobs)
 
     def count_error(self, where: str, error: Exception) -> None:
         text = f"{where}: {type(error).__name__}: {str(error)[:120]}"
@@ -80,11 +128,7 @@ class World:
     # the run
 
     def run(self) -> "World":
-        gc.disable()  # a collection would run the `finally` of crashed hosts
-        try:
-            self.loop.run_until_complete(self._main())
-        finally:
-            gc.enable()
+        self.loop.run_until_complete(self._main())
         return self
 
     async def _main(self) -> None:
@@ -100,7 +144,7 @@ class World:
         await self._until_quiet()
         for task in running:
             task.cancel()
-        self.ended_at = self.loop.time()
+        self.lasted, self._rows = self.elapsed(), {}
 
     async def _act_all(self) -> None:
         if self._sequential:
@@ -126,8 +170,7 @@ class World:
             return False
         self.trace(self.loop.time(), host.name, act.name)
         task = host.spawn(act.work(host.clients))  # type: ignore[arg-type]
-        while host.alive and not task.done():
-            await asyncio.sleep(0.25)
+        await host.outcome_of(task)
         if not task.done() or task.cancelled():
             return False
         error = task.exception()
@@ -144,17 +187,17 @@ class World:
                 host.spawn(host.timer(name))
 
     async def _until_quiet(self) -> None:
-        while self.loop.time() < DEADLINE:
-            await asyncio.sleep(FIRST_LOOK if self.loop.time() < 20 * FIRST_LOOK else LATER_LOOK)
-            if self.loop.time() >= FAULTS_END:
+        while self.elapsed() < DEADLINE:
+            await asyncio.sleep(FIRST_LOOK if self.elapsed() < 20 * FIRST_LOOK else LATER_LOOK)
+            if self.elapsed() >= FAULTS_END:
                 self._calm_down()
             if not self.acts_open and self.is_quiet():
                 return
 
     def _calm_down(self) -> None:
         self.chance.stop()
-        if self.cosmos.account.replica.lag:
-            self.cosmos.account.set_lag(0)
+        if self.cosmos.lag:
+            self.cosmos.set_lag(0)
         self.plan = replace(self.plan, outages=(), restarts=())
 
     def some_host(self) -> Host | None:
@@ -162,7 +205,9 @@ class World:
         return hosts[int(self.chance.draw.random() * len(hosts))] if hosts else None
 
     def _is_down(self, service: str) -> bool:
-        now = self.loop.time()
+        if not (self.plan.outages or self.plan.restarts):
+            return False
+        now = self.elapsed()
         return any(
             outage.service == service and outage.start <= now < outage.end
             for outage in (*self.plan.outages, *self.plan.restarts)
@@ -183,28 +228,34 @@ class World:
             f"{container}/{document['id'][:12]} is {document['status']}, attempts {document['attemptCount']},"
             f" {document.get('lastError')}"
             for container in ("archives", "messages", "chunks", "threads")
-            for document in self.cosmos.rows(container)
+            for document in self.rows(container)
             if document["status"] == "pending" and not document.get("merged_into")
         ]
         found += [
             f"threads/{thread['id'][:12]} has summary {thread['summary_id']}, report {thread.get('report_id')}"
-            for thread in self.cosmos.rows("threads")
+            for thread in self.rows("threads")
             if not thread.get("merged_into")
             and thread["status"] == "processed"
             and thread.get("report_id") != f"rpt-{thread['summary_id']}"
         ]
         found += [
             f"removals/{removal['id'][:12]} is {removal['status']}"
-            for removal in self.cosmos.rows("removals")
+            for removal in self.rows("removals")
             if removal["status"] not in ("succeeded", "failed")
         ]
         if "housekeeping" in self.scenario.timers:
             found += [
                 f"digests/{digest['scope']} was touched {digest['touches']} times, made {digest['made']}"
-                for digest in self.cosmos.rows("digests")
+                for digest in self.rows("digests")
                 if digest["touches"] > digest["made"]
             ]
-        archives = self.cosmos.rows("archives")
+        found += [
+            f"reports/{report['id']} is not delivered: {delivery['status']}, {delivery['attempts']} attempts"
+            for report in self.rows("reports")
+            for delivery in report["deliveries"]
+            if delivery["status"] == "pending"
+        ]
+        archives = self.rows("archives")
         if not self.acts_open and len(archives) != self.scenario.archives:
             found.append(f"there are {len(archives)} archives, not {self.scenario.archives}")
         return found
@@ -219,8 +270,9 @@ def _settings(scenario: Scenario, plan: Plan) -> Settings:
     return load_settings({**BASE_SETTINGS, **given})
 
 
-def _cosmos(world: World) -> CosmosServer:
-    if not _server:
-        _server.append(CosmosServer())
-    _server[0].restart(world)
-    return _server[0]
+def _cosmos(world: World, saved: "Saved | None") -> CosmosEngine:
+    kind = Rules.cosmos
+    if kind not in _servers:
+        _servers[kind] = kind()
+    _servers[kind].restart(world, saved.containers if saved is not None else None)
+    return _servers[kind]

@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 from pydantic import ValidationError
 
+from evaluation.consensus_scores import score_threads
 from shared.clients.cosmos.session import Session
 from shared.documents.containers import document_class
 from shared.documents.corrections import Correction, CorrectionAct
@@ -239,6 +240,9 @@ async def test_labels_name_what_people_said(place: ReportedThreads) -> None:
     } in wanted["positions"]  # fmt: skip
     assert wanted["labelled"] == ["outcome", f"positions/{place.address('cy')}"]
     assert (wanted["labelled_by"], len(wanted["message_ids"])) == (["ann"], 3)
+    said = {"person": place.address("cy"), "stance": "oppose"}
+    (scored,) = score_threads([wanted], [{"thread": wanted["thread"], "positions": [said]}])
+    assert (scored["pos_tp"], scored["pos_p"], scored["pos_g"]) == (1, 1, 2)  # as the scorer reads labels
 
 
 async def test_a_chat_model_is_not_asked_again(cloud: LocalCloud, bus_service: RunningService) -> None:

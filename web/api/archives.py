@@ -11,7 +11,7 @@ from shared.clients.outbound import redacted_url
 from shared.core.ids import HASH_ID
 from shared.documents.archives import Archive, ArchiveStatus
 from shared.documents.sources import NAME_PATTERN
-from shared.ingestion.errors import ArchiveTooLargeError, SourceRemovedError
+from shared.ingestion.errors import ArchiveRemovedError, ArchiveTooLargeError, SourceRemovedError
 from shared.ingestion.storing import Stored
 from shared.ingestion.unpacking.errors import ArchiveBombError, ArchiveError, CorruptArchiveError
 from shared.ingestion.uploads import Upload, take_upload
@@ -147,7 +147,7 @@ async def _taken(upload: Upload, connected: Clients) -> Stored:
         return await take_upload(upload, connected)
     except (ArchiveTooLargeError, ArchiveBombError) as error:
         raise Problem(413, str(error)) from None
-    except SourceRemovedError as error:
+    except (SourceRemovedError, ArchiveRemovedError) as error:
         raise Problem(409, str(error)) from None
     except CorruptArchiveError as error:
         raise Problem(422, str(error)) from None

@@ -8,6 +8,7 @@ from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
 from shared.retrieval.listing import CHUNKS
 from shared.retrieval.parameters import After, HashId, Limit, QueryParameters
+from shared.retrieval.raw_mails import original_bytes
 from shared.retrieval.read_models import ChunkItem, ChunkList, MessageDetail
 from shared.retrieval.reports import find_by_id
 from web.access import is_operator
@@ -32,13 +33,13 @@ async def get_message(req: func.HttpRequest) -> func.HttpResponse:
 
 @endpoint("messages_raw", "GET", "api/messages/{key}/raw", {200: "text/plain"}, ids={"key": HASH_ID})
 async def get_raw(req: func.HttpRequest) -> func.HttpResponse:
-    """For operators: the mail as text, with all headers as they were decoded, and its body."""
+    """For operators: the mail's original bytes, as they stand in the archive that brought it."""
     if not is_operator(req, (await clients()).settings):
         raise Problem(403, "All headers are for operators; the mail itself is at /m/ and its Message-ID.")
     message = await _message(req)
-    headers = "".join(f"{name}: {value}\n" for name, value in message.headers.items())
+    original = await original_bytes(await clients(), message)
     more = {**AS_TEXT, "Content-Disposition": f'attachment; filename="{message.id}.txt"'}
-    return answer_of(req, f"{headers}\n{message.body_raw}".encode(), "text/plain", headers=more)
+    return answer_of(req, original, "text/plain", headers=more)
 
 
 @endpoint("chunks_get", "GET", "api/chunks/{id}", {200: ChunkItem}, ids={"id": HASH_ID})

@@ -298,6 +298,12 @@ class Store:
         partitions = sorted({model.partition_of(value) for value in partition_values})
         await gather_limited(self._catch_up(model.container, partition, session) for partition in partitions)
 
+    async def catch_up_all(self, model: type[Document], session: Session) -> None:
+        """The same for all partitions of a container whose documents share them."""
+        await gather_limited(
+            self._catch_up(model.container, partition, session) for partition in model.all_partitions()
+        )
+
     async def delete(
         self,
         model: type[Document],

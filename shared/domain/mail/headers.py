@@ -18,12 +18,12 @@ _BARE_ID = re.compile(r"[^\s<>@,;\"']{1,300}@[^\s<>@,;\"']{1,300}")
 _SPACE = re.compile(r"\s+")
 _COMMENT_OR_QUOTED = re.compile(r'\([^()]*\)|"[^"]*"')
 _CONTINUED = re.compile(r"^(.+?)\*(\d{1,3})?(\*)?$")
-TRACE_FIELDS = ("received", "authentication-results", "arc-authentication-results", "arc-seal",
-                "arc-message-signature", "dkim-signature", "received-spf")  # fmt: skip
+TRACE_FIELDS = ("received", "authentication-results", "arc-authentication-results", "dkim-signature")
 """The way a mail came, and who vouches for its sender: kept apart from what a reader asks for."""
-# Bulky, and nothing that anybody asks for.
+# Bulky, and nothing that anybody asks for: the original bytes have it.
 _BULK_FIELDS = frozenset(
-    {"domainkey-signature", "x-google-dkim-signature", "x-gm-message-state", "x-received",
+    {"arc-seal", "arc-message-signature", "received-spf",
+     "domainkey-signature", "x-google-dkim-signature", "x-gm-message-state", "x-received",
      "x-google-smtp-source", "x-me-sender", "x-me-received", "x-me-proxy", "x-me-proxy-cause",
      "x-ms-exchange-antispam-messagedata", "x-ms-exchange-antispam-messagedata-0", "x-microsoft-antispam",
      "x-microsoft-antispam-message-info", "x-forefront-antispam-report", "x-proofpoint-virus-version",

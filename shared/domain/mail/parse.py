@@ -29,7 +29,7 @@ _OWN_FIELDS = frozenset(
     {"message-id", "in-reply-to", "references", "subject", "from", "to", "cc", "date", "content-type",
      "content-transfer-encoding", "mime-version", *TRACE_FIELDS}
 )  # fmt: skip
-_MAX_TRACE, _MAX_TRACE_VALUE = 20, 1_500
+_MAX_TRACE, _MAX_TRACE_VALUE = 12, 1_000
 _MAX_HEADER_VALUE = 2_000
 _MAX_HEADERS = 200
 _MAX_REPEATS = 50
@@ -171,9 +171,9 @@ _PLAIN_ID = re.compile(r"<[!-;=?-~]{1,900}>")
 
 
 def _trace(headers: Headers) -> dict[str, list[str]]:
-    """In the mail's order: the last to handle it stands first."""
+    """In the mail's order, folded as they came: the last to handle it stands first."""
     return {
-        name: [charsets.printable(unfold(value))[:_MAX_TRACE_VALUE] for value in headers[name][:_MAX_TRACE]]
+        name: [value[:_MAX_TRACE_VALUE] for value in headers[name][:_MAX_TRACE]]
         for name in TRACE_FIELDS
         if name in headers
     }

@@ -4,16 +4,22 @@ from datetime import datetime
 
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
-from shared.clients.cosmos.store import Store
+from shared.clients.cosmos.store import Conflict, Store
 from shared.core.errors import ClassifiedError
 from shared.core.times import stored_time
 from shared.documents.digests import Digest
 from shared.pipeline.lifecycle.attempts import error_text
 
+WAITS = "c.touches > c.made AND c.touches > c.working"
+
 
 async def digest_touched(store: Store, digest_id: str) -> None:
-    """Precondition: its document exists, and no touch is waiting that no refresh has seen."""
-    await store.patch(Digest, Patch(digest_id, digest_id, increment={"touches": 1}), Session())
+    """Count a touch, unless one is waiting that no refresh has seen. Precondition: its document exists.
+
+    Only the primary knows: by a replica that is behind, a touch that was seen long ago seems to wait.
+    """
+    touch = Patch(digest_id, digest_id, increment={"touches": 1})
+    await store.patch(Digest, touch, Session(), condition=f"NOT ({WAITS})")
 
 
 async def digest_started(store: Store, digest: Digest) -> None:
@@ -22,13 +28,24 @@ async def digest_started(store: Store, digest: Digest) -> None:
     await store.patch(Digest, Patch(digest.id, digest.id, set=seen), Session())
 
 
-async def digest_made(store: Store, digest: Digest, summary_id: str | None) -> None:
-    """Precondition: its summary is stored and announced, or there is nothing to say (None).
+async def digest_named(store: Store, digest: Digest, summary_id: str | None, session: Session) -> bool:
+    """Say which summary is current; None where there is nothing to say. False where a later refresh has.
+
+    Precondition: the summary is stored, and no refresh that has seen more touches has named one. So a worker
+    that stood still cannot put an old digest in the place of a newer one.
+    """
+    named = Patch(digest.id, digest.id, set={"named": digest.touches, "summary_id": summary_id})
+    earlier = f"NOT IS_DEFINED(c.named) OR c.named <= {digest.touches:d}"
+    return await store.patch(Digest, named, session, condition=earlier) is not Conflict.CONFLICT
+
+
+async def digest_made(store: Store, digest: Digest) -> None:
+    """Precondition: its summary is named and announced, or there is nothing to say.
 
     It stays dirty where it was touched since the refresh started.
     """
-    done = {"made": digest.touches, "summary_id": summary_id, "lastError": None}
-    await store.patch(Digest, Patch(digest.id, digest.id, set=done), Session())
+    done = Patch(digest.id, digest.id, set={"made": digest.touches, "lastError": None})
+    await store.patch(Digest, done, Session(), condition=f"c.made <= {digest.touches:d}")
 
 
 async def digest_failed(store: Store, digest_id: str, failure: ClassifiedError, now: datetime) -> None:

@@ -1,8 +1,8 @@
 """Which summary and report of a thread, week or draft is current.
 
-A thread names its summary (`summary_id`), and that one is current. It changes by a conditional write, so of
-two workers with different summaries one has to look again. A digest has no such document: there the summary
-made last is current. The flag `outdated` follows, on summaries and on reports.
+A thread names its summary (`summary_id`), and that one is current; so does the document of a digest. It
+changes by a conditional write, so of two workers with different summaries one has to look again. The flag
+`outdated` follows, on summaries and on reports.
 """
 
 from collections.abc import Awaitable, Callable
@@ -13,8 +13,9 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict, Store
 from shared.core.errors import TransientError
-from shared.core.ids import report_id
+from shared.core.ids import digest_id, report_id
 from shared.core.times import stored_time
+from shared.documents.digests import Digest
 from shared.documents.queries.reports import REPORT_FLAGS
 from shared.documents.queries.summaries import SUMMARY_FLAGS
 from shared.documents.reports import Report
@@ -60,12 +61,13 @@ async def thread_flags_settled(store: Store, thread_id: str, session: Session) -
 
 
 async def digest_flags_settled(store: Store, scope: str, session: Session) -> str | None:
-    """The same for a digest, whose latest summary is the current one."""
+    """The same for a digest, whose document names its summary."""
+    id_ = digest_id(scope)
 
     async def current() -> str | None:
-        rows = await _rows(store, Summary, scope, session)
-        kept = [(row["generated_at"], row["id"]) for row in rows if not row["outdated"]]
-        return max(kept, default=("", None))[1]
+        await store.catch_up(Digest, [id_], session)
+        digest = await store.find(Digest, id_, id_, session)
+        return None if digest is None else digest.summary_id
 
     return await _flags_settled(store, scope, current, session)
 

@@ -17,8 +17,8 @@ from shared.domain.summaries.html import render_html
 from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.events.builders import summary_complete
 from shared.pipeline.events.envelope import Event
-from shared.pipeline.lifecycle.digests import digest_failed, digest_made, digest_started
-from shared.pipeline.lifecycle.summaries import all_outdated, digest_flags_settled, summary_revived
+from shared.pipeline.lifecycle.digests import digest_failed, digest_made, digest_named, digest_started
+from shared.pipeline.lifecycle.summaries import digest_flags_settled, summary_revived
 from shared.summarization.digests.composing import Composed, compose, content_hash
 from shared.summarization.digests.selection import Selected, select_threads
 
@@ -45,15 +45,18 @@ async def refresh_due(clients: Clients, now: datetime, limit: int = MAX_A_RUN) -
 
 async def refresh_digest(clients: Clients, scope: DigestScope, now: datetime) -> Summary | None:
     """The digest as it has to be now; None where there is nothing to say. It is announced if it is new."""
-    digest, session = await _begin(clients, scope, now), Session()
+    store, session = clients.store, Session()
+    digest = await _begin(clients, scope, now)
     selected = await select_threads(clients, scope, session)
-    summary = None
-    if selected.shown:
-        summary = await _current(clients, scope, selected, now, session)
+    summary = await _stored(clients, scope, selected, now, session) if selected.shown else None
+    is_last = await digest_named(store, digest, summary.id if summary else None, session)
+    await digest_flags_settled(store, scope.name, session)
+    if not is_last:
+        log.info("A later refresh of %s was faster", scope.name)
+        return summary
+    if summary is not None:
         await clients.bus.publish([Event.of(announcement(summary), session=session.tokens(), now=now)])
-    else:
-        await all_outdated(clients.store, scope.name, session)
-    await digest_made(clients.store, digest, summary.id if summary else None)
+    await digest_made(store, digest)
     return summary
 
 
@@ -66,7 +69,7 @@ async def _begin(clients: Clients, scope: DigestScope, now: datetime) -> Digest:
     return digest
 
 
-async def _current(
+async def _stored(
     clients: Clients, scope: DigestScope, selected: Selected, now: datetime, session: Session
 ) -> Summary:
     version = content_hash(selected)
@@ -78,7 +81,6 @@ async def _current(
         await clients.store.create(known, session)
     elif known.outdated:
         known = await summary_revived(clients.store, known, now, session)
-    await digest_flags_settled(clients.store, scope.name, session)
     return known
 
 
@@ -92,6 +94,7 @@ async def _chunk_texts(clients: Clients, selected: Selected, session: Session) -
         for entry in selected.shown
         for citation in entry.summary.citations
     }
+    await clients.store.catch_up(Chunk, {thread for _, thread in keys}, session)
     found = await clients.store.find_many(Chunk, sorted(keys), session)
     return {id_: chunk.text for id_, chunk in found.items()}
 

@@ -37,6 +37,8 @@ class Selected:
 
 async def select_threads(clients: Clients, scope: DigestScope, session: Session) -> Selected:
     query, values = _query(scope)
+    # The touch that led here tells of a change that a replica may not show yet, and nobody touches it again.
+    await clients.store.catch_up_all(Thread, session)
     best: list[tuple[Any, ...]] = []
     threads = messages = 0
     async for stored in clients.store.query(query, session, **values):
@@ -87,6 +89,7 @@ def _weight(thread: Thread) -> tuple[bool, bool, int, str]:
 
 async def _with_summaries(clients: Clients, threads: list[Thread], session: Session) -> list[DigestThread]:
     keys = [(str(thread.summary_id), thread.id) for thread in threads]
+    await clients.store.catch_up(Summary, [thread.id for thread in threads], session)
     found = await clients.store.find_many(Summary, keys, session)
     pairs = [
         DigestThread(thread, found[thread.summary_id])

@@ -37,9 +37,4 @@ async def touch(clients: Clients, scopes: Iterable[DigestScope]) -> None:
     ]
     await store.create_missing(new, Session())
     for id_ in wanted:
-        if id_ not in known or not _is_waiting(known[id_]):
-            await digest_touched(store, id_)
-
-
-def _is_waiting(digest: Digest) -> bool:
-    return digest.touches > max(digest.made, digest.working)
+        await digest_touched(store, id_)

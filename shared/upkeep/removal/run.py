@@ -23,7 +23,9 @@ from shared.clients.search.filters import Filters
 from shared.core.errors import PipelineError
 from shared.core.ids import removal_id
 from shared.documents.archives import Archive
+from shared.documents.chunks import Chunk
 from shared.documents.failures import FailureRecord
+from shared.documents.messages import Message
 from shared.documents.operations import OperationStatus
 from shared.documents.queries.archives import ARCHIVE_IDS_OF_SOURCE
 from shared.documents.queries.chunks import CHUNK_THREADS_OF_ARCHIVE
@@ -47,7 +49,7 @@ log = logging.getLogger(__name__)
 MAX_ROUNDS = 5
 DERIVED = ((Summary, SUMMARY_IDS_OF_SCOPE), (Report, REPORT_IDS_OF_SCOPE))
 FAILURES = "failures, round "  # as a unit of the removal, with the number
-SETTLING_SECONDS = 1.0  # between rounds, for the search index to catch up
+SETTLING_SECONDS = 1.0  # for the search index to catch up: doubled with each round
 
 
 class StillThereError(PipelineError):
@@ -83,7 +85,9 @@ class _Remover:
         self._runtime = clients.runtime
         self._until = self._runtime.monotonic() + run.seconds
         self._index = ThreadIndex(clients.store, clients.runtime.now)
-        self._emptied: set[str] = set()  # threads that lost all their messages
+        self._session = Session()
+        self._touched: set[str] = set()  # threads that had something of the archive
+        self._emptied: set[str] = set()  # those that lost all their messages
 
     async def run(self) -> Removal:
         removal = self._removal
@@ -153,10 +157,12 @@ class _Remover:
     async def _remove_all(self, archive_id: str) -> None:
         """In rounds, until the check finds nothing: a stage may write while we delete."""
         while True:
+            await self._catch_up()
             async for thread_id in self._threads(archive_id):
                 await self._thread(archive_id, thread_id)
             await self._delete_failures(archive_id)
             await self._delete_strays(archive_id)
+            await self._catch_up()
             self._removal.left = await self._left(archive_id)
             if not any(self._removal.left.values()):
                 return
@@ -164,7 +170,14 @@ class _Remover:
                 raise StillThereError(f"of archive {archive_id} there is still {self._removal.left}")
             self._removal.rounds += 1
             await self._save()
-            await self._runtime.sleep(SETTLING_SECONDS)
+            await self._runtime.sleep(SETTLING_SECONDS * 2**self._removal.rounds)
+
+    async def _catch_up(self) -> None:
+        """See what the stages wrote: what a replica does not show yet would stay for ever."""
+        await self._store.catch_up_all(Thread, self._session)
+        await self._store.catch_up_all(Message, self._session)
+        for model in (Chunk, Summary, Report):
+            await self._store.catch_up(model, self._touched, self._session)
 
     async def _threads(self, archive_id: str) -> AsyncIterator[str]:
         """First the one that a crash interrupted, then all that have documents of the archive."""
@@ -179,7 +192,8 @@ class _Remover:
         if self._runtime.monotonic() > self._until:
             raise _OutOfTimeError
         async with Lease(self._store, THREADING, self._runtime).held():
-            part = await find_part(self._clients, archive_id, thread_id, Session())
+            part = await find_part(self._clients, archive_id, thread_id, self._session)
+            self._touched.add(thread_id)
             if self._removal.unit != thread_id:
                 counts = self._removal.counts
                 for name, number in part.tally().items():
@@ -251,13 +265,13 @@ class _Remover:
     async def _gone(self) -> set[str]:
         """The emptied threads, without those that another archive has created again since."""
         keys = [(thread_id, thread_id) for thread_id in sorted(self._emptied)]
-        return self._emptied - set(await self._store.find_many(Thread, keys, Session()))
+        return self._emptied - set(await self._store.find_many(Thread, keys, self._session))
 
     async def _ids(self, query: NamedQuery, **parameters: str) -> set[str]:
         return {str(row) for row in await self._rows(query, **parameters)}
 
     async def _rows(self, query: NamedQuery, **parameters: str) -> list[Any]:
-        return [row async for row in self._store.query(query, Session(), **parameters)]
+        return [row async for row in self._store.query(query, self._session, **parameters)]
 
     async def _save(self) -> None:
         self._removal.updated_at = self._runtime.now()

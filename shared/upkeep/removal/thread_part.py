@@ -83,11 +83,19 @@ class ThreadPart:
         }
 
 
-async def find_part(clients: Clients, archive: str, thread_id: str, session: Session) -> ThreadPart:
+async def _latest_thread(clients: Clients, thread_id: str, session: Session) -> Thread | None:
+    """Its members are seen as they are now, and those of a thread that it absorbs are with them."""
     store = clients.store
+    for model in (Thread, Message, Chunk, Summary, Report):
+        await store.catch_up(model, [thread_id], session)
     thread = await store.find(Thread, thread_id, thread_id, session)
     if thread is not None:
         await absorb(clients, thread, session)
+    return thread
+
+
+async def find_part(clients: Clients, archive: str, thread_id: str, session: Session) -> ThreadPart:
+    store, thread = clients.store, await _latest_thread(clients, thread_id, session)
     part = ThreadPart(archive, thread_id, thread)
     async for row in store.query(MESSAGE_ARCHIVES_OF_THREAD, session, partition_value=thread_id):
         _take(row, part)

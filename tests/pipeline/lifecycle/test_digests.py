@@ -1,10 +1,18 @@
 from typing import Any
 
+import pytest
+
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.core.errors import ClassifiedError, ErrorKind
 from shared.documents.digests import Digest
-from shared.pipeline.lifecycle.digests import digest_failed, digest_made, digest_started, digest_touched
+from shared.pipeline.lifecycle.digests import (
+    digest_failed,
+    digest_made,
+    digest_named,
+    digest_started,
+    digest_touched,
+)
 from tests.support.cosmos_engine import changes_to, stored_fields
 from tests.support.documents import CREATED
 
@@ -15,7 +23,14 @@ def new_digest(**fields: Any) -> Digest:
 
 
 async def test_each_touch_counts(store: Store) -> None:
-    assert await changes_to(store, new_digest(), lambda: digest_touched(store, "d1")) == {"touches": 4}
+    seen = new_digest(working=3)
+    assert await changes_to(store, seen, lambda: digest_touched(store, "d1")) == {"touches": 4}
+    made = new_digest(made=3)
+    assert await changes_to(store, made, lambda: digest_touched(store, "d1")) == {"touches": 4}
+
+
+async def test_a_touch_is_not_counted_where_one_waits_that_no_refresh_has_seen(store: Store) -> None:
+    assert await changes_to(store, new_digest(), lambda: digest_touched(store, "d1")) == {}
 
 
 async def test_a_refresh_notes_which_touches_it_has_seen(store: Store) -> None:
@@ -25,12 +40,25 @@ async def test_a_refresh_notes_which_touches_it_has_seen(store: Store) -> None:
 
 async def test_a_refresh_that_ended_made_what_it_had_seen(store: Store) -> None:
     digest = new_digest()
-    changes = await changes_to(store, digest, lambda: digest_made(store, digest, "s1"))
-    assert changes == {"made": 3, "summary_id": "s1", "lastError": None}
+    changes = await changes_to(store, digest, lambda: digest_made(store, digest))
+    assert changes == {"made": 3, "lastError": None}
     await store.upsert(new_digest(touches=9), Session())  # touched while the refresh was under way
-    await digest_made(store, digest, None)
+    await digest_made(store, digest)
     stored = await stored_fields(store, digest)
-    assert (stored["touches"], stored["made"], stored["summary_id"]) == (9, 3, None)
+    assert (stored["touches"], stored["made"]) == (9, 3)
+
+
+@pytest.mark.parametrize(("named", "wins"), [(0, True), (3, True), (4, False)])
+async def test_a_refresh_names_its_summary_unless_one_that_has_seen_more_did(
+    store: Store, named: int, wins: bool
+) -> None:
+    digest, stored = new_digest(), new_digest(named=named, made=named, touches=9, summary_id="s0")
+    await store.upsert(stored, Session())
+    assert await digest_named(store, digest, "s1", Session()) is wins
+    fields = await stored_fields(store, stored)
+    assert fields["summary_id"] == ("s1" if wins else "s0")
+    await digest_made(store, digest)
+    assert (await stored_fields(store, stored))["made"] == max(named, 3)
 
 
 async def test_a_refresh_that_failed_is_counted_with_its_error(store: Store) -> None:

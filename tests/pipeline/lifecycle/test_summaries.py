@@ -6,6 +6,8 @@ import pytest
 
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
+from shared.core.ids import digest_id
+from shared.documents.digests import Digest
 from shared.documents.summaries import Summary
 from shared.pipeline.lifecycle.summaries import (
     all_outdated,
@@ -38,25 +40,28 @@ async def _current(store: Store, *summaries: Summary) -> tuple[set[str], set[str
     return by_summary, by_report
 
 
-async def test_the_digest_that_was_made_last_is_current_whatever_its_name(store: Store) -> None:
-    made = [summary("c", 1), summary("a", 3), summary("b", 2), summary("z", 9, "t2")]
+async def _name(store: Store, scope: str, summary_id: str | None) -> None:
+    id_ = digest_id(scope)
+    await store.upsert(Digest(id=id_, scope=scope, created_at=CREATED, summary_id=summary_id), Session())
+
+
+@pytest.mark.parametrize("outdated", [True, False])
+async def test_the_summary_that_a_digest_names_is_current_though_a_later_one_exists(
+    store: Store, outdated: bool
+) -> None:
+    made = [summary("a", 3, outdated=outdated), summary("b", 9, outdated=not outdated), summary("z", 9, "t2")]
     await _store(store, *made)
+    await _name(store, "t1", "a")
     assert await digest_flags_settled(store, "t1", Session()) == "a"
     assert await _current(store, *made) == ({"a", "z"}, {"a", "z"})
 
 
-async def test_a_summary_that_was_outdated_before_stays_so(store: Store) -> None:
-    made = [summary("a", 9, outdated=True), summary("b", 1)]
+async def test_a_digest_with_nothing_to_say_has_no_current_summary(store: Store) -> None:
+    made = [summary("a", 1), summary("b", 2)]
     await _store(store, *made)
-    assert await digest_flags_settled(store, "t1", Session()) == "b"
-    assert await _current(store, *made) == ({"b"}, {"b"})
-
-
-async def test_a_scope_without_summaries_has_no_latest_one(store: Store) -> None:
-    stray = new_report(summary("a", 1))
-    await store.upsert(stray, Session())
+    await _name(store, "t1", None)
     assert await digest_flags_settled(store, "t1", Session()) is None
-    assert (await stored_fields(store, stray))["outdated"] is True
+    assert await _current(store, *made) == (set(), set())
 
 
 async def test_the_summary_that_a_thread_names_is_current_though_a_later_one_exists(store: Store) -> None:

@@ -19,8 +19,9 @@ from shared.documents.removals import Removal
 from shared.documents.sources import Source
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
-from shared.ingestion.errors import SourceRemovedError
+from shared.ingestion.errors import ArchiveRemovedError, SourceRemovedError
 from shared.ingestion.storing import Incoming, store_archive
+from shared.ingestion.uploads import Upload, take_upload
 from shared.threads.locating import ThreadMovedError
 from shared.upkeep.removal.requests import request_removal, resume_removals
 from shared.upkeep.removal.run import RemovalRun, run_removal
@@ -302,6 +303,25 @@ async def test_nothing_comes_into_a_source_that_is_being_deleted_and_afterwards_
         await run_removal(asked.id, place.clients)
         stored = await store_archive(incoming, place.clients)
         assert (stored.archive.id, stored.duplicate) == (archive, False)
+        receiver = await place.place.receiver("parsing")
+        (event,) = await receiver.receive_messages(max_message_count=5, max_wait_time=10)
+        await receiver.complete_message(event)
+        await drain(place)
+
+
+async def test_an_archive_that_is_being_deleted_is_refused_until_that_is_done(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        archive = await take_all_in(place, FIRST)
+        asked = await request_removal(place.clients, "archive", archive, requested_by="test", now=NOW)
+        assert asked is not None
+        upload = Upload(FIRST, "x.mbox", "list")
+        with pytest.raises(ArchiveRemovedError, match="is being deleted: send it again"):
+            await take_upload(upload, place.clients)
+        await run_removal(asked.id, place.clients)
+        stored = await take_upload(upload, place.clients)
+        assert (stored.archive.id, stored.duplicate, stored.announced) == (archive, False, True)
         receiver = await place.place.receiver("parsing")
         (event,) = await receiver.receive_messages(max_message_count=5, max_wait_time=10)
         await receiver.complete_message(event)

@@ -208,3 +208,15 @@ def test_a_draft_has_its_reports_and_threads(site: Site) -> None:
         thread["thread_id"] for thread in draft["threads"]
     }
     assert draft["reports"]
+
+
+def test_threads_are_found_by_their_open_calls(site: Site) -> None:
+    everything = site.json("/api/threads?limit=200")["items"]
+    called = site.json("/api/threads?limit=200&open_call=true")["items"]
+    others = site.json("/api/threads?limit=200&open_call=false")["items"]
+    assert called
+    assert len(called) + len(others) == len(everything)
+    assert {each["thread_id"] for each in called} == {
+        each["thread_id"] for each in everything if each["open_call"] is not None
+    }
+    assert site.host.get("/api/threads?open_call=perhaps").status == 422

@@ -202,7 +202,10 @@ def store(source: Source, settings: Settings) -> None:
     asyncio.run(create())
 
 
-READABLE = {"name", "source_type", "url", "enabled", "schedule", "last_success_at", "links"}
+READABLE = {
+    *("name", "source_type", "url", "enabled", "schedule", "last_success_at", "links"),
+    "archive_template",  # which every mail's page fills in
+}
 
 
 @pytest.fixture

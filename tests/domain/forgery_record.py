@@ -1,0 +1,97 @@
+"""The record of some archives in memory: canonical messages, threads and readings, by the app's own rules."""
+
+import hashlib
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from shared.documents.containers import read_document
+from shared.documents.messages import Message
+from shared.documents.prepared_message import prepare_message
+from shared.documents.threads import Thread
+from shared.domain.consensus.people import People
+from shared.domain.consensus.reader import read_thread
+from shared.domain.consensus.reading import ThreadReading
+from shared.domain.consensus.thread_mail import SourceProfile, ThreadMail
+from shared.domain.mail.models import ParsedMail
+from shared.domain.mail.parse import parse_archive
+from shared.domain.threading.assignment import ThreadState, assign
+from shared.summarization.record_flags import record_flags
+from shared.summarization.thread_context import mails_of
+from shared.threads.message_copies import ArchiveOfSource, arrivals_of
+from shared.threads.message_documents import message_writes
+from shared.threads.registry import LoadedThreads
+from shared.threads.stored_mails import parsed_mail
+from tests.support.documents import CREATED
+
+
+@dataclass
+class ReadThread:
+    thread: Thread
+    messages: dict[str, Message]
+    profile: SourceProfile
+
+    @cached_property
+    def _mails(self) -> list[ThreadMail]:
+        return mails_of(self.thread, list(self.messages.values()), self.profile)
+
+    @cached_property
+    def reading(self) -> ThreadReading:
+        return read_thread(self._mails, self.profile)
+
+    @cached_property
+    def flags(self) -> dict[str, int]:
+        people = People(self._mails, self.profile)
+        return record_flags(self.thread, list(self.messages.values()), people, len(self._mails))
+
+
+class InMemoryRecord:
+    """Archives come in one after the other, each to its source."""
+
+    def __init__(self, profiles: Mapping[str, SourceProfile]) -> None:
+        self._profiles = profiles
+        self._stored: dict[str, dict[str, Any]] = {}
+        self._count = 0
+
+    def take_in(self, source: str, content: bytes) -> None:
+        self._count += 1
+        archive = ArchiveOfSource(hashlib.sha256(content).hexdigest()[:16], source, f"{self._count:04d}")
+        mails = [mail for mail in parse_archive(io.BytesIO(content)) if isinstance(mail, ParsedMail)]
+        assert mails
+        own = {row["message_id"]: row for row in self._stored.values() if row["source"] == source}
+        elsewhere: dict[str, list[dict[str, Any]]] = {}
+        for row in self._stored.values():
+            if row["source"] != source:
+                elsewhere.setdefault(row["message_id"], []).append(row)
+        arrivals = arrivals_of(map(prepare_message, mails), archive, own, elsewhere)
+        homes = {mail.node: "-" for mail in mails}
+        writes = message_writes(arrivals, homes, source, CREATED)
+        self._stored |= {document.id: document.stored for document in (*writes.created, *writes.replaced)}
+        for patch in writes.patches:
+            self._stored[patch.id].update(patch.set)
+
+    def messages(self, source: str) -> list[Message]:
+        own = [row for row in self._stored.values() if row["source"] == source]
+        return [
+            read_document(Message, row) for row in sorted(own, key=lambda row: (row["date"] or "", row["id"]))
+        ]
+
+    def threads(self, source: str) -> dict[str, ReadThread]:
+        messages = {message.message_id: message for message in self.messages(source)}
+        result = assign([parsed_mail(message) for message in messages.values()], LoadedThreads(), source)
+        return {
+            name: self._thread(name, state, messages, self._profiles.get(source, SourceProfile()))
+            for name, state in result.threads.items()
+        }
+
+    def _thread(
+        self, name: str, state: ThreadState, messages: Mapping[str, Message], profile: SourceProfile
+    ) -> ReadThread:
+        members = {node: message for node, message in messages.items() if node in state.members}
+        thread = Thread(
+            id=name, thread_id=name, root_message_id=state.root, archive_id="-", created_at=CREATED,
+            threading=state.to_document(),
+        )  # fmt: skip
+        return ReadThread(thread, members, profile)

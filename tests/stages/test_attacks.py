@@ -1,0 +1,163 @@
+"""The attacks that once worked, through the stages on the local cloud, each with its honest twin.
+
+The honest twin's report is the same, byte for byte, apart from the flag.
+"""
+
+import io
+import zipfile
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.core.ids import message_key, thread_id
+from shared.documents.archives import Archive
+from shared.documents.messages import Message
+from shared.documents.sources import Source, SourceRole
+from shared.domain.consensus.thread_mail import Preset
+from shared.retrieval.raw_mails import original_bytes
+from shared.retrieval.reports import find_by_id
+from tests.domain.test_forgeries import (
+    ATTACKS,
+    CHAIR,
+    HONEST,
+    OTHER_THREADS,
+    Attack,
+)
+from tests.stages.mail_in import NOW, MailIn, archive_of, mail_in
+from tests.support.cloud import LocalCloud
+from tests.support.documents import CREATED
+from tests.support.services import RunningService
+from tests.upkeep.removal.finished import finish
+
+CALL = thread_id("<call>", "list")
+OF_OLD = (
+    "same id on another list, first",
+    "same id, earlier date",
+    "sixty references on another list",
+    "an outsider rules",
+    "a forged From that fails",
+    "twenty plus-addresses",
+    "hidden text",
+)
+MOVING = (
+    "published_at",
+    "created_at",
+    "report_id",
+    "id",
+    "summary_id",
+    "_etag",
+    "_ts",
+    "_rid",
+    "_self",
+    "evidence",
+)
+
+
+async def reported(
+    cloud: LocalCloud, bus: RunningService, attack: Attack | None
+) -> dict[str, dict[str, Any]]:
+    """The current reports of the list's threads, with their summaries, by thread."""
+    async with mail_in(cloud, bus) as place:
+        await place.clients.store.create(list_source(), Session())
+        honest = [("list", HONEST + OTHER_THREADS.partition(b"From x@example")[0])]
+        forged = [(attack.source, attack.content)] if attack else []
+        archives = [*forged, *honest] if attack and attack.first else [*honest, *forged]
+        for number, (source, content) in enumerate(archives):
+            await place.take_in(content, source, arrived=NOW + timedelta(minutes=number))
+            place.now += timedelta(minutes=1)  # the latest summary is the current one
+            await finish(place)
+        return await current(place)
+
+
+async def current(place: MailIn) -> dict[str, dict[str, Any]]:
+    summaries = {each["id"]: each for each in await place.stored("summaries")}
+    return {
+        each["thread_id"]: {
+            **{name: value for name, value in each.items() if name not in MOVING},
+            "content": summaries[each["summary_id"]]["content_markdown"],
+            "reading": summaries[each["summary_id"]]["reading"],
+        }
+        for each in await place.stored("reports")
+        if not each["outdated"] and each["source"] == "list"
+    }
+
+
+def list_source() -> Source:
+    return Source(
+        id="list", name="list", source_type="upload", url="", created_at=CREATED, preset=Preset.IETF,
+        roles=[SourceRole(person=CHAIR, role="chair")],
+        settings={"authserv_id": "mx.list.example", "require_authenticated": True},
+    )  # fmt: skip
+
+
+def without_flags(report: dict[str, Any]) -> dict[str, Any]:
+    """Apart from the flags, and from the sentences that say them, which stand in lines of their own."""
+    lines = [line for line in report["content"].splitlines() if not line.startswith("*")]
+    return {**report, "flags": {}, "content": [line for line in lines if line]}
+
+
+@pytest.mark.parametrize("name", OF_OLD[:3])
+async def test_the_report_is_that_of_the_honest_twin_apart_from_the_flag(
+    cloud: LocalCloud, bus_service: RunningService, name: str
+) -> None:
+    (attack,) = [one for one in ATTACKS if one.name == name]
+    honest = await reported(cloud, bus_service, None)
+    attacked = await reported(cloud, bus_service, attack)
+    assert CALL in honest
+    assert "object" in honest[CALL]["content"]
+    assert attacked.keys() == honest.keys()
+    for thread, report in honest.items():
+        assert without_flags(attacked[thread]) == without_flags(report)
+    assert set(attacked[CALL]["flags"]) == ({attack.flag} if attack.flag else set())
+
+
+@pytest.mark.parametrize("name", OF_OLD[3:])
+async def test_a_mail_of_the_attackers_own_rules_nothing_and_moves_nobody(
+    cloud: LocalCloud, bus_service: RunningService, name: str
+) -> None:
+    (attack,) = [one for one in ATTACKS if one.name == name]
+    honest = (await reported(cloud, bus_service, None))[CALL]
+    attacked = (await reported(cloud, bus_service, attack))[CALL]
+    people = {one["person"]: one["stance"] for one in honest["reading"]["positions"]}
+    assert len(people) == 4
+    after = {one["person"]: one["stance"] for one in attacked["reading"]["positions"]}
+    assert {person: after[person] for person in people} == people
+    said = {one["person"] for one in attacked["reading"]["positions"]} - people.keys()
+    assert len(said) == (name == "twenty plus-addresses")
+    assert not attacked["has_consensus"]
+    assert attacked["reading"]["basis"] != "ruled"
+    assert not attack.flag or attack.flag in attacked["flags"]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+async def test_the_original_bytes_of_every_message_can_be_had_again(
+    cloud: LocalCloud, bus_service: RunningService, *, packed: bool
+) -> None:
+    escaped = HONEST.replace(b"I object", b">From here on I object")
+    content = escaped
+    if packed:
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr("a.mbox", OTHER_THREADS[: OTHER_THREADS.index(b"From x@example", 10)])
+            archive.writestr("b.mbox", escaped)
+        content = file.getvalue()
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(content)
+        patch = Patch(
+            archive_of(content).id, archive_of(content).id, set={"format": "zip" if packed else "mbox"}
+        )
+        await place.clients.store.patch(Archive, patch, Session())
+        stored = [each["id"] for each in await place.stored("messages")]
+        assert len(stored) == 5 + packed
+        raw = {}
+        for key in stored:
+            message = await find_by_id(place.clients, Message, key)
+            raw[message.message_id] = await original_bytes(place.clients, message)
+        for mail in escaped.split(b"From x@example ")[1:]:
+            original = mail.partition(b"\n")[2]
+            (found,) = [one for id_, one in raw.items() if f"Message-ID: {id_}".encode() in original]
+            assert found.rstrip(b"\n") == original.rstrip(b"\n")
+        assert message_key("<m-ann>", "list") in stored

@@ -114,7 +114,8 @@ def _show(outcome: Outcome) -> None:
     removed = f" --remove {run.removed}" if run.removed else ""
     word = "BROKEN" if outcome.broken else "held"
     print(
-        f"seed {run.seed} of {run.scenario} {word} at {commit()}, trace {outcome.digest()}, faults {outcome.faults}"
+        f"seed {run.seed} of {run.scenario} {word} at {commit()}, "
+        f"{f'trace {outcome.digest()}, ' if outcome.lines else ''}faults {outcome.faults}"
     )
     for line in outcome.broken[:8]:
         print(f"    {line}")

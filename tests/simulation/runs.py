@@ -26,7 +26,7 @@ from tests.support.services import ROOT
 
 ENGINE = "SIMULATION_ENGINE"
 PART = 25  # seeds that a worker takes at a time
-DEFAULT = ("overlap", "late_merge", "late_ancestor", "growth", "digests", "reembedding", "webhooks")
+DEFAULT = ("overlap", "late_merge", "growth", "digests", "reembedding", "webhooks")
 """Each seed runs one of these, in turn."""
 
 

@@ -108,6 +108,19 @@ var queryAlerts = [
     frequency: 'PT5M'
   }
   {
+    name: 'service-silent'
+    description: 'A service does not answer in time: /api/health says which, and ops status what can still be seen.'
+    severity: 2
+    query: loadTextContent('../infra/kql/alert-service-silent.kql')
+    measure: 'Calls'
+    dimensions: [
+      'dependency'
+    ]
+    threshold: 20
+    window: 'PT15M'
+    frequency: 'PT5M'
+  }
+  {
     name: 'chunks-given-up'
     description: 'Chunks cannot be embedded, and are missing from the search. Look at the failures of embedding.'
     severity: 3

@@ -95,8 +95,7 @@ def _identity(message: ParsedMail) -> str:
         *message.in_reply_to,
         *message.references,
         *[f"{attachment.filename} {attachment.size}" for attachment in message.attachments],
-        # White space is the way's own; taking it out like this is five times as fast as splitting by it.
-        text.replace(" ", "").replace("\n", ""),
+        text.rstrip(),
     ]
     return hashlib.blake2b("\0".join(said).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 

@@ -37,6 +37,8 @@ _IN_ROLE = re.compile(
     r"\b(?:as (?:the )?(?:\w+ )?(?:co-?)?chairs?|hereby|(?:i|we|chairs) declare|is declared)\b"
 )
 """Who says in which role they speak rules, whether the group was asked formally or not."""
+_BESIDES = re.compile(r"\b(?:also|too|as well|while at it)\b")
+"""A promise of more than was asked tells nothing of what was."""
 _DECLARES = re.compile(r"\b(?:declared?|(?:have|see|is) (?:\w+ ){0,2}consensus|adopted|approved)\b")
 
 
@@ -172,7 +174,7 @@ def _of_edited(ending: Evidence, edited: EndingWord) -> Ending:
     direct = ending.thread.answered(edited.sentence) in ending.put.mails
     kind = OutcomeKind.ACCEPTED if short else OutcomeKind.REVISED
     wanted = something_is_put(ending.put) or any(map(_WANTS.finds, ending.put.mail.sentences))
-    sure = short and direct and wanted
+    sure = short and direct and wanted and not _BESIDES.search(edited.sentence.folded)
     return ended_by(kind, edited, ConsensusBasis.UNKNOWN, "will be done", sure=sure)
 
 

@@ -28,11 +28,20 @@ def _is_changed(ending: Evidence) -> bool:
     return bool(ending.settlements.promised) or ending.newer_version or ending.is_taken_with_changes
 
 
+def _may_be_changed(ending: Evidence) -> bool:
+    """One with the proposer's name, and another address, promises a change: it may be them, or not."""
+    return any(
+        ending.thread.mail_of(word.sentence).person in ending.put.proposers
+        for word in ending.settlements.edited
+    )
+
+
 def _by_authority(ending: Evidence) -> Ending | None:
     found = ending.settlements
     if found.accepted:
         word = found.accepted[-1]
-        shown = ending.newer_version or found.names_next_version or not _is_changed(ending)
+        unchanged = not _is_changed(ending) and not _may_be_changed(ending)
+        shown = ending.newer_version or found.names_next_version or unchanged
         sure = shown and not _PART.search(word.sentence.folded) and not _is_doubted_after(ending, word)
         return ended_by(_kind(ending), word, ConsensusBasis.RULED, "accepted by authority", sure=sure)
     if found.rejected:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from shared.domain.consensus.lookalikes import skeleton
-from shared.domain.consensus.own_sentences import word_key
+from shared.domain.consensus.own_sentences import MAX_CHARS, word_key
 from shared.domain.consensus.thread_mail import RoleHolder, SourceProfile, ThreadMail
 
 _VIA = re.compile(r"^(.{2,100}?)\s+(?:via|\(via)\s+\S", re.IGNORECASE)
@@ -26,6 +26,11 @@ _CLAIMS_ROLE = re.compile(
     rf"|\bspeaking as (?:the |a )?{_ROLES}\b|^[ \t]*{_ROLES}[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
+_ROLE_WORDS = (
+    *("chair", "maintainer", "editor", "shepherd", "area director", "release manager", "secretary"),
+    *("rapporteur", "pmc ", "ad hat"),
+)
+"""Without one of these nobody claims a role: most mails are not searched further."""
 UNAUTHENTICATED = "unauthenticated sender"
 SAME_NAME = "same name as another address"
 CONFUSABLE = "name looks like another participant's"
@@ -134,7 +139,7 @@ class People:
         known_name, known_address = first[skeleton(name)]
         if self.address(mail) != known_address and not _is_gateway(mail):
             yield SAME_NAME if word_key(name) == word_key(known_name) else CONFUSABLE
-        if self.role(number) is None and _CLAIMS_ROLE.search(mail.text):
+        if self.role(number) is None and _claims_role(mail.text):
             yield CLAIMS_ROLE
 
 
@@ -175,3 +180,9 @@ def _is_same_name(sender: str, author: str) -> bool:
     """The one is the other's full name, or a part of it."""
     words, others = set(word_key(sender).split()), set(word_key(author).split())
     return bool(words) and bool(others) and (words <= others or others <= words)
+
+
+def _claims_role(text: str) -> bool:
+    sample = text[:MAX_CHARS]
+    lowered = sample.lower()
+    return any(word in lowered for word in _ROLE_WORDS) and bool(_CLAIMS_ROLE.search(sample))

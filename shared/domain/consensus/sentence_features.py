@@ -168,7 +168,7 @@ _DIGITS = frozenset("0123456789")
 _CODE_MARKS = frozenset("{}=;<>|$:()")
 _YOU = frozenset({"you", "your", "you're"})
 _BUT = ("but ", "however", "still,", "that said")
-_MAX_QUOTED, _MAX_ALL_QUOTED = 1_200, 25_000
+_MAX_QUOTED, _MAX_ALL_QUOTED = 600, 6_000
 _SHINGLE = 4
 """Words in a row by which a sentence is known again in a quote."""
 

@@ -34,7 +34,8 @@ _TO_THE_WHOLE = re.compile(
 )
 _ACK = re.compile(r"\+ ?1|\back|\bseconded\b|\bme too\b|\U0001f44d")
 _WHEN = re.compile(
-    r"\b(?:when|after|before|while|until|once|if|as soon as) (?:\w+ ){0,3}(?:i|we|you|it|they)\b"
+    r"\b(?:once|until|if|unless|as soon as)\b|\b(?:when|after|before|while) (?:\w+ ){0,3}"
+    r"(?:i|we|you|it|they|somebody|someone|others)\b"
 )
 _REST = re.compile(r"\b(?:the rest|everything else|otherwise|other than|apart from|aside from|besides)\b")
 

@@ -141,3 +141,26 @@ def test_names_addresses_and_trailers_are_in_no_language() -> None:
     )
     reading = patch(mail(1, "gero@suse.com", "Acked-by: Gero Jung <gero@suse.com>\n\n\nGero Jung com"))
     assert said(reading) == {"gero": "support"}
+
+
+def test_a_promise_under_the_proposers_name_and_another_address_leaves_the_shape_open() -> None:
+    """Anybody can write a name: what such a mail promises is not the author's word, and may well be."""
+    patch_mail = mail(0, "pat@work.example", PATCH, subject=SUBJECT, name="Pat Lee")
+    promise = mail(1, "pl@home.example", "I will change the name of the loop.", name="Pat Lee")
+    taken = mail(2, JUNO, "Will queue.")
+    assert ending(read(patch_mail, taken, profile=GIT)) == (OutcomeKind.ACCEPTED, True)
+    assert not ending(read(patch_mail, promise, taken, profile=GIT))[1]
+
+
+def test_what_a_maintainer_will_do_once_something_happens_is_not_done() -> None:
+    reading = patch(mail(1, JUNO, "Once somebody acks it, I will take it."))
+    assert not ending(reading)[1]
+    assert said(reading) == {}
+
+
+def test_a_promise_of_something_besides_accepts_nothing() -> None:
+    wish = "I suggest that section 4 states that audio is included."
+    done = read(mail(0, "prop", wish), mail(1, "ed", "Thanks, I will update the document."))
+    assert ending(done) == (OutcomeKind.ACCEPTED, True)
+    besides = read(mail(0, "prop", wish), mail(1, "ed", "I will also add an overview."))
+    assert not ending(besides)[1]

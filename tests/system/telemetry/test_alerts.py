@@ -23,6 +23,7 @@ from tests.upkeep.sweep.environment import SweepPlace, sweep_place
 UNITS = {"D": 86_400, "H": 3600, "M": 60}
 STUCK = "retry_job_stuck_documents"
 NEEDS_MORE = {
+    "alert-service-silent",
     "alert-stuck-documents",  # says nothing before there is most of an hour to look at
     "pipeline-index",  # nor this without one of two errors
 }
@@ -177,6 +178,16 @@ def test_an_event_whose_document_never_appeared_fires(sender: Sender) -> None:
 
     sender.emit("event_retry_dlq_total", 1, service="chunking", reason="max_attempts")
     assert fires("races-given-up", sent(sender)) == {("chunking",)}
+
+
+def test_a_service_that_misses_its_deadlines_fires(sender: Sender) -> None:
+    labels = {"dependency": "search", "operation": "search"}
+    sender.emit("dependency_calls_total", 500, **labels, outcome="error")
+    sender.emit("dependency_calls_total", 20, **labels, outcome="deadline")
+    assert fires("service-silent", sent(sender)) == set()
+
+    sender.emit("dependency_calls_total", 1, **labels, outcome="deadline")
+    assert fires("service-silent", sent(sender)) == {("search",)}
 
 
 def test_a_chunk_that_is_given_up_fires(sender: Sender) -> None:

@@ -54,7 +54,8 @@ TARGETS = (
         # What decides settlement. Spans, log lines and metrics are the tests' of the local cloud.
         only=(
             "_run", "_validated", "_attempt", "_refuse_known_failure", "_decide", "_waits_in_broker",
-            "_count_attempt", "_announce", "_events", "_give_up", "_record_and_announce_failure", "_best_effort", "_summary",
+            "_count_attempt", "_announce", "_events", "_give_up", "_record_and_announce_failure",
+            "_best_effort", "_summary",
         ),
     ),
     Target(

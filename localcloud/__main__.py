@@ -9,7 +9,8 @@ from rich.console import Console
 
 from localcloud.ports import Ports, choose_ports
 from localcloud.up.catalogue import NAMES, plan_services
-from localcloud.up.data_folder import data_folder
+from localcloud.up.data_folder import FolderInUseError, data_folder
+from localcloud.up.handover import hand_over, note_address
 from localcloud.up.settings_file import local_values, write_local_settings
 from localcloud.up.supervisor import Supervisor
 
@@ -18,6 +19,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return _up(options)
+    except FolderInUseError as in_use:
+        return _already_up(options, in_use)
     except (OSError, ValueError) as error:
         sys.stderr.write(f"localcloud: {error}\n")
         return 1
@@ -49,6 +52,7 @@ def _up(options: argparse.Namespace) -> int:
     root = options.root.resolve()
     with data_folder((options.data or root / ".localcloud").resolve(), fresh=options.fresh) as data:
         ports = choose_ports(options.port_offset)
+        note_address(data, _address(ports))
         plans = plan_services(ports, root=root, data=data, only=options.only)
         settings = write_local_settings(
             root, local_values(ports, data, telemetry="telemetry" in options.only)
@@ -56,6 +60,14 @@ def _up(options: argparse.Namespace) -> int:
         _say(f"The local cloud starts (data in {_short(data, root)}, settings in local.settings.json).")
         supervisor = Supervisor(plans, root=root, data=data, say=_say, settings=settings)
         return asyncio.run(supervisor.run(lambda: _when_up(options, ports, _short(data, root))))
+
+
+def _already_up(options: argparse.Namespace, in_use: FolderInUseError) -> int:
+    """An archive goes to the local cloud that runs; anything else needs the folder for itself."""
+    if options.archive is None or options.fresh:
+        sys.stderr.write(f"localcloud: {in_use}\n")
+        return 1
+    return hand_over(in_use, options.archive, Console(highlight=False))
 
 
 async def _when_up(options: argparse.Namespace, ports: Ports, data: str) -> int | None:

@@ -5,7 +5,7 @@ from datetime import datetime
 import azure.functions as func
 
 from shared.core.errors import InvalidEventError
-from shared.core.ids import report_id
+from shared.core.ids import person_id, report_id
 from shared.documents.archives import Archive
 from shared.documents.reports import Report, ReportedArchive
 from shared.documents.summaries import Summary
@@ -87,12 +87,16 @@ def _report(summary: Summary, now: datetime) -> Report:
         published_at=now,
         created_at=now,
         participants=known.get("participants", []),
+        person_ids=sorted(
+            {person_id(each["email"]) for each in known.get("participants", []) if each["email"]}
+        ),
         draft_mentions=sorted({draft_base(draft) for draft in known.get("draft_mentions", [])}),
         has_consensus=bool(known.get("has_consensus")),
         consensus_type=known.get("consensus_type"),
         counts=summary.counts,
-        outcome=summary.reading.outcome.shown if summary.reading else None,
+        outcome=summary.reading.shown_outcome if summary.reading else None,
         open_call=summary.reading.shown_call if summary.reading else None,
+        genre=summary.reading.shown_genre if summary.reading else None,
         first_message_date=known.get("first_message_date"),
         last_message_date=known.get("last_message_date"),
         outdated=summary.outdated,

@@ -13,8 +13,11 @@ _KEY = "code"  # the function key, which the host checks
 Model = TypeVar("Model", bound=QueryParameters)
 
 
-def parse_query(req: func.HttpRequest, model: type[Model]) -> Model:
-    given = {name: value for name, value in req.params.items() if name != _KEY}
+def parse_query(req: func.HttpRequest, model: type[Model], *, form: bool = False) -> Model:
+    """The parameters. A form sends its empty fields, too: they say nothing."""
+    given = {
+        name: value for name, value in req.params.items() if name != _KEY and (value.strip() or not form)
+    }
     try:
         checked: Model = model.model_validate(given)
         return checked  # noqa: TRY300 - the short way

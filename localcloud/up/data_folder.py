@@ -7,11 +7,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+ADDRESS = "address"  # of the local cloud that has the folder, as soon as it is known
 MARKER = ".rough-consensus-localcloud"
 
 
 class DataFolderError(OSError):
     """The data folder cannot be used."""
+
+
+class FolderInUseError(DataFolderError):
+    """Another local cloud has it."""
+
+    def __init__(self, data: Path, pid: str) -> None:
+        super().__init__(
+            f"{data} is in use by process {pid}: stop that local cloud, or give another --data folder"
+        )
+        self.data = data
+        self.pid = pid
 
 
 @contextmanager
@@ -24,15 +36,14 @@ def data_folder(path: Path, *, fresh: bool) -> Iterator[Path]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             pid = lock.read_text(encoding="utf-8").strip() or "?"
-            raise DataFolderError(
-                f"{path} is in use by process {pid}: stop that local cloud, or give another --data folder"
-            ) from None
+            raise FolderInUseError(path, pid) from None
         file.truncate(0)
         file.write(str(os.getpid()))
         file.flush()
         if fresh:
             _wipe(path)
         (path / MARKER).touch()
+        (path / ADDRESS).unlink(missing_ok=True)  # that of an earlier start
         _set_logs_aside(path / "logs")
         yield path
 

@@ -16,7 +16,7 @@ ID_LENGTH = 16
 REPORT_PREFIX = "rpt-"
 _UUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
-HASH_ID = r"^[0-9a-f]{16}$"  # of archives, threads, messages and chunks
+HASH_ID = r"^[0-9a-f]{16}$"  # of archives, threads, messages, chunks and people
 REPORT_ID = rf"^{REPORT_PREFIX}{_UUID}$"
 OPERATION_ID = r"^[0-9a-f]{32}$"  # of fetches and deletions
 CORRECTION_ID = r"^[0-9a-f]{32}$"
@@ -119,6 +119,11 @@ def delivery_id(report_id: str, webhook: str) -> str:
 def feed_id(*parts: str) -> str:
     """Of an Atom feed or entry: a URN that never changes."""
     return f"urn:uuid:{uuid.uuid5(_FEEDS, chr(0).join(parts))}"
+
+
+def person_id(address: str) -> str:
+    """Of somebody's page: it does not show the address that it is made of."""
+    return _short(f"person:{address.strip().lower()}")
 
 
 def correction_id(kind: str, message_id: str, person: str, sentence: str) -> str:

@@ -117,6 +117,8 @@ CONTAINERS: dict[str, ContainerSpec] = {
                 ("/has_consensus", "-/last_message_date"),
                 ("-/last_message_date", "-/id"),
                 ("/last_message_date", "/id"),
+                ("-/first_message_date", "-/id"),
+                ("-/message_count", "-/id"),
             ),
         ),
         ContainerSpec("thread_index", "/bucket", unindexed_trees=("/threads",)),

@@ -127,6 +127,7 @@ class ShownOutcome(_Stored):
     basis: ConsensusBasis
     read_by: ReadBy = ReadBy.RULES
     corrected: CorrectedBy | None = None
+    genre: Genre | None = None  # of the thread; here, since a patch has ten operations at most
 
 
 class StoredOutcome(ShownOutcome):
@@ -209,6 +210,15 @@ class StoredReading(_Stored):
     @classmethod
     def of(cls, reading: ThreadReading) -> Self:
         return cls.model_validate(reading)
+
+    @property
+    def shown_genre(self) -> Genre | None:
+        """What lists filter by; None where it is only a guess."""
+        return self.genre.kind if self.genre.tier is Tier.SAID else None
+
+    @property
+    def shown_outcome(self) -> ShownOutcome:
+        return self.outcome.shown.model_copy(update={"genre": self.shown_genre})
 
     @property
     def shown_call(self) -> ShownOpenCall | None:

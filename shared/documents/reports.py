@@ -8,7 +8,7 @@ from pydantic import Field
 from shared.documents.base import Document, Subdocument, UtcTime
 from shared.documents.messages import Address
 from shared.documents.readings import ShownOpenCall, ShownOutcome
-from shared.domain.consensus.reading import ConsensusType
+from shared.domain.consensus.reading import ConsensusType, Genre
 from shared.domain.summaries.models import SummaryType
 
 
@@ -54,12 +54,14 @@ class Report(Document):
     format: str = "markdown"
     published_at: UtcTime
     participants: list[Address] = []
+    person_ids: list[str] = []  # of the participants
     draft_mentions: list[str] = []  # drafts without their versions: what readers look for
     has_consensus: bool = False
     consensus_type: ConsensusType | None = None
     counts: dict[str, int] = {}  # those who are said to have taken a position, by stance
     outcome: ShownOutcome | None = None  # None in a report on several threads
     open_call: ShownOpenCall | None = None
+    genre: Genre | None = None
     first_message_date: UtcTime | None = None
     last_message_date: UtcTime | None = None
     evidence: list[ReportedArchive] = []  # the archives that it was made from

@@ -7,7 +7,7 @@ from pydantic import Field
 from shared.documents.base import Document, ProcessingStatus, SharedPartitionDocument, UtcTime
 from shared.documents.messages import Address
 from shared.documents.readings import ShownOpenCall, ShownOutcome
-from shared.domain.consensus.reading import ConsensusType
+from shared.domain.consensus.reading import ConsensusType, Genre
 
 
 class Thread(SharedPartitionDocument):
@@ -48,6 +48,10 @@ class Thread(SharedPartitionDocument):
     absorbing: list[str] = []  # threads that became this one, whose documents still have to follow
     merged_into: str | None = None  # set on a thread that is another one now
     status: ProcessingStatus = ProcessingStatus.PENDING
+
+    @property
+    def genre(self) -> Genre | None:
+        return self.outcome.genre if self.outcome else None
 
 
 class ThreadEntry(Document):

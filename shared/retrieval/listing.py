@@ -81,7 +81,7 @@ def _fingerprint(name: str, sort: str, filters: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _cursor(value: str | None, id_: str, binding: str) -> str:
+def _cursor(value: str | int | None, id_: str, binding: str) -> str:
     return base64.urlsafe_b64encode(json.dumps([binding, value, id_]).encode()).decode().rstrip("=")
 
 
@@ -91,7 +91,7 @@ def _position(cursor: str, binding: str) -> ListPosition:
             raise ValueError  # noqa: TRY301 - handled like the rest
         padded = cursor + "=" * (-len(cursor) % 4)
         made_for, value, id_ = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
-        if not (isinstance(value, str | None) and isinstance(id_, str)):
+        if not (isinstance(value, str | int | None) and isinstance(id_, str)):
             raise TypeError  # noqa: TRY301 - likewise
     except (ValueError, TypeError, RecursionError):
         raise InvalidCursorError("is not a cursor of ours") from None

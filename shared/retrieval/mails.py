@@ -15,8 +15,8 @@ from shared.retrieval.errors import NotFoundError
 LONGEST_ID = 998  # a header's line is not longer (RFC 5322)
 
 
-async def mail_with_id(clients: Clients, given: str) -> Message:
-    """The mail with this Message-ID, with or without its brackets."""
+async def mail_with_id(clients: Clients, given: str) -> list[Message]:
+    """The mail with this Message-ID, with or without its brackets: a copy for each list that has it."""
     bare = bare_message_id(given)
     if not bare or len(bare) > LONGEST_ID or not bare.isprintable():
         raise NotFoundError("This is not a Message-ID.")
@@ -27,7 +27,7 @@ async def mail_with_id(clients: Clients, given: str) -> Message:
     )
     if not found:
         raise NotFoundError("There is no mail with this Message-ID in any of the archives here.")
-    return min(found, key=lambda message: (message.created_at, message.id))
+    return sorted(found, key=lambda message: (message.created_at, message.source, message.id))
 
 
 async def address_in_archive(clients: Clients, message: Message, sources: Sequence[str]) -> str | None:

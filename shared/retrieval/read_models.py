@@ -12,7 +12,7 @@ from shared.documents.readings import ShownOpenCall, ShownOutcome, StoredReading
 from shared.documents.reports import Report, ReportedArchive
 from shared.documents.summaries import Summary, SummaryClaim, SummaryStance
 from shared.documents.threads import Thread
-from shared.domain.consensus.reading import ConsensusType
+from shared.domain.consensus.reading import ConsensusType, Genre
 from shared.domain.summaries.models import Citation, SummaryType
 from shared.retrieval.links import api_of, page_of, page_of_message
 
@@ -37,6 +37,7 @@ class ThreadItem(ReadModel):
     consensus_type: ConsensusType | None
     outcome: ShownOutcome | None
     open_call: ShownOpenCall | None
+    genre: Genre | None
     vote_thread: str | None
     result_thread: str | None
     status: ProcessingStatus
@@ -47,7 +48,7 @@ class ThreadItem(ReadModel):
 
     @classmethod
     def of(cls, thread: Thread) -> "ThreadItem":
-        return cls(**_taken(thread, cls), links=_thread_links(thread))
+        return cls(**_taken(thread, cls), genre=thread.genre, links=_thread_links(thread))
 
 
 class ThreadDetail(ThreadItem):
@@ -57,7 +58,12 @@ class ThreadDetail(ThreadItem):
 
     @classmethod
     def of(cls, thread: Thread) -> "ThreadDetail":
-        return cls(**_taken(thread, cls), last_error=thread.lastError, links=_thread_links(thread))
+        return cls(
+            **_taken(thread, cls),
+            genre=thread.genre,
+            last_error=thread.lastError,
+            links=_thread_links(thread),
+        )
 
 
 class ThreadList(ReadModel):
@@ -189,6 +195,7 @@ class ReportItem(ReadModel):
     counts: dict[str, int]
     outcome: ShownOutcome | None
     open_call: ShownOpenCall | None
+    genre: Genre | None
     first_message_date: UtcTime | None
     last_message_date: UtcTime | None
     flags: dict[str, int]

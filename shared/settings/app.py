@@ -146,6 +146,9 @@ class Settings(ChatModelSettings):
     # Whether readers see e-mail addresses of people whole on the pages of mails and people
     SHOW_ADDRESSES: bool = False
 
+    # Whether there are pages about people, which gather what somebody said; operators have them anyway
+    PEOPLE_PAGES: bool = False
+
     # How long a thread must have stayed as it is before its summary is asked for; 0 asks at once
     ORCHESTRATION_QUIET_SECONDS: Annotated[float, Field(ge=0, le=24 * 3600)] = 5
 

@@ -57,6 +57,13 @@ class Page(HTMLParser):
         return found
 
     @property
+    def own_scripts(self) -> list[Element]:
+        """But the one that every page has."""
+        return [
+            each for each in self.all("script") if not each.attributes["src"].startswith("/static/follow.")
+        ]
+
+    @property
     def text(self) -> str:
         return self.all("body")[0].text
 

@@ -20,6 +20,7 @@ from web.pages.report import report_page
 from web.pages.search import search_page
 from web.pages.sources import source_page, sources_page
 from web.pages.thread import thread_page
+from web.pages.timeline import timeline_page
 
 Page = Callable[[func.HttpRequest], Awaitable[func.HttpResponse]]
 
@@ -70,6 +71,7 @@ def test_a_page_asks_for_what_it_shows_in_a_few_calls(site: Site, calls: Counter
             "digest": await asked(calls, report_page, "/", id=digest["report_id"]),
             "sources": await asked(calls, sources_page, "/"),
             "source": await asked(calls, source_page, "/", name="tally"),
+            "months": await asked(calls, timeline_page, "/", name="tally"),
             "drafts": await asked(calls, drafts_page, "/"),
             "draft": await asked(calls, draft_page, "/", name="draft-ietf-tally-receipts"),
             "search": await asked(calls, search_page, "/", q="receipt"),
@@ -83,5 +85,5 @@ def test_a_page_asks_for_what_it_shows_in_a_few_calls(site: Site, calls: Counter
     finally:
         settings.cache_clear()
     # A query's calls are its pages: the last one tells that there is no more.
-    most = {"home": 6, "thread": 5, "report": 3, "digest": 4, "sources": 4, "source": 7, "drafts": 2, "draft": 4, "search": 1, "archive": 23}  # fmt: skip
+    most = {"home": 6, "thread": 5, "report": 3, "digest": 4, "sources": 4, "source": 7, "months": 4, "drafts": 2, "draft": 4, "search": 1, "archive": 23}  # fmt: skip
     assert {name: count for name, count in found.items() if count > most[name]} == {}, found

@@ -1,4 +1,4 @@
-"""Atom feeds: the latest reports of a list, of a draft, of a thread."""
+"""Feeds: the latest reports of a list, a draft, a thread or an outcome; calls, also as a calendar."""
 
 import re
 from urllib.parse import quote, urlsplit
@@ -11,7 +11,9 @@ from shared.core.ids import HASH_ID
 from shared.documents.reports import Report
 from shared.documents.sources import NAME_PATTERN
 from shared.documents.summaries import Summary
+from shared.domain.consensus.reading import OutcomeKind
 from shared.publishing.atom import Feed, atom_feed, entry_of
+from shared.publishing.icalendar import CallEnd, calendar_of
 from shared.retrieval.links import page_of
 from shared.retrieval.listing import REPORTS
 from shared.retrieval.parameters import PATTERN
@@ -21,20 +23,78 @@ from web.caching import NOT_SNIFFED, answer_of, etag_of
 from web.formatting import bare_subject
 from web.origin import origin_of
 from web.parameters import draft_named, id_of
+from web.people_access import check_people_shown
 from web.problems import Problem
 
 ENTRIES = 50
 ATOM = "application/atom+xml"
+CALENDAR = "text/calendar"
+KIND = rf"^({'|'.join(OutcomeKind)})$"
 
 
 @endpoint("feeds_source", "GET", "api/feeds/sources/{name}", {200: ATOM}, ids={"name": NAME_PATTERN})
 async def feed_of_source(req: func.HttpRequest) -> func.HttpResponse:
     """The latest reports of a list. One that has none yet has an empty feed, to be followed already."""
-    name = req.route_params["name"]
-    if not re.fullmatch(NAME_PATTERN, name):
-        raise Problem(404, "There is no list with this name.")
+    name = _list_named(req)
     feed = Feed("source", name, f"What was agreed on {name}", _own(req), page_of("sources", name))
     return await _answer(req, feed, {"source": name})
+
+
+@endpoint("feeds_calls", "GET", "api/feeds/sources/{name}/calls", {200: ATOM}, ids={"name": NAME_PATTERN})
+async def feed_of_calls(req: func.HttpRequest) -> func.HttpResponse:
+    """A list's calls and votes that have no result yet."""
+    name = _list_named(req)
+    feed = Feed("calls", name, f"Calls on {name} without a result", _own(req), page_of("sources", name))
+    return await _answer(req, feed, {"source": name, "open_call": True})
+
+
+@endpoint(
+    "feeds_calendar",
+    "GET",
+    "api/feeds/sources/{name}/calendar",
+    {200: CALENDAR},
+    ids={"name": NAME_PATTERN},
+)
+async def calendar_of_calls(req: func.HttpRequest) -> func.HttpResponse:
+    """The days on which a list's calls and votes end, as a calendar to subscribe to."""
+    connected, name = await clients(), _list_named(req)
+    filters = {"source": name, "open_call": True, "current": True}
+    page = await REPORTS.page(connected.store, filters=filters, size=ENTRIES)
+    origin = origin_of(req, connected.settings)
+    calls = [
+        CallEnd(
+            report.scope,
+            bare_subject(report.title),
+            report.open_call.question,
+            report.open_call.ends,
+            report.published_at,
+            origin + page_of("threads", report.thread_id or report.scope),
+        )
+        for report in page.items
+        if report.open_call and report.open_call.ends
+    ]
+    saved = {"Content-Disposition": f'inline; filename="{name}.ics"'}
+    body = calendar_of(f"Calls on {name}", calls)
+    return answer_of(req, body, CALENDAR, headers={**NOT_SNIFFED, **saved})
+
+
+@endpoint("feeds_outcome", "GET", "api/feeds/outcomes/{kind}", {200: ATOM}, ids={"kind": KIND})
+async def feed_of_outcome(req: func.HttpRequest) -> func.HttpResponse:
+    """The latest threads with this outcome, on all lists: accepted, rejected, contested and so on."""
+    kind = req.route_params["kind"]
+    if kind not in set(OutcomeKind):
+        raise Problem(404, f"There is no such outcome; there are {', '.join(OutcomeKind)}.")
+    feed = Feed("outcome", kind, f"Outcome: {kind}", _own(req), "/")
+    return await _answer(req, feed, {"outcome": kind})
+
+
+@endpoint("feeds_person", "GET", "api/feeds/people/{id}", {200: ATOM}, ids={"id": HASH_ID})
+async def feed_of_person(req: func.HttpRequest) -> func.HttpResponse:
+    """The latest reports of threads that a person wrote in; only where people's pages are on."""
+    check_people_shown(req, (await clients()).settings)
+    id_ = id_of(req, "id", HASH_ID, "person")
+    feed = Feed("person", id_, "Threads of one person", _own(req), page_of("people", id_))
+    return await _answer(req, feed, {"person": id_, "type": "thread"})
 
 
 @endpoint("feeds_draft", "GET", "api/feeds/drafts/{name}", {200: ATOM}, ids={"name": PATTERN})
@@ -72,6 +132,13 @@ async def _answer(req: func.HttpRequest, feed: Feed, filters: dict[str, object])
 async def _summaries(connected: Clients, reports: list[Report]) -> dict[str, Summary]:
     keys = [(report.summary_id, report.scope) for report in reports]
     return await connected.store.find_many(Summary, keys, Session())
+
+
+def _list_named(req: func.HttpRequest) -> str:
+    name = str(req.route_params["name"])
+    if not re.fullmatch(NAME_PATTERN, name):
+        raise Problem(404, "There is no list with this name.")
+    return name
 
 
 def _own(req: func.HttpRequest) -> str:

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from shared.documents.base import ProcessingStatus
+from shared.domain.consensus.reading import Genre, OutcomeKind
 from shared.domain.summaries.models import SummaryType
 from shared.retrieval.parameters import (
     AboutDraft,
@@ -23,6 +24,9 @@ from shared.retrieval.parameters import (
 Order = Literal["-published_at", "published_at", "-last_message_date", "last_message_date"]
 
 
+ThreadOrder = Literal["-last_message_date", "last_message_date", "-first_message_date", "-message_count"]
+
+
 class ReportsAsked(QueryParameters):
     source: SourceName | None = None
     thread: HashId | None = None
@@ -30,8 +34,10 @@ class ReportsAsked(QueryParameters):
     since: Since = None
     until: Until = None
     participant: Participant = None
+    person: HashId | None = Field(default=None, description="only where people's pages are on")
     consensus: ConsensusFilter | None = None
     type: SummaryType | None = None
+    outcome: OutcomeKind | None = Field(default=None, description="as it is said; a guess is not found")
     outdated: bool = Field(default=False, description="earlier versions as well")
     sort: Order = "-published_at"
     limit: Limit = 50
@@ -44,8 +50,10 @@ class ReportsAsked(QueryParameters):
             "thread": self.thread,
             "draft": self.draft,
             "participant": self.participant,
+            "person": self.person,
             "consensus": self.consensus,
             "type": self.type and self.type.value,
+            "outcome": self.outcome and self.outcome.value,
             "current": None if self.outdated else True,
         }
 
@@ -60,7 +68,9 @@ class ThreadsAsked(QueryParameters):
     consensus: ConsensusFilter | None = None
     status: ProcessingStatus | None = None
     open_call: bool | None = Field(default=None, description="a call or vote without a result, or not")
-    sort: Literal["-last_message_date", "last_message_date"] = "-last_message_date"
+    genre: Genre | None = None
+    outcome: OutcomeKind | None = Field(default=None, description="as it is said; a guess is not found")
+    sort: ThreadOrder = "-last_message_date"
     limit: Limit = 50
     after: After = None
 
@@ -74,4 +84,6 @@ class ThreadsAsked(QueryParameters):
             "consensus": self.consensus,
             "status": self.status and self.status.value,
             "open_call": self.open_call,
+            "genre": self.genre and self.genre.value,
+            "outcome": self.outcome and self.outcome.value,
         }

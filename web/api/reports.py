@@ -14,6 +14,7 @@ from web.caching import NOT_SNIFFED, answer_of, answer_with
 from web.origin import origin_of
 from web.pagination import next_address
 from web.parameters import id_of, parse_query
+from web.people_access import check_people_shown
 
 PATH = "/api/reports"
 
@@ -22,6 +23,8 @@ PATH = "/api/reports"
 async def list_reports(req: func.HttpRequest) -> func.HttpResponse:
     """Reports, the newest first; earlier versions only where they are asked for."""
     wanted, connected = parse_query(req, ReportsAsked), await clients()
+    if wanted.person is not None:
+        check_people_shown(req, connected.settings)
     page = await REPORTS.page(
         connected.store, sort=wanted.sort, filters=wanted.filters(), after=wanted.after, size=wanted.limit
     )

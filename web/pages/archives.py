@@ -5,19 +5,30 @@ import azure.functions as func
 from shared.clients.connections import clients
 from shared.core.ids import HASH_ID
 from shared.pipeline.progress import progress_of
-from shared.retrieval.latest import latest_archives
+from shared.retrieval.latest import latest_archives, latest_archives_of_source
+from shared.retrieval.parameters import QueryParameters, SourceName
 from shared.retrieval.reports import find_archive
-from web.parameters import id_of
+from web.parameters import id_of, parse_query
 from web.rendering import html_errors, show
 
 blueprint = func.Blueprint()
+
+
+class ArchivesShown(QueryParameters):
+    source: SourceName | None = None
 
 
 @blueprint.function_name("page_archives")
 @blueprint.route(route="archives", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def archives_page(req: func.HttpRequest) -> func.HttpResponse:
-    return show(req, "pages/archives.html", archives=await latest_archives(await clients()))
+    wanted, connected = parse_query(req, ArchivesShown), await clients()
+    found = (
+        await latest_archives_of_source(connected, wanted.source)
+        if wanted.source
+        else await latest_archives(connected)
+    )
+    return show(req, "pages/archives.html", archives=found, source=wanted.source)
 
 
 @blueprint.function_name("page_archive")

@@ -5,6 +5,7 @@ import azure.functions as func
 from shared.clients.connections import clients
 from shared.domain.summaries.models import SummaryType
 from shared.retrieval.drafts import count_draft_mentions, of_draft
+from web.pages.draft_line import draft_line
 from web.parameters import draft_named
 from web.rendering import html_errors, show
 
@@ -35,6 +36,7 @@ async def draft_page(req: func.HttpRequest) -> func.HttpResponse:
         req,
         "pages/draft.html",
         name=name,
+        steps=draft_line(reports),
         focused=[report for report in reports if report.summary_type is SummaryType.DRAFT_FOCUSED],
         reports=[report for report in reports if report.summary_type is not SummaryType.DRAFT_FOCUSED],
         others=[thread for thread in threads if thread.id not in reported],

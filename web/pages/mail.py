@@ -5,10 +5,10 @@ import asyncio
 import azure.functions as func
 
 from shared.clients.connections import Clients, clients
-from shared.core.ids import HASH_ID
+from shared.core.ids import HASH_ID, person_id
 from shared.documents.messages import Address, Message
 from shared.retrieval.conversation import in_reading_order
-from shared.retrieval.links import page_of_mail, page_of_message
+from shared.retrieval.links import page_of, page_of_mail, page_of_message
 from shared.retrieval.mails import address_in_archive, mail_with_id, packed_mbox, shown_address
 from shared.retrieval.reports import messages_of, resolved_thread
 from web.access import is_operator
@@ -17,6 +17,7 @@ from web.origin import origin_of
 from web.pages.message_body import TextMark, body_blocks
 from web.pages.quote_places import LONGEST_QUOTE, place_of
 from web.parameters import id_of
+from web.people_access import people_shown
 from web.problems import bad_parameter
 from web.rendering import html_errors, show
 
@@ -30,7 +31,7 @@ ANCHOR = "quote"
 @html_errors
 async def mail_page(req: func.HttpRequest) -> func.HttpResponse:
     """The whole mail with its main headers. `?quote=` marks words of it."""
-    connected, message = await _asked(req)
+    connected, message, others = await _asked(req)
     wanted = req.params.get("quote", "")
     if len(wanted) > LONGEST_QUOTE:
         raise bad_parameter("quote", f"at most {LONGEST_QUOTE} characters")
@@ -53,6 +54,8 @@ async def mail_page(req: func.HttpRequest) -> func.HttpResponse:
         in_thread=page_of_message(message.thread_id, message.id),
         elsewhere=await address_in_archive(connected, message, thread.sources),
         operator=operator,
+        others=others,
+        sender=_person_page(req, connected, message),
     )
 
 
@@ -61,7 +64,7 @@ async def mail_page(req: func.HttpRequest) -> func.HttpResponse:
 @html_errors
 async def thread_of_mail_page(req: func.HttpRequest) -> func.HttpResponse:
     """The thread that the mail is in now: a later mail can make it part of another."""
-    _, message = await _asked(req)
+    _, message, _ = await _asked(req)
     address = page_of_message(message.thread_id, message.id)
     return func.HttpResponse(status_code=302, headers={"Location": address, "Cache-Control": "no-cache"})
 
@@ -80,9 +83,20 @@ async def thread_mbox(req: func.HttpRequest) -> func.HttpResponse:
     return answer_of(req, packed, "application/gzip", headers={**NOT_SNIFFED, **BY_CALLER, **saved})
 
 
-async def _asked(req: func.HttpRequest) -> tuple[Clients, Message]:
+def _person_page(req: func.HttpRequest, connected: Clients, message: Message) -> str | None:
+    """Of the writer, where people have pages."""
+    if not message.from_.email or not people_shown(req, connected.settings):
+        return None
+    return page_of("people", person_id(message.from_.email))
+
+
+async def _asked(req: func.HttpRequest) -> tuple[Clients, Message, list[str]]:
+    """The copy of the list that `?list=` names, else the first; and the other lists that have one."""
     connected = await clients()
-    return connected, await mail_with_id(connected, req.route_params.get("id", "").rstrip("/"))
+    copies = await mail_with_id(connected, req.route_params.get("id", "").rstrip("/"))
+    wanted = req.params.get("list")
+    chosen = next((copy for copy in copies if copy.source == wanted), copies[0])
+    return connected, chosen, sorted({copy.source for copy in copies if copy.source != chosen.source})
 
 
 def _people(message: Message, *, whole: bool) -> list[tuple[str, list[str]]]:

@@ -1,22 +1,39 @@
-"""The lists, and one list's page: its threads, digests and archives."""
+"""The lists, and one list's page: calls that wait for a result, then its threads as they are chosen."""
 
 import asyncio
 import re
 
 import azure.functions as func
 
-from shared.clients.connections import clients
+from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
+from shared.documents.reports import Report
 from shared.documents.sources import NAME_PATTERN, Source
+from shared.documents.threads import Thread
+from shared.domain.consensus.reading import Genre
 from shared.retrieval.latest import defined_sources, latest_archives_of_source, latest_digests, source_names
-from shared.retrieval.listing import THREADS
+from shared.retrieval.list_threads import ListAsked, calls_of_list, threads_of_list
 from web.access import is_operator
+from web.formatting import KINDS
+from web.pages.reading_view import call_state
 from web.pagination import next_address
+from web.parameters import parse_query
 from web.problems import Problem
 from web.rendering import html_errors, show
 
 blueprint = func.Blueprint()
 A_PAGE = 40
+DIGESTS = 8
+GENRES = {
+    Genre.CALL: "Calls and votes",
+    Genre.PROPOSAL: "Proposals",
+    Genre.PATCH: "Patches",
+    Genre.QUESTION: "Questions",
+    Genre.REPORT: "Reports",
+    Genre.ANNOUNCEMENT: "Announcements",
+    Genre.DISCUSSION: "Discussions",
+}
+SORTS = {"activity": "Latest activity", "date": "Latest begun", "size": "Most messages"}
 
 
 @blueprint.function_name("page_sources")
@@ -37,22 +54,47 @@ async def source_page(req: func.HttpRequest) -> func.HttpResponse:
     connected, name = await clients(), req.route_params["name"]
     if not re.fullmatch(NAME_PATTERN, name):
         raise Problem(404, "There is no list with this name.")
-    threads, digests, archives, source = await asyncio.gather(
-        THREADS.page(connected.store, filters={"source": name}, after=req.params.get("after"), size=A_PAGE),
-        latest_digests(connected, 8, source=name),
-        latest_archives_of_source(connected, name),
+    wanted = parse_query(req, ListAsked, form=True)
+    threads, source, (calls, digests) = await asyncio.gather(
+        threads_of_list(connected, name, wanted, A_PAGE),
         connected.store.find(Source, name, name, Session()),
+        _beside(connected, name, wanted),
     )
-    if not threads.items and not archives and source is None:
-        raise Problem(404, "There is no list with this name.")
+    if not threads.items and not wanted.narrowed and source is None:
+        await _check_known(connected, name)
+    today = connected.runtime.now().date()
     return show(
         req,
         "pages/source.html",
         name=name,
         # What a server said of a failed fetch may quote a link or a name that is not public.
         fetch_error=source.last_fetch_error if source and is_operator(req, connected.settings) else None,
+        wanted=wanted,
+        choices=_choices(),
+        calls=[(call, call_state(call.open_call.ends, today)) for call in calls if call.open_call],
         threads=threads.items,
         following=next_address(req, f"/sources/{name}", threads.cursor),
         digests=digests,
-        archives=archives,
     )
+
+
+def _choices() -> dict[str, dict[str, str]]:
+    return {
+        "genre": {genre.value: words for genre, words in GENRES.items()},
+        "outcome": {kind.value: words for kind, (words, _) in KINDS.items()},
+        "sort": SORTS,
+    }
+
+
+async def _beside(connected: Clients, name: str, wanted: ListAsked) -> tuple[list[Thread], list[Report]]:
+    """What stands before and beside the threads, on the first page of the whole list alone."""
+    if wanted.narrowed:
+        return [], []
+    return await asyncio.gather(
+        calls_of_list(connected, name), latest_digests(connected, DIGESTS, source=name)
+    )
+
+
+async def _check_known(connected: Clients, name: str) -> None:
+    if not await latest_archives_of_source(connected, name):
+        raise Problem(404, "There is no list with this name.")

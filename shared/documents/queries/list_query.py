@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 from shared.documents.queries.named_query import ALL, NamedQuery
 
-ListPosition = tuple[str | None, str]
+ListPosition = tuple[str | int | None, str]
 """The last row of a page: its value in the sorted column, and its id."""
 
 PARTICIPANT = (
     "EXISTS(SELECT VALUE p FROM p IN c.participants"
     " WHERE p.email = LOWER(@participant) OR STRINGEQUALS(p.name, @participant, true))"
 )
+OUTCOME = "(c.outcome.kind = @outcome AND c.outcome.tier = 'said')"
 CONSENSUS = "(c.consensus_type = @consensus OR (@consensus = 'none' AND IS_NULL(c.consensus_type)))"
 
 
@@ -43,7 +44,7 @@ class ListQuery:
         return NamedQuery(self.name, self.container, text, ALL)
 
 
-def _after(column: str, *, descending: bool, value: str | None) -> str:
+def _after(column: str, *, descending: bool, value: str | int | None) -> str:
     """Cosmos DB compares no value with null, and sorts null before all of them."""
     than = "<" if descending else ">"
     if value is None:

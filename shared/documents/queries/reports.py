@@ -1,7 +1,7 @@
 """Every query of the container `reports`."""
 
 from shared.documents.queries.conditions import ABOUT_THREAD
-from shared.documents.queries.list_query import CONSENSUS, PARTICIPANT, ListQuery
+from shared.documents.queries.list_query import CONSENSUS, OUTCOME, PARTICIPANT, ListQuery
 from shared.documents.queries.named_query import ALL, ONE, NamedQuery
 
 REPORTS_TO_CHECK = NamedQuery(
@@ -57,6 +57,9 @@ REPORT_LIST = ListQuery(
         "type": "c.summary_type = @type",
         "digests": "c.summary_type IN ('weekly', 'consensus')",
         "current": "c.outdated = false",
+        "open_call": "IS_OBJECT(c.open_call) = @open_call",
+        "outcome": OUTCOME,
+        "person": "ARRAY_CONTAINS(c.person_ids, @person)",
     },
     sorts=("-published_at", "published_at", "-last_message_date", "last_message_date"),
 )

@@ -1,7 +1,7 @@
 """Every query of the container `threads`."""
 
 from shared.documents.queries.conditions import OF_ARCHIVE, PROCESSED
-from shared.documents.queries.list_query import CONSENSUS, PARTICIPANT, ListQuery
+from shared.documents.queries.list_query import CONSENSUS, OUTCOME, PARTICIPANT, ListQuery
 from shared.documents.queries.named_query import ALL, NamedQuery
 from shared.documents.threads import Thread
 
@@ -85,6 +85,16 @@ THREADS_OF_VOTE = NamedQuery(
     ALL,
 )
 
+# In no order: sorting thousands of rows over all partitions takes longer than a reader waits.
+TIMELINE_OF_SOURCE = NamedQuery(
+    "timeline_of_source",
+    "threads",
+    "SELECT c.last_message_date AS at, c.message_count AS messages, c.outcome.kind AS kind,"
+    " c.outcome.tier AS tier FROM c WHERE IS_NULL(c.merged_into) AND ARRAY_CONTAINS(c.sources, @source)"
+    " AND c.last_message_date >= @since",
+    ALL,
+)
+
 THREAD_LIST = ListQuery(
     "threads",
     "threads",
@@ -104,8 +114,11 @@ THREAD_LIST = ListQuery(
         "consensus": CONSENSUS,
         "status": "c.status = @status",
         "open_call": "IS_OBJECT(c.open_call) = @open_call",
+        "genre": "c.outcome.genre = @genre",
+        "outcome": OUTCOME,
+        "begun_before": "c.first_message_date < @begun_before",
     },
-    sorts=("-last_message_date", "last_message_date"),
+    sorts=("-last_message_date", "last_message_date", "-first_message_date", "-message_count"),
     # Without what threading keeps, which can be large.
     fields=tuple(name for name in Thread.model_fields if name not in {"threading", "absorbing", "etag"}),
 )

@@ -112,7 +112,7 @@ async def thread_summarized(store: Store, thread: Thread, summary: Summary, sess
         "has_consensus": summary.metadata["has_consensus"],
         "consensus_type": summary.metadata["consensus_type"],
         "flags": summary.metadata.get("flags", {}),
-        "outcome": summary.reading.outcome.shown.model_dump(mode="json") if summary.reading else None,
+        "outcome": summary.reading.shown_outcome.model_dump(mode="json") if summary.reading else None,
         "result_thread": summary.metadata.get("result_thread"),
         "open_call": call.model_dump(mode="json") if call else None,
     }

@@ -1,5 +1,6 @@
 """`make run`, as a person starts it: from nothing to a report on the screen, and nothing left behind."""
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -18,11 +19,15 @@ APP = (
 STAGES = ("parsing", "chunking", "embedding", "orchestration", "summarization", "reporting")
 
 
-def run(root: Path, archive: Path, *more: str) -> "subprocess.CompletedProcess[str]":
-    """Start with a folder of its own, so that settings and data of a real start stay as they are."""
+def prepare(root: Path) -> None:
     for name in APP:
         if not (root / name).exists():
             (root / name).symlink_to(ROOT / name)
+
+
+def run(root: Path, archive: Path, *more: str) -> "subprocess.CompletedProcess[str]":
+    """Start with a folder of its own, so that settings and data of a real start stay as they are."""
+    prepare(root)
     command = [sys.executable, "-m", "localcloud", "up", "--root", str(root), "--archive", str(archive)]
     return subprocess.run(
         [*command, "--once", *more], cwd=ROOT, capture_output=True, text=True, timeout=110, check=False
@@ -41,6 +46,28 @@ def test_the_samples_go_through_all_stages_to_a_report_and_a_second_start_knows_
     second = run(tmp_path, ROOT / "samples" / "tally.mbox")
     assert second.returncode == 0, second.stdout
     assert "tally.mbox (known already)" in second.stdout
+
+
+@pytest.mark.slow
+def test_a_start_beside_another_hands_its_archive_over_and_leaves_that_one_running(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    command = [sys.executable, "-m", "localcloud", "up", "--root", str(tmp_path)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as running:
+        try:
+            assert running.stdout is not None
+            assert "The local cloud starts" in running.stdout.readline()
+            # While the first one still starts: the second waits for it.
+            second = run(tmp_path, ROOT / "samples" / "slowmail.mbox")
+            assert second.returncode == 0, second.stdout + second.stderr
+            assert f"(process {running.pid})" in second.stdout
+            assert "Read it with its mails" in second.stdout
+            refused = run(tmp_path, ROOT / "samples", "--fresh")
+            assert (refused.returncode, "in use by process" in refused.stderr) == (1, True)
+            assert running.poll() is None
+        finally:
+            running.send_signal(signal.SIGINT)
+            said, _ = running.communicate(timeout=60)
+    assert running.returncode == 0, said
 
 
 def test_what_is_no_archive_is_one_clear_line_and_the_exit_code_tells(tmp_path: Path) -> None:

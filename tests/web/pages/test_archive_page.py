@@ -25,7 +25,7 @@ def shown(found: ArchiveProgress, of: Archive | None = None) -> Page:
 
 def test_an_archive_under_way_has_bars_a_script_and_without_scripts_a_reload() -> None:
     page = shown(progress())
-    assert len(page.all("script")) == 1
+    assert len(page.own_scripts) == 1
     (reload,) = [meta for meta in page.all("meta") if "http-equiv" in meta.attributes]
     assert reload.attributes == {"http-equiv": "refresh", "content": "5"}
     assert "Under way" in page.text
@@ -44,7 +44,7 @@ def test_an_archive_under_way_has_bars_a_script_and_without_scripts_a_reload() -
 )
 def test_an_archive_that_is_done_or_failed_asks_no_more(found: ArchiveProgress, said: str) -> None:
     page = shown(found, archive(lastError="UnreadableArchiveError: <b>no</b>"))
-    assert page.all("script") == []
+    assert page.own_scripts == []
     assert said in page.text
 
 

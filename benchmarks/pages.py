@@ -1,0 +1,173 @@
+"""How often a page asks Cosmos DB, with few threads and with many.
+
+    python -m benchmarks.pages [--threads 10000]
+
+Threads of one list over two years and more, with their reports, are stored as the pipeline leaves them.
+Each page is then called as the worker calls it, first with a hundred threads and again with all of them.
+Reported: calls, which must not grow, the bytes of the page, and its time, in reads of one document.
+"""
+
+import argparse
+import asyncio
+import functools
+import os
+import statistics
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import azure.functions as func
+
+from shared.clients import connections
+from shared.clients.call_metrics import Calls
+from shared.clients.connections import Clients, clients
+from shared.clients.cosmos.session import Session
+from shared.core.ids import person_id, report_id, thread_id
+from shared.documents.readings import ShownOpenCall, ShownOutcome
+from shared.documents.reports import Report
+from shared.documents.threads import Thread
+from shared.domain.consensus.reading import ConsensusBasis, Genre, OutcomeKind, Tier
+from shared.settings.app import settings
+from shared.upkeep.provisioning import provision
+from tests.support.cloud import local_cloud, servicebus
+from tests.web.site import environment
+from web.pages.drafts import draft_page
+from web.pages.home import home_page
+from web.pages.people import person_page
+from web.pages.sources import source_page
+from web.pages.timeline import timeline_page
+
+START = datetime(2023, 1, 1, tzinfo=UTC)
+FEW, AT_ONCE, ROUNDS, PEOPLE = 100, 2000, 5, 400
+KINDS, GENRES = list(OutcomeKind), list(Genre)
+Ask = tuple[Any, dict[str, str], dict[str, str]]
+PAGES: dict[str, Ask] = {
+    "home": (home_page, {}, {}),
+    "list": (source_page, {"name": "big"}, {}),
+    "list, one outcome": (source_page, {"name": "big"}, {"outcome": "accepted"}),
+    "list, genre and month": (source_page, {"name": "big"}, {"genre": "call", "month": "2023-01"}),
+    "list, one person": (source_page, {"name": "big"}, {"person": "p7@x.example"}),
+    "list, by size": (source_page, {"name": "big"}, {"sort": "size"}),
+    "months": (timeline_page, {"name": "big"}, {}),
+    "draft": (draft_page, {"name": "draft-x-7"}, {}),
+    "person": (person_page, {"id": person_id("p7@x.example")}, {}),
+}
+
+
+def stored(number: int) -> tuple[Thread, Report]:
+    """A thread and its report. Every hundredth is a call without a result."""
+    id_ = thread_id(f"<{number}@x.example>")
+    first = START + timedelta(hours=2 * number)
+    people = [
+        {"name": f"P {(number + n) % PEOPLE}", "email": f"p{(number + n) % PEOPLE}@x.example"}
+        for n in range(5)
+    ]
+    kind = KINDS[number % len(KINDS)]
+    common: dict[str, Any] = {
+        "created_at": first, "thread_id": id_, "source": "big", "participants": people,
+        "outcome": ShownOutcome(
+            kind=kind, genre=GENRES[number % len(GENRES)], tier=Tier.SAID, sentence=f"It is {kind}",
+            basis=ConsensusBasis.COUNTED
+        ),
+        "open_call": ShownOpenCall(question="Shall we?") if number % 100 == 0 else None,
+        "genre": GENRES[number % len(GENRES)], "draft_mentions": [f"draft-x-{number % 500}"],
+        "first_message_date": first, "last_message_date": first + timedelta(days=number % 9),
+    }  # fmt: skip
+    named = {
+        "id": id_,
+        "root_message_id": f"<{number}@x.example>",
+        "archive_id": "a" * 16,
+        "sources": ["big"],
+    }
+    thread = Thread.model_validate(
+        {
+            **common, **named, "subject": f"Subject {number}", "message_count": 1 + number % 60,
+            "summary_id": f"s{number}",
+        }
+    )  # fmt: skip
+    report = Report.model_validate(
+        {
+            **common, "id": report_id(f"s{number}"), "scope": id_, "summary_id": f"s{number}",
+            "title": f"Subject {number}", "published_at": first,
+            "person_ids": [person_id(each["email"]) for each in people],
+        }
+    )  # fmt: skip
+    return thread, report
+
+
+async def fill(connected: Clients, first: int, last: int) -> None:
+    for start in range(first, last, AT_ONCE):
+        pairs = [stored(number) for number in range(start, min(start + AT_ONCE, last))]
+        await connected.store.upsert_all([thread for thread, _ in pairs], Session())
+        await connected.store.upsert_all([report for _, report in pairs], Session())
+
+
+async def timed(work: Callable[[], Awaitable[Any]]) -> float:
+    took = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        await work()
+        took.append(time.perf_counter() - began)
+    return statistics.median(took)
+
+
+async def measure(counted: Counter[str]) -> dict[str, tuple[int, int, float]]:
+    """Calls, bytes and time against a point read, by page."""
+    connected, known = await clients(), thread_id("<1@x.example>")
+    read = await timed(lambda: connected.store.find(Thread, known, known, Session()))
+    found = {}
+    for name, (declared, route, params) in PAGES.items():
+        page = declared.build(None).get_user_function()
+        request = func.HttpRequest("GET", "http://localhost/", params=params, route_params=route, body=b"")
+        counted.clear()
+        answer = await page(request)
+        assert answer.status_code == 200, (name, answer.get_body()[:300])
+        calls, size = counted.total(), len(answer.get_body())
+        found[name] = (calls, size, await timed(functools.partial(page, request)) / read)
+    return found
+
+
+async def run(threads: int, counted: Counter[str]) -> None:
+    connected = await clients()
+    await fill(connected, 0, FEW)
+    few = await measure(counted)
+    await fill(connected, FEW, threads)
+    many = await measure(counted)
+    print(f"| page | calls with {FEW} | calls with {threads:,} | bytes | time, in point reads |")
+    print("|---|---|---|---|---|")
+    for name in PAGES:
+        calls, size, ratio = many[name]
+        print(f"| {name} | {few[name][0]} | {calls} | {size:,} | {ratio:.1f} |")
+    await connections._connected.close()  # noqa: SLF001 - the process's own connections
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--threads", type=int, default=10_000)
+    options = parser.parse_args()
+    counted: Counter[str] = Counter()
+    measured = Calls.measured
+
+    @asynccontextmanager
+    async def counting(self: Calls, operation: str, **more: Any) -> AsyncIterator[None]:
+        counted[operation] += 1
+        async with measured(self, operation, **more):
+            yield
+
+    with tempfile.TemporaryDirectory() as folder, local_cloud() as cloud, servicebus(Path(folder)) as bus:
+        chosen = cloud.settings(bus, SERVICEBUS_ADMIN_ENDPOINT=bus.addresses["admin"])
+        asyncio.run(provision(chosen))
+        environ = {**environment(cloud, bus, chosen), "PEOPLE_PAGES": "true"}
+        with patch.dict(os.environ, environ), patch.object(Calls, "measured", counting):
+            settings.cache_clear()
+            asyncio.run(run(options.threads, counted))
+
+
+if __name__ == "__main__":
+    main()

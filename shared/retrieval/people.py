@@ -1,0 +1,98 @@
+"""One person: what they said they stand for, in which threads, and the roles that lists give them."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.core.ids import person_id
+from shared.documents.messages import Address
+from shared.documents.readings import StoredQuote, StoredReading
+from shared.documents.reports import Report
+from shared.documents.sources import Source, SourceRole
+from shared.documents.summaries import Summary
+from shared.domain.consensus.reading import Fate, PositionStance, Tier
+from shared.retrieval.errors import NotFoundError
+from shared.retrieval.listing import REPORTS
+
+MOST_THREADS = 60
+_STANDS = frozenset({PositionStance.SUPPORT, PositionStance.OPPOSE, PositionStance.MIXED})
+
+
+@dataclass(frozen=True)
+class PersonStand:
+    """A position or an objection of theirs, with the words that show it."""
+
+    report: Report
+    stance: PositionStance | None  # None: an objection
+    fate: Fate | None
+    citation: StoredQuote
+
+    @property
+    def at(self) -> datetime | None:
+        return self.report.last_message_date
+
+
+@dataclass(frozen=True)
+class PersonShown:
+    id: str
+    name: str
+    addresses: list[str]
+    roles: list[tuple[str, SourceRole]]  # with the list's name
+    stands: list[PersonStand]
+    reports: list[Report]
+
+
+async def person_shown(clients: Clients, id_: str) -> PersonShown:
+    page = await REPORTS.page(
+        clients.store,
+        sort="-last_message_date",
+        filters={"person": id_, "type": "thread", "current": True},
+        size=MOST_THREADS,
+    )
+    if not page.items:
+        raise NotFoundError("There is nobody with this id in a report.")
+    summaries, sources = await asyncio.gather(
+        clients.store.find_many(Summary, [(each.summary_id, each.scope) for each in page.items], Session()),
+        _sources(clients, page.items),
+    )
+    known = _addresses(id_, page.items)
+    return PersonShown(
+        id=id_,
+        name=next((each.name for each in known if each.name), ""),
+        addresses=sorted({each.email.lower() for each in known}),
+        roles=[(source.name, role) for source in sources for role in source.roles if _is(role.person, id_)],
+        stands=[
+            stand
+            for report in page.items
+            if (summary := summaries.get(report.summary_id)) and summary.reading
+            for stand in stands_of(id_, report, summary.reading)
+        ],
+        reports=page.items,
+    )
+
+
+def stands_of(id_: str, report: Report, reading: StoredReading) -> Iterable[PersonStand]:
+    """Only what is said of them with confidence: a guess about somebody is not repeated on their page."""
+    for position in reading.positions:
+        if _is(position.person, id_) and position.tier is Tier.SAID and position.stance in _STANDS:
+            yield PersonStand(report, position.stance, None, position.citation)
+    for objection in reading.objections:
+        if _is(objection.person, id_) and objection.tier is Tier.SAID:
+            yield PersonStand(report, None, objection.fate, objection.citation)
+
+
+async def _sources(clients: Clients, reports: Sequence[Report]) -> list[Source]:
+    names = sorted({report.source for report in reports if report.source})
+    found = await clients.store.find_many(Source, [(name, name) for name in names], Session())
+    return [found[name] for name in names if name in found]
+
+
+def _addresses(id_: str, reports: Sequence[Report]) -> list[Address]:
+    return [each for report in reports for each in report.participants if _is(each.email, id_)]
+
+
+def _is(address: str, id_: str) -> bool:
+    return person_id(address) == id_

@@ -1,0 +1,162 @@
+// What a reader follows, and what is new since their last visit. Both are kept in this browser alone.
+"use strict";
+(() => {
+  const FOLLOWED = "followed";
+  const MOST = 100;
+  const KINDS = { sources: "List", drafts: "Draft", people: "Person", threads: "Thread" };
+
+  const read = (store, key, otherwise) => {
+    try {
+      return JSON.parse(store.getItem(key)) ?? otherwise;
+    } catch {
+      return otherwise; // nothing is kept here, or another program wrote it
+    }
+  };
+  const write = (store, key, value) => {
+    try {
+      store.setItem(key, JSON.stringify(value));
+      return true;
+    } catch {
+      return false; // the store is full, or this browser keeps nothing
+    }
+  };
+  const followed = () => {
+    const kept = read(localStorage, FOLLOWED, []);
+    return Array.isArray(kept) ? kept.filter((each) => each && each.kind in KINDS && each.name).slice(0, MOST) : [];
+  };
+
+  const chip = (words) => {
+    const made = document.createElement("span");
+    made.className = "chip question fresh";
+    made.textContent = words;
+    return made;
+  };
+
+  // A button on the page of something that can be followed.
+  const offer = () => {
+    const [, kind, name, more] = location.pathname.split("/");
+    const actions = document.querySelector("main ul.actions");
+    if (!(kind in KINDS) || !name || more || !actions) return;
+    const own = decodeURIComponent(name);
+    const is = (each) => each.kind === kind && each.name === own;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "follow";
+    const show = () => {
+      const follows = followed().some(is);
+      button.textContent = follows ? "Following" : "Follow";
+      button.setAttribute("aria-pressed", String(follows));
+    };
+    button.addEventListener("click", () => {
+      const others = followed().filter((each) => !is(each));
+      const label = document.querySelector("h1").textContent.trim().slice(0, 200);
+      const added = { kind, name: own, label, seen: new Date().toISOString() };
+      write(localStorage, FOLLOWED, followed().some(is) ? others : [...others, added]);
+      show();
+    });
+    show();
+    const item = document.createElement("li");
+    item.append(button);
+    actions.prepend(item);
+  };
+
+  // Entries that were not here, or said something else, when this browser was last on this page.
+  const compare = () => {
+    const entries = [...document.querySelectorAll("main li.entry")].slice(0, 200);
+    const page = `seen:${location.pathname}${location.search}`;
+    const now = Object.fromEntries(
+      entries.map((entry) => [entry.querySelector("a")?.getAttribute("href") ?? "", entry.textContent.replace(/\s+/g, " ").trim()])
+    );
+    // Until the tab is closed, what is new stays new: a reload is no visit of its own.
+    const before = read(sessionStorage, page, null) ?? read(localStorage, page, null);
+    if (before) {
+      write(sessionStorage, page, before);
+      let count = 0;
+      for (const entry of entries) {
+        const address = entry.querySelector("a")?.getAttribute("href") ?? "";
+        if (before[address] === now[address]) continue;
+        entry.querySelector("h2, h3, p")?.append(" ", chip(address in before ? "changed" : "new"));
+        count += 1;
+      }
+      if (count) announce(count);
+    }
+    if (entries.length) write(localStorage, page, now);
+  };
+
+  const announce = (count) => {
+    const note = document.createElement("p");
+    note.className = "meta since";
+    note.setAttribute("role", "status");
+    note.textContent = `${count} new or changed since your last visit`;
+    document.querySelector("main h1").insertAdjacentElement("afterend", note);
+  };
+
+  // The page of what is followed.
+  const ask = async (each) => {
+    const field = { sources: "source", drafts: "draft", people: "person", threads: "thread" }[each.kind];
+    const answer = await fetch(`/api/reports?limit=5&${field}=${encodeURIComponent(each.name)}`, { cache: "no-cache" });
+    return answer.ok ? (await answer.json()).items : null;
+  };
+  const address = (report) => (report.thread_id ? `/threads/${report.thread_id}` : `/reports/${report.report_id}`);
+  const link = (href, words) => {
+    const made = document.createElement("a");
+    made.href = href;
+    made.textContent = words;
+    return made;
+  };
+  const entry = (report, seen) => {
+    const item = document.createElement("li");
+    item.className = "entry";
+    const title = document.createElement("h3");
+    title.append(link(address(report), report.title || "Without a subject"));
+    const said = document.createElement("p");
+    said.className = "meta";
+    const outcome = report.outcome?.tier === "said" ? `${report.outcome.sentence} · ` : "";
+    said.textContent = `${outcome}${(report.last_message_date ?? "").slice(0, 10)}`;
+    item.append(title, said);
+    if (report.published_at > seen) title.append(" ", chip("new"));
+    return item;
+  };
+  const section = (each, reports) => {
+    const made = document.createElement("section");
+    const heading = document.createElement("h2");
+    heading.append(link(`/${each.kind}/${encodeURIComponent(each.name)}`, each.label || each.name), ` `);
+    const kind = document.createElement("span");
+    kind.className = "meta";
+    kind.textContent = KINDS[each.kind];
+    heading.append(kind);
+    const drop = document.createElement("button");
+    drop.type = "button";
+    drop.textContent = "Do not follow any more";
+    drop.setAttribute("aria-label", `Do not follow ${each.label || each.name} any more`);
+    drop.addEventListener("click", () => {
+      write(localStorage, FOLLOWED, followed().filter((one) => one.kind !== each.kind || one.name !== each.name));
+      made.remove();
+    });
+    const list = document.createElement("ul");
+    list.className = "entries";
+    list.append(...(reports ?? []).map((report) => entry(report, each.seen)));
+    if (!reports?.length) list.append(Object.assign(document.createElement("li"), { textContent: reports ? "No report yet." : "It could not be asked for now." }));
+    made.append(heading, list, drop);
+    return made;
+  };
+  const showFollowed = async (box) => {
+    const all = followed();
+    document.getElementById("nothing-followed").hidden = all.length > 0;
+    const answers = await Promise.all(all.map((each) => ask(each).catch(() => null)));
+    const before = read(sessionStorage, "followed-seen", {});
+    const shown = all.map((each) => ({ ...each, seen: before[`${each.kind} ${each.name}`] ?? each.seen ?? "" }));
+    box.replaceChildren(...shown.map((each, place) => section(each, answers[place])));
+    write(sessionStorage, "followed-seen", Object.fromEntries(shown.map((each) => [`${each.kind} ${each.name}`, each.seen])));
+    const latest = (each, reports) => (reports ?? []).reduce((at, report) => (report.published_at > at ? report.published_at : at), each.seen ?? "");
+    write(localStorage, FOLLOWED, all.map((each, place) => ({ ...each, seen: latest(each, answers[place]) })));
+    box.setAttribute("aria-busy", "false");
+  };
+
+  const box = document.getElementById("followed");
+  if (box) showFollowed(box);
+  else {
+    offer();
+    compare();
+  }
+})();

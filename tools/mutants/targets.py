@@ -53,8 +53,9 @@ TARGETS = (
         ("tests/pipeline/test_settlement.py",),
         # What decides settlement. Spans, log lines and metrics are the tests' of the local cloud.
         only=(
-            "_run", "_validated", "_attempt", "_refuse_known_poison", "_count_attempt", "_announce",
-            "_events", "_give_up", "_record_and_announce_failure", "_best_effort", "_summary",
+            "_run", "_validated", "_attempt", "_refuse_known_failure", "_decide", "_waits_in_broker",
+            "_count_attempt", "_announce", "_events", "_give_up", "_record_and_announce_failure",
+            "_best_effort", "_summary",
         ),
     ),
     Target(
@@ -87,8 +88,8 @@ NAMED = (
     NamedChange(
         "shared/pipeline/lifecycle/threads.py",
         "any report is noted as the thread's own",
-        "await store.patch(Thread, patch, session, condition=condition)",
-        "await store.patch(Thread, patch, session)",
+        "condition = f\"c.summary_id = '{uuid.UUID(report.summary_id)}' AND NOT IS_STRING(c.merged_into)\"",
+        'condition = "true"',
     ),
     NamedChange(
         "shared/pipeline/lifecycle/threads.py",

@@ -167,6 +167,6 @@ async def test_the_asynchronous_client_reads_the_same(bus: Bus) -> None:
 
 def test_health_is_served_over_plain_http_without_a_key(bus: Bus) -> None:
     with urllib.request.urlopen(f"{bus.admin}/health", timeout=5) as response:
-        assert json.loads(response.read()) == {"status": "healthy"}
+        assert json.loads(response.read())["status"] == "healthy"
     with pytest.raises(urllib.error.HTTPError, match="401"):
         urllib.request.urlopen(f"{bus.admin}/$Resources/queues", timeout=5)

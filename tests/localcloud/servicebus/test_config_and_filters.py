@@ -41,6 +41,7 @@ def test_the_projects_own_topology_keeps_the_emulators_limits_and_feeds_every_st
         "ingestion",
         "operations",
         "removal",
+        "deliveries",
     ]
     (events,) = config.topics
     assert events.options.duplicate_window == 300_000

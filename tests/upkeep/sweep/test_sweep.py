@@ -434,7 +434,7 @@ async def test_a_sweep_that_cannot_reach_cosmos_is_counted_all_the_same(
     finally:
         plan_faults(cloud.cosmos)
     assert place.counted("retry_job_runs_total", status="failure") == 1
-    assert place.counted("retry_job_errors_total") == 1
+    assert place.counted("retry_job_errors_total", error_type="CosmosHttpResponseError") == 1
 
 
 async def test_two_sweeps_at_once_count_once_and_publish_once(place: SweepPlace) -> None:

@@ -24,7 +24,7 @@ def test_from_home_to_a_thread_to_the_cited_sentence(page: Page) -> None:
     assert page.url.endswith(f"#c{number}")
     target = page.locator(f"#c{number} mark")
     expect(target).to_be_in_viewport()
-    claim = page.locator("aside .claims li").first
+    claim = page.locator("aside .claims li", has=page.locator("a.cite")).first
     assert target.inner_text() in " ".join(claim.inner_text().split())
     highlighted = target.evaluate("mark => getComputedStyle(mark).outlineStyle")
     others = page.locator("mark.cited").nth(3).evaluate("mark => getComputedStyle(mark).outlineStyle")
@@ -34,9 +34,11 @@ def test_from_home_to_a_thread_to_the_cited_sentence(page: Page) -> None:
 
 def test_a_person_in_the_summary_leads_to_where_they_said_it(page: Page, site: Site) -> None:
     page.goto(site.thread("Consensus call: remove the compression")["links"]["page"])
-    person = page.locator(".people a").first
-    name = person.inner_text()
-    person.click()
+    line = page.locator("li", has=page.locator(".chip.support")).first
+    name = line.locator("b").first.inner_text().removesuffix(":")
+    quote = line.locator("a", has=page.locator("q")).first
+    quote.focus()
+    quote.press("Enter")
     sentence = page.locator(":target")
     expect(sentence).to_be_in_viewport()
     message = page.locator("article", has=page.locator(":target"))

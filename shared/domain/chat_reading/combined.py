@@ -165,12 +165,16 @@ class _Combining:
         return None
 
     def _outcome_sentence(self, kind: OutcomeKind, authority: Authority | None) -> str:
-        """The model's words where all of them are borne; else ours."""
+        """The model's words where all are borne, else ours; labelled, because lists show nothing more."""
         claimed = self._answer.outcome_sentence
+        label = f" (as {self._run.model} reads it)"
         if claimed and supported(self._thread, claimed, self._subject):
-            return clipped(claimed.text, MAX_WORDS)
+            return clipped(claimed.text, MAX_WORDS - len(label.split())) + label
         by = f", by {authority.name} ({authority.role})" if authority else ""
-        return f"{KINDS[kind]}: {subject_words(self._subject)}{by}."
+        return (
+            clipped(f"{KINDS[kind]}: {subject_words(self._subject)}{by}", MAX_WORDS - len(label.split()))
+            + label
+        )
 
     def _objections(self) -> list[Objection]:
         """The model's; those of people who are said to object are heard whatever it says."""

@@ -136,6 +136,8 @@ def test_an_outcome_in_words_that_say_more_is_told_in_ours() -> None:
     assert "Zeno" not in reading.outcome.sentence
     assert "14" not in reading.outcome.sentence
     assert reading.outcome.read_by is ReadBy.MODEL
+    assert reading.outcome.sentence.endswith("(as toy reads it)")
+    assert reading.headline.came_out == reading.outcome.sentence
 
 
 def test_what_nobody_answered_is_not_settled() -> None:

@@ -117,6 +117,7 @@ CHANGED = {
     "RETRY_MAX_DELAY_SECONDS": "30",
     "RETRY_TTL_MINUTES": "20",
     "SEARCH_INDEX": "other_embeddings",
+    "PEOPLE_PAGES": "true",
     "SHOW_ADDRESSES": "true",
     "SOURCE_ALLOWED_HOSTS": "lists.example.org",
     "SOURCE_IDLE_SECONDS": "30",

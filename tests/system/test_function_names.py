@@ -5,14 +5,15 @@ from tests.support.functions import app_functions
 NAMES = """
 archives_delete archives_get archives_list archives_upload chunking chunks_get chunks_list
 corrections_create corrections_list corrections_revoke deliveries digests_refresh drafts_get drafts_list
-embedding failures feeds_draft feeds_source feeds_thread health health_live housekeeping ingestion
-messages_get messages_raw openapi operations operations_get operator operator_correct
-operator_corrections operator_enter operator_leave operator_requeue orchestration page_archive
-page_archives page_draft page_drafts page_home page_mail page_report page_report_print page_search
-page_source page_sources page_thread page_thread_mbox page_thread_of_mail parsing removal reporting
-reports_get reports_list reports_markdown resummaries_create resummaries_get search sources_create
-sources_delete sources_get sources_list sources_trigger sources_update static summarization sweep
-threads_get threads_list threads_messages zz_missing
+embedding failures feeds_calendar feeds_calls feeds_draft feeds_outcome feeds_person feeds_source
+feeds_thread health health_live housekeeping ingestion messages_get messages_raw openapi operations
+operations_get operator operator_correct operator_corrections operator_enter operator_leave
+operator_requeue operator_upload operator_uploaded orchestration page_archive page_archives page_draft
+page_drafts page_following page_home page_mail page_person page_report page_report_print page_search
+page_source page_sources page_thread page_thread_mbox page_thread_of_mail page_timeline parsing removal
+reporting reports_get reports_list reports_markdown resummaries_create resummaries_get search
+sources_create sources_delete sources_get sources_list sources_trigger sources_update static
+summarization sweep threads_get threads_list threads_messages zz_missing
 """
 
 

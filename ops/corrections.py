@@ -34,13 +34,14 @@ def list_corrections(thread: ThreadId, json: Json = False) -> None:
 
     found = run_command(work)
     if json:
-        return print_json([_shown(each) for each in found])
+        return print_json([_shown(correction) for correction in found])
     table(
         ["id", "kind", "value", "message", "by", "at", "reason*"],
         [
-            (each.id, each.kind, _value(each), each.message_id, each.last.by, f"{each.last.at:%F %R}",
-             each.last.reason)
-            for each in found
+            (correction.id, correction.kind, _value(correction), correction.message_id, correction.last.by,
+             f"{correction.last.at:%F %R}",
+             correction.last.reason)
+            for correction in found
         ],
         empty="Nothing is corrected in this thread.",
     )  # fmt: skip

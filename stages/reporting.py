@@ -88,7 +88,11 @@ def _report(summary: Summary, now: datetime) -> Report:
         created_at=now,
         participants=known.get("participants", []),
         person_ids=sorted(
-            {person_id(each["email"]) for each in known.get("participants", []) if each["email"]}
+            {
+                person_id(participant["email"])
+                for participant in known.get("participants", [])
+                if participant["email"]
+            }
         ),
         draft_mentions=sorted({draft_base(draft) for draft in known.get("draft_mentions", [])}),
         has_consensus=bool(known.get("has_consensus")),

@@ -27,7 +27,7 @@ class CallEnd:
 def calendar_of(name: str, calls: Sequence[CallEnd]) -> bytes:
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//Rough Consensus//calls//EN"]
     lines += [f"NAME:{_text(name)}", f"X-WR-CALNAME:{_text(name)}"]
-    for call in sorted(calls, key=lambda each: (each.ends, each.scope)):
+    for call in sorted(calls, key=lambda open_call: (open_call.ends, open_call.scope)):
         lines += _event(call)
     lines.append("END:VCALENDAR")
     return "".join(f"{folded}\r\n" for line in lines for folded in _folded(line)).encode()

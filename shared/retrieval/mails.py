@@ -23,7 +23,7 @@ async def mail_with_id(clients: Clients, given: str) -> list[Message]:
     # A host may leave %2F as it is, since it would become another segment of the path.
     spellings = dict.fromkeys((bare, bare.replace("%2F", "/").replace("%2f", "/")))
     found = await clients.store.query_documents(
-        Message, MESSAGES_WITH_ID, Session(), message_ids=[f"<{each}>" for each in spellings]
+        Message, MESSAGES_WITH_ID, Session(), message_ids=[f"<{spelling}>" for spelling in spellings]
     )
     if not found:
         raise NotFoundError("There is no mail with this Message-ID in any of the archives here.")

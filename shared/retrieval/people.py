@@ -55,14 +55,16 @@ async def person_shown(clients: Clients, id_: str) -> PersonShown:
     if not page.items:
         raise NotFoundError("There is nobody with this id in a report.")
     summaries, sources = await asyncio.gather(
-        clients.store.find_many(Summary, [(each.summary_id, each.scope) for each in page.items], Session()),
+        clients.store.find_many(
+            Summary, [(report.summary_id, report.scope) for report in page.items], Session()
+        ),
         _sources(clients, page.items),
     )
     known = _addresses(id_, page.items)
     return PersonShown(
         id=id_,
-        name=next((each.name for each in known if each.name), ""),
-        addresses=sorted({each.email.lower() for each in known}),
+        name=next((address.name for address in known if address.name), ""),
+        addresses=sorted({address.email.lower() for address in known}),
         roles=[(source.name, role) for source in sources for role in source.roles if _is(role.person, id_)],
         stands=[
             stand
@@ -91,7 +93,12 @@ async def _sources(clients: Clients, reports: Sequence[Report]) -> list[Source]:
 
 
 def _addresses(id_: str, reports: Sequence[Report]) -> list[Address]:
-    return [each for report in reports for each in report.participants if _is(each.email, id_)]
+    return [
+        participant
+        for report in reports
+        for participant in report.participants
+        if _is(participant.email, id_)
+    ]
 
 
 def _is(address: str, id_: str) -> bool:

@@ -122,7 +122,7 @@ async def correct(
     selection = {"correction": made.id, "thread": place, "kind": made.kind.value, "reason": asked.reason}
     async with audited(clients, "correction.make", actor, selection) as counts:
         known = await corrections_of(clients, [message.message_id for message in messages], session)
-        if len(known) >= MAX_CORRECTIONS and all(each.id != made.id for each in known):
+        if len(known) >= MAX_CORRECTIONS and all(other.id != made.id for other in known):
             raise UncorrectableError(f"A thread has at most {MAX_CORRECTIONS} corrections.")
         stored = await _stored(clients, made, etag, session)
         await _made_anew(clients, place, session)

@@ -62,7 +62,9 @@ async def list_corrections(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
     thread = await resolved_thread(connected, id_of(req, "id", HASH_ID, "thread"))
     found = await corrections_of_thread(connected, thread.id)
-    return answer_with(req, CorrectionList(items=[CorrectionItem.of(each, thread.id) for each in found]))
+    return answer_with(
+        req, CorrectionList(items=[CorrectionItem.of(correction, thread.id) for correction in found])
+    )
 
 
 @endpoint(

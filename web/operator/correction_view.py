@@ -41,10 +41,16 @@ class CorrectionView:
 def correction_view(
     thread: Thread, reading: StoredReading, messages: Sequence[Message], corrections: Sequence[Correction]
 ) -> CorrectionView:
-    active = [each for each in corrections if not each.revoked]
-    of_person = {each.message_id: each.etag or "" for each in active if each.kind is CorrectionKind.POSITION}
+    active = [correction for correction in corrections if not correction.revoked]
+    of_person = {
+        correction.message_id: correction.etag or ""
+        for correction in active
+        if correction.kind is CorrectionKind.POSITION
+    }
     whole = {CorrectionKind.OUTCOME, CorrectionKind.GENRE}
-    etags = {each.kind.value: each.etag or "" for each in active if each.kind in whole}
+    etags = {
+        correction.kind.value: correction.etag or "" for correction in active if correction.kind in whole
+    }
     return CorrectionView(
         thread, reading, list(_sentences(reading, messages, of_person)), list(corrections), etags
     )

@@ -41,7 +41,7 @@ def draft_line(reports: Sequence[Report]) -> list[DraftStep]:
     def place(moment: datetime) -> float:
         return round(EDGE + (WIDTH - 2 * EDGE) * (moment - start).total_seconds() / span, 2)
 
-    ordered = sorted(chosen, key=lambda each: (each[0], each[2].id))
+    ordered = sorted(chosen, key=lambda chosen_call: (chosen_call[0], chosen_call[2].id))
     return [
         DraftStep(report, _name(report), first, last, place(first), place(last))
         for first, last, report in ordered

@@ -24,4 +24,4 @@ def place_of(message: Message, quoted: str) -> tuple[int, int] | None:
 def _own_text(message: Message) -> list[tuple[int, int]]:
     """Not what it quotes: these are another's words."""
     segments = message.segments or [{"kind": SegmentKind.NEW, "start": 0, "end": len(message.body_raw)}]
-    return [(each["start"], each["end"]) for each in segments if each["kind"] == SegmentKind.NEW]
+    return [(segment["start"], segment["end"]) for segment in segments if segment["kind"] == SegmentKind.NEW]

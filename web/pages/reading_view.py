@@ -127,7 +127,7 @@ class QuotePlaces:
 
 
 def names_of(participants: Iterable[Address]) -> dict[str, str]:
-    return {each.email.lower(): each.name or each.email for each in participants}
+    return {participant.email.lower(): participant.name or participant.email for participant in participants}
 
 
 def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> ReadingView:
@@ -184,7 +184,11 @@ def _position(one: StoredPosition, reading: StoredReading, places: QuotePlaces) 
     proposition = reading.proposition
     proposing = proposition is not None and one.answers == proposition.message_id
     answers = "the proposal" if proposing else places.senders.get(one.answers or "", "")
-    by_person = {each.person: each for each in reading.corrections if each.kind is CorrectionKind.POSITION}
+    by_person = {
+        correction.person: correction
+        for correction in reading.corrections
+        if correction.kind is CorrectionKind.POSITION
+    }
     return PositionLine(
         sentence=places.shown(one.citation, one.person),
         says=says,

@@ -42,7 +42,7 @@ def _mail(mail: WrittenMail) -> bytes:
         "Subject": _encoded(mail.subject),
         "Message-ID": _flat(mail.message_id),
         "In-Reply-To": _flat(mail.in_reply_to),
-        "References": "\n ".join(_flat(each) for each in mail.references),
+        "References": "\n ".join(_flat(reference) for reference in mail.references),
         "Content-Type": "text/plain; charset=utf-8",
         "Content-Transfer-Encoding": "8bit",
     }
@@ -67,4 +67,4 @@ def _people(people: Iterable[tuple[str, str]]) -> str:
     for name, address in people:
         clean = _flat(address)
         written.append(formataddr((_flat(name), clean)) if clean.isascii() else _encoded(_flat(name)))
-    return ",\n ".join(each for each in written if each)
+    return ",\n ".join(address for address in written if address)

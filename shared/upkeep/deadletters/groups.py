@@ -79,7 +79,9 @@ async def diagnosed_letters(
         if not judged:
             return diagnosed
         done = await satisfied_letters(clients, letters)
-        return [replace(each, satisfied=each.letter.sequence_number in done) for each in diagnosed]
+        return [
+            replace(diagnosis, satisfied=diagnosis.letter.sequence_number in done) for diagnosis in diagnosed
+        ]
 
     # All at once: most of the time goes into opening links, and each queue is quick by itself.
     return [diagnosed for found in await asyncio.gather(*map(of, queues)) for diagnosed in found]

@@ -134,7 +134,9 @@ def _letters(status: SystemStatus) -> Iterator[Trouble]:
 
 
 def _documents(status: SystemStatus) -> Iterator[Trouble]:
-    stuck, failed = (sum(getattr(each, name) for each in status.documents) for name in ("stuck", "failed"))
+    stuck, failed = (
+        sum(getattr(counts, name) for counts in status.documents) for name in ("stuck", "failed")
+    )
     if stuck:
         said = _counted(stuck, "document is", "documents are")
         yield Trouble("stuck", f"{said} stuck: `documents stuck` lists them.")

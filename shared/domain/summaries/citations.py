@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from shared.domain.chat_reading.located import find_words
 from shared.domain.consensus.own_sentences import own_sentences
 from shared.domain.consensus.reading import SentenceCitation
 from shared.domain.summaries.models import Citation, Claim, ContextChunk, ContextMessage
@@ -10,18 +11,6 @@ from shared.domain.summaries.models import Citation, Claim, ContextChunk, Contex
 MAX_QUOTE_CHARS = 600
 _MIN_WORDS = 3
 _WORD = re.compile(r"\S+")
-
-
-def find_quote(quote: str, text: str) -> tuple[int, int] | None:
-    """Where a quote stands in a text: verbatim but for white space, and at the edges of words."""
-    words = quote.split()
-    if not words or len(quote) > 4 * MAX_QUOTE_CHARS:
-        return None
-    pattern = r"\s+".join(re.escape(word) for word in words)
-    before = r"(?<!\w)" if re.match(r"\w", words[0]) else ""
-    after = r"(?!\w)" if re.search(r"\w$", words[-1]) else ""
-    match = re.search(before + pattern + after, text)
-    return (match.start(), match.end()) if match else None
 
 
 def is_long_enough(quote: str, text: str) -> bool:
@@ -41,7 +30,7 @@ def verified(
     """The citation, with the quote as it stands in the chunk and its offset; None if it is not there."""
     if chunk is None or message is None or chunk.message_key != message.key:
         return None
-    found = find_quote(quote, chunk.text)
+    found = find_words(quote, chunk.text)
     if found is None or found[1] - found[0] > 2 * MAX_QUOTE_CHARS or not is_long_enough(quote, chunk.text):
         return None
     start, end = found
@@ -112,5 +101,5 @@ def _holds(citation: Citation, text: str | None) -> bool:
     if text is None or not citation.quote.strip():
         return False
     if citation.offset is None:
-        return find_quote(citation.quote, text) is not None
+        return find_words(citation.quote, text) is not None
     return text[citation.offset : citation.offset + len(citation.quote)] == citation.quote

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.domain.chat_reading.located import find_words
 from shared.domain.consensus.reading import SentenceCitation
-from shared.domain.summaries.citations import MAX_QUOTE_CHARS, cite, find_quote, verified, verify_stored
+from shared.domain.summaries.citations import MAX_QUOTE_CHARS, cite, verified, verify_stored
 from shared.domain.summaries.models import Citation, ContextChunk, ContextMessage
 from tests.support.properties import STEADY
 
@@ -24,7 +25,7 @@ CHUNK = ContextChunk("c1", "k1", 0, TEXT, 20)
     ],
 )
 def test_a_quote_is_found_whatever_its_white_space(quote: str, found: str) -> None:
-    span = find_quote(quote, TEXT)
+    span = find_words(quote, TEXT)
     assert span is not None
     assert TEXT[slice(*span)] == found
 
@@ -45,7 +46,7 @@ def test_a_quote_is_found_whatever_its_white_space(quote: str, found: str) -> No
     ],
 )
 def test_what_is_not_there_verbatim_is_not_found(quote: str) -> None:
-    assert find_quote(quote, TEXT) is None
+    assert find_words(quote, TEXT) is None
 
 
 def test_a_verified_citation_says_where_the_quote_stands() -> None:
@@ -125,7 +126,7 @@ def test_a_stored_citation_that_does_not_hold_is_reported(
 @STEADY
 @given(st.text(max_size=80), st.text(max_size=200))
 def test_a_quote_is_found_only_where_its_words_stand_in_order(quote: str, text: str) -> None:
-    span = find_quote(quote, text)
+    span = find_words(quote, text)
     if span is not None:
         assert text[slice(*span)].split() == quote.split()
 
@@ -138,4 +139,4 @@ def test_every_run_of_whole_words_is_found(text: str, data: st.DataObject) -> No
         return
     first = data.draw(st.integers(0, len(words) - 1))
     last = data.draw(st.integers(first, len(words) - 1))
-    assert find_quote(text[words[first][0] : words[last][1]], text) is not None
+    assert find_words(text[words[first][0] : words[last][1]], text) is not None

@@ -236,10 +236,10 @@ ASKS_GROUP = Cue(
     r"\b(?:wg|working group) ?last call (?:for|on) (?:the )?\W{0,3}(?:draft|document|\w+)",
     r"\bcall for (?:wg |working group )?(?:adoption|consensus|votes?)\b",
     r"\bplease (?:\w+ ){0,3}(?:indicate|state|respond|reply|vote|voice|express|provide your views?|let "
-    r"(?:us|me|the chairs|the list) know|send|speak|say)\b.{0,90}\b(?:support|agree|adopt\w*|object|"
-    r"objections?|in favou?r|against|keep|oppose)\b",
+    r"(?:us|me|the chairs|the list) know|send|speak|say)\b(?! that\b).{0,90}\b(?:support|agree|adopt\w*|"
+    r"object|objections?|in favou?r|against|keep|oppose)\b",
     r"\bplease (?:indicate|state) (?:if|whether|your|so)\b|\bplease provide your views?\b|\bplease vote\b",
-    r"\bwould like to adopt\b|\bpropose (?:to adopt|adoption|adopting)\b",
+    r"\bwould like to adopt\b|\bpropose (?:to adopt|adoption|adopting|(?:that )?we adopt)\b",
     r"^\W{0,4}(?:are there )?any objections?\b",
     r"\b(?:straw|quaker|consensus) poll\b",
     r"\b(?:speak up|shout|object|yell) (?:now|by|before)\b",

@@ -66,6 +66,12 @@ class LinkedMail:
         found = _SERIES_PART.search(self.mail.subject)
         return int(found[1]) if found else 0
 
+    @property
+    def is_one_of_many(self) -> bool:
+        """One patch of a series of several, or an answer to one."""
+        found = _SERIES_PART.search(self.mail.subject)
+        return found is not None and int(found[1]) > 0 and int(found[2]) > 1
+
 
 class LinkedThread:
     def __init__(self, mails: Sequence[ThreadMail], profile: SourceProfile) -> None:
@@ -132,6 +138,15 @@ class LinkedThread:
                 return
             yield self.mails[parent]
             parent = self.mails[parent].parent
+
+    @cached_property
+    def answered_by_others(self) -> dict[int, set[str]]:
+        """Who else answers each mail that is answered at all."""
+        found: dict[int, set[str]] = {}
+        for mail in self.mails:
+            if mail.parent is not None and mail.person != self.mails[mail.parent].person:
+                found.setdefault(mail.parent, set()).add(mail.person)
+        return found
 
     def sentences(self) -> Iterator[OwnSentence]:
         for mail in self.mails:

@@ -111,7 +111,8 @@ class LinkedThread:
         """Leave out sentences that an earlier mail of somebody else has: quoted, though no mark says so."""
         first_by: dict[str, str] = {}
         for mail in self.mails:
-            kept = [one for one in mail.sentences if not self._is_borrowed(one, mail, first_by)]
+            others = [one.words for one in self.ancestors(mail) if one.person != mail.person]
+            kept = [one for one in mail.sentences if not _is_borrowed(one, mail.person, first_by, others)]
             if len(kept) < len(mail.sentences):
                 for index, sentence in enumerate(kept):
                     sentence.index = index
@@ -119,16 +120,6 @@ class LinkedThread:
             for sentence in kept:
                 if len(sentence.text) > _MIN_KEY:
                     first_by.setdefault(sentence.key, mail.person)
-
-    def _is_borrowed(self, sentence: OwnSentence, mail: LinkedMail, first_by: dict[str, str]) -> bool:
-        if len(sentence.text) <= _MIN_KEY or len(sentence.key) <= _MIN_KEY:
-            return False
-        if first_by.get(sentence.key, mail.person) != mail.person:
-            return True
-        return any(
-            ancestor.person != mail.person and sentence.key in ancestor.words
-            for ancestor in self.ancestors(mail)
-        )
 
     def ancestors(self, mail: LinkedMail) -> Iterator[LinkedMail]:
         """The mails it answers, nearest first, up to a bound."""
@@ -186,6 +177,16 @@ class LinkedThread:
             end=sentence.end,
             quote=sentence.text,
         )
+
+
+def _is_borrowed(sentence: OwnSentence, person: str, first_by: dict[str, str], others: list[str]) -> bool:
+    """Whether somebody else wrote it first: in any mail before, or in one of `others`, the mails it answers."""
+    if len(sentence.text) <= _MIN_KEY:
+        return False
+    key = sentence.key
+    if len(key) <= _MIN_KEY:
+        return False
+    return first_by.get(key, person) != person or any(key in words for words in others)
 
 
 def _probes(quoted: str) -> Iterator[str]:

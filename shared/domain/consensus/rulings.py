@@ -113,9 +113,7 @@ def read_settlements(thread: LinkedThread, put: Put) -> Settlements:
         # What the proposition itself announces ("I have applied this locally") settles nothing.
         if mail.number in put.mails or mail.is_patch:
             continue
-        for sentence in mail.sentences:
-            if not sentence.asks and len(sentence.folded) <= _LONGEST:
-                filing.file(mail, sentence)
+        filing.file(mail)
     return filing.found
 
 
@@ -127,9 +125,14 @@ class _Filing:
         self._put = put
         self.found = Settlements()
 
-    def file(self, mail: LinkedMail, sentence: OwnSentence) -> None:
+    def file(self, mail: LinkedMail) -> None:
         role = self._role(mail)
         by_proposer = mail.person in self._put.proposers and self._is_proposer(mail)
+        for sentence in mail.sentences:
+            if not sentence.asks and len(sentence.text) <= _LONGEST:
+                self._file(sentence, role, by_proposer=by_proposer)
+
+    def _file(self, sentence: OwnSentence, role: str | None, *, by_proposer: bool) -> None:
         _ = (
             self._closing(sentence, role, by_proposer=by_proposer)
             or self._ruling(sentence, role)

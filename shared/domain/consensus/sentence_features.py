@@ -109,10 +109,9 @@ _BAD = Cue(
     "complexity|unnecessary|risk|risky|"
     "concern|concerns|worry|fail|fails|lose|hard|difficult|ugly|fragile|unclear|surprising|expensive|hack|"
     "dangerous|harm",
-    r".",
 )
-_ACTS = Cue("i'll|will|we'll|let's|let|i've|done|agreed|fixed|merged|queued", r".")
-_FIRST_PERSON = Cue("i|i'll|i've|i'd|we|we'll|we've|let's|my|our|i'm", r".")
+_ACTS = Cue("i'll|will|we'll|let's|let|i've|done|agreed|fixed|merged|queued")
+_FIRST_PERSON = Cue("i|i'll|i've|i'd|we|we'll|we've|let's|my|our|i'm")
 _QUESTION_WORD = re.compile(
     r"\W{0,3}(?:is|are|do|does|should|can|could|would|what|why|how|where|which|who|any)\b"
 )

@@ -23,7 +23,7 @@ _PER_MAIL = 4
 _FIRST, _LAST = 16, 4
 _MOST_SCORED = 6_000
 """Sentences of one thread that are scored; a longer thread is read from both ends."""
-_HOUSEKEEPING = Cue("rebased|rebasing|resent|resending", r".")
+_HOUSEKEEPING = Cue("rebased|rebasing|resent|resending")
 """What somebody did with their own branch settles nothing."""
 _NOTHING_PUT = frozenset({Genre.ANNOUNCEMENT, Genre.DISCUSSION})
 """Where nothing is proposed nobody objects to it."""

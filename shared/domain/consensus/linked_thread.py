@@ -180,7 +180,7 @@ class LinkedThread:
 
 
 def _is_borrowed(sentence: OwnSentence, person: str, first_by: dict[str, str], others: list[str]) -> bool:
-    """Whether somebody else wrote it first: in any mail before, or in one of `others`, the mails it answers."""
+    """Whether somebody else wrote it first: in a mail before, or in one of `others`, which it answers."""
     if len(sentence.text) <= _MIN_KEY:
         return False
     key = sentence.key

@@ -61,7 +61,7 @@ async def test_groups_are_by_stage_reason_and_error_with_exact_counts(place: Ops
     ]
     assert (groups[0].first_seen, groups[0].last_seen) == (FAILED_AT, FAILED_AT)
     assert groups[0].error == "UnreadableArchiveError: a/list-17.mbox: no message begins at 4711"
-    assert groups[2].error == "what is this"
+    assert groups[2].error.startswith("what is this")
     numbers = {letter.sequence_number for letter in await place.dead()}
     assert {group.example for group in groups} <= numbers
     assert len({group.id for group in groups}) == 3

@@ -17,9 +17,10 @@ from shared.core.ids import invalid_key
 from shared.documents.audits import Audit, AuditStatus
 from shared.pipeline.events.envelope import parse_event
 from shared.upkeep.audit import Actor, find_audit
+from shared.upkeep.deadletters.actions import PURGE, REQUEUE, RESTORE
 from shared.upkeep.deadletters.groups import diagnosed_letters, group_letters
 from shared.upkeep.deadletters.journal import CONTAINER, Journal, JournalError
-from shared.upkeep.deadletters.operations import PURGE, REQUEUE, RESTORE, request_operation, run_operation
+from shared.upkeep.deadletters.operations import request_operation, run_operation
 from shared.upkeep.deadletters.queue_names import UnknownQueueError, queue_named
 from shared.upkeep.deadletters.restoring import NothingToRestoreError, restorable
 from shared.upkeep.deadletters.selection import LetterSelection, choose

@@ -20,6 +20,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
 from shared.clients.servicebus.bus import as_it_came, to_message
 from shared.clients.servicebus.message_copy import RETRY_PREFIX
+from shared.clients.servicebus.resending import REQUEUED_BY, REQUEUED_FROM
 from shared.core.errors import ErrorKind, TransientError
 from shared.documents.locks import Lock
 from shared.documents.queries.locks import RETRY_LOCKS
@@ -94,10 +95,16 @@ async def schedule_retry(
     """Have the broker deliver the event again after so many seconds, as this retry."""
     message = to_message(event, body=delivery.body)
     message.message_id = f"{event.message_id}{COPY}{retries.number}-{clients.runtime.new_id()[:8]}"
-    counted: dict[str | bytes, Any] = dict(retries.properties().items())
-    message.application_properties = {**(message.application_properties or {}), **counted}
+    more: dict[str | bytes, Any] = dict((_sent_by(delivery) | dict(retries.properties())).items())
+    message.application_properties = {**(message.application_properties or {}), **more}
     due = clients.runtime.now() + timedelta(seconds=seconds)
     await clients.bus.send_to_queue(queue, [message], at=due)
+
+
+def _sent_by(delivery: Delivery) -> dict[str, Any]:
+    """Which operation sent it again, if one did: it wants to know what becomes of it."""
+    known = delivery.properties
+    return {name: known[name] for name in (REQUEUED_BY, REQUEUED_FROM) if name in known}
 
 
 async def schedule_unread_retry(

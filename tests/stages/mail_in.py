@@ -110,9 +110,9 @@ class MailIn:
     async def stored(self, container: str, *without: str) -> list[dict[str, Any]]:
         """Everything in a container, without what has to differ from run to run."""
         query = NamedQuery("everything", container, "SELECT * FROM c")
-        found = [each async for each in self.clients.store.query(query, Session())]
-        cleaned = [{k: v for k, v in each.items() if k not in (*MOVING, *without)} for each in found]
-        return sorted(cleaned, key=lambda each: str(each["id"]))
+        found = [document async for document in self.clients.store.query(query, Session())]
+        cleaned = [{k: v for k, v in document.items() if k not in (*MOVING, *without)} for document in found]
+        return sorted(cleaned, key=lambda document: str(document["id"]))
 
 
 @asynccontextmanager

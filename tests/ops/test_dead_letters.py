@@ -214,7 +214,7 @@ async def test_nothing_is_restored_twice_and_a_purge_that_is_not_over_is_not_res
     asked = await request_operation(place.clients, PURGE, {"queues": ["parsing"]}, ME)
     with pytest.raises(NothingToRestoreError, match="finish it first"):
         await restorable(place.clients, asked.id)
-    with pytest.raises(NothingToRestoreError, match="only a purge"):
+    with pytest.raises(NothingToRestoreError, match="only these can be restored"):
         await restorable(place.clients, first.id)
 
 

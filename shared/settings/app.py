@@ -100,8 +100,8 @@ class Settings(ChatModelSettings):
 
     # Chunking, in the embedding model's own tokens
     CHUNKING_STRATEGY: Literal["recursive", "token_window", "semantic"] = "recursive"
-    CHUNKING_MAX_TOKENS: Annotated[int, Field(gt=0, le=254)] = 254
-    CHUNKING_OVERLAP_TOKENS: Annotated[int, Field(ge=0, le=127)] = 24
+    CHUNKING_MAX_TOKENS: Annotated[int, Field(gt=0, le=8190)] = 254  # and never more than the model reads
+    CHUNKING_OVERLAP_TOKENS: Annotated[int, Field(ge=0, le=4095)] = 24
 
     # Blob storage
     STORAGE_CONNECTION: SecretStr | None = None

@@ -41,7 +41,8 @@ def _words(stand: PersonStand) -> tuple[str, str]:
     """The chip: its words and its CSS class."""
     if stand.stance is not None:
         return SAYS[stand.stance]
-    return f"objection: {FATES[stand.fate]}" if stand.fate else "objection", "mixed"
+    fate = FATES[stand.fate] if stand.fate else ""
+    return f"objection: {fate}" if fate else "objection", "mixed"
 
 
 def _name(person: PersonShown) -> str:

@@ -5,8 +5,10 @@ from typing import Any
 
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
+from shared.clients.search.payload import archives_of_chunk
 from shared.documents.base import ProcessingStatus
 from shared.documents.chunks import Chunk
+from shared.documents.containers import read_document
 from shared.documents.failures import FailureRecord
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.threads import Thread
@@ -61,8 +63,9 @@ async def embed_all(place: MailIn) -> None:
         thread = await place.clients.store.read(
             Thread, document["thread_id"], document["thread_id"], Session()
         )
-        named = ("message_key", "message_id", "thread_id", "archive_id", "chunk_index", "text", "token_count")
+        named = ("message_key", "message_id", "thread_id", "chunk_index", "text", "token_count")
         vector = {
+            **archives_of_chunk(read_document(Chunk, document)),
             "chunk_id": document["id"],
             "embedding": [1.0, 0.0, 0.0, 0.5],
             "source": thread.source,

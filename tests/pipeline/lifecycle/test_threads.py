@@ -161,9 +161,18 @@ async def test_of_a_merged_thread_a_redirect_stays(store: Store) -> None:
 
 async def test_a_finished_merge_forgets_what_it_absorbed(store: Store) -> None:
     thread = new_thread(absorbing=["older"])
-    assert await changes_to(store, thread, lambda: merge_finished(store, "t1", Session())) == {
+    assert await changes_to(store, thread, lambda: merge_finished(store, thread, Session())) == {
         "absorbing": []
     }
+
+
+async def test_a_finished_merge_does_not_end_another_one(store: Store) -> None:
+    thread = new_thread(absorbing=["older", "third"])
+    for finished in (["older"], ["older", "fourth"]):
+        ended = thread.model_copy(update={"absorbing": finished})
+        assert (
+            await changes_to(store, thread, lambda ended=ended: merge_finished(store, ended, Session())) == {}
+        )
 
 
 async def test_no_summary_is_a_field_of_a_stored_thread(store: Store) -> None:

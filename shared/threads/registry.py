@@ -4,9 +4,9 @@ Where messages move from one thread to another, there are five writes, in this o
 
 1. The index: message ids and subjects lead to the thread that they will be in. If we crash after this step:
    a lookup finds an id of no stored thread, which it ignores.
-2. The threads, each on the condition that it is as it was read; first those that get messages of others, which
-   they name in `absorbing`, then those that only lose some, with `losing`. If we crash after this step, or
-   between the two: both ways of finding a message lead to a thread that is there, and no thread that loses
+2. The threads, each on the condition that it is as it was read; first those that get messages of others,
+   which they name in `absorbing`, then those that only lose some, with `losing`. If we crash after this step,
+   or between the two: both ways of finding a message lead to a thread that is there, and no thread that loses
    messages gets a summary before they are gone.
 3. The redirects: each thread of which nothing is left says where it went (`merged_into`). If we crash after
    this step: its documents are still in the old partition; `absorbing` says that they have to move.
@@ -71,6 +71,15 @@ class Threaded:
     """Those that were in another thread before."""
     touched: dict[str, str] = field(default_factory=dict)
     """A message of each thread whose summary has to be made again although it got no message."""
+
+
+@dataclass(frozen=True)
+class Rethreaded:
+    """Where messages would be if they were added now, by node, and what would change by that."""
+
+    arrivals: Sequence[Arrival]
+    homes: Mapping[str, str]
+    result: ThreadingResult
 
 
 @dataclass
@@ -170,6 +179,16 @@ class Registry:
                 homes = plan.result.assignments
                 return _threaded(plan, {message_key(node, source): home for node, home in homes.items()}, {})
         raise ChangedMeanwhileError
+
+    async def rethreaded(
+        self, messages: Sequence[PreparedMessage], archive: ArchiveOfSource, session: Session
+    ) -> Rethreaded:
+        """What adding these messages would come to. Nothing is written."""
+        arrivals = await self._arrivals(messages, archive, session)
+        slice_ = await self._slice(arrivals, archive, session)
+        plan = await self._plan(slice_, session)
+        homes = plan.result.assignments | _homes(slice_.conflicting, plan.result)
+        return Rethreaded(arrivals, homes, plan.result)
 
     async def _arrivals(
         self, messages: Sequence[PreparedMessage], archive: ArchiveOfSource, session: Session
@@ -341,7 +360,7 @@ class Registry:
         return await self._index.enter(states, found, plan.loaded.moved, plan.slice.bucket, session)
 
     async def _store_messages(self, writes: MessageWrites, session: Session) -> bool:
-        """False where one is there that was not: who had the lease before was slow. What it says counts, too."""
+        """False where one is there that was not: who had the lease before was slow. It counts, too."""
         created = await self._store.create_missing(writes.created, session)
         if len(created) < len(writes.created):
             return False

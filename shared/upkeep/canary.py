@@ -148,7 +148,7 @@ async def _receipts_left(clients: Clients, before: Run) -> list[dict[str, str]]:
 
 def canary_archive(note: Run) -> str:
     """The id that its archive has."""
-    return archive_id(file_hash(canary_mail(note)))
+    return archive_id(file_hash(canary_mail(note)), CANARY_SOURCE)
 
 
 def canary_mail(note: Run) -> bytes:

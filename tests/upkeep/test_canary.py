@@ -16,7 +16,7 @@ from shared.documents.runs import Run, RunStatus
 from shared.documents.sources import CANARY_SOURCE
 from shared.retrieval.latest import latest_archives, source_names
 from shared.retrieval.listing import ARCHIVES, THREADS
-from shared.upkeep.canary import canary_archive, canary_mail, last_canary, tend_canary
+from shared.upkeep.oversight.canary import canary_archive, canary_mail, last_canary, tend_canary
 from shared.upkeep.oversight.status import read_status
 from shared.upkeep.oversight.system_status import AgeBounds, SystemStatus
 from shared.upkeep.removal.run import run_removal

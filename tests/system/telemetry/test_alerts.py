@@ -13,7 +13,7 @@ import pytest_asyncio
 from shared.clients.call_metrics import Calls
 from shared.clients.telemetry.metrics import METRICS, SweepMetrics
 from shared.pipeline.topology import STAGES
-from shared.upkeep.canary import tend_canary
+from shared.upkeep.oversight.canary import tend_canary
 from shared.upkeep.oversight.measuring import measure_ages
 from tests.infra.kql_engine import KqlError, Rows, run_kql
 from tests.infra.plans import of_type

@@ -146,7 +146,6 @@ def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> 
             has_consensus=reading.has_consensus,
             kind=reading.outcome.kind,
             tier=reading.outcome.tier,
-            supporters=sum(one.stance is PositionStance.SUPPORT for one in said),
         ),
         positions=[_position(one, reading, places) for one in said],
         objections=_objections(reading, places, said),

@@ -24,7 +24,7 @@ HEADINGS = {
 BASES = {
     ConsensusBasis.RULED: "Decided by one whom the list names for it.",
     ConsensusBasis.CALLED: "A call or vote was closed with this result.",
-    ConsensusBasis.COUNTED: "Counted from what people say; nobody declared it.",
+    ConsensusBasis.COUNTED: "Counted from what people say.",
     ConsensusBasis.UNKNOWN: "",
 }
 # Of labelled objections that seem outstanding, more than half are not: so what is said is what was seen.
@@ -90,7 +90,6 @@ def _heading(section: Section, reading: ThreadReading) -> str:
         has_consensus=reading.has_consensus,
         kind=reading.outcome.kind,
         tier=reading.outcome.tier,
-        supporters=len(said_positions(reading, PositionStance.SUPPORT)),
     ):
         return "What was agreed, and by whom"
     return HEADINGS[section]

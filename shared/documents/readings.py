@@ -73,6 +73,7 @@ class StoredPosition(_Stored):
     marks: list[str] = []
     read_by: ReadBy = ReadBy.RULES
     is_explicit: bool = True
+    at: datetime | None = None
 
 
 class StoredObjection(_Stored):

@@ -58,9 +58,9 @@ class Page(HTMLParser):
 
     @property
     def own_scripts(self) -> list[Element]:
-        """But the one that every page has."""
+        """But those that every page, and every thread, has."""
         return [
-            each for each in self.all("script") if not each.attributes["src"].startswith("/static/follow.")
+            each for each in self.all("script") if not each.attributes["src"].startswith(("/static/follow.", "/static/thread."))
         ]
 
     @property

@@ -125,6 +125,12 @@ def outcome_words(outcome: ShownOutcome | None) -> str:
     return outcome.sentence if outcome and outcome.tier is Tier.SAID else ""
 
 
+def outcome_lead(outcome: ShownOutcome | None) -> str:
+    """The sentence as it stands before the words it rests on."""
+    words = outcome_words(outcome)
+    return f"{words.removesuffix('.')}:" if outcome and outcome.quote and words else words
+
+
 def outcome_basis(outcome: ShownOutcome | None) -> str:
     return BASES[outcome.basis] if outcome and outcome.tier is Tier.SAID else ""
 

@@ -200,6 +200,8 @@ def _asked(reading: StoredReading, quoting: _Quoting) -> ShownQuote | None:
     words = put.words if put else None
     if put is None or words is None or not reading.headline.asked or quoting.has(words):
         return None
+    if words.quote.startswith("From: "):
+        return None  # a patch that is sent for another begins with their name
     if reading.open_call and reading.open_call.question == words:
         return None  # the call has it
     return quoting.shown(words, put.proposer)

@@ -89,8 +89,8 @@ THREADS_OF_VOTE = NamedQuery(
 THREADS_OF_SERIES = NamedQuery(
     "threads_of_series",
     "threads",
-    "SELECT TOP 60 c.id, c.thread_id, c.created_at, c.subject, c.summary_id, c.outcome, c.message_count, c.participants,"
-    " c.root_message_id, c.archive_id, c.first_message_date, c.last_message_date FROM c"
+    "SELECT TOP 60 c.id, c.thread_id, c.created_at, c.root_message_id, c.archive_id, c.subject, c.summary_id,"
+    " c.outcome, c.first_message_date, c.last_message_date FROM c"
     " WHERE IS_NULL(c.merged_into) AND ARRAY_CONTAINS(c.sources, @source) AND ENDSWITH(c.subject, @words)",
     ALL,
 )

@@ -60,9 +60,8 @@ def outcome_sentence(
         words = f"{words}: {_tally(votes)}"
     elif verdict.basis is ConsensusBasis.COUNTED and verdict.evidence is None:
         words = _counted(verdict.kind, words, said)
-    by, at = _by_whom(thread, put, verdict), _day(thread, verdict)
-    words += f"{',' if by and ',' in words else ''}{by}{f', {at}' if at else ''}"
-    return _ended(clipped(words, MAX_WORDS))
+    by, shown = _by_whom(thread, put, verdict), _shown_by(thread, verdict)
+    return _ended(clipped(f"{words}{',' if by and ',' in words else ''}{by}{shown}", MAX_WORDS))
 
 
 def _by_whom(thread: LinkedThread, put: Put, verdict: Ending) -> str:
@@ -82,9 +81,14 @@ def _name(mail: LinkedMail) -> str:
     return clipped(display_name(mail.mail.name, mail.mail.address), _NAME_WORDS)
 
 
-def _day(thread: LinkedThread, verdict: Ending) -> str:
-    at = thread.mail_of(verdict.evidence).mail.date if verdict.evidence is not None else None
-    return f"{at.day} {at:%B %Y}" if at else ""
+def _shown_by(thread: LinkedThread, verdict: Ending) -> str:
+    """When the words were written that show it, and by whom where that is not who decided."""
+    if verdict.evidence is None:
+        return ""
+    mail = thread.mail_of(verdict.evidence)
+    decided = authority_of(thread, verdict) is not None or verdict.rule == "withdrawn"
+    at = f", {mail.mail.date.day} {mail.mail.date:%B %Y}" if mail.mail.date else ""
+    return at if decided else f"; {_name(mail)}{at}"
 
 
 def _counted(kind: OutcomeKind, words: str, said: Sequence[Position]) -> str:

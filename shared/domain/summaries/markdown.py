@@ -4,8 +4,7 @@ import re
 from collections.abc import Mapping
 
 from shared.domain.consensus.agreement import may_say_agreed
-from shared.domain.consensus.reading import ConsensusBasis, Fate, PositionStance, ThreadReading, Tier
-from shared.domain.summaries.claim_sections import said_positions
+from shared.domain.consensus.reading import ConsensusBasis, Fate, ThreadReading, Tier
 from shared.domain.summaries.models import Citation, Claim, Section, ThreadSummary
 
 HEADINGS = {

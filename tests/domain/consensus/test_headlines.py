@@ -26,7 +26,7 @@ def test_who_may_decide_is_named_with_the_day_and_the_words() -> None:
 
 def test_who_has_no_role_is_not_said_to_decide() -> None:
     reading = read(mail(0, "pat", PATCH, subject=SUBJECT), mail(1, "ann", "Will queue."), profile=GIT)
-    assert headline(reading) == "Accepted, 9 January 2024: \u201cWill queue.\u201d"
+    assert headline(reading) == "Accepted; Ann, 9 January 2024: \u201cWill queue.\u201d"
 
 
 def test_where_nothing_is_said_no_words_are_shown_for_it() -> None:
@@ -54,6 +54,15 @@ def test_both_sides_are_counted_and_nobody_is_named() -> None:
         profile=IETF,
     )
     assert headline(reading) == "Contested: 1 for, 1 against, no ruling."
+
+
+def test_who_is_quoted_is_not_taken_for_who_answered() -> None:
+    reading = read(
+        mail(0, "ann", "How do I turn the cache off?", subject="Turning the cache off"),
+        mail(1, "bob", "You can set cache to zero in the file."),
+        mail(2, "ann", "That solved it, thanks!", answers=1),
+    )
+    assert headline(reading) == "Answered by Bob; Ann, 10 January 2024: \u201cThat solved it, thanks!\u201d"
 
 
 def test_a_headline_is_short_whatever_the_words_are() -> None:

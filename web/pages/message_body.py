@@ -19,7 +19,7 @@ MOST_CHARS = 20_000  # of one message on a thread's page; the rest is in the who
 WRAPPED = 45  # longer lines were wrapped by a mail client, so they flow as prose
 _LAID_OUT = re.compile(r"^(?: {2,}|\t)|\S {3,}\S|^[|+]|[-=_*~]{6,}", re.MULTILINE)
 _ROW_END = re.compile(r"\n(?![ \t])")
-DIFF, FENCE = "diff", "```"
+DIFF, FENCE, PATCH_NOTES = "diff", "```", "---"
 _ITEM = re.compile(r" {0,2}(?:[-*o+•]|\(?\d{1,2}[.)]|\([a-z]\))\s")
 
 
@@ -155,7 +155,7 @@ def _stretches(body: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     first, at, fenced = None, start, False
     for line in body[start:end].splitlines(keepends=True):
         fence = line.startswith(FENCE)
-        ends = (fence and not fenced) or (line.strip() == "---" and not fenced)
+        ends = (fence and not fenced) or (line.rstrip() == PATCH_NOTES and not fenced)
         if first is not None and (ends or not (line.strip() or fenced)):
             yield first, first + len(body[first:at].rstrip("\n"))
             first = None
@@ -172,7 +172,7 @@ def _kind(text: str) -> str:
     lines = text.split("\n")
     if are_trailers(lines):
         return "trailers"
-    if text.startswith(FENCE):
+    if text.startswith(FENCE) or lines[0].rstrip() == PATCH_NOTES:
         return "code"
     if _ITEM.match(text):
         return "lines"

@@ -27,10 +27,13 @@ def diffs_in(text: str) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     at = 0
     while at < len(lines):
-        end = _end_of_diff(lines, at) if _begins(lines, at) else at
-        if end > at:
+        if not _begins(lines, at):
+            at += 1
+            continue
+        end, has_hunk = _end_of_diff(lines, at)
+        if has_hunk:  # words alone are no diff
             found.append((starts[at], starts[end]))
-        at = max(end, at + 1)
+        at = end
     return found
 
 
@@ -41,19 +44,21 @@ def _begins(lines: list[str], at: int) -> bool:
     return (lines[at].startswith("--- ") and after.startswith("+++ ")) or bool(_HUNK.match(lines[at]))
 
 
-def _end_of_diff(lines: list[str], at: int) -> int:
-    """The line after the last hunk; `at` where there is none, since words alone are no diff."""
+def _end_of_diff(lines: list[str], at: int) -> tuple[int, bool]:
+    """The line after it, and whether it has a hunk."""
     end, has_hunk = at, False
     while end < len(lines):
         hunk = _HUNK.match(lines[end])
         if hunk:
-            end, has_hunk = _end_of_hunk(lines, end + 1, hunk), True
-        elif lines[end].startswith(_OF_FILE) or lines[end].startswith(_FILE):
+            last = _end_of_hunk(lines, end + 1, hunk)
+            has_hunk = has_hunk or last > end + 1
+            end = last
+        elif lines[end].startswith((*_OF_FILE, *_FILE)):
             has_hunk = has_hunk or lines[end].startswith(("rename ", "Binary files ", "new mode "))
             end += 1
         else:
             break
-    return end if has_hunk else at
+    return end, has_hunk
 
 
 def _end_of_hunk(lines: list[str], at: int, head: re.Match[str]) -> int:

@@ -79,6 +79,11 @@ def _document(name: str, changes: ThreadChanges, now: datetime) -> Thread:
     return thread_changed(document) if is_changed or rebuilt is not None else document
 
 
+def facts_of_thread(facts: Sequence[Fact]) -> dict[str, Any]:
+    """What a thread says of its messages, made of all of them."""
+    return {**_shown(None, facts, None), "message_count": len(facts)}
+
+
 def _shown(earlier: Thread | None, facts: Sequence[Fact], archive: str | None) -> dict[str, Any]:
     archives = {id_ for fact in facts for id_ in fact["archive_ids"]} | ({archive} if archive else set())
     archives |= set(earlier.archive_ids if earlier else ())

@@ -1,17 +1,19 @@
 """What is done to the system in a run: archives come in, one is deleted, and so on, at random times."""
 
-import hashlib
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shared.clients.connections import Clients
+from shared.core.ids import archive_id, file_hash
 from shared.embedding.instance import embedder
 from shared.ingestion.uploads import Upload, take_upload
 from shared.upkeep.migrations.reembed import reembed
 from shared.upkeep.removal.requests import request_removal
 from tests.simulation.mails import mail, mailbox
+
+SOURCE = "lists"
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,11 @@ class Scenario:
     archives: int  # how many there are in the end
     before: tuple[Act, ...] = ()  # done once, without faults: every run begins after that
     settings: dict[str, str] = field(default_factory=dict)
-    timers: dict[str, float] = field(default_factory=dict)  # Functions and their seconds, besides the sweep
+    chores: tuple[str, ...] = ()  # of housekeeping, which runs every five minutes where there are some
 
 
 def upload(
-    name: str, content: bytes, *, earliest: float = 0.0, latest: float = 2.0, source: str = "lists"
+    name: str, content: bytes, *, earliest: float = 0.0, latest: float = 2.0, source: str = SOURCE
 ) -> Act:
     async def work(clients: Clients) -> None:
         await take_upload(Upload(content, f"{name}.mbox", source), clients)
@@ -47,7 +49,7 @@ def upload(
 
 
 def archive_id_of(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:16]
+    return archive_id(file_hash(content), SOURCE)
 
 
 def delete(content: bytes, *, earliest: float, latest: float) -> Act:
@@ -112,7 +114,7 @@ DELETION = Scenario(
     ),
     2,
     before=(upload("stays", STAYS), upload("goes", GOES)),
-    timers={"housekeeping": 300.0},
+    chores=("digests due", "removals silent"),
 )
 
 # The same while the archive that goes is still worked on.
@@ -121,7 +123,7 @@ DELETION_AT_ONCE = Scenario(
     (upload("goes", GOES), delete(GOES, earliest=0.0, latest=6.0)),
     1,
     before=(upload("stays", STAYS),),
-    timers={"housekeeping": 300.0},
+    chores=("digests due", "removals silent"),
 )
 
 
@@ -146,7 +148,7 @@ WEBHOOKS = Scenario(
     2,
     before=(upload("one", mailbox(mail(1))),),
     settings={"WEBHOOKS": json.dumps(HOOKS)},
-    timers={"housekeeping": 300.0},
+    chores=("deliveries overdue",),
 )
 
 # A digest is made again when a thread of its source, or about its draft, changes.
@@ -155,7 +157,7 @@ DIGESTS = Scenario(
     (upload("lists", mailbox(mail(6, [1], text="I object to draft-foo-bar-01.")), latest=300.0),),
     2,
     before=(upload("lists", mailbox(mail(1, text="I support draft-foo-bar-01."))),),
-    timers={"housekeeping": 300.0},
+    chores=("digests due",),
 )
 
 SCENARIOS = {

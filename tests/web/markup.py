@@ -60,9 +60,9 @@ class Page(HTMLParser):
     def own_scripts(self) -> list[Element]:
         """But those that every page, and every thread, has."""
         return [
-            each
-            for each in self.all("script")
-            if not each.attributes["src"].startswith(("/static/follow.", "/static/thread."))
+            element
+            for element in self.all("script")
+            if not element.attributes["src"].startswith(("/static/follow.", "/static/thread."))
         ]
 
     @property

@@ -86,6 +86,16 @@ THREADS_OF_VOTE = NamedQuery(
     ALL,
 )
 
+# Versions of one patch series begin threads of their own; their subjects differ in what stands in brackets.
+THREADS_OF_SERIES = NamedQuery(
+    "threads_of_series",
+    "threads",
+    "SELECT TOP 60 c.id, c.thread_id, c.created_at, c.root_message_id, c.archive_id, c.subject, c.summary_id,"
+    " c.outcome, c.first_message_date, c.last_message_date FROM c"
+    " WHERE IS_NULL(c.merged_into) AND ARRAY_CONTAINS(c.sources, @source) AND ENDSWITH(c.subject, @words)",
+    ALL,
+)
+
 # In no order: sorting thousands of rows over all partitions takes longer than a reader waits.
 TIMELINE_OF_SOURCE = NamedQuery(
     "timeline_of_source",

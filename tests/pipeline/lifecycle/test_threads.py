@@ -175,7 +175,7 @@ async def test_a_finished_merge_does_not_end_another_one(store: Store, finished:
 
 
 async def test_a_thread_that_lost_messages_is_made_anew_when_they_are_gone(store: Store) -> None:
-    thread = new_thread(losing=["other", "third"], **TRIED)
+    thread = new_thread(losing=["other", "third"], status="processed", **TRIED)
     changes = await changes_to(store, thread, lambda: messages_left(store, thread, "other", Session()))
     assert (changes["losing"], changes["status"]) == (["third"], "pending")
 

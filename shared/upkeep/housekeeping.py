@@ -23,6 +23,7 @@ from shared.publishing.webhooks.wake_up import wake_for_next_delivery
 from shared.summarization.digests.refreshing import refresh_due
 from shared.upkeep.integrity.run import KIND, TIMER, IntegrityError, VerifyOptions, verify
 from shared.upkeep.oversight.consumers import enabled_queues, say_consumers
+from shared.upkeep.placing import resume_placements
 from shared.upkeep.removal.requests import resume_removals
 
 log = logging.getLogger(__name__)
@@ -73,6 +74,12 @@ async def _resume_removals(clients: Clients, now: datetime) -> None:
         log.warning("%d deletions broke off and go on: %s", len(asked), ", ".join(asked))
 
 
+async def _resume_placements(clients: Clients, _now: datetime) -> None:
+    resumed = await resume_placements(clients)
+    if resumed:
+        log.warning("%d placements of messages broke off, and were carried out", len(resumed))
+
+
 async def _say_consumers(clients: Clients, _now: datetime) -> None:
     """Which queues this app takes messages from: Service Bus tells nobody."""
     await say_consumers(clients, enabled_queues())
@@ -107,6 +114,7 @@ CHORES: dict[str, Chore] = {
     "deliveries overdue": _wake_overdue_deliveries,
     "digests due": _refresh_digests,
     "removals silent": _resume_removals,
+    "placements unfinished": _resume_placements,
     "consumers": _say_consumers,
     "queue depths": _measure_queues,
     "integrity": _check_integrity,

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from shared.documents.messages import Address
+from shared.documents.placements import PlacementAct
 from shared.documents.readings import (
     CorrectedBy,
     ShownCorrection,
+    ShownPlacement,
     StoredModelReading,
     StoredOpenCall,
     StoredOutcome,
@@ -85,6 +87,7 @@ class ReadingView:
     remarks: list[ShownQuote]
     call: CallView | None
     corrections: list[tuple[str, ShownCorrection]]  # in words, and who and when
+    placements: list[tuple[str, ShownPlacement, str | None]]  # likewise, and where the message is
     model: StoredModelReading | None  # where a chat model has read it as well
 
     @property
@@ -155,6 +158,7 @@ def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> 
         ],
         call=_call(reading.open_call, places, now.date()) if reading.open_call else None,
         corrections=[(_corrected(one, places), one) for one in reading.corrections],
+        placements=[(_placed(one), one, places.message(one.message_id)) for one in reading.placements],
         model=reading.model,
     )
 
@@ -235,3 +239,14 @@ def _corrected(one: ShownCorrection, places: QuotePlaces) -> str:
         CorrectionKind.GENRE: "The genre",
         CorrectionKind.HIDDEN: "A sentence that is not shown",
     }[one.kind]
+
+
+def _placed(one: ShownPlacement) -> str:
+    if one.act is PlacementAct.UNDONE:
+        return "where it was put was undone"
+    if not one.is_here:
+        return "was put into another thread"
+    return {
+        PlacementAct.SPLIT: "was split off as a thread of its own",
+        PlacementAct.MOVED: "was put into this thread",
+    }.get(one.act, "was attached to the message that it answers")

@@ -47,7 +47,7 @@ def by_gzip(path: Path) -> int:
 
 def by_tarfile(path: Path) -> int:
     with tarfile.open(path, "r|gz") as archive:
-        files = (archive.extractfile(each) for each in archive)
+        files = (archive.extractfile(member) for member in archive)
         return sum(drained(stream) for stream in files if stream is not None)
 
 

@@ -94,7 +94,7 @@ def credits_of_an_event() -> int:
     """Send, one for each filter of the topic, forward to the queue, receive."""
     config = json.loads((ROOT / "infra/servicebus/Config.json").read_text())
     (topic,) = config["UserConfig"]["Namespaces"][0]["Topics"]
-    return 3 + sum(len(each["Rules"]) for each in topic["Subscriptions"])
+    return 3 + sum(len(subscription["Rules"]) for subscription in topic["Subscriptions"])
 
 
 def search_tier(messages: int, cost: PerMessage) -> str:
@@ -163,7 +163,7 @@ def per_message_table() -> str:
         row("of these in the largest container", lambda cost: f"{cost.largest_container_bytes:,.0f} bytes"),
         row("its share of the archive", lambda cost: f"{cost.archive_bytes:,.0f} bytes"),
     ]
-    return "\n".join(f"| {' | '.join(each)} |" for each in rows)
+    return "\n".join(f"| {' | '.join(found_row)} |" for found_row in rows)
 
 
 def month_table(messages: int = 100_000, cost: PerMessage = MEASURED) -> str:

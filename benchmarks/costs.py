@@ -83,13 +83,15 @@ class Meter:
     def cpu() -> float:
         own = psutil.Process(os.getpid())
         encoders = [child for child in own.children(recursive=True) if "shared.embedding" in _command(child)]
-        times = [each.cpu_times() for each in (own, *encoders)]
+        times = [process.cpu_times() for process in (own, *encoders)]
         return sum(time.user + time.system for time in times)
 
     def _totals(self, name: str, *labels: str) -> Counter[str]:
         data = self._reader.get_metrics_data()
         found: Counter[str] = Counter()
-        scopes = [scope for each in (data.resource_metrics if data else []) for scope in each.scope_metrics]
+        scopes = [
+            scope for resource in (data.resource_metrics if data else []) for scope in resource.scope_metrics
+        ]
         for metric in (metric for scope in scopes for metric in scope.metrics if metric.name == name):
             for point in metric.data.data_points:
                 attributes = point.attributes or {}
@@ -152,7 +154,7 @@ async def stored_bytes(clients: Clients) -> dict[str, tuple[int, int]]:
     found = {}
     for name in CONTAINERS:
         query = NamedQuery("all", name, "SELECT * FROM c")
-        sizes = [len(json.dumps(each)) async for each in clients.store.query(query, Session())]
+        sizes = [len(json.dumps(document)) async for document in clients.store.query(query, Session())]
         if sizes:
             found[name] = (len(sizes), sum(sizes))
     return found

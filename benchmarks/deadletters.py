@@ -37,14 +37,14 @@ async def timed(work: Callable[[], Any]) -> tuple[Any, Timed]:
 
 
 async def measure(place: OpsPlace, count: int, causes: int, rate: float) -> None:
-    each = count // causes
+    letters = count // causes
     for number in range(causes):
-        await place.failed_events(each, f"Error{'ABCDEFGHIJ'[number]}", "no")
-    print(f"{each * causes} dead letters of {causes} causes")
+        await place.failed_events(letters, f"Error{'ABCDEFGHIJ'[number]}", "no")
+    print(f"{letters * causes} dead letters of {causes} causes")
 
     letters, grouping = await timed(lambda: diagnosed_letters(place.clients, ["parsing"]))
     groups = group_letters(letters)
-    assert [group.count for group in groups] == [each] * causes
+    assert [group.count for group in groups] == [letters] * causes
     print(f"groups: {grouping.wall:.1f} s, {grouping.cpu:.1f} s CPU here (at most {LONGEST_GROUPING:.0f} s)")
 
     moments: list[float] = []
@@ -58,12 +58,12 @@ async def measure(place: OpsPlace, count: int, causes: int, rate: float) -> None
     ended, moving = await timed(
         lambda: run_operation(place.clients, audit.id, watch=OperationObserver(step=step))
     )
-    assert ended.counts == {"planned": each, "requeued": each, "gone": 0, "refused": 0, "left": 0}
-    assert len(await place.waiting()) == each
-    assert len(await place.dead()) == each * (causes - 1)
-    burst = each / len(moments)
-    reached = (each - burst) / (moments[-1] - moments[0])
-    print(f"requeue of {each} at {rate:.0f}/s: {reached:.1f}/s, {moving.wall:.1f} s in all")
+    assert ended.counts == {"planned": letters, "requeued": letters, "gone": 0, "refused": 0, "left": 0}
+    assert len(await place.waiting()) == letters
+    assert len(await place.dead()) == letters * (causes - 1)
+    burst = letters / len(moments)
+    reached = (letters - burst) / (moments[-1] - moments[0])
+    print(f"requeue of {letters} at {rate:.0f}/s: {reached:.1f}/s, {moving.wall:.1f} s in all")
 
 
 async def main() -> None:

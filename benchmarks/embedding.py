@@ -145,7 +145,9 @@ async def run(options: argparse.Namespace, scratch: Path) -> None:
     chosen = fastest_precision()
     reference = Reference(options.reference, locate_package(), scratch)
     rows = {precision: Row() for precision in Precision}
-    embedders = {each: await EncoderProcess.start(spec(options.model, each)) for each in Precision}
+    embedders = {
+        precision: await EncoderProcess.start(spec(options.model, precision)) for precision in Precision
+    }
     size = max(options.chunks // options.slices, 1)
     for start in range(0, len(chunks), size):
         texts = chunks[start : start + size]

@@ -95,7 +95,7 @@ def stored(number: int) -> tuple[Thread, Report]:
         {
             **common, "id": report_id(f"s{number}"), "scope": id_, "summary_id": f"s{number}",
             "title": f"Subject {number}", "published_at": first,
-            "person_ids": [person_id(each["email"]) for each in people],
+            "person_ids": [person_id(person["email"]) for person in people],
         }
     )  # fmt: skip
     return thread, report

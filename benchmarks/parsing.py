@@ -46,7 +46,7 @@ def parse_alone(archives: list[bytes]) -> tuple[int, float, float]:
     """Messages, seconds of wall time, seconds of CPU."""
     wall, cpu, count, threads = time.perf_counter(), time.process_time(), 0, InMemoryThreads()
     for content in archives:
-        found = [each for each in parse_archive(io.BytesIO(content)) if not isinstance(each, Skipped)]
+        found = [parsed for parsed in parse_archive(io.BytesIO(content)) if not isinstance(parsed, Skipped)]
         threads.apply(assign(found, threads))
         count += len(found)
     return count, time.perf_counter() - wall, time.process_time() - cpu

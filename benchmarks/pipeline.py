@@ -42,7 +42,7 @@ TEXTS = NamedQuery("texts", "chunks", "SELECT VALUE c.text FROM c")
 
 
 async def count(clients: Clients, query: NamedQuery) -> int:
-    return sum([int(each) async for each in clients.store.query(query, Session())])  # type: ignore[call-overload]
+    return sum([int(document) async for document in clients.store.query(query, Session())])  # type: ignore[call-overload]
 
 
 def upload(app: World, path: Path) -> None:
@@ -111,7 +111,7 @@ async def measure(app: World, files: list[Path]) -> tuple[Clock, list[str]]:
         clock.mark("uploaded")
         await until_ready(clients, clock, len(files))
         print(f"{await count(clients, THREADS)} threads, {await count(clients, EMBEDDED)} chunks embedded")
-        return clock, [str(each) async for each in clients.store.query(TEXTS, Session())]
+        return clock, [str(document) async for document in clients.store.query(TEXTS, Session())]
     finally:
         await clients.close()
 
@@ -145,7 +145,7 @@ def report(clock: Clock) -> None:
         print(f"| {name} | {seconds:.1f} |")
     spent = clock.spent()
     print("\n| process | CPU seconds |\n|---|---|")
-    for name, seconds in sorted(spent.items(), key=lambda each: -each[1]):
+    for name, seconds in sorted(spent.items(), key=lambda stage: -stage[1]):
         print(f"| {name} | {seconds:.1f} |")
     print(f"\nCPU of all processes: {sum(spent.values()) / spent['encoder']:.2f} x the encoder's", flush=True)
 

@@ -67,7 +67,7 @@ class BareSdk:
     async def work(self, keys: list[str]) -> None:
         shelf = Message.partition_of("t1")
         stored = await self.messages.read_items([(key, shelf) for key in keys])
-        messages = [read_document(Message, each) for each in stored]
+        messages = [read_document(Message, document) for document in stored]
         chunks = [chunk_of(message).to_cosmos() for message in messages]
         for chunk in chunks:
             chunk["id"] = chunk["chunk_id"] = f"b-{chunk['message_key']}"
@@ -141,9 +141,9 @@ def main() -> None:
     print(f"{options.events} events of {MESSAGES_PER_EVENT} messages, {options.rounds} rounds, medians")
     print("                  bare SDK    runner   ratio")
     for index, name in enumerate(("wall ms/event", "CPU ms/event")):
-        sdk = statistics.median(each[0][index] for each in measured) * 1000 / options.events
-        ours = statistics.median(each[1][index] for each in measured) * 1000 / options.events
-        ratio = statistics.median(each[1][index] / each[0][index] for each in measured)
+        sdk = statistics.median(pair[0][index] for pair in measured) * 1000 / options.events
+        ours = statistics.median(pair[1][index] for pair in measured) * 1000 / options.events
+        ratio = statistics.median(found_run[1][index] / found_run[0][index] for found_run in measured)
         print(f"  {name:<14} {sdk:>9.2f} {ours:>9.2f} {ratio:>7.2f}")
 
 

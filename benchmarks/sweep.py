@@ -64,9 +64,9 @@ def totals(reader: InMemoryMetricReader) -> tuple[float, float]:
     data = reader.get_metrics_data()
     found = data.resource_metrics[0].scope_metrics[0].metrics if data else []
     sums: dict[str, float] = {}
-    for each in found:
-        values = [getattr(point, "value", 0.0) for point in each.data.data_points]
-        sums[each.name] = float(sum(values))
+    for document in found:
+        values = [getattr(point, "value", 0.0) for point in document.data.data_points]
+        sums[document.name] = float(sum(values))
     return sums.get("cosmos_request_units_total", 0.0), sums.get("dependency_calls_total", 0.0)
 
 

@@ -129,6 +129,7 @@ def _document(message: Message, piece: TextChunk, now: datetime) -> Chunk:
         message_id=message.message_id,
         thread_id=message.thread_id,
         archive_id=message.archive_id,
+        archive_ids=message.archive_ids,
         created_at=now,
         chunk_index=piece.index,
         text=piece.text,

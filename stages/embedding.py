@@ -44,7 +44,7 @@ from shared.pipeline.isolation import isolate_poison
 from shared.pipeline.lifecycle.chunks import chunk_embedded, chunk_given_up, chunks_recovered, is_settled
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.threads.locating import ensure_in_place, find_unmerged, load_retained_chunks
-from shared.threads.rechunking import ensure_texts_unchanged
+from shared.threads.rechunking import ensure_texts_unchanged, index_archives
 from stages.registration import register_stage
 
 blueprint = func.Blueprint()
@@ -95,6 +95,10 @@ async def _embed(event: Event[ChunksPrepared], work: Work) -> StageResult:
         raise done.errors[0]
     await ensure_texts_unchanged(work.clients, open_ones, work.session)
     await _place_moved(event.data, chunks, work)
+    opened = {chunk.id for chunk in open_ones}
+    settled = [chunk for chunk in chunks if chunk.embedding_generated and chunk.id not in opened]
+    # An embedding for the first archive may have overtaken the chunking that the second one caused.
+    await index_archives(work.clients, [chunk for chunk in settled if len(chunk.archive_ids) > 1])
     written = {(chunk.message_key, chunk.thread_id) for chunk in chunks}
     named = zip(event.data.chunk_messages, event.data.chunk_threads, strict=False)
     remaining = {chunk.message_key for chunk in chunks}

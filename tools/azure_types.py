@@ -118,9 +118,9 @@ def _collect(
             types[renamed[index]] = _slim(content[index], visit)
         return renamed[index]
 
-    for each in content:
-        if each["$type"] == "ResourceType" and each["name"].lower() in wanted:
-            resources[each["name"]] = visit(_target(each["body"]))
+    for entry in content:
+        if entry["$type"] == "ResourceType" and entry["name"].lower() in wanted:
+            resources[entry["name"]] = visit(_target(entry["body"]))
 
 
 def _target(reference: dict[str, str]) -> int:
@@ -136,16 +136,17 @@ def _slim(node: dict[str, Any], visit: Any) -> dict[str, Any]:
     for key in ("properties", "baseProperties"):
         if key in node:
             slim[key] = {
-                name: [visit(_target(each["type"])), each.get("flags", 0)] for name, each in node[key].items()
+                name: [visit(_target(member["type"])), member.get("flags", 0)]
+                for name, member in node[key].items()
             }
     if node.get("additionalProperties"):
         slim["additional"] = visit(_target(node["additionalProperties"]))
     if "itemType" in node:
         slim["item"] = visit(_target(node["itemType"]))
     if isinstance(node.get("elements"), list):
-        slim["elements"] = [visit(_target(each)) for each in node["elements"]]
+        slim["elements"] = [visit(_target(element)) for element in node["elements"]]
     elif "elements" in node:
-        slim["elements"] = {name: visit(_target(each)) for name, each in node["elements"].items()}
+        slim["elements"] = {name: visit(_target(element)) for name, element in node["elements"].items()}
     return slim
 
 

@@ -51,9 +51,12 @@ def file_hash(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def archive_id(full_hash: str) -> str:
-    """The archive's id, from the full hash of its file (see `file_hash`)."""
-    return full_hash[:ID_LENGTH]
+def archive_id(full_hash: str, source: str = "") -> str:
+    """Of a file (see `file_hash`), as a source has it: each source has its own archive of the same file.
+
+    Without a source: as archives were named when a file could belong to one source only.
+    """
+    return _short(_join(source, full_hash)) if source else full_hash[:ID_LENGTH]
 
 
 def message_key(message_id: str, source: str = "") -> str:

@@ -17,6 +17,7 @@ class Chunk(RetryableDocument):
     message_id: str
     thread_id: str
     archive_id: str
+    archive_ids: list[str] = []  # all that have its message; none where only `archive_id` was stored
     chunk_index: int = Field(ge=0)
     text: str
     token_count: int = Field(ge=0)

@@ -3,7 +3,8 @@
     blob -> document `pending` -> ArchiveIngested
 
 Whatever breaks off in between, the same file again goes through the same steps to the same end: the blob is
-written over with the same bytes, the document's id is the file's hash, the event's id is the document's. A
+written over with the same bytes, the document's id is a hash of the source and the file, the event's id is
+the document's. The same file for another source is another archive, with a blob of its own. A
 document that is still pending and was never worked on may be one whose event was lost: then the event is
 published again. The broker drops it where it has seen it lately, and parsing has no second effect.
 """
@@ -20,6 +21,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.telemetry.tracing import tag_with_archive
 from shared.core.ids import archive_id
 from shared.documents.archives import Archive, ArchiveStatus
+from shared.documents.removals import Removal
 from shared.ingestion.errors import ArchiveRemovedError, HashCollisionError, SourceRemovedError
 from shared.ingestion.unpacking.file_names import safe_filename
 from shared.ingestion.unpacking.limits import UnpackLimits
@@ -69,16 +71,18 @@ async def store_archive(
 ) -> Stored:
     """Store the file and announce it, or find that it was already. ArchiveError where it is no mail."""
     session, now = Session(), clients.runtime.now
-    await _check_source(incoming, clients)
     known = await _find(incoming, clients, session)
+    await _check_removals(
+        incoming, clients
+    )  # after the look: a deletion is on record before it changes anything
     if known is None:
         archive = await _prepare(incoming, clients, now())
         progress("checked")
-        with incoming.path.open("rb") as file:
-            await clients.blobs.upload(ARCHIVES_CONTAINER, archive.file_path, file)
+        await _upload(incoming, archive, clients)
         progress("uploaded")
         if await clients.store.create(archive, session):
             progress("recorded")
+            await _ensure_kept(archive, incoming, clients)
             await _announce(archive, incoming, clients, session, now())
             progress("announced")
             return Stored(archive, duplicate=False, announced=True)
@@ -86,17 +90,47 @@ async def store_archive(
     return await _again(known, incoming, clients, session, now())
 
 
-async def _check_source(incoming: Incoming, clients: Clients) -> None:
-    removal = await find_removal(clients.store, "source", incoming.source)
-    if removal is not None and removal.status not in DONE:
+async def _upload(incoming: Incoming, archive: Archive, clients: Clients) -> None:
+    with incoming.path.open("rb") as file:
+        await clients.blobs.upload(ARCHIVES_CONTAINER, archive.file_path, file)
+
+
+async def _check_removals(incoming: Incoming, clients: Clients) -> Removal | None:
+    """What is acknowledged while its source or archive is being deleted would be lost.
+
+    An earlier deletion of the archive, which is done.
+    """
+    id_ = archive_id(incoming.sha256, incoming.source)
+    source = await find_removal(clients.store, "source", incoming.source)
+    if source is not None and source.status not in DONE:
         raise SourceRemovedError(f"the source {incoming.source} is being deleted: try again later")
+    archive = await find_removal(clients.store, "archive", id_)
+    if archive is not None and archive.status not in DONE:
+        raise _being_deleted(id_)
+    return archive
+
+
+def _being_deleted(id_: str) -> ArchiveRemovedError:
+    return ArchiveRemovedError(f"the archive {id_} is being deleted: send it again when that is done")
+
+
+async def _ensure_kept(archive: Archive, incoming: Incoming, clients: Clients) -> None:
+    """A deletion may have begun after the look, and have met the blob, the document, or neither."""
+    try:
+        removed = await _check_removals(incoming, clients)
+    except (SourceRemovedError, ArchiveRemovedError):
+        await clients.store.delete(Archive, archive.id, archive.id, Session())
+        await clients.blobs.delete(ARCHIVES_CONTAINER, archive.file_path)
+        raise
+    if removed is not None:
+        await _upload(incoming, archive, clients)  # it may have ended after the upload of the blob
 
 
 async def _again(
     known: Archive, incoming: Incoming, clients: Clients, session: Session, now: datetime
 ) -> Stored:
     if known.removing:
-        raise ArchiveRemovedError(f"the archive {known.id} is being deleted: send it again when that is done")
+        raise _being_deleted(known.id)
     if known.file_hash != incoming.sha256:
         raise HashCollisionError(f"{incoming.filename}: another archive has its id {known.id}; report this")
     untouched = known.status is ArchiveStatus.PENDING and known.lastAttemptTime is None
@@ -111,13 +145,20 @@ def _is_our_own(known: Archive, incoming: Incoming) -> bool:
 
 
 async def _find(incoming: Incoming, clients: Clients, session: Session) -> Archive | None:
-    id_ = archive_id(incoming.sha256)
-    return await clients.store.find(Archive, id_, id_, session)
+    """The source's own archive of the file; it may have its id from before each source had one."""
+    id_ = archive_id(incoming.sha256, incoming.source)
+    known = await clients.store.find(Archive, id_, id_, session)
+    if known is not None:
+        return known
+    before = archive_id(incoming.sha256)
+    known = await clients.store.find(Archive, before, before, session)
+    same = known is not None and (known.source, known.file_hash) == (incoming.source, incoming.sha256)
+    return known if same else None
 
 
 async def _prepare(incoming: Incoming, clients: Clients, now: datetime) -> Archive:
     format_ = await asyncio.to_thread(check_archive, incoming.path, unpack_limits(clients.settings))
-    id_ = archive_id(incoming.sha256)
+    id_ = archive_id(incoming.sha256, incoming.source)
     return Archive(
         id=id_,
         archive_id=id_,

@@ -63,8 +63,8 @@ def _write_own(arrival: Arrival, thread_id: str, source: str, created: str, writ
         patch = Patch(stored["id"], thread_id, set={**known, "thread_id": thread_id})
         writes.patches.append(patch)
         writes.flagged |= {thread_id} if known["conflicts"] != stored["conflicts"] else set()
-        if known["archive_id"] != stored["archive_id"]:
-            # Its chunks name its first archive: pending, so that they do even if the event of this is lost.
+        if known["archive_ids"] != stored["archive_ids"]:
+            # Its chunks name its archives: pending, so that they do even if the event of this is lost.
             writes.patches.append(Patch(stored["id"], thread_id, set=RESET_ATTEMPTS))
 
 

@@ -4,14 +4,16 @@ A message gets other content when another archive brings a variant that sorts fi
 message's key and a number, so they stay: texts that differ are overwritten, and chunks too many are deleted.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from pydantic import TypeAdapter
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
+from shared.clients.search.payload import archives_of_chunk
 from shared.core.errors import OvertakenError
 from shared.documents.base import UtcTime
 from shared.documents.chunks import Chunk
@@ -87,6 +89,7 @@ def _position(chunk: Chunk) -> dict[str, object]:
     """The fields that may differ although the text is the same."""
     return {
         "archive_id": chunk.archive_id,
+        "archive_ids": chunk.archive_ids,
         "start_offset": chunk.start_offset,
         "end_offset": chunk.end_offset,
         "metadata": chunk.metadata,
@@ -95,18 +98,18 @@ def _position(chunk: Chunk) -> dict[str, object]:
 
 def _indexed(chunk: Chunk) -> dict[str, object]:
     fields = {name: chunk.metadata.get(name) for name in INDEXED}
-    return {"chunk_id": chunk.id, "archive_id": chunk.archive_id, **fields}
+    return {"chunk_id": chunk.id, **archives_of_chunk(chunk), **fields}
 
 
 async def check_variants(clients: Clients, messages: Sequence[Message], session: Session) -> None:
     """Raise where a message was replaced since it was read: the chunks just written have its old content.
 
-    Or its old archive: another archive may have brought it, too.
+    Or its old archives: another archive may have brought it, too.
     """
     await clients.store.catch_up(Message, {message.thread_id for message in messages}, session)
     stored = await clients.store.query_by_ids(STORED_VARIANTS, [message.id for message in messages], session)
-    now = {(row["id"], row["thread_id"]): (row["variant"], row["archive_id"]) for row in stored}
-    read = {(message.id, message.thread_id): (message.variant, message.archive_id) for message in messages}
+    now = {(row["id"], row["thread_id"]): (row["variant"], row.get("archive_ids", [])) for row in stored}
+    read = {(message.id, message.thread_id): (message.variant, message.archive_ids) for message in messages}
     replaced = [id_ for (id_, thread), was in read.items() if now.get((id_, thread), was) != was]
     if replaced:
         raise MessageReplacedError(f"{len(replaced)} messages were replaced, among them {replaced[0]}")
@@ -115,7 +118,8 @@ async def check_variants(clients: Clients, messages: Sequence[Message], session:
 async def ensure_texts_unchanged(clients: Clients, chunks: Sequence[Chunk], session: Session) -> None:
     """Raise where a chunk was overwritten since it was read: the vector just written is of its old text.
 
-    `created_at` tells the two apart: whoever overwrites a chunk stores a new one.
+    `created_at` tells the two apart: whoever overwrites a chunk stores a new one. Where only its archives are
+    others now, the index learns of them here: whoever changed them may not have seen the vector.
     """
     stored = await clients.store.query_by_ids(CHUNK_CREATION_TIMES, [chunk.id for chunk in chunks], session)
     now = {
@@ -128,3 +132,19 @@ async def ensure_texts_unchanged(clients: Clients, chunks: Sequence[Chunk], sess
     if replaced:
         await chunks_reset(clients.store, replaced, session)
         raise ChunkReplacedError(f"{len(replaced)} chunks were replaced, among them {replaced[0][0]}")
+    read = {chunk.id: chunk for chunk in chunks if (chunk.id, chunk.thread_id) in now}
+    await index_archives(clients, [chunk for row in stored if (chunk := _elsewhere(row, read))])
+
+
+def _elsewhere(row: Mapping[str, Any], read: Mapping[str, Chunk]) -> Chunk | None:
+    """The chunk with the archives that it has now, where these are others."""
+    chunk = read.get(row["id"])
+    archives = {name: row[name] for name in ("archive_id", "archive_ids") if name in row}
+    if chunk is None or all(getattr(chunk, name) == value for name, value in archives.items()):
+        return None
+    return chunk.model_copy(update=archives)
+
+
+async def index_archives(clients: Clients, chunks: Sequence[Chunk]) -> None:
+    """Write the archives of chunks that have their vector to the index."""
+    await clients.index.upsert([{"chunk_id": chunk.id, **archives_of_chunk(chunk)} for chunk in chunks])

@@ -60,7 +60,7 @@ def test_entries_that_were_not_there_or_said_something_else_are_marked(browser: 
         }"""
     )
     page.goto("/sources/tally")
-    assert {each.inner_text() for each in page.locator(".fresh").all()} == {"new", "changed"}
+    assert {element.inner_text() for element in page.locator(".fresh").all()} == {"new", "changed"}
     expect(page.locator(".since")).to_contain_text("since your last visit")
     later = context.new_page()
     later.goto("/sources/tally")

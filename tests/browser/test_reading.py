@@ -89,7 +89,7 @@ def test_the_whole_is_read_without_a_script(browser: Browser, site: Site) -> Non
 
 
 def test_hostile_mail_does_nothing_but_be_read(page: Page, site: Site) -> None:
-    thread = next(each for each in site.json("/api/threads?source=hostile")["items"])
+    thread = next(item for item in site.json("/api/threads?source=hostile")["items"])
     for path in (
         "/",
         thread["links"]["page"],
@@ -168,16 +168,16 @@ def test_axe_finds_nothing_serious_on_any_page(
         found += [
             (
                 name,
-                each["id"],
-                each["impact"],
-                each["nodes"][0]["html"][:200],
-                each["nodes"][0]["failureSummary"],
+                violation["id"],
+                violation["impact"],
+                violation["nodes"][0]["html"][:200],
+                violation["nodes"][0]["failureSummary"],
             )
-            for each in result["violations"]
+            for violation in result["violations"]
         ]
         page.close()
     context.close()
-    assert [each for each in found if each[2] in {"serious", "critical"}] == []
+    assert [violation for violation in found if violation[2] in {"serious", "critical"}] == []
     assert found == []
 
 

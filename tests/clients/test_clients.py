@@ -74,7 +74,7 @@ class TestStore:
         assert len(await store.create_missing(batch[::3], session)) == len(batch[::3])
         changed = [message.model_copy(update={"subject": "second writer"}) for message in batch]
         created = await store.create_missing(changed, session)
-        assert created == {each.id for i, each in enumerate(batch) if i % 3}
+        assert created == {document.id for i, document in enumerate(batch) if i % 3}
         stored = await store.find_many(Message, [(message.id, "t1") for message in batch], session)
         assert [stored[message.id].subject for message in batch] == [
             "second writer" if i % 3 else "" for i in range(250)

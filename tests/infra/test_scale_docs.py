@@ -49,7 +49,7 @@ def test_the_counts_that_the_text_names_are_ours() -> None:
 
 def test_what_is_ten_times_as_much_costs_ten_times_as_much() -> None:
     rows = [re.findall(r"[\d,.]+", line.split("|")[4])[0] for line in capacity_table().splitlines()[2:]]
-    units = [float(each.replace(",", "")) for each in rows]
+    units = [float(row.replace(",", "")) for row in rows]
 
     assert len(units) == len(SIZES)
     for smaller, larger in pairwise(units[2:]):
@@ -70,4 +70,6 @@ def test_the_rules_that_an_event_is_held_against_are_those_of_the_topic() -> Non
     config = json.loads((ROOT / "infra/servicebus/Config.json").read_text())
     (topic,) = config["UserConfig"]["Namespaces"][0]["Topics"]
 
-    assert credits_of_an_event() == 3 + sum(len(each["Rules"]) for each in topic["Subscriptions"])
+    assert credits_of_an_event() == 3 + sum(
+        len(subscription["Rules"]) for subscription in topic["Subscriptions"]
+    )

@@ -80,7 +80,8 @@ def test_precise_scaling_needs_data_owner_on_the_queues_and_nowhere_else() -> No
 
 def test_nobody_else_gets_a_role_unless_an_operator_is_named() -> None:
     principals = {
-        each.properties["principalId"] for each in of_type("plain", "Microsoft.Authorization/roleAssignments")
+        resource.properties["principalId"]
+        for resource in of_type("plain", "Microsoft.Authorization/roleAssignments")
     }
 
     assert principals == {APP_PRINCIPAL}
@@ -99,17 +100,20 @@ def test_an_operator_can_work_on_messages_documents_and_the_index_but_not_on_the
 def test_documents_are_open_to_the_same_principals_within_the_database() -> None:
     assignments = of_type("full", "Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments")
 
-    assert {each.properties["principalId"] for each in assignments} == {APP_PRINCIPAL, OPERATOR}
-    for each in assignments:
-        assert each.properties["scope"].endswith("/cosmos-abcdefghijklm/dbs/consensus")
-        assert each.properties["roleDefinitionId"].endswith("/00000000-0000-0000-0000-000000000002")
+    assert {found_assignment.properties["principalId"] for found_assignment in assignments} == {
+        APP_PRINCIPAL,
+        OPERATOR,
+    }
+    for assignment in assignments:
+        assert assignment.properties["scope"].endswith("/cosmos-abcdefghijklm/dbs/consensus")
+        assert assignment.properties["roleDefinitionId"].endswith("/00000000-0000-0000-0000-000000000002")
 
 
 def test_every_role_of_the_list_is_used_and_is_a_guid() -> None:
     used = {
-        each.properties["roleDefinitionId"].rpartition("/")[2]
+        resource.properties["roleDefinitionId"].rpartition("/")[2]
         for way in WAYS
-        for each in of_type(way, "Microsoft.Authorization/roleAssignments")
+        for resource in of_type(way, "Microsoft.Authorization/roleAssignments")
     }
 
     assert used == set(ROLES.values())
@@ -160,7 +164,7 @@ def test_traffic_is_encrypted_with_a_current_tls(way: str) -> None:
 
 
 def endpoints() -> dict[str, Planned]:
-    return {each.name: each for each in of_type("private", "Microsoft.Network/privateEndpoints")}
+    return {resource.name: resource for resource in of_type("private", "Microsoft.Network/privateEndpoints")}
 
 
 def test_the_network_switch_takes_every_data_service_off_the_internet() -> None:
@@ -168,10 +172,10 @@ def test_the_network_switch_takes_every_data_service_off_the_internet() -> None:
         for resource in of_type("private", type_):
             assert resource.properties["publicNetworkAccess"] == closed, resource.name
     reached = Counter(
-        each.properties["privateLinkServiceConnections"][0]["properties"]["privateLinkServiceId"]
-        for each in endpoints().values()
+        endpoint.properties["privateLinkServiceConnections"][0]["properties"]["privateLinkServiceId"]
+        for endpoint in endpoints().values()
     )
-    data_services = [each.id for type_ in PRIVATE for each in of_type("private", type_)]
+    data_services = [found_resource.id for type_ in PRIVATE for found_resource in of_type("private", type_)]
     assert set(reached) == set(data_services)
 
 
@@ -199,12 +203,14 @@ def test_the_app_reaches_the_private_endpoints_through_its_own_subnet() -> None:
     assert app == f"{vnet.id}/subnets/app"
     assert subnets["app"]["delegations"][0]["properties"]["serviceName"] == "Microsoft.App/environments"
     assert subnets["app"]["addressPrefix"] != subnets["endpoints"]["addressPrefix"]
-    assert {each.properties["subnet"]["id"] for each in endpoints().values()} == {
+    assert {endpoint.properties["subnet"]["id"] for endpoint in endpoints().values()} == {
         f"{vnet.id}/subnets/endpoints"
     }
 
 
 def test_without_the_switch_there_is_no_network_and_service_bus_is_standard() -> None:
-    assert not [each for each in planned("plain")[0] if each.type.startswith("Microsoft.Network/")]
+    assert not [
+        resource for resource in planned("plain")[0] if resource.type.startswith("Microsoft.Network/")
+    ]
     assert the("plain", BUS).body["sku"] == {"name": "Standard", "tier": "Standard", "capacity": None}
     assert the("private", BUS).body["sku"] == {"name": "Premium", "tier": "Premium", "capacity": 1}

@@ -21,7 +21,7 @@ def schedules() -> dict[str, str]:
     """Of every timer that the app registers with the host."""
     triggers = {function.get_function_name(): function.get_trigger() for function in app_functions()}
     found = {name: trigger.get_dict_repr() for name, trigger in triggers.items()}
-    return {name: each["schedule"] for name, each in found.items() if each["type"] == "timerTrigger"}
+    return {name: binding["schedule"] for name, binding in found.items() if binding["type"] == "timerTrigger"}
 
 
 async def runs_in(seconds: float, schedules: dict[str, str], folder: Path) -> Counter[str]:

@@ -24,7 +24,7 @@ async def test_an_upload_ends_as_a_blob_a_pending_document_and_an_event(place: P
     content = gzip.compress(place.mbox("one", "two"))
     stored = await place.upload(content, "../2026 01.mbox.gz")
     assert (stored.duplicate, stored.announced) == (False, True)
-    archive = await place.archive(archive_id(file_hash(content)))
+    archive = await place.archive(archive_id(file_hash(content), f"list-{place.tag}"))
     assert archive.status is ArchiveStatus.PENDING
     assert (archive.file_hash, archive.file_size_bytes) == (file_hash(content), len(content))
     assert (archive.format, archive.source_type) == ("mbox.gz", "upload")

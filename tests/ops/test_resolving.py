@@ -56,7 +56,10 @@ async def test_letters_whose_documents_are_done_are_counted_and_resolved_and_the
     assert (audit.action, audit.status, audit.actor) == ("dlq.resolve", AuditStatus.SUCCEEDED, "sweep")
     assert (audit.counts["planned"], audit.counts["resolved"]) == (1, 1)
     left = {letter.message_id for letter in await place.dead()}
-    assert left == {*(each.message_id for each in (pending, given_up, missing)), place.bench.name("no event")}
+    assert left == {
+        *(letter.message_id for letter in (pending, given_up, missing)),
+        place.bench.name("no event"),
+    }
     assert await resolve_satisfied(place.clients, ACTOR) is None
 
 
@@ -110,7 +113,7 @@ async def test_each_stage_has_its_own_idea_of_done(place: OpsPlace, queue: str) 
     letters = [to_message(event_of(data)) for data in events[queue]]
     await place.dead_letter(letters, queue=queue)
     found = await diagnosed_letters(place.clients, [queue], judged=True)
-    assert {each.letter.message_id: each.satisfied for each in found} == {
+    assert {checked.letter.message_id: checked.satisfied for checked in found} == {
         str(letters[0].message_id): True,
         str(letters[1].message_id): False,
     }

@@ -139,7 +139,7 @@ async def test_reports_are_listed_and_one_is_printed_with_its_citations(ops: Com
         (row["published_at"] for row in listed), reverse=True
     )
     by_title = {row["title"]: row for row in listed}
-    (agreed,) = [each for title, each in by_title.items() if "Receipts" in title]
+    (agreed,) = [report for title, report in by_title.items() if "Receipts" in title]
     assert (len(listed), agreed["source"], agreed["summary_type"]) == (2, "tally", "thread")
     assert (await ops("report", "--source", "other", "--json")).json() == []
     assert len((await ops("report", "--limit", "1", "--json")).json()) == 1
@@ -152,10 +152,10 @@ async def test_reports_are_listed_and_one_is_printed_with_its_citations(ops: Com
     detail = (await ops("report", agreed["id"], "--json")).json()
     citations = detail["summary"]["citations"]
     assert citations
-    for number, each in enumerate(citations, 1):
-        assert each["quote"] in CONTENT.decode().replace("\n", " ")
+    for number, citation in enumerate(citations, 1):
+        assert citation["quote"] in CONTENT.decode().replace("\n", " ")
         assert f"[{number}]" in printed.out
-        assert each["page"].endswith(f"#c{number}")
+        assert citation["page"].endswith(f"#c{number}")
     assert detail["report_id"] == agreed["id"]
 
 

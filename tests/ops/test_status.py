@@ -40,13 +40,13 @@ class Screen:
         with redirect_stdout(out), redirect_stderr(err):
             command._show(found)
         lines = _lines(out)
-        assert max(len(each) for each in lines) <= 100, lines
+        assert max(len(line) for line in lines) <= 100, lines
         return lines, _lines(err)
 
 
 def _lines(terminal: Terminal) -> list[str]:
     plain = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue())
-    return [each.rstrip() for each in plain.splitlines()]
+    return [line.rstrip() for line in plain.splitlines()]
 
 
 @pytest.fixture
@@ -69,14 +69,14 @@ def system(waiting: int = 0, dead: int = 0, done: int = 0, stuck: int = 0, faile
         NOW,
         queues=[
             QueueStatus(
-                each, waiting, dead, at_least=False, oldest_waiting=old if waiting else None,
+                queue, waiting, dead, at_least=False, oldest_waiting=old if waiting else None,
                 oldest_dead=old if dead else None,
             )
-            for each in QUEUES
+            for queue in QUEUES
         ],
         documents=[
-            DocumentsStatus(each.name, each.stage, waiting, waiting, stuck=stuck, failed=failed)
-            for each in COLLECTIONS
+            DocumentsStatus(collection.name, collection.stage, waiting, waiting, stuck=stuck, failed=failed)
+            for collection in COLLECTIONS
         ],
         stages=[StageStatus(stage, unit, done, done / 15) for stage, unit in UNITS.items()],
         sweep=SWEPT,
@@ -86,14 +86,14 @@ def system(waiting: int = 0, dead: int = 0, done: int = 0, stuck: int = 0, faile
 
 
 def row(lines: list[str], name: str) -> list[str]:
-    return next(each.split() for each in lines if each.startswith(f"{name} "))
+    return next(line.split() for line in lines if line.startswith(f"{name} "))
 
 
 def test_an_empty_system_is_all_zeros_and_said_to_be_well(screen: Screen) -> None:
     lines, said = screen.show(system())
     assert row(lines, "parsing") == ["parsing", "0", "0", "0", "archives"]
     assert row(lines, "archives") == ["archives", "parsing", "0", "0", "0", "0"]
-    assert [each.split()[0] for each in lines if each.endswith(" failed")] == ["documents"]
+    assert [line.split()[0] for line in lines if line.endswith(" failed")] == ["documents"]
     assert said == [
         "The last sweep was 3 min ago: succeeded.",
         "All is well: no dead letters, nothing stuck, nothing given up.",
@@ -143,12 +143,12 @@ def test_operations_by_somebody_with_a_long_name_leave_room_for_what_came_of_the
         outcome="CancelledError: it was broken off",
     )  # fmt: skip
     lines, said = screen.show(replace(system(), operations=[audit]))
-    start = next(number for number, each in enumerate(lines) if each.startswith("20260304-0123abcd "))
+    start = next(number for number, line in enumerate(lines) if line.startswith("20260304-0123abcd "))
     assert lines[start].split()[1:6] == [
         "migrate.documents", "somebody-with-an-op…", "0", "s", "interrupted",
     ]  # fmt: skip
     left = lines[start - 2].index("counts")
-    assert " ".join(each[left:] for each in lines[start:]) == (
+    assert " ".join(line[left:] for line in lines[start:]) == (
         "12,345 planned, 1,000 requeued; CancelledError: it was broken off"
     )
     assert said[-1].startswith("All is well")
@@ -196,7 +196,7 @@ def test_each_trouble_is_said_and_makes_it_troubled(
     _, said = screen.show(found)
     assert found.troubled
     assert says in said
-    assert not any(each.startswith("All is well") for each in said)
+    assert not any(line.startswith("All is well") for line in said)
 
 
 def test_what_could_not_be_asked_is_named_and_nobody_says_that_all_is_well(screen: Screen) -> None:
@@ -207,4 +207,4 @@ def test_what_could_not_be_asked_is_named_and_nobody_says_that_all_is_well(scree
     _, said = screen.show(found)
     assert (found.partial, found.troubled) == (True, False)
     assert f"The sweep could not be asked. {why}" in said
-    assert not any(each.startswith("All is well") for each in said)
+    assert not any(line.startswith("All is well") for line in said)

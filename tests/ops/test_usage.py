@@ -25,12 +25,12 @@ def commands() -> Iterator[tuple[str, Any]]:
     import typer.main  # noqa: PLC0415 - only here
 
     def walk(prefix: str, command: Any) -> Iterator[tuple[str, Any]]:
-        for name, each in command.commands.items():
+        for name, subcommand in command.commands.items():
             whole = f"{prefix}{name}"
-            if hasattr(each, "commands"):
-                yield from walk(f"{whole} ", each)
+            if hasattr(subcommand, "commands"):
+                yield from walk(f"{whole} ", subcommand)
             else:
-                yield whole, each
+                yield whole, subcommand
 
     yield from walk("", typer.main.get_command(app))
 

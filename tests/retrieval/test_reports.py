@@ -42,6 +42,6 @@ async def test_citations_of_an_outdated_report_are_found_where_their_messages_ar
         current = await cited_in(place.clients, report, summary)
         await place.clients.store.patch(Report, Patch(id_, ROOT, set={"outdated": True}), Session())
         outdated = await cited_in(place.clients, await find_by_id(place.clients, Report, id_), summary)
-        assert [each.page for each in outdated] == [each.page for each in current]
+        assert [report.page for report in outdated] == [report.page for report in current]
         assert current[0].page == f"/threads/{ROOT}?report={id_}&at={current[0].message_key}#c1"
         assert (await report_detail(place.clients, id_)).outdated

@@ -220,7 +220,7 @@ def end_state(world: World) -> EndState:
         "report_id",
     )
     vectors = [
-        (key, str(document.get("thread_id")), str(document.get("text")))
+        (key, *(str(document.get(name)) for name in ("thread_id", "archive_ids", "text")))
         for index in world.search.indexes.values()
         for key, document in sorted(index.stored.items())
     ]
@@ -234,6 +234,7 @@ def end_state(world: World) -> EndState:
             "id",
             "thread_id",
             "archive_id",
+            "archive_ids",
             "text",
             "embedding_generated",
             "embedding_model",

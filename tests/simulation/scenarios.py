@@ -1,17 +1,19 @@
 """What is done to the system in a run: archives come in, one is deleted, and so on, at random times."""
 
-import hashlib
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shared.clients.connections import Clients
+from shared.core.ids import archive_id, file_hash
 from shared.embedding.instance import embedder
 from shared.ingestion.uploads import Upload, take_upload
 from shared.upkeep.migrations.reembed import reembed
 from shared.upkeep.removal.requests import request_removal
 from tests.simulation.mails import mail, mailbox
+
+SOURCE = "lists"
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Scenario:
 
 
 def upload(
-    name: str, content: bytes, *, earliest: float = 0.0, latest: float = 2.0, source: str = "lists"
+    name: str, content: bytes, *, earliest: float = 0.0, latest: float = 2.0, source: str = SOURCE
 ) -> Act:
     async def work(clients: Clients) -> None:
         await take_upload(Upload(content, f"{name}.mbox", source), clients)
@@ -47,7 +49,7 @@ def upload(
 
 
 def archive_id_of(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:16]
+    return archive_id(file_hash(content), SOURCE)
 
 
 def delete(content: bytes, *, earliest: float, latest: float) -> Act:

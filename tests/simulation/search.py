@@ -21,6 +21,7 @@ from tests.simulation.network import Errors, Network
 
 Document = dict[str, Any]
 _COMPARISON = re.compile(r"(\w+) (eq|ge|gt|le|lt) '((?:[^']|'')*)'")
+_HAS = re.compile(r"\((\w+)/any\((\w+): \2 eq '((?:[^']|'')*)'\) or (\w+) eq '\3'\)")
 _IN = re.compile(r"search\.in\((\w+), '((?:[^']|'')*)'(?:, '(.)')?\)")
 _COMPARE: dict[str, Callable[[str, str], bool]] = {
     "eq": lambda a, b: a == b,
@@ -159,11 +160,12 @@ class _Results:
 
 
 def _matcher(condition: str | None) -> Callable[[Document], bool]:
-    """Of the filters that the app makes: comparisons of texts and search.in, joined by `and`."""
+    """Of the filters that the app makes: comparisons of texts, search.in and "the list or the field has it"."""
     if not condition:
         return lambda _document: True
     tests = [_among(*found) for found in _IN.findall(condition)]
-    rest = _IN.sub("", condition)
+    tests += [_has(*found) for found in _HAS.findall(condition)]
+    rest = _HAS.sub("", _IN.sub("", condition))
     tests += [_compared(*found) for found in _COMPARISON.findall(rest)]
     left = _COMPARISON.sub("", rest).replace("and", "").strip(" ()")
     if left or not tests:
@@ -174,6 +176,11 @@ def _matcher(condition: str | None) -> Callable[[Document], bool]:
 def _among(name: str, values: str, separator: str) -> Callable[[Document], bool]:
     wanted = set(values.replace("''", "'").split(separator or ","))
     return lambda document: document.get(name) in wanted
+
+
+def _has(many: str, _variable: str, value: str, one: str) -> Callable[[Document], bool]:
+    wanted = value.replace("''", "'")
+    return lambda document: wanted in (document.get(many) or ()) or document.get(one) == wanted
 
 
 def _compared(name: str, operator: str, value: str) -> Callable[[Document], bool]:

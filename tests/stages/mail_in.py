@@ -1,6 +1,5 @@
 """Archives for the tests of parsing and chunking, and what they become."""
 
-import hashlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -8,6 +7,7 @@ from typing import Any
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.cosmos.session import Session
+from shared.core.ids import archive_id, file_hash
 from shared.core.runtime import Runtime
 from shared.documents.archives import Archive
 from shared.documents.queries.named_query import NamedQuery
@@ -45,17 +45,18 @@ def mail(
 
 
 def archive_of(content: bytes, name: str = "list", arrived: datetime = NOW) -> Archive:
-    full = hashlib.sha256(content).hexdigest()
+    full = file_hash(content)
+    id_ = archive_id(full, name)
     return Archive(
         created_at=CREATED,
-        id=full[:16],
-        archive_id=full[:16],
+        id=id_,
+        archive_id=id_,
         file_hash=full,
         file_size_bytes=len(content),
         source=name,
         source_url="upload",
         ingestion_date=arrived,
-        file_path=f"{full[:16]}/{name}.mbox",
+        file_path=f"{id_}/{name}.mbox",
     )
 
 
@@ -110,9 +111,9 @@ class MailIn:
     async def stored(self, container: str, *without: str) -> list[dict[str, Any]]:
         """Everything in a container, without what has to differ from run to run."""
         query = NamedQuery("everything", container, "SELECT * FROM c")
-        found = [each async for each in self.clients.store.query(query, Session())]
-        cleaned = [{k: v for k, v in each.items() if k not in (*MOVING, *without)} for each in found]
-        return sorted(cleaned, key=lambda each: str(each["id"]))
+        found = [document async for document in self.clients.store.query(query, Session())]
+        cleaned = [{k: v for k, v in document.items() if k not in (*MOVING, *without)} for document in found]
+        return sorted(cleaned, key=lambda document: str(document["id"]))
 
 
 @asynccontextmanager

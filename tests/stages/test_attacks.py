@@ -73,15 +73,15 @@ async def reported(
 
 
 async def current(place: MailIn) -> dict[str, dict[str, Any]]:
-    summaries = {each["id"]: each for each in await place.stored("summaries")}
+    summaries = {summary["id"]: summary for summary in await place.stored("summaries")}
     return {
-        each["thread_id"]: {
-            **{name: value for name, value in each.items() if name not in MOVING},
-            "content": summaries[each["summary_id"]]["content_markdown"],
-            "reading": summaries[each["summary_id"]]["reading"],
+        report["thread_id"]: {
+            **{name: value for name, value in report.items() if name not in MOVING},
+            "content": summaries[report["summary_id"]]["content_markdown"],
+            "reading": summaries[report["summary_id"]]["reading"],
         }
-        for each in await place.stored("reports")
-        if not each["outdated"] and each["source"] == "list"
+        for report in await place.stored("reports")
+        if not report["outdated"] and report["source"] == "list"
     }
 
 
@@ -150,7 +150,7 @@ async def test_the_original_bytes_of_every_message_can_be_had_again(
             archive_of(content).id, archive_of(content).id, set={"format": "zip" if packed else "mbox"}
         )
         await place.clients.store.patch(Archive, patch, Session())
-        stored = [each["id"] for each in await place.stored("messages")]
+        stored = [stored_message["id"] for stored_message in await place.stored("messages")]
         assert len(stored) == 5 + packed
         raw = {}
         for key in stored:

@@ -87,7 +87,7 @@ def request(version: str = "v1", thread: str = ROOT, **changes: Any) -> Event[Su
 
 
 async def stored_summary(place: MailIn, scope: str = ROOT) -> Summary:
-    (found,) = [each for each in await place.stored("summaries") if each["scope"] == scope]
+    (found,) = [summary for summary in await place.stored("summaries") if summary["scope"] == scope]
     return await place.clients.store.read(Summary, found["id"], scope, Session())
 
 
@@ -114,7 +114,7 @@ async def test_two_workers_with_one_event_ask_the_model_once(
         both = await asyncio.gather(*(place.run(SUMMARIZATION, request()) for _ in range(3)))
         assert len(endpoint.requests) == 1
         assert len({event.message_id for (event,) in both}) == 1
-        assert [each["id"] for each in await place.stored("locks")] == ["threading"]
+        assert [lock["id"] for lock in await place.stored("locks")] == ["threading"]
 
 
 async def test_a_crash_between_the_call_and_the_store_calls_again_and_stores_one(
@@ -155,7 +155,7 @@ async def test_a_turn_whose_holder_is_gone_is_taken_over_when_its_time_is_over(
         place.now += timedelta(seconds=181)
         await place.run(SUMMARIZATION, asked)
         assert (len(endpoint.requests), len(await place.stored("summaries"))) == (1, 1)
-        assert name not in {each["id"] for each in await place.stored("locks")}
+        assert name not in {lock["id"] for lock in await place.stored("locks")}
 
 
 def _lie(text: str, *quotes: tuple[int, str]) -> dict[str, Any]:
@@ -185,7 +185,7 @@ async def test_a_model_that_lies_gets_no_invented_quote_stored_or_shown(
         everything = json.dumps(summary.to_cosmos()) + complete.to_json().decode()
         for invented in INVENTED:
             assert invented not in everything
-        texts = {each["id"]: each["text"] for each in await place.stored("chunks")}
+        texts = {chunk["id"]: chunk["text"] for chunk in await place.stored("chunks")}
         assert summary.citations
         assert verify_stored(summary.citations, texts) == []
         assert all(claim.citations for claim in summary.claims)

@@ -77,8 +77,8 @@ async def digest(place: MailIn, scope: str) -> Summary:
     return await place.clients.store.read(Summary, current["id"], scope, Session())
 
 
-def of(each: dict[str, Any], scope: str) -> bool:
-    return bool(each["scope"] == scope and not each["outdated"])
+def of(summary: dict[str, Any], scope: str) -> bool:
+    return bool(summary["scope"] == scope and not summary["outdated"])
 
 
 async def test_threads_become_digests_of_weeks_months_and_drafts_with_verified_citations(

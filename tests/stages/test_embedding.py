@@ -73,7 +73,7 @@ async def test_chunks_become_vectors_that_are_found_by_meaning(
         (event,) = await through(place, FIRST + SECOND)
         assert (event.data.embedding_count, event.data.embedding_dimension) == (3, 384)
         chunks = await place.stored("chunks")
-        assert {(each["embedding_generated"], each["status"]) for each in chunks} == {(True, "processed")}
+        assert {(chunk["embedding_generated"], chunk["status"]) for chunk in chunks} == {(True, "processed")}
         (question,) = await encoder.encode(["a place to have a meal"])
         hits = await place.clients.index.search(None, question.tolist(), filters=Filters(source="list"))
         assert hits[0].payload["text"] == "Where do we eat on Tuesday?"

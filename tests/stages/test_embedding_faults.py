@@ -62,11 +62,11 @@ class Place:
         return event
 
     async def chunks(self) -> dict[str, dict[str, Any]]:
-        return {each["text"]: each for each in await self.mail.stored("chunks", "created_at")}
+        return {chunk["text"]: chunk for chunk in await self.mail.stored("chunks", "created_at")}
 
     async def vectors(self) -> dict[str, Any]:
         index = self.mail.clients.index
-        return {text: await index.get(each["id"]) for text, each in (await self.chunks()).items()}
+        return {text: await index.get(event["id"]) for text, event in (await self.chunks()).items()}
 
     def runner(self) -> StageRunner[Any]:
         async def at_once(_seconds: float) -> None:
@@ -99,7 +99,9 @@ def no_faults_left(cloud: LocalCloud, bus_service: RunningService) -> Iterator[N
 
 async def all_embedded(place: Place) -> None:
     chunks, vectors = await place.chunks(), await place.vectors()
-    states = {(each["status"], each["embedding_generated"], each["lastError"]) for each in chunks.values()}
+    states = {
+        (chunk["status"], chunk["embedding_generated"], chunk["lastError"]) for chunk in chunks.values()
+    }
     assert states == {("processed", True, None)}
     assert {text: vector["embedding"][0] for text, vector in vectors.items()} == {
         text: float(len(text)) for text in chunks
@@ -135,7 +137,7 @@ async def test_a_chunk_that_always_fails_ends_alone_after_four_attempts_and_its_
     (summary,) = await place.mail.stored("summaries")
     assert "1 of 3 passages could not be indexed" in summary["content_markdown"]
     again = await place.mail.run(EMBEDDING, event)
-    assert [each.message_id for each in again] == [generated.message_id, failed.message_id]
+    assert [event.message_id for event in again] == [generated.message_id, failed.message_id]
     assert len([batch for batch in place.batches() if "always crash" in batch]) == 4
 
 
@@ -173,7 +175,7 @@ async def test_a_chunk_that_the_index_refuses_is_given_up_alone(place: Place, cl
     assert not await record_failure(failed, place.mail.clients.store)  # the ledger finds it on record
     assert len(await place.mail.stored("failures")) == 1
     chunks = await place.chunks()
-    assert {text: each["status"] for text, each in chunks.items()} == {
+    assert {text: event["status"] for text, event in chunks.items()} == {
         "one two": "processed",
         "refused by the index": "failed_max_retries",
         "three": "processed",
@@ -183,14 +185,14 @@ async def test_a_chunk_that_the_index_refuses_is_given_up_alone(place: Place, cl
 
 async def test_an_index_that_refuses_everything_condemns_no_chunk(place: Place, cloud: LocalCloud) -> None:
     event = await place.prepared("one two", "three")
-    ids = [each["id"] for each in (await place.chunks()).values()]
+    ids = [chunk["id"] for chunk in (await place.chunks()).values()]
     fault = {"operation": "docs.index", "kind": "partial", "times": None}
     plan_faults(cloud.search, {**fault, "args": {"keys": ids, "status": 400}})
     with pytest.raises(RefusesEverythingError, match="the index refuses all 2 vectors") as raised:
         await place.mail.run(EMBEDDING, event)
     assert faults_hit(cloud.search)
     assert classify(raised.value).kind is ErrorKind.TRANSIENT
-    assert {each["status"] for each in (await place.chunks()).values()} == {"pending"}
+    assert {chunk["status"] for chunk in (await place.chunks()).values()} == {"pending"}
     assert await place.mail.stored("failures") == []
 
 
@@ -200,7 +202,7 @@ async def test_an_index_for_other_vectors_condemns_no_chunk(place: Place) -> Non
     await versions.ensure(8)  # nothing is in it yet: it is made anew
     with pytest.raises(IndexMismatchError, match=r"takes vectors of 8 numbers, the model gives 4"):
         await place.mail.run(EMBEDDING, event)
-    assert {each["status"] for each in (await place.chunks()).values()} == {"pending"}
+    assert {chunk["status"] for chunk in (await place.chunks()).values()} == {"pending"}
 
 
 async def test_an_index_that_is_missing_or_gets_lost_is_made_anew(place: Place) -> None:
@@ -224,24 +226,24 @@ async def test_workers_on_the_same_event_and_events_in_any_order_make_one_vector
     place: Place,
 ) -> None:
     events = [await place.prepared("one", "two two"), await place.prepared("three three three")]
-    racing = [place.mail.run(EMBEDDING, each) for each in (*events, *reversed(events), *events)]
+    racing = [place.mail.run(EMBEDDING, event) for event in (*events, *reversed(events), *events)]
     generated = [event for announced in await asyncio.gather(*racing) for event in announced]
     await all_embedded(place)
     assert await place.mail.clients.index.count() == 3
     requests = [
         request
-        for announced in await asyncio.gather(*(place.mail.run(ORCHESTRATION, each) for each in generated))
+        for announced in await asyncio.gather(*(place.mail.run(ORCHESTRATION, event) for event in generated))
         for request in announced
     ]
     assert len({request.message_id for request in requests}) == 2
-    assert [await place.mail.run(ORCHESTRATION, each) for each in generated] == [[]] * 6
+    assert [await place.mail.run(ORCHESTRATION, event) for event in generated] == [[]] * 6
 
 
 async def test_a_chunk_that_gets_another_text_while_it_is_embedded_ends_with_its_own_vector(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     number = 100 * next(NUMBERS)
-    variants = [mail(number, body=f"one two {'three ' * each}") for each in (1, 2)]
+    variants = [mail(number, body=f"one two {'three ' * count}") for count in (1, 2)]
     first, last = variants
     (event,) = await place.mail.take_in(last, arrived=at(1))
     encode = embedding._encode
@@ -296,8 +298,8 @@ async def _through_faults(
     plan_faults(services[name])
     await all_embedded(place)
     session = Session()
-    for each in (await place.chunks()).values():
-        stored = await place.mail.clients.store.read(Chunk, each["id"], each["thread_id"], session)
+    for chunk in (await place.chunks()).values():
+        stored = await place.mail.clients.store.read(Chunk, chunk["id"], chunk["thread_id"], session)
         assert stored.attemptCount <= attempt
     return attempt
 

@@ -87,9 +87,9 @@ async def handle(place: MailIn, event: Event[Any], *, after: float = 0.0, note: 
 
 def asked(outcomes: Sequence[StageResult]) -> list[tuple[str, str]]:
     """Which versions of which threads were asked for."""
-    requests = [each for outcome in outcomes for each in outcome.announce]
-    assert all(isinstance(each, SummarizationRequested) for each in requests)
-    return [(each.thread_ids[0], each.content_hashes[0]) for each in requests]  # type: ignore[attr-defined]
+    requests = [event for outcome in outcomes for event in outcome.announce]
+    assert all(isinstance(request, SummarizationRequested) for request in requests)
+    return [(request.thread_ids[0], request.content_hashes[0]) for request in requests]  # type: ignore[attr-defined]
 
 
 def rechecks(outcome: StageResult) -> list[Event[Any]]:
@@ -161,13 +161,13 @@ async def test_a_thread_that_never_comes_to_rest_is_asked_for_all_the_same(place
     for number in range(3):
         (event,) = await embedded(place, mail(number, parent=number - 1 if number else None))
         outcomes.append(await handle(place, event, after=number * QUIET * MAX_QUIET_PERIODS * 0.6))
-    assert [len(asked([each])) for each in outcomes] == [0, 0, 1]
+    assert [len(asked([outcome])) for outcome in outcomes] == [0, 0, 1]
 
 
 async def test_of_many_events_that_race_exactly_one_asks(hasty: MailIn) -> None:
     (event,) = await embedded(hasty, mail(0) + mail(1, parent=0))
     racing = [event_of(event.data, session=event.session, attempt=number) for number in range(1, 9)]
-    outcomes = await asyncio.gather(*(handle(hasty, each, note=False) for each in racing))
+    outcomes = await asyncio.gather(*(handle(hasty, event, note=False) for event in racing))
     assert len(asked(outcomes)) == 1
     late = event_of(event.data, session=event.session, attempt=9)
     assert asked([await handle(hasty, late, after=600)]) == []
@@ -179,8 +179,8 @@ async def test_an_event_that_breaks_off_before_the_note_asks_again_with_the_same
     (event,) = await embedded(hasty, mail(0))
     lost = await handle(hasty, event, note=False)
     again = await handle(hasty, event, after=600)
-    assert [event_of(each).message_id for each in lost.announce] == [
-        event_of(each).message_id for each in again.announce
+    assert [event_of(found_event).message_id for found_event in lost.announce] == [
+        event_of(event).message_id for event in again.announce
     ]
     assert len(asked([again])) == 1
     assert asked([await handle(hasty, event, after=601)]) == []
@@ -305,4 +305,4 @@ async def test_when_the_attempts_are_used_up_the_failure_is_told(hasty: MailIn, 
     assert (failed.event_type, failed.data.thread_ids) == ("OrchestrationFailed", [ROOT])
     thread = await hasty.clients.store.read(Thread, ROOT, ROOT, Session())
     assert "CosmosHttpResponseError" in (thread.lastError or "")
-    assert {each["lastError"] for each in await hasty.stored("chunks")} == {None}
+    assert {chunk["lastError"] for chunk in await hasty.stored("chunks")} == {None}

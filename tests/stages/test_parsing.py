@@ -65,12 +65,12 @@ async def test_an_archive_becomes_messages_threads_and_chunks(
     async with mail_in(cloud, bus_service) as place:
         prepared = await place.take_in(b"".join(CHAIN))
         messages = await place.stored("messages")
-        assert [each["status"] for each in messages] == ["processed"] * 5
-        threads = {each["id"]: each for each in await place.stored("threads")}
-        assert {each["message_count"] for each in threads.values()} == {4, 1}
+        assert [message["status"] for message in messages] == ["processed"] * 5
+        threads = {thread["id"]: thread for thread in await place.stored("threads")}
+        assert {thread["message_count"] for thread in threads.values()} == {4, 1}
         root = threads[ROOT]
         assert (root["subject"], root["root_message_id"]) == ("A draft", "<m0@example.org>")
-        assert [each["email"] for each in root["participants"]] == [
+        assert [participant["email"] for participant in root["participants"]] == [
             "ada@example.org",
             "bo@example.org",
             "cy@example.org",
@@ -78,11 +78,13 @@ async def test_an_archive_becomes_messages_threads_and_chunks(
         assert root["draft_mentions"] == ["RFC8446"]
         assert root["first_message_date"] == "2024-01-01T10:00:00.000000Z"
         chunks = await place.stored("chunks")
-        assert {each["id"] for each in chunks} == {id_ for event in prepared for id_ in event.data.chunk_ids}
-        for each in chunks:
-            body = next(m["body_raw"] for m in messages if m["id"] == each["message_key"])
-            assert "\n\n".join(body[start:end] for start, end in each["metadata"]["spans"]) == each["text"]
-            assert "quoted" not in each["text"]
+        assert {found_chunk["id"] for found_chunk in chunks} == {
+            id_ for event in prepared for id_ in event.data.chunk_ids
+        }
+        for chunk in chunks:
+            body = next(m["body_raw"] for m in messages if m["id"] == chunk["message_key"])
+            assert "\n\n".join(body[start:end] for start, end in chunk["metadata"]["spans"]) == chunk["text"]
+            assert "quoted" not in chunk["text"]
         (archive,) = await place.stored("archives")
         assert (archive["status"], archive["message_count"], archive["thread_count"]) == ("processed", 5, 2)
 
@@ -119,7 +121,10 @@ async def documents_of(place: MailIn, *, archives: bool) -> dict[str, Any]:
 
 def signposts_apart(documents: dict[str, Any]) -> dict[str, Any]:
     """Threads that came and went on the way are signposts, which another order does not leave."""
-    return {**documents, "threads": [each for each in documents["threads"] if each["merged_into"] is None]}
+    return {
+        **documents,
+        "threads": [thread for thread in documents["threads"] if thread["merged_into"] is None],
+    }
 
 
 async def test_any_order_partition_and_repetition_gives_the_same_documents(
@@ -168,7 +173,11 @@ async def test_of_mails_with_one_id_the_first_of_the_list_is_the_message_whateve
                 await place.take_in(archives[number], arrived=at(number))
             results.append(signposts_apart(await documents_of(place, archives=True)))
     assert all(result == results[0] for result in results)
-    message = next(each for each in results[0]["messages"] if each["message_id"] == "<m1@example.org>")
+    message = next(
+        found_message
+        for found_message in results[0]["messages"]
+        if found_message["message_id"] == "<m1@example.org>"
+    )
     assert message["body_raw"].startswith("Paragraph 0")
     assert (message["copies"][0]["archive_id"], len(message["copies"])) == (archive_of(archives[0]).id, 5)
     assert message["conflicts"] == 2  # the list's tag and footer are none
@@ -187,8 +196,8 @@ async def test_a_copy_with_an_earlier_date_and_other_references_changes_nothing_
         honest = await documents_of(place, archives=False)
         await place.take_in(forged, arrived=at(1))
         after = await documents_of(place, archives=False)
-    flagged = [each for each in after["messages"] if each["conflicts"]]
-    assert [each["message_id"] for each in flagged] == ["<m1@example.org>"]
+    flagged = [message for message in after["messages"] if message["conflicts"]]
+    assert [message["message_id"] for message in flagged] == ["<m1@example.org>"]
     flagged[0]["conflicts"] = 0
     assert after == honest
 
@@ -206,14 +215,14 @@ async def test_a_conflicting_copy_of_another_list_is_that_lists_own_in_either_or
             seen.append(await place.stored("messages", "copies", "place", "archive_ids", "archive_id"))
     assert seen[0] == seen[1]
     assert len(seen[0]) == 4
-    by_source = {(each["source"], each["message_id"]): each for each in seen[0]}
+    by_source = {(document["source"], document["message_id"]): document for document in seen[0]}
     cross_post = by_source["list", "<m0@example.org>"]
     assert (cross_post["sources"], cross_post["conflicts"]) == (["list", "other"], 0)
     own = by_source["list", "<m1@example.org>"]
     assert (own["sources"], own["conflicts"]) == (["list"], 1)
     assert "take it all back" not in own["body_raw"]
     assert "take it all back" in by_source["other", "<m1@example.org>"]["body_raw"]
-    assert len({each["thread_id"] for each in seen[0]}) == 3
+    assert len({document["thread_id"] for document in seen[0]}) == 3
 
 
 async def test_chunks_and_vectors_follow_when_an_earlier_copy_takes_a_messages_place(
@@ -229,14 +238,14 @@ async def test_chunks_and_vectors_follow_when_an_earlier_copy_takes_a_messages_p
         )
         await index.upsert([{"chunk_id": id_, "thread_id": thread, "embedding": [0.5] * 4} for id_ in ids])
         (later,) = await place.take_in(first, arrived=at(0))
-        stored = {each["id"]: each for each in await place.stored("chunks")}
+        stored = {chunk["id"]: chunk for chunk in await place.stored("chunks")}
         assert set(stored) == set(later.data.chunk_ids)
-        assert not any(each["embedding_generated"] for each in stored.values())
+        assert not any(document["embedding_generated"] for document in stored.values())
         gone = set(ids) - set(later.data.chunk_ids)
         assert gone
         assert [await index.get(id_) for id_ in gone] == [None] * len(gone)
         (message,) = await place.stored("messages")
-        assert [each["text"] in message["body_raw"] for each in stored.values()] == [True]
+        assert [document["text"] in message["body_raw"] for document in stored.values()] == [True]
         assert len(message["archive_ids"]) == 2
 
 
@@ -247,8 +256,8 @@ async def test_a_late_ancestor_takes_its_answers_to_its_own_thread_with_all_they
         events = await place.take_in(CHAIN[0] + CHAIN[1] + SPLIT)
         places = {
             id_: thread
-            for each in events
-            for id_, thread in zip(each.data.chunk_ids, each.data.chunk_threads, strict=True)
+            for event in events
+            for id_, thread in zip(event.data.chunk_ids, event.data.chunk_threads, strict=True)
         }
         assert set(places.values()) == {ROOT}
         store, index = place.clients.store, place.clients.index
@@ -258,7 +267,7 @@ async def test_a_late_ancestor_takes_its_answers_to_its_own_thread_with_all_they
         await index.upsert([{"chunk_id": id_, "thread_id": ROOT, "embedding": [0.5] * 4} for id_ in places])
         parsed = await place.run(PARSING, await place.ingest(mail(20, subject="It came late")))
         late = thread_id("<m20@example.org>", "list")
-        messages = {each["message_id"]: each["thread_id"] for each in await place.stored("messages")}
+        messages = {message["message_id"]: message["thread_id"] for message in await place.stored("messages")}
         assert messages == {
             "<m0@example.org>": ROOT,
             "<m1@example.org>": ROOT,
@@ -269,14 +278,14 @@ async def test_a_late_ancestor_takes_its_answers_to_its_own_thread_with_all_they
         for chunk in await place.stored("chunks"):
             assert chunk["thread_id"] == messages[chunk["message_id"]]
             assert (await index.get(chunk["id"]) or {})["thread_id"] == chunk["thread_id"]
-        threads = {each["id"]: each for each in await place.stored("threads")}
+        threads = {thread["id"]: thread for thread in await place.stored("threads")}
         assert (threads[ROOT]["message_count"], threads[late]["message_count"]) == (2, 3)
-        assert [each["email"] for each in threads[ROOT]["participants"]] == [
+        assert [participant["email"] for participant in threads[ROOT]["participants"]] == [
             "ada@example.org",
             "bo@example.org",
         ]
         # Both are announced: the thread that lost messages has to be read again, too.
-        assert {thread for each in parsed for thread in each.data.thread_ids} == {ROOT, late}
+        assert {thread for event in parsed for thread in event.data.thread_ids} == {ROOT, late}
 
 
 async def test_a_thread_that_became_another_is_one_again_when_a_mail_claims_its_root(
@@ -321,7 +330,9 @@ async def test_the_same_archives_in_another_order_give_the_same_documents(
                 await place.take_in(archive)
             results.append(signposts_apart(await documents_of(place, archives=True)))
     assert results[0] == results[1]
-    shared = next(each for each in results[0]["messages"] if each["message_id"] == "<m2@example.org>")
+    shared = next(
+        message for message in results[0]["messages"] if message["message_id"] == "<m2@example.org>"
+    )
     assert shared["archive_ids"] == sorted([archive_of(first).id, archive_of(second).id])
 
 
@@ -341,13 +352,13 @@ async def test_a_late_parent_merges_threads_and_everything_follows(
         )
         await index.upsert([{"chunk_id": id_, "thread_id": old, "embedding": [0.5] * 4} for id_ in chunk_ids])
         await place.take_in(mail(8, parent=0, subject="The first of all"))
-        threads = {each["id"]: each for each in await place.stored("threads")}
+        threads = {thread["id"]: thread for thread in await place.stored("threads")}
         assert threads[old]["merged_into"] == ROOT
         assert (threads[ROOT]["message_count"], threads[ROOT]["absorbing"]) == (4, [])
-        assert {each["thread_id"] for each in await place.stored("messages")} == {ROOT}
+        assert {message["thread_id"] for message in await place.stored("messages")} == {ROOT}
         chunks = await place.stored("chunks")
-        assert {each["thread_id"] for each in chunks} == {ROOT}
-        assert {each["id"] for each in chunks if each["embedding_generated"]} == set(chunk_ids)
+        assert {chunk["thread_id"] for chunk in chunks} == {ROOT}
+        assert {chunk["id"] for chunk in chunks if chunk["embedding_generated"]} == set(chunk_ids)
         assert [(await index.get(id_) or {})["thread_id"] for id_ in chunk_ids] == [ROOT] * len(chunk_ids)
         assert await resolve_thread(place.clients, old, Session()) == ROOT
 
@@ -362,9 +373,9 @@ async def test_a_message_that_comes_again_with_what_merges_its_thread_keeps_both
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(alone)
         await place.take_in(CHAIN[0] + alone + linking)
-        messages = {each["message_id"]: each for each in await place.stored("messages")}
+        messages = {message["message_id"]: message for message in await place.stored("messages")}
         assert len(messages) == len(await place.stored("messages")) == 3
-        assert {each["thread_id"] for each in messages.values()} == {ROOT}
+        assert {message["thread_id"] for message in messages.values()} == {ROOT}
         again = messages[f"<m{number}@example.org>"]
         both = sorted([archive_of(alone).id, archive_of(CHAIN[0] + alone + linking).id])
         assert (again["archive_ids"], again["archive_id"]) == (both, both[0])
@@ -384,9 +395,13 @@ async def test_a_mail_without_an_id_is_found_by_the_id_that_stands_for_it(
     async with mail_in(cloud, bus_service) as place:
         for content in (without, forged) if order else (forged, without):
             await place.take_in(content)
-        (thread,) = [each for each in await place.stored("threads") if each["merged_into"] is None]
+        (thread,) = [
+            stored_thread
+            for stored_thread in await place.stored("threads")
+            if stored_thread["merged_into"] is None
+        ]
         assert thread["message_count"] == 2
-        assert {each["thread_id"] for each in await place.stored("messages")} == {thread["id"]}
+        assert {message["thread_id"] for message in await place.stored("messages")} == {thread["id"]}
 
 
 async def test_a_worker_sees_what_the_one_before_it_threaded(
@@ -395,7 +410,7 @@ async def test_a_worker_sees_what_the_one_before_it_threaded(
     async with mail_in(cloud, bus_service) as place:
         other = await Clients.connect(place.clients.settings)
         try:
-            events = [await place.ingest(each) for each in (CHAIN[0] + CHAIN[1], CHAIN[2], CHAIN[1])]
+            events = [await place.ingest(content) for content in (CHAIN[0] + CHAIN[1], CHAIN[2], CHAIN[1])]
             set_replica_lag(cloud.cosmos, 30)
             elsewhere = MailIn(Bench(other, place.place.bus))
             for worker, event in zip((place, elsewhere, place), events, strict=True):
@@ -425,7 +440,7 @@ async def test_a_merge_that_breaks_off_at_the_index_leaves_no_vector_in_the_old_
             await place.run(PARSING, archive)
         plan_faults(cloud.search)
         await place.run(PARSING, archive)
-        assert {each["thread_id"] for each in await place.stored("chunks")} == {ROOT}
+        assert {stored_chunk["thread_id"] for stored_chunk in await place.stored("chunks")} == {ROOT}
         assert (await index.get(chunk) or {})["thread_id"] == ROOT
 
 
@@ -441,7 +456,7 @@ async def test_an_event_about_a_merged_thread_finds_its_messages_where_they_are_
         assert early.data.message_threads != [now]
         (prepared,) = await place.run(CHUNKING, early)
         assert prepared.data.chunk_threads == [now] * prepared.data.chunk_count
-        assert {each["thread_id"] for each in await place.stored("chunks")} == {now}
+        assert {chunk["thread_id"] for chunk in await place.stored("chunks")} == {now}
 
 
 CalmEnds = dict[tuple[bytes, ...], dict[str, Any]]
@@ -546,7 +561,9 @@ async def test_what_is_no_mailbox_is_a_clear_failure_and_not_success_with_nothin
         assert (archive.status, archive.attemptCount) == ("failed", 1)
         assert (archive.lastError or "").startswith(("UnreadableArchiveError", "NoMessagesError"))
         (failed,) = [
-            each for each in await place.place.take_all("failures", 1) if each.event_type == "ParsingFailed"
+            event
+            for event in await place.place.take_all("failures", 1)
+            if event.event_type == "ParsingFailed"
         ]
         assert failed.data.messages_parsed_before_failure == 0
 
@@ -559,7 +576,7 @@ async def test_two_workers_on_the_same_archive_at_once_have_one_effect(
         first, second = await asyncio.gather(*(place.run(PARSING, event) for _ in range(2)))
         assert [e.message_id for e in first] == [e.message_id for e in second]
         assert len(await place.stored("messages")) == 5
-        assert sorted(each["message_count"] for each in await place.stored("threads")) == [1, 4]
+        assert sorted(thread["message_count"] for thread in await place.stored("threads")) == [1, 4]
 
 
 async def test_a_thread_without_any_text_of_its_own_is_announced_with_no_chunks(

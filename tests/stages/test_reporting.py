@@ -79,7 +79,7 @@ async def test_a_thread_becomes_a_report_whose_citations_all_verify(
         complete = await summarized(place)
         store = place.clients.store
         summary = await store.read(Summary, complete.data.summary_id, ROOT, Session())
-        texts = {each["id"]: each["text"] for each in await place.stored("chunks")}
+        texts = {chunk["id"]: chunk["text"] for chunk in await place.stored("chunks")}
         assert summary.citations
         assert verify_stored(summary.citations, texts) == []
         assert "I object" in summary.content_markdown
@@ -140,7 +140,7 @@ async def test_the_latest_summary_and_its_report_are_current_whatever_is_repeate
 async def current(place: MailIn) -> dict[str, list[str]]:
     """The ids of the summaries and reports that are not outdated."""
     return {
-        name: [each["id"] for each in await place.stored(name) if not each["outdated"]]
+        name: [document["id"] for document in await place.stored(name) if not document["outdated"]]
         for name in ("summaries", "reports")
     }
 
@@ -159,7 +159,7 @@ async def test_a_thread_that_is_merged_leaves_no_current_summary_or_report_behin
         await place.run(REPORTING, complete)  # the event comes again
         assert await current(place) == {"summaries": [], "reports": []}
         again = await place.run(SUMMARIZATION, event_of(request(thread_ids=[other])))
-        assert [each.data.thread_id for each in again] == [ROOT]
+        assert [event.data.thread_id for event in again] == [ROOT]
 
 
 async def test_a_report_that_is_stored_while_a_later_summary_comes_is_outdated(
@@ -251,7 +251,7 @@ async def test_claims_and_stances_are_stored_with_their_places(
         assert summary.claims
         for claim in summary.claims:
             assert all(summary.citations[position].quote for position in claim.citations)
-        bodies = {each["id"]: each["body_normalized"] for each in await place.stored("messages")}
+        bodies = {message["id"]: message["body_normalized"] for message in await place.stored("messages")}
         for stance in summary.stances:
             assert bodies[stance.message_key][stance.start : stance.end] == stance.quote
         assert Counter(stance.stance for stance in summary.stances) == summary.counts
@@ -264,7 +264,7 @@ async def test_a_report_has_what_readers_filter_by(cloud: LocalCloud, bus_servic
         complete = await summarized(place)
         (published,) = await place.run(REPORTING, complete)
         report = await place.clients.store.read(Report, published.data.report_id, ROOT, Session())
-        assert {each.email for each in report.participants} == {
+        assert {participant.email for participant in report.participants} == {
             "ada@example.org",
             "bo@example.org",
             "cy@example.org",
@@ -297,7 +297,7 @@ async def test_a_thread_of_forty_messages_is_summarised_from_all_of_it(
         for objection in ("nobody will keep it", "strongly object"):
             assert objection in summary.content_markdown
         assert not {"agreed", "dissent"} & {claim.section for claim in summary.claims[1:]}
-        numbers = [int(re.findall(r"<m(\d+)@", each.message_id)[0]) for each in summary.citations]
+        numbers = [int(re.findall(r"<m(\d+)@", citation.message_id)[0]) for citation in summary.citations]
         assert {0, 21, 29, 38} <= set(numbers)
 
 
@@ -367,11 +367,14 @@ async def test_what_is_stored_is_what_the_evaluation_reads_of_the_same_mails(
         for thread in stored:
             (complete,) = await place.run(SUMMARIZATION, event_of(request(thread_ids=[thread["id"]])))
             found = await place.clients.store.read(Summary, complete.data.summary_id, thread["id"], Session())
-            members = [each for each in await place.stored("messages") if each["thread_id"] == thread["id"]]
+            members = [
+                message for message in await place.stored("messages") if message["thread_id"] == thread["id"]
+            ]
             order = sorted(
-                members, key=lambda each: (each["message_id"] != thread["root_message_id"], each["date"])
+                members,
+                key=lambda message: (message["message_id"] != thread["root_message_id"], message["date"]),
             )
-            labelled = [thread_mail_of(mails[each["message_id"]]) for each in order]
+            labelled = [thread_mail_of(mails[step["message_id"]]) for step in order]
             assert found.reading
             assert prediction_of("t", found.reading.reading()) == prediction_of(
                 "t", read_thread(labelled, read_profile(definition))

@@ -30,11 +30,11 @@ ARCHIVE = ArchiveOfSource("archive", "list", NOW)
 
 def stored_documents(messages: Sequence[ParsedMessage]) -> list[dict[str, Any]]:
     arrivals: list[Arrival] = arrivals_of(map(prepare_message, messages), ARCHIVE, {}, {})
-    places = {each.node: f"thread of {each.node}" for each in messages}
+    places = {message.node: f"thread of {message.node}" for message in messages}
     writes = message_writes(arrivals, places, "list", CREATED)
-    assert all(each.partition_value == each.stored["thread_id"] for each in writes.created)
-    assert all(len(json.dumps(each.stored)) <= each.size for each in writes.created if each.size)
-    return [each.stored for each in writes.created]
+    assert all(document.partition_value == document.stored["thread_id"] for document in writes.created)
+    assert all(len(json.dumps(write.stored)) <= write.size for write in writes.created if write.size)
+    return [document.stored for document in writes.created]
 
 
 def check(messages: Sequence[ParsedMessage]) -> None:
@@ -51,13 +51,13 @@ def test_a_hard_mail_is_stored_as_its_model_would_be() -> None:
 @pytest.mark.parametrize("path", list(archives()), ids=lambda path: path.name)
 def test_a_real_mail_is_stored_as_its_model_would_be(path: Path) -> None:
     with open_archive(path) as stream:
-        check([each for each in parse_archive(stream) if not isinstance(each, Skipped)])
+        check([parsed for parsed in parse_archive(stream) if not isinstance(parsed, Skipped)])
 
 
 def test_each_message_has_one_document_in_its_thread() -> None:
     messages = [parse_message(case.mail) for case in CASES]
-    keys = {each["id"] for each in stored_documents(messages)}
-    assert keys == {message_key(each.node, "list") for each in messages}
+    keys = {document["id"] for document in stored_documents(messages)}
+    assert keys == {message_key(message.node, "list") for message in messages}
 
 
 @pytest.mark.parametrize("text", ["\u5b57" * 400_000, '"' * 450_000, "\x01" * 400_000])

@@ -46,8 +46,15 @@ async def test_each_obstacle_has_its_stage_its_error_and_what_comes_next(clients
     await clients.store.upsert_all(documents, Session())
     found = await why_not_done(clients, "a1")
     seen = {
-        (each.collection, each.stage, each.state, each.error, each.next, each.count): each.at
-        for each in found.obstacles
+        (
+            obstacle.collection,
+            obstacle.stage,
+            obstacle.state,
+            obstacle.error,
+            obstacle.next,
+            obstacle.count,
+        ): obstacle.at
+        for obstacle in found.obstacles
     }
     again, silent = "the sweep tries it again", "if nothing is heard, the sweep tries it again"
     retried = ("messages", "chunking", "failed, attempt 2 of 3", "ServiceUnavailableError: down", again, 2)
@@ -59,7 +66,13 @@ async def test_each_obstacle_has_its_stage_its_error_and_what_comes_next(clients
         ("threads", "summarization", "not attempted yet", None, "the sweep sends it again", 1): CREATED
         + timedelta(minutes=15),
     }
-    assert {id_ for each in found.obstacles for id_ in each.examples} == {"m2", "m3", "c1", "c2", "t1"}
+    assert {id_ for obstacle in found.obstacles for id_ in obstacle.examples} == {
+        "m2",
+        "m3",
+        "c1",
+        "c2",
+        "t1",
+    }
     assert not found.progress.complete
 
 

@@ -196,8 +196,8 @@ async def test_of_two_who_correct_the_same_one_is_told(place: ReportedThreads) -
         correct(place.clients, thread, asked("outcome", outcome="rejected"), BEN),
         return_exceptions=True,
     )
-    assert sorted(type(each).__name__ for each in both) == ["Correction", "CorrectionConflictError"]
-    (won,) = [each for each in both if isinstance(each, Correction)]
+    assert sorted(type(answer).__name__ for answer in both) == ["Correction", "CorrectionConflictError"]
+    (won,) = [answer for answer in both if isinstance(answer, Correction)]
     with pytest.raises(CorrectionConflictError):
         await correct(place.clients, thread, asked("outcome", outcome="contested"), BEN, etag='"stale"')
     changed = await correct(place.clients, thread, asked("outcome", outcome="contested"), BEN, etag=won.etag)

@@ -71,7 +71,9 @@ async def test_an_idle_app_sends_no_message_and_leaves_the_queues_empty(place: M
     assert counts is not None
     assert len(counts) == len(QUEUES)
     assert {queue: found.active for queue, found in counts.items() if found.active} == {}
-    assert [each for queue in QUEUES for each in await place.clients.bus.peek(queue)] == []  # nor scheduled
+    assert [
+        message for queue in QUEUES for message in await place.clients.bus.peek(queue)
+    ] == []  # nor scheduled
 
 
 async def test_the_checks_run_once_a_night_and_a_missed_night_is_made_up_for(place: MailIn) -> None:

@@ -60,7 +60,9 @@ class Page(HTMLParser):
     def own_scripts(self) -> list[Element]:
         """But the one that every page has."""
         return [
-            each for each in self.all("script") if not each.attributes["src"].startswith("/static/follow.")
+            element
+            for element in self.all("script")
+            if not element.attributes["src"].startswith("/static/follow.")
         ]
 
     @property

@@ -74,21 +74,21 @@ class Site:
 
         def published() -> bool:
             found = [
-                each for each in self.json("/api/reports?limit=200")["items"] if each["thread_id"] is None
+                item for item in self.json("/api/reports?limit=200")["items"] if item["thread_id"] is None
             ]
-            return {each["scope"] for each in found} >= set(made)
+            return {digest["scope"] for digest in found} >= set(made)
 
         wait_for(published, seconds=60, what="the digests' reports")
 
     def thread(self, subject: str) -> dict[str, Any]:
         """The thread of the samples with this in its subject."""
         found = [
-            each
+            item
             for name in SAMPLES
-            for each in self.json(f"/api/threads?limit=200&source={name}")["items"]
-            if subject in each["subject"]
+            for item in self.json(f"/api/threads?limit=200&source={name}")["items"]
+            if subject in item["subject"]
         ]
-        assert len(found) == 1, (subject, [each["subject"] for each in found])
+        assert len(found) == 1, (subject, [thread["subject"] for thread in found])
         return dict(found[0])
 
 

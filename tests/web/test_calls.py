@@ -78,7 +78,7 @@ def test_a_page_asks_for_what_it_shows_in_a_few_calls(site: Site, calls: Counter
             "archive": await asked(calls, archive_page, "/", id=site.archives["tally"]),
         }
         await connections._connected.close()
-        return {name: each.total() for name, each in pages.items()}
+        return {name: calls.total() for name, calls in pages.items()}
 
     try:
         found = asyncio.run(measure())

@@ -9,7 +9,7 @@ from tests.web.app_routes import http_routes
 
 
 def routes() -> list[Route]:
-    return [Route(each.function, parse_template(each.route), each.methods) for each in http_routes()]
+    return [Route(route.function, parse_template(route.route), route.methods) for route in http_routes()]
 
 
 @pytest.mark.parametrize(

@@ -26,11 +26,11 @@ def load(path: Path, *, as_json: bool) -> Any:
 
 
 def _flatten(lists: list[list[Any]]) -> list[Any]:
-    return [item for each in lists for item in each]
+    return [item for values in lists for item in values]
 
 
 def _union(*values: Any) -> dict[str, Any]:
-    return {name: value for each in values for name, value in each.items()}
+    return {name: value for found_value in values for name, value in found_value.items()}
 
 
 def _concat(*values: Any) -> Any:

@@ -85,14 +85,14 @@ def _object(value: dict[str, Any], type_: str, where: str, schema: Schema) -> It
         return
     known = schema.base_properties(type_) | (schema.properties(variant) or {})
     additional = schema.additional(variant)
-    for name, each in value.items():
+    for name, member in value.items():
         if name in known and known[name].read_only:
             yield f"{where}.{name} cannot be set"
         elif name not in known and additional is None:
             yield f"{where} has no {name}"
         else:
             yield from _value(
-                each, known[name].type if name in known else str(additional), f"{where}.{name}", schema
+                member, known[name].type if name in known else str(additional), f"{where}.{name}", schema
             )
     for name, each_property in known.items():
         if each_property.required and not each_property.read_only and value.get(name) is None:

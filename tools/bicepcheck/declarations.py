@@ -102,10 +102,17 @@ class File:
     declarations: list[Declaration] = field(default_factory=list)
 
     def named(self, name: str) -> Declaration | None:
-        return next((each for each in self.declarations if each.name == name and not _is_output(each)), None)
+        return next(
+            (
+                declaration
+                for declaration in self.declarations
+                if declaration.name == name and not _is_output(declaration)
+            ),
+            None,
+        )
 
     def all(self, kind: type[Any]) -> list[Any]:
-        return [each for each in self.declarations if isinstance(each, kind)]
+        return [declaration for declaration in self.declarations if isinstance(declaration, kind)]
 
 
 def _is_output(declaration: Declaration) -> bool:
@@ -123,7 +130,7 @@ def _read(path: Path, source: bytes) -> File:
     decorators: dict[str, Node] = {}
     for node in named(root):
         if node.type == "decorators":
-            calls = [named(each)[0] for each in named(node) if named(each)]
+            calls = [named(child)[0] for child in named(node) if named(child)]
             decorators = {text(call.named_children[0]): call for call in calls if call.named_children}
             continue
         if node.type == "target_scope_assignment":

@@ -86,11 +86,11 @@ class _Evaluator:
         self._known: dict[str, Any] = {}
 
     def run(self) -> None:
-        for each in self._file.all(Deployed):
-            self._named(each.name)
+        for deployed in self._file.all(Deployed):
+            self._named(deployed.name)
 
     def outputs(self) -> dict[str, Any]:
-        return {each.name: self._value(each.value, {}) for each in self._file.all(Output)}
+        return {output.name: self._value(output.value, {}) for output in self._file.all(Output)}
 
     def _named(self, name: str) -> Any:
         if name not in self._known:
@@ -145,7 +145,7 @@ class _Evaluator:
 
     def _rounds(self, loop: Node, locals_: dict[str, Any]) -> Iterator[dict[str, Any]]:
         first, over = named(loop)[0], named(loop)[-2]
-        names = [text(first)] if first.type == "identifier" else [text(each) for each in named(first)]
+        names = [text(first)] if first.type == "identifier" else [text(child) for child in named(first)]
         for index, item in enumerate(self._value(over, locals_)):
             yield {**locals_, **dict(zip(names, (item, index), strict=False))}
 
@@ -178,17 +178,17 @@ class _Evaluator:
 
     def _object(self, node: Node, locals_: dict[str, Any]) -> dict[str, Any]:
         found = {}
-        for each in named(node):
-            key = key_of(each)
-            name = self._value(each.named_children[0], locals_) if key is None else key
-            found[name] = self._value(named(each)[-1], locals_)
+        for child in named(node):
+            key = key_of(child)
+            name = self._value(child.named_children[0], locals_) if key is None else key
+            found[name] = self._value(named(child)[-1], locals_)
         return found
 
     def _array(self, node: Node, locals_: dict[str, Any]) -> list[Any]:
-        return [self._value(each, locals_) for each in named(node)]
+        return [self._value(child, locals_) for child in named(node)]
 
     def _for_statement(self, node: Node, locals_: dict[str, Any]) -> list[Any]:
-        return [self._value(named(node)[-1], each) for each in self._rounds(node, locals_)]
+        return [self._value(named(node)[-1], names) for names in self._rounds(node, locals_)]
 
     def _parenthesized_expression(self, node: Node, locals_: dict[str, Any]) -> Any:
         return self._value(named(node)[0], locals_)
@@ -219,7 +219,7 @@ class _Evaluator:
 
     def _call_expression(self, node: Node, locals_: dict[str, Any]) -> Any:
         function = text(node.named_children[0])
-        arguments = [self._argument(each, locals_) for each in named(node.named_children[1])]
+        arguments = [self._argument(child, locals_) for child in named(node.named_children[1])]
         if function == "utcNow":
             return self._azure.month
         if function == "list":
@@ -245,7 +245,7 @@ class _Evaluator:
         return owner.member(name)
 
     def _subscript_expression(self, node: Node, locals_: dict[str, Any]) -> Any:
-        owner, index = (self._value(each, locals_) for each in named(node)[:2])
+        owner, index = (self._value(child, locals_) for child in named(node)[:2])
         return owner[index]
 
 

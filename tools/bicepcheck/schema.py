@@ -53,8 +53,8 @@ class Schema:
         """Which kinds of value the type takes; empty where it takes any."""
         node = self._node(type_)
         if node["kind"] == "Union":
-            each = [self.kinds(element) for element in node["elements"]]
-            return set() if not all(each) else set().union(*each)
+            allowed = [self.kinds(element) for element in node["elements"]]
+            return set() if not all(allowed) else set().union(*allowed)
         return {_KINDS[node["kind"]]} if node["kind"] in _KINDS else set()
 
     def literals(self, type_: str) -> set[str] | None:

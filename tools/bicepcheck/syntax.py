@@ -43,8 +43,8 @@ def key_of(property_: Node) -> str | None:
 def properties(object_: Node) -> dict[str, Node]:
     """The values of an object by their names."""
     found = {}
-    for each in named(object_):
-        name = key_of(each) if each.type == "object_property" else None
-        if name is not None and len(named(each)) > 1:
-            found[name] = named(each)[-1]
+    for child in named(object_):
+        name = key_of(child) if child.type == "object_property" else None
+        if name is not None and len(named(child)) > 1:
+            found[name] = named(child)[-1]
     return found

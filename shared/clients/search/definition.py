@@ -34,6 +34,7 @@ def _fields() -> list[SearchField]:
         *(SimpleField(name=name, type=_TEXT, filterable=True) for name in ("message_key", "message_id")),
         SimpleField(name="thread_id", type=_TEXT, filterable=True),
         SimpleField(name="archive_id", type=_TEXT, filterable=True),
+        SimpleField(name="archive_ids", type=f"Collection({_TEXT})", filterable=True),
         SimpleField(name="source", type=_TEXT, filterable=True, facetable=True),
         SimpleField(name="chunk_index", type=_NUMBER, filterable=True, sortable=True),
         SearchableField(name="text", analyzer_name="en.lucene"),

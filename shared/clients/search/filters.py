@@ -20,9 +20,11 @@ class Filters:
     def to_odata(self) -> str | None:
         terms = [
             f"{name} eq {_quoted(value)}"
-            for name in ("thread_id", "archive_id", "source", "sender")
+            for name in ("thread_id", "source", "sender")
             if (value := getattr(self, name)) is not None
         ]
+        if self.archive_id is not None:
+            terms.append(_of_archive(_quoted(self.archive_id)))
         if self.drafts:
             terms.append(
                 f"draft_mentions/any(mention: search.in(mention, {_quoted(','.join(self.drafts))}, ','))"
@@ -32,6 +34,11 @@ class Filters:
         if self.until is not None:
             terms.append(f"date lt {_instant(self.until)}")
         return " and ".join(terms) or None
+
+
+def _of_archive(archive: str) -> str:
+    """What was indexed before it could be in several has the first one only."""
+    return f"(archive_ids/any(one: one eq {archive}) or archive_id eq {archive})"
 
 
 def any_of(field: str, values: Sequence[str]) -> str:

@@ -33,6 +33,7 @@ PAYLOAD = [
     "sender", "sender_name", "date", "subject", "draft_mentions", "token_count",
     "embedding_model", "embedding_date",
 ]  # fmt: skip
+COPIED = (*PAYLOAD, "archive_ids", VECTOR_FIELD)
 _RETRYABLE = frozenset({408, 409, 422, 429, 500, 502, 503, 504})
 
 
@@ -210,9 +211,9 @@ class Index:
 
     async def _copy(self, earlier: str) -> None:
         """Vectors of the same model need not be made again. What is newer in the new index stays."""
-        found = self._found(earlier, "copy", select=[*PAYLOAD, VECTOR_FIELD])
+        found = self._found(earlier, "copy")
         async for page in in_pages(found, MAX_BATCH):
-            await self._upsert_missing(page)
+            await self._upsert_missing([{name: item.get(name) for name in COPIED} for item in page])
 
     async def _found(self, name: str, operation: str, **options: Any) -> AsyncIterator[dict[str, Any]]:
         """All that is there, page by page: each page is a call, which the SDK makes when it is asked for."""

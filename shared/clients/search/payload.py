@@ -7,6 +7,11 @@ from shared.documents.chunks import Chunk
 from shared.documents.threads import Thread
 
 
+def archives_of_chunk(chunk: Chunk) -> dict[str, Any]:
+    """All the archives that it can be found by."""
+    return {"archive_id": chunk.archive_id, "archive_ids": chunk.archive_ids or [chunk.archive_id]}
+
+
 def indexed_chunk(
     chunk: Chunk, vector: list[float], thread: Thread | None, model: str, now: str
 ) -> dict[str, Any]:
@@ -15,7 +20,7 @@ def indexed_chunk(
         "message_key": chunk.message_key,
         "message_id": chunk.message_id,
         "thread_id": chunk.thread_id,
-        "archive_id": chunk.archive_id,
+        **archives_of_chunk(chunk),
         "source": None if thread is None else thread.source,
         "chunk_index": chunk.chunk_index,
         "text": chunk.text,

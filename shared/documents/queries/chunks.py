@@ -1,5 +1,6 @@
 """Every query of the container `chunks`."""
 
+from shared.documents.queries.conditions import OF_ARCHIVE
 from shared.documents.queries.list_query import ListQuery
 from shared.documents.queries.named_query import ALL, ONE, NamedQuery
 
@@ -41,7 +42,8 @@ CHUNKS_OF_MESSAGES = NamedQuery(
 CHUNK_CREATION_TIMES = NamedQuery(
     "chunk_births",
     "chunks",
-    "SELECT c.id, c.thread_id, c.created_at FROM c WHERE ARRAY_CONTAINS(@ids, c.id)",
+    "SELECT c.id, c.thread_id, c.created_at, c.archive_id, c.archive_ids FROM c"
+    " WHERE ARRAY_CONTAINS(@ids, c.id)",
     ALL,
 )
 
@@ -54,7 +56,7 @@ COUNT_OF_EMBEDDED_CHUNKS = NamedQuery(
 )
 
 CHUNK_THREADS_OF_ARCHIVE = NamedQuery(
-    "chunk_threads", "chunks", "SELECT VALUE c.thread_id FROM c WHERE c.archive_id = @archive", ALL
+    "chunk_threads", "chunks", f"SELECT VALUE c.thread_id FROM c WHERE {OF_ARCHIVE}", ALL
 )
 
 CHUNKS_BY_ID = NamedQuery(
@@ -62,7 +64,10 @@ CHUNKS_BY_ID = NamedQuery(
 )
 
 CHUNK_ARCHIVES_OF_THREAD = NamedQuery(
-    "thread_chunks", "chunks", "SELECT c.id, c.message_key, c.archive_id, c.embedding_generated FROM c", ONE
+    "thread_chunks",
+    "chunks",
+    "SELECT c.id, c.message_key, c.archive_id, c.archive_ids, c.embedding_generated FROM c",
+    ONE,
 )
 
 CHUNK_LIST = ListQuery(

@@ -47,7 +47,7 @@ COUNT_OF_MESSAGES_WITHIN = NamedQuery(
 STORED_VARIANTS = NamedQuery(
     "stored_variants",
     "messages",
-    "SELECT c.id, c.thread_id, c.variant, c.archive_id FROM c WHERE ARRAY_CONTAINS(@ids, c.id)",
+    "SELECT c.id, c.thread_id, c.variant, c.archive_ids FROM c WHERE ARRAY_CONTAINS(@ids, c.id)",
     ALL,
 )
 

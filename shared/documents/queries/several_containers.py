@@ -1,7 +1,7 @@
 """Queries that read the same of several containers."""
 
 from shared.core.ids import REPORT_PREFIX
-from shared.documents.queries.conditions import GIVEN_UP, PROCESSED
+from shared.documents.queries.conditions import GIVEN_UP, OF_ARCHIVE, PROCESSED
 from shared.documents.queries.named_query import ALL, NamedQuery
 
 
@@ -43,7 +43,7 @@ def _progress_count(name: str, container: str, condition: str) -> NamedQuery:
 
 
 _MESSAGES = "ARRAY_CONTAINS(c.archive_ids, @archive)"
-_CHUNKS = "c.archive_id = @archive"
+_CHUNKS = OF_ARCHIVE
 _THREADS = f"{_MESSAGES} AND IS_NULL(c.merged_into)"
 _REPORTED = f"IS_STRING(c.summary_id) AND c.report_id = CONCAT('{REPORT_PREFIX}', c.summary_id)"
 # A thread that grew keeps the version that was last asked for until its new summary is there.

@@ -24,11 +24,12 @@ from shared.core.errors import PipelineError
 from shared.core.ids import removal_id
 from shared.documents.archives import Archive
 from shared.documents.chunks import Chunk
+from shared.documents.containers import read_document
 from shared.documents.failures import FailureRecord
 from shared.documents.messages import Message
 from shared.documents.operations import OperationStatus
 from shared.documents.queries.archives import ARCHIVE_IDS_OF_SOURCE
-from shared.documents.queries.chunks import CHUNK_THREADS_OF_ARCHIVE
+from shared.documents.queries.chunks import CHUNK_THREADS_OF_ARCHIVE, CHUNKS_BY_ID
 from shared.documents.queries.failures import FAILURES_OF_ARCHIVE
 from shared.documents.queries.messages import MESSAGE_THREADS_OF_ARCHIVE
 from shared.documents.queries.named_query import NamedQuery
@@ -43,6 +44,7 @@ from shared.documents.threads import Thread
 from shared.pipeline.lifecycle.archives import archive_removing
 from shared.pipeline.tombstones import DONE
 from shared.threads.index import ThreadIndex
+from shared.threads.rechunking import index_archives
 from shared.upkeep.removal.thread_part import find_part, remove_part
 
 log = logging.getLogger(__name__)
@@ -131,8 +133,14 @@ class _Remover:
             self._removal.rounds, self._removal.unit = 0, None
             await self._save()
             self._run.progress("recorded")
-        await self._store.delete(Archive, archive_id, archive_id, Session())
+        await self._delete_archive(archive_id)
         self._run.progress("archive")
+
+    async def _delete_archive(self, archive_id: str) -> None:
+        """Not one that came in again since: it is not marked."""
+        archive = await self._store.find(Archive, archive_id, archive_id, Session())
+        if archive is not None and archive.removing:
+            await self._store.delete(Archive, archive_id, archive_id, Session(), etag=archive.etag)
 
     async def _mark(self, archive_id: str) -> None:
         if not await archive_removing(self._store, archive_id, Session()):
@@ -221,8 +229,7 @@ class _Remover:
 
     async def _delete_strays(self, archive_id: str) -> None:
         """What a stage wrote after its thread was removed: vectors, summaries, reports, index entries."""
-        hits = await self._clients.index.search("*", filters=Filters(archive_id=archive_id), top=1000)
-        await self._clients.index.delete([hit.chunk_id for hit in hits])
+        await self._delete_vectors(archive_id)
         for thread_id in self._emptied:
             for model, query in DERIVED:
                 left = await self._rows(query, partition_value=thread_id)
@@ -231,6 +238,15 @@ class _Remover:
             async with Lease(self._store, THREADING, self._runtime).held():
                 gone = await self._gone()
                 await self._index.forget(archive_id, gone, Session())
+
+    async def _delete_vectors(self, archive_id: str) -> None:
+        """Those without a chunk. A chunk that stays has other archives, which its vector may not know yet."""
+        hits = await self._clients.index.search("*", filters=Filters(archive_id=archive_id), top=1000)
+        ids = [hit.chunk_id for hit in hits]
+        rows = await self._store.query_by_ids(CHUNKS_BY_ID, ids, self._session)
+        kept = {row["id"]: read_document(Chunk, row) for row in rows}
+        await self._clients.index.delete([id_ for id_ in ids if id_ not in kept])
+        await index_archives(self._clients, list(kept.values()))
 
     async def _delete_blob(self, archive_id: str) -> None:
         archive = await self._store.find(Archive, archive_id, archive_id, Session())

@@ -49,6 +49,7 @@ class ThreadPart:
     read_again: set[str] = field(default_factory=set)  # archives with another copy of a message that goes
     shared: dict[str, dict[str, Any]] = field(default_factory=dict)  # those that are: where from, then
     staying: set[str] = field(default_factory=set)  # all messages that stay
+    archives_of: dict[str, set[str]] = field(default_factory=dict)  # which archives each of these has then
     archives: set[str] = field(default_factory=set)  # all archives that stay
     chunks_gone: Rows = field(default_factory=list)
     chunks_shared: Rows = field(default_factory=list)
@@ -102,7 +103,7 @@ async def find_part(clients: Clients, archive: str, thread_id: str, session: Ses
     async for row in store.query(CHUNK_ARCHIVES_OF_THREAD, session, partition_value=thread_id):
         if row["message_key"] not in part.staying:
             part.chunks_gone.append(row)
-        elif row["message_key"] in part.shared or row["archive_id"] == archive:
+        elif row["message_key"] in part.shared or archive in (row["archive_id"], *row.get("archive_ids", ())):
             part.chunks_shared.append(row)
     if part.loses:
         await _find_derived(clients, part, session)
@@ -119,6 +120,7 @@ def _take(row: dict[str, Any], part: ThreadPart) -> None:
         part.posts_gone.append(row["post_id"])
         return
     part.staying.add(row["id"])
+    part.archives_of[row["id"]] = others
     part.archives |= others
     if part.archive in row["archive_ids"]:
         part.shared[row["id"]] = provenance(row["source"], copies, others, row["elsewhere"])
@@ -171,21 +173,15 @@ async def remove_part(clients: Clients, part: ThreadPart, progress: Callable[[st
 
 async def _keep_shared(clients: Clients, part: ThreadPart, session: Session) -> None:
     """Messages that other archives have, too, stay without this archive; their chunks and vectors first."""
-    first = {key: known["archive_id"] for key, known in part.shared.items()}
-    for chunk in part.chunks_shared:
-        first.setdefault(chunk["message_key"], min(part.archives))
-    patches = [
-        Patch(chunk["id"], part.thread_id, set={"archive_id": first[chunk["message_key"]]})
+    archives = {
+        chunk["id"]: {"archive_id": left[0], "archive_ids": left}
         for chunk in part.chunks_shared
-    ]
+        if (left := sorted(part.archives_of[chunk["message_key"]]))
+    }
+    patches = [Patch(id_, part.thread_id, set=left) for id_, left in archives.items()]
     await clients.store.patch_all(Chunk, patches, session)
-    await clients.index.upsert(
-        [
-            {"chunk_id": chunk["id"], "archive_id": first[chunk["message_key"]]}
-            for chunk in part.chunks_shared
-            if chunk["embedding_generated"]
-        ]
-    )
+    embedded = [chunk["id"] for chunk in part.chunks_shared if chunk["embedding_generated"]]
+    await clients.index.upsert([{"chunk_id": id_, **archives[id_]} for id_ in embedded])
     patches = [Patch(key, part.thread_id, set=known) for key, known in part.shared.items()]
     await clients.store.patch_all(Message, patches, session)
 

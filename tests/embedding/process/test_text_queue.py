@@ -40,7 +40,7 @@ def test_a_short_question_goes_before_the_rest_of_a_long_archive() -> None:
     waiting.add(archive)
     waiting.add(question)
     assert taken(waiting, 200) == [(question, 4)]
-    assert {each for each, _ in taken(waiting, 200)} == {archive}
+    assert {owner for owner, _ in taken(waiting, 200)} == {archive}
 
 
 def test_a_text_that_would_be_mostly_padding_waits_for_its_like() -> None:
@@ -69,7 +69,7 @@ def test_an_older_call_is_done_before_a_younger_one_of_its_size_is_begun() -> No
     waiting.add(older)
     waiting.add(younger)
     batches = [taken(waiting, 800) for _ in range(POOL // 8)]
-    assert {each for batch in batches for each, _ in batch} == {older}
+    assert {owner for batch in batches for owner, _ in batch} == {older}
 
 
 def test_many_small_calls_do_not_keep_a_large_one_waiting() -> None:

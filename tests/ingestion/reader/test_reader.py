@@ -87,15 +87,15 @@ async def test_the_processes_read_what_would_be_read_here(
     there = await all_of(reader)
     assert len(reader._processes) == min(cores, processes.AT_MOST)
     assert sorted(there.arrivals, key=by_key) == sorted((a for b in here for a in b.arrivals), key=by_key)
-    assert there.skipped == [each for batch in here for each in batch.skipped]
+    assert there.skipped == [skipped_part for batch in here for skipped_part in batch.skipped]
     assert len(there.arrivals) == len(CHAIN) + 2 * BATCH + 1
-    assert [each.reason for each in there.skipped] == ["page.html: it is not mail"]
+    assert [skipped_part.reason for skipped_part in there.skipped] == ["page.html: it is not mail"]
 
 
 def test_shares_are_equal_and_together_all_of_it(tmp_path: Path) -> None:
     path = archive(tmp_path, 10 * Share.BLOCK)
     shares = [[a.node for b in read_batches(path, Share(number, 2)) for a in b.arrivals] for number in (0, 1)]
-    assert [len(each) for each in shares] == [5 * Share.BLOCK] * 2
+    assert [len(share) for share in shares] == [5 * Share.BLOCK] * 2
     assert {*shares[0], *shares[1]} == {a.node for b in read_batches(path) for a in b.arrivals}
 
 
@@ -114,9 +114,9 @@ async def test_archives_at_once_do_not_take_more_processes_than_the_cores_can_us
 ) -> None:
     path = archive(tmp_path, LONG * BATCH)
     readers = [Reader(pool, path, "a", small=ELSEWHERE) for _ in range(3)]
-    assert [len(each._processes) for each in readers] == [processes.AT_MOST, 1, 1]
+    assert [len(reader._processes) for reader in readers] == [processes.AT_MOST, 1, 1]
     found = await asyncio.gather(*map(all_of, readers))
-    assert [len(each.arrivals) for each in found] == [LONG * BATCH] * 3
+    assert [len(part.arrivals) for part in found] == [LONG * BATCH] * 3
     assert len(pool.idle) == processes.KEPT
     assert not pool.at_work
 
@@ -170,7 +170,7 @@ async def test_a_process_that_says_nothing_is_ended(pool: ReaderPool, tmp_path: 
     reader = Reader(pool, path, "a", small=ELSEWHERE, silence=0.2)
     with pytest.raises(ReaderStuckError, match=r"0\.2 s"):
         await all_of(reader)
-    assert {each.returncode for each in reader._processes} == {-signal.SIGKILL}
+    assert {process.returncode for process in reader._processes} == {-signal.SIGKILL}
 
 
 async def test_a_small_archive_that_hangs_here_holds_nobody_up_for_ever(
@@ -195,7 +195,7 @@ async def test_a_process_that_is_left_early_is_ended(pool: ReaderPool, tmp_path:
     async with Reader(pool, archive(tmp_path, LONG * BATCH), "a", small=ELSEWHERE) as reader:
         async for _ in reader.slices(1):
             break
-    assert all(each.returncode is not None for each in reader._processes)
+    assert all(process.returncode is not None for process in reader._processes)
 
 
 @pytest.mark.parametrize("small", [ELSEWHERE, 10**9])

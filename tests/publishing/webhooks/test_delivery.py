@@ -23,7 +23,7 @@ async def deliver(place: MailIn, **later: float) -> Report:
     """What a run of the timer does, some time later; the newest report after it."""
     place.now += timedelta(**later)
     await deliver_due(place.clients, place.now)
-    (newest,) = [each for each in await place.stored("reports") if not each["outdated"]]
+    (newest,) = [report for report in await place.stored("reports") if not report["outdated"]]
     return await place.clients.store.read(Report, newest["id"], newest["scope"], Session())
 
 
@@ -87,9 +87,9 @@ async def test_after_the_bound_it_is_given_up_and_announced(
             assert (report.deliveries[0].status, report.notified) == ("failed", False)
             assert report.next_delivery_at is None
             (failed,) = [
-                each.data
-                for each in await place.place.take_all("failures", 1)
-                if each.event_type == "ReportDeliveryFailed" and each.data.report_id == report.id
+                event.data
+                for event in await place.place.take_all("failures", 1)
+                if event.event_type == "ReportDeliveryFailed" and event.data.report_id == report.id
             ]
             assert (failed.delivery_channel, failed.retry_count) == ("gone", 2)
             assert failed.error_message == "it answered 500"
@@ -135,7 +135,9 @@ async def test_a_report_that_is_outdated_before_it_gets_through_is_not_sent(
             await published(place, "v2")
             report = await deliver(place, minutes=1)
             assert report.notified
-            old = next(each for each in await place.stored("reports") if each["outdated"])
+            old = next(
+                stored_report for stored_report in await place.stored("reports") if stored_report["outdated"]
+            )
             assert old["deliveries"][0]["status"] == "superseded"
             sent = [json.loads(body)["report_id"] for _, body in receiver.got]
             assert sent == [old["id"], report.id]
@@ -161,7 +163,7 @@ async def test_an_address_that_is_not_public_is_refused_at_once_and_redirects_ar
             await published(place)
             await deliver_due(place.clients, place.now, policy=policy)
             (report,) = await place.stored("reports")
-            states = {each["channel"]: each for each in report["deliveries"]}
+            states = {delivery["channel"]: delivery for delivery in report["deliveries"]}
             assert inside.got == []
             for name in ("metadata", "rebound"):
                 assert states[name]["status"] == "failed"

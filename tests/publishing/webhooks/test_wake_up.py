@@ -30,7 +30,7 @@ async def scheduled(clients: Clients, day: datetime) -> list[datetime]:
     start, times = 1, list[datetime]()
     while messages := await clients.bus.peek("deliveries", start=start):
         start = (messages[-1].sequence_number or 0) + 1
-        times += [at for each in messages if (at := each.scheduled_enqueue_time_utc)]
+        times += [at for message in messages if (at := message.scheduled_enqueue_time_utc)]
     return sorted(at for at in times if at.date() == day.date())
 
 

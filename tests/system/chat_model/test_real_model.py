@@ -81,7 +81,7 @@ async def test_an_archive_becomes_a_report_through_a_real_model(
         account = await store.read(TokenAccount, archive, archive, Session())
         summary = await store.read(Summary, complete.data.summary_id, ROOT, Session())
         report = await store.read(Report, published.data.report_id, ROOT, Session())
-        texts = {each["id"]: each["text"] for each in await place.stored("chunks")}
+        texts = {chunk["id"]: chunk["text"] for chunk in await place.stored("chunks")}
     assert account.calls == 1
     assert account.used == complete.data.tokens_prompt + complete.data.tokens_completion
     assert complete.data.tokens_completion > 0

@@ -69,43 +69,46 @@ def archive_id(app: RunningApp) -> str:
 
 @pytest.fixture(scope="module")
 def trace(app: RunningApp, archive_id: str) -> dict[str, Any]:
-    trace_ids = {each["trace_id"] for each in app.spans(pipeline__archive_id=archive_id)}
+    trace_ids = {span["trace_id"] for span in app.spans(pipeline__archive_id=archive_id)}
     (trace_id,) = trace_ids
 
     def with_its_logs() -> dict[str, Any] | None:
         found = app.receiver.ask(f"/api/traces/{trace_id}")
-        last = [each for each in found["logs"] if each["message"].startswith("reporting processed")]
+        last = [log for log in found["logs"] if log["message"].startswith("reporting processed")]
         return found if len(last) == THREADS else None
 
     return dict(wait_for(with_its_logs, what="the last stage's log lines"))
 
 
 def test_the_trace_of_an_archive_is_whole_from_upload_to_reports(trace: dict[str, Any]) -> None:
-    roots = [each["name"] for each in trace["spans"] if each["parent_id"] is None]
+    roots = [span["name"] for span in trace["spans"] if span["parent_id"] is None]
 
     assert trace["unknown_parents"] == []
     assert roots == ["upload"]
-    assert {each["name"] for each in trace["spans"]} == {"upload", *(f"stage {name}" for name in STAGES)}
+    assert {span["name"] for span in trace["spans"]} == {
+        "upload",
+        *(f"stage {name}" for name in STAGES),
+    }
 
 
 def test_each_stage_follows_the_one_that_announced_its_event(trace: dict[str, Any]) -> None:
-    names = {each["span_id"]: each["name"] for each in trace["spans"]}
+    names = {found_span["span_id"]: found_span["name"] for found_span in trace["spans"]}
     order = ["upload", *(f"stage {name}" for name in STAGES)]
 
-    for each in trace["spans"]:
-        if each["parent_id"] is not None:
-            assert names[each["parent_id"]] == order[order.index(each["name"]) - 1]
+    for span in trace["spans"]:
+        if span["parent_id"] is not None:
+            assert names[span["parent_id"]] == order[order.index(span["name"]) - 1]
 
 
 def test_a_thread_is_found_in_every_stage_that_had_it(app: RunningApp, trace: dict[str, Any]) -> None:
     threads = {
-        each["attributes"]["pipeline.thread_id"]
-        for each in trace["spans"]
-        if each["name"] == "stage reporting"
+        span["attributes"]["pipeline.thread_id"]
+        for span in trace["spans"]
+        if span["name"] == "stage reporting"
     }
     assert len(threads) == THREADS
     for thread in threads:
-        stages = {each["attributes"]["pipeline.stage"] for each in app.spans(pipeline__thread_id=thread)}
+        stages = {span["attributes"]["pipeline.stage"] for span in app.spans(pipeline__thread_id=thread)}
         assert stages == set(STAGES[1:])  # parsing finds out which threads there are
 
 
@@ -113,7 +116,7 @@ def test_a_thread_is_found_in_every_stage_that_had_it(app: RunningApp, trace: di
 def test_the_timeline_of_an_operator_has_the_spans_of_every_stage(
     app: RunningApp, archive_id: str, trace: dict[str, Any], tmp_path: Path, of: str
 ) -> None:
-    reporting = next(each for each in trace["spans"] if each["name"] == "stage reporting")
+    reporting = next(span for span in trace["spans"] if span["name"] == "stage reporting")
     id_ = {
         "archive": archive_id,
         "thread": reporting["attributes"]["pipeline.thread_id"],
@@ -123,12 +126,12 @@ def test_the_timeline_of_an_operator_has_the_spans_of_every_stage(
     values = {**settings_values(app.settings), CONNECTION: app.receiver.connection_string}
     settings = str(write_settings(tmp_path, values))
     story = run_command("--settings", settings, "timeline", id_, "--json").json()
-    spans = [each for each in story if each["what"].startswith("span ")]
-    told = {(each["where"], each["what"].split(":")[0].removeprefix("span ")) for each in spans}
+    spans = [moment for moment in story if moment["what"].startswith("span ")]
+    told = {(span["where"], span["what"].split(":")[0].removeprefix("span ")) for span in spans}
     assert told == {("telemetry", "upload"), *((name, f"stage {name}") for name in STAGES)}
-    assert {each["trace_id"] for each in spans} == {trace["trace_id"]}
-    assert [each["at"] for each in story] == sorted(each["at"] for each in story)
-    kept = {each["where"].partition("/")[0] for each in story if "/" in each["where"]}
+    assert {event_span["trace_id"] for event_span in spans} == {trace["trace_id"]}
+    assert [moment["at"] for moment in story] == sorted(moment["at"] for moment in story)
+    kept = {moment["where"].partition("/")[0] for moment in story if "/" in moment["where"]}
     documents = {
         "archive": {"archives", "threads"},
         "thread": {"threads", "messages", "summaries", "reports"},  # its first message has the same id
@@ -140,16 +143,16 @@ def test_the_timeline_of_an_operator_has_the_spans_of_every_stage(
 
 
 def test_spans_have_only_the_attributes_of_the_list(trace: dict[str, Any]) -> None:
-    used = {name for each in trace["spans"] for name in each["attributes"]}
+    used = {name for span in trace["spans"] for name in span["attributes"]}
 
     assert {name for name in used if not name.startswith(COUNT_PREFIX)} <= SPAN_ATTRIBUTES
-    (parsing,) = [each for each in trace["spans"] if each["name"] == "stage parsing"]
+    (parsing,) = [span for span in trace["spans"] if span["name"] == "stage parsing"]
     assert parsing["attributes"]["pipeline.count.messages"] == str(2 * THREADS)
 
 
 def test_log_lines_belong_to_their_stage(trace: dict[str, Any]) -> None:
-    names = {each["span_id"]: each["name"] for each in trace["spans"]}
-    said = {(names[each["span_id"]], each["message"].split(" in ")[0]) for each in trace["logs"]}
+    names = {span["span_id"]: span["name"] for span in trace["spans"]}
+    said = {(names[log["span_id"]], log["message"].split(" in ")[0]) for log in trace["logs"]}
 
     for stage in STAGES:
         assert any(name == f"stage {stage}" and text.startswith(f"{stage} processed") for name, text in said)
@@ -165,14 +168,14 @@ def test_the_metrics_of_the_stages_arrive_with_the_labels_of_the_list(
             ],
             what=f"events of {stage}",
         )
-        assert sum(each["total"] for each in done) >= 1
+        assert sum(metric["total"] for metric in done) >= 1
     created = app.receiver.metric("chunks_created_total", service="chunking")
     sizes = app.receiver.metric("chunk_size_tokens", service="chunking")
     assert created is not None
     assert sizes is not None
     assert created["total"] == sizes["count"] >= 2 * THREADS
-    for each in app.receiver.ask("/api/metrics")["metrics"]:
-        assert frozenset(each["labels"]) == METRICS[each["name"]].labels, each
+    for metric in app.receiver.ask("/api/metrics")["metrics"]:
+        assert frozenset(metric["labels"]) == METRICS[metric["name"]].labels, metric
 
 
 def test_the_lengths_of_the_queues_arrive(app: RunningApp) -> None:
@@ -182,7 +185,7 @@ def test_the_lengths_of_the_queues_arrive(app: RunningApp) -> None:
     found = wait_for(
         lambda: app.receiver.ask("/api/metrics/queue_depth")["metrics"], what="the queues' lengths"
     )
-    assert {each["labels"]["service"] for each in found} >= {"ingestion", "failures", *STAGES}
+    assert {metric["labels"]["service"] for metric in found} >= {"ingestion", "failures", *STAGES}
     assert app.receiver.ask("/api/metrics/dead_letter_depth")["metrics"]
 
 
@@ -204,7 +207,7 @@ def test_a_fetch_that_is_asked_for_is_one_trace_from_the_request_to_the_report(
     )
 
     trace = app.receiver.ask(f"/api/traces/{stored['trace_id']}")
-    names = [each["name"] for each in trace["spans"]]
+    names = [span["name"] for span in trace["spans"]]
     assert trace["unknown_parents"] == []
     assert names[:4] == ["fetch requested", "fetch", "archive fetched", "stage parsing"]
     assert names[-1] == "stage reporting"
@@ -227,7 +230,7 @@ def test_a_failure_and_its_record_are_in_one_trace_and_hold_no_mail(
         seconds=30,
         what="a failed span",
     )
-    assert not any(each["success"] for each in found)
+    assert not any(span["success"] for span in found)
     failed = wait_for(
         lambda: app.receiver.ask(
             "/api/metrics/failures_total", service="chunking", error_type="InvalidEventError"
@@ -238,7 +241,7 @@ def test_a_failure_and_its_record_are_in_one_trace_and_hold_no_mail(
     logs = wait_for(
         lambda: app.receiver.ask("/api/logs", exceptions="true")["logs"], what="an exception in the log"
     )
-    assert any("chunking gave up on" in each["message"] for each in logs)
+    assert any("chunking gave up on" in log["message"] for log in logs)
 
 
 def test_nothing_that_was_sent_holds_mail_addresses_or_secrets(app: RunningApp, archive_id: str) -> None:

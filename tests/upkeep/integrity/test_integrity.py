@@ -76,9 +76,9 @@ async def work_off(place: MailIn) -> None:
         for queue, stage in STAGES.items():
             receiver = await place.place.receiver(queue)
             while await receiver.peek_messages(max_message_count=1):
-                for each in await receiver.receive_messages(max_message_count=20, max_wait_time=5):
-                    event = parse_event(b"".join(each.body))
-                    await receiver.complete_message(each)
+                for message in await receiver.receive_messages(max_message_count=20, max_wait_time=5):
+                    event = parse_event(b"".join(message.body))
+                    await receiver.complete_message(message)
                     worked = True
                     if stage is None:
                         await embed_all(place)
@@ -90,7 +90,9 @@ async def one(place: MailIn, container: str, thread: str) -> dict[str, Any]:
     query = NamedQuery(
         "one", container, "SELECT TOP 1 * FROM c WHERE c.thread_id = @partition_value", Partitions.ONE
     )
-    (row,) = [each async for each in place.clients.store.query(query, Session(), partition_value=thread)]
+    (row,) = [
+        document async for document in place.clients.store.query(query, Session(), partition_value=thread)
+    ]
     return row
 
 
@@ -144,7 +146,7 @@ async def current_summary(place: MailIn, thread: str) -> Summary:
 
 async def break_a_citation(place: MailIn) -> None:
     summary = await current_summary(place, ROOT)
-    wrong = [{**each.model_dump(), "quote": "nobody said this"} for each in summary.citations]
+    wrong = [{**citation.model_dump(), "quote": "nobody said this"} for citation in summary.citations]
     await place.clients.store.patch(Summary, Patch(summary.id, ROOT, set={"citations": wrong}), Session())
 
 
@@ -213,7 +215,7 @@ async def test_damage_is_found_and_repaired_and_then_gone(
         with_clock(place.clients, later),
         VerifyOptions(repair=True, found=streamed.append, requested_by="test"),
     )
-    assert {each.kind for each in streamed} >= set(damage.values())
+    assert {problem.kind for problem in streamed} >= set(damage.values())
     assert done.errors == []
     for kind in damage.values():
         assert done.counts[kind]["repaired"] == done.counts[kind]["found"] >= 1

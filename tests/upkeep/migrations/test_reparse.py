@@ -48,21 +48,21 @@ async def write_old(place: MailIn) -> Archive:
     messages = [old_message(number, archive.id) for number in range(2)]
     chunks = [
         {
-            "id": chunk_id(each["id"], 0), "chunk_id": chunk_id(each["id"], 0), "message_key": each["id"],
-            "message_id": each["message_id"], "thread_id": OLD, "archive_id": archive.id, "chunk_index": 0,
+            "id": chunk_id(message["id"], 0), "chunk_id": chunk_id(message["id"], 0), "message_key": message["id"],
+            "message_id": message["message_id"], "thread_id": OLD, "archive_id": archive.id, "chunk_index": 0,
             "text": "Text.", "token_count": 2, "start_offset": 0, "end_offset": 5, "created_at": AT,
             "embedding_generated": True, "schema_version": "1.0.0", "status": "processed",
         }
-        for each in messages
+        for message in messages
     ]  # fmt: skip
     rows = [
         ("threads", thread),
-        *(("messages", each) for each in messages),
-        *(("chunks", each) for each in chunks),
+        *(("messages", message) for message in messages),
+        *(("chunks", chunk) for chunk in chunks),
     ]
     await store.upsert_all([RawDocument(name, OLD, row) for name, row in rows], session)
     await place.clients.index.upsert(
-        [{"chunk_id": each["id"], "thread_id": OLD, "embedding": [0.5] * 4} for each in chunks]
+        [{"chunk_id": chunk["id"], "thread_id": OLD, "embedding": [0.5] * 4} for chunk in chunks]
     )
     return archive
 
@@ -86,9 +86,9 @@ async def test_archives_are_parsed_again_and_what_was_before_gives_way(
         assert (second.messages, second.threads, second.waiting) == (2, 1, 0)
         new = thread_id("<m0@example.org>", "list")
         messages = await place.stored("messages")
-        assert [each["thread_id"] for each in messages] == [new, new]
-        assert all(each["copies"][0]["archive_id"] == archive.id for each in messages)
-        assert {each["thread_id"] for each in await place.stored("chunks")} == {new}
+        assert [message["thread_id"] for message in messages] == [new, new]
+        assert all(message["copies"][0]["archive_id"] == archive.id for message in messages)
+        assert {chunk["thread_id"] for chunk in await place.stored("chunks")} == {new}
         assert await resolve_thread(place.clients, OLD, Session()) == new
         assert [hit.chunk_id for hit in await place.clients.index.search("*")] == []
         third = await reparse(place.clients)

@@ -5,8 +5,10 @@ from typing import Any
 
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
+from shared.clients.search.payload import archives_of_chunk
 from shared.documents.base import ProcessingStatus
 from shared.documents.chunks import Chunk
+from shared.documents.containers import read_document
 from shared.documents.failures import FailureRecord
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.threads import Thread
@@ -57,28 +59,33 @@ class Clock:
 
 
 async def embed_all(place: MailIn) -> None:
-    async for each in place.clients.store.query(PENDING, Session()):
-        thread = await place.clients.store.read(Thread, each["thread_id"], each["thread_id"], Session())
-        named = ("message_key", "message_id", "thread_id", "archive_id", "chunk_index", "text", "token_count")
+    async for document in place.clients.store.query(PENDING, Session()):
+        thread = await place.clients.store.read(
+            Thread, document["thread_id"], document["thread_id"], Session()
+        )
+        named = ("message_key", "message_id", "thread_id", "chunk_index", "text", "token_count")
         vector = {
-            "chunk_id": each["id"],
+            **archives_of_chunk(read_document(Chunk, document)),
+            "chunk_id": document["id"],
             "embedding": [1.0, 0.0, 0.0, 0.5],
             "source": thread.source,
             "embedding_date": datetime.now(UTC).isoformat(),
         }
-        await place.clients.index.upsert([{**vector, **{name: each[name] for name in named}}])
+        await place.clients.index.upsert([{**vector, **{name: document[name] for name in named}}])
         done = {
             "embedding_generated": True,
             "embedding_model": "toy",
             "status": ProcessingStatus.PROCESSED.value,
         }
-        await place.clients.store.patch(Chunk, Patch(each["id"], each["thread_id"], set=done), Session())
+        await place.clients.store.patch(
+            Chunk, Patch(document["id"], document["thread_id"], set=done), Session()
+        )
 
 
 async def finish(place: MailIn) -> None:
     """Embed, summarise and report whatever waits for it."""
     await embed_all(place)
-    waiting = [each["id"] async for each in place.clients.store.query(WAITING, Session())]
+    waiting = [document["id"] async for document in place.clients.store.query(WAITING, Session())]
     for thread in waiting:
         ready = await ready_thread(place.clients, thread, Session())
         assert ready is not None, f"thread {thread} is not ready"
@@ -113,8 +120,8 @@ async def drain(place: MailIn) -> None:
     for queue in ("removal", "summarization"):
         receiver = await place.place.receiver(queue)
         while await receiver.peek_messages(max_message_count=1):
-            for each in await receiver.receive_messages(max_message_count=20, max_wait_time=5):
-                await receiver.complete_message(each)
+            for message in await receiver.receive_messages(max_message_count=20, max_wait_time=5):
+                await receiver.complete_message(message)
 
 
 async def put_failure(place: MailIn, archive: str) -> None:

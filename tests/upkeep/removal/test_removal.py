@@ -97,7 +97,7 @@ async def test_a_summary_that_was_written_meanwhile_goes_too_and_the_receipt_say
     async with mail_in(cloud, bus_service) as place:
         archive = await take_all_in(place, FIRST)
         settings = place.clients.settings
-        (lunch,) = [each for each in await place.stored("summaries") if each["thread_id"] == LUNCH]
+        (lunch,) = [summary for summary in await place.stored("summaries") if summary["thread_id"] == LUNCH]
         with CosmosClient(settings.COSMOS_ENDPOINT, COSMOS_KEY) as client:
             summaries = client.get_database_client(settings.COSMOS_DATABASE).get_container_client("summaries")
 
@@ -150,7 +150,7 @@ async def test_a_summary_that_read_its_thread_before_the_deletion_is_not_kept(
         meanwhile(monkeypatch, lambda: remove(place, "archive", archive))
         with pytest.raises(ThreadMovedError):
             await place.run(SUMMARIZATION, event_of(request("late", thread_ids=[root])))
-        assert [each for each in await place.stored("summaries") if each["thread_id"] == root] == []
+        assert [summary for summary in await place.stored("summaries") if summary["thread_id"] == root] == []
         await drain(place)
 
 
@@ -163,13 +163,15 @@ async def test_a_thread_that_only_a_removed_message_held_together_comes_apart(
     async with mail_in(cloud, bus_service) as place:
         await take_all_in(place, APART)
         bridge = await take_all_in(place, BRIDGE)
-        assert len({each["thread_id"] for each in await place.stored("messages")}) == 1
+        assert len({message["thread_id"] for message in await place.stored("messages")}) == 1
         await remove(place, "archive", bridge)
         await finish(place)
         found = await everything(place)
         for name in ("messages", "chunks", "vectors", "summaries", "reports"):
             assert found[name] == expected[name], name
-        assert [each["id"] for each in found["threads"]] == [each["id"] for each in expected["threads"]]
+        assert [thread["id"] for thread in found["threads"]] == [
+            thread["id"] for thread in expected["threads"]
+        ]
         await drain(place)
 
 
@@ -220,7 +222,7 @@ async def test_a_source_goes_with_all_its_archives(cloud: LocalCloud, bus_servic
         done = await remove(place, "source", "first")
         assert (done.counts["sources"], done.counts["archives"], done.counts["messages"]) == (1, 1, 3)
         assert await place.stored("sources") == []
-        assert {each["source"] for each in await place.stored("threads")} == {"second"}
+        assert {thread["source"] for thread in await place.stored("threads")} == {"second"}
         again = await request_removal(place.clients, "source", "first", requested_by="test", now=NOW)
         assert again is None
         await drain(place)
@@ -256,7 +258,7 @@ async def test_events_of_a_deleted_archive_bring_nothing_back(
         await place.clients.store.patch(Archive, Patch(archive, archive, set={"removing": True}), Session())
         assert await place.run(PARSING, arrived) == []  # marked, and not gone yet
         assert await place.run(EMBEDDING, prepared) == []
-        assert {each["status"] for each in await place.stored("chunks")} == {"pending"}
+        assert {chunk["status"] for chunk in await place.stored("chunks")} == {"pending"}
         await remove(place, "archive", archive)
         assert await place.run(PARSING, arrived) == []
         assert await place.run(CHUNKING, parsed) == []
@@ -280,7 +282,7 @@ async def test_chunking_goes_on_with_what_another_archive_has(
         await remove(place, "archive", archive_of(FIRST).id)
         (prepared,) = await place.run(CHUNKING, first)
         assert len(prepared.data.chunk_ids) == 1
-        (kept,) = [each for each in await place.stored("messages") if each["status"] == "processed"]
+        (kept,) = [message for message in await place.stored("messages") if message["status"] == "processed"]
         assert kept["message_id"] == "<m1@example.org>"
         await drain(place)
 
@@ -338,7 +340,7 @@ async def test_digests_that_told_of_a_removed_thread_are_made_again_without_it(
         await take_all_in(place, SECOND)
         archive = await take_all_in(place, lunch)
         store = place.clients.store
-        (told,) = [each for each in await place.stored("summaries") if each["thread_id"] == LUNCH]
+        (told,) = [summary for summary in await place.stored("summaries") if summary["thread_id"] == LUNCH]
         scope = "weekly:list:2024-W01"
         digest = read_document(
             Summary,
@@ -347,8 +349,12 @@ async def test_digests_that_told_of_a_removed_thread_are_made_again_without_it(
         await store.create(digest, Session())
         done = await remove(place, "archive", archive)
         assert done.counts["summaries"] == 2
-        assert scope not in {each["scope"] for each in await place.stored("summaries")}
-        touched = {each["scope"] for each in await place.stored("digests") if each["touches"] > each["made"]}
+        assert scope not in {summary["scope"] for summary in await place.stored("summaries")}
+        touched = {
+            stored_digest["scope"]
+            for stored_digest in await place.stored("digests")
+            if stored_digest["touches"] > stored_digest["made"]
+        }
         assert scope in touched
         await drain(place)
 

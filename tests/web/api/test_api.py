@@ -216,7 +216,7 @@ def test_threads_are_found_by_their_open_calls(site: Site) -> None:
     others = site.json("/api/threads?limit=200&open_call=false")["items"]
     assert called
     assert len(called) + len(others) == len(everything)
-    assert {each["thread_id"] for each in called} == {
-        each["thread_id"] for each in everything if each["open_call"] is not None
+    assert {thread["thread_id"] for thread in called} == {
+        thread["thread_id"] for thread in everything if thread["open_call"] is not None
     }
     assert site.host.get("/api/threads?open_call=perhaps").status == 422

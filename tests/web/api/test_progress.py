@@ -33,9 +33,9 @@ def figures(found: ArchiveProgress) -> dict[str, tuple[int, int, int]]:
 async def embed(place: MailIn) -> None:
     done = {"embedding_generated": True, "status": "processed"}
     chunks = [
-        Patch(each["id"], each["thread_id"], set=done)
-        for each in await place.stored("chunks")
-        if not each["embedding_generated"]
+        Patch(chunk["id"], chunk["thread_id"], set=done)
+        for chunk in await place.stored("chunks")
+        if not chunk["embedding_generated"]
     ]
     await place.clients.store.patch_all(Chunk, chunks, Session())
 

@@ -13,7 +13,7 @@ def titles(site: Site, query: str) -> list[str]:
     """The threads on a page of the list, in its order."""
     shown = page(site, f"/sources/tally{query}")
     section = shown.text.partition("Choose and sort")[2]
-    return [each.text for each in shown.all("h3") if each.text in section]
+    return [element.text for element in shown.all("h3") if element.text in section]
 
 
 def threads(site: Site, query: str = "") -> list[dict[str, object]]:
@@ -24,19 +24,19 @@ def test_every_filter_shows_what_it_says_and_nothing_else(site: Site) -> None:
     every = threads(site)
     accepted = threads(site, "&outcome=accepted")
     assert 0 < len(accepted) < len(every)
-    assert all(each["outcome"]["kind"] == "accepted" for each in accepted)  # type: ignore[index]
+    assert all(thread["outcome"]["kind"] == "accepted" for thread in accepted)  # type: ignore[index]
     assert len(titles(site, "?outcome=accepted")) == len(accepted)
     calls = threads(site, "&genre=call")
     assert 0 < len(calls) < len(every)
     assert len(titles(site, "?genre=call&outcome=")) == len(calls)
     month = str(every[0]["last_message_date"])[:7]
     inside = [
-        each
-        for each in every
-        if str(each["first_message_date"])[:7] <= month <= str(each["last_message_date"])[:7]
+        thread
+        for thread in every
+        if str(thread["first_message_date"])[:7] <= month <= str(thread["last_message_date"])[:7]
     ]
     assert 0 < len(titles(site, f"?month={month}")) == len(inside)
-    someone = [each for each in every if "Yuki Hashimoto" in str(each["participants"])]
+    someone = [thread for thread in every if "Yuki Hashimoto" in str(thread["participants"])]
     assert 0 < len(someone) < len(every)
     assert len(titles(site, "?person=Yuki+Hashimoto")) == len(someone)
     assert 0 < len(titles(site, "?draft=draft-ietf-tally-receipts")) <= len(every)
@@ -45,13 +45,13 @@ def test_every_filter_shows_what_it_says_and_nothing_else(site: Site) -> None:
 
 def test_every_order_is_kept(site: Site) -> None:
     for sort, field in (("-message_count", "message_count"), ("-first_message_date", "first_message_date")):
-        found = [each[field] for each in threads(site, f"&sort={sort}")]
+        found = [thread[field] for thread in threads(site, f"&sort={sort}")]
         assert found == sorted(found, reverse=True)  # type: ignore[type-var]  # all of one kind
         assert len(set(found)) > 2
     sizes = site.json("/api/threads?source=tally&sort=-message_count&limit=2")
     following = site.json(sizes["next"])["items"]
     assert following[0]["message_count"] <= sizes["items"][-1]["message_count"]
-    assert following[0]["thread_id"] not in {each["thread_id"] for each in sizes["items"]}
+    assert following[0]["thread_id"] not in {item["thread_id"] for item in sizes["items"]}
 
 
 def test_what_cannot_be_chosen_is_refused(site: Site) -> None:
@@ -65,10 +65,13 @@ def test_months_are_drawn_and_told_and_lead_to_their_threads(site: Site) -> None
     shown = page(site, "/sources/tally/timeline")
     rects = shown.all("rect")
     assert len(rects) > 4
-    assert all(float(each.attributes["height"]) > 0 for each in rects)
-    links = [each.attributes["href"] for each in shown.all("a") if "?month=" in each.attributes["href"]]
+    assert all(float(rect.attributes["height"]) > 0 for rect in rects)
+    links = [
+        element.attributes["href"] for element in shown.all("a") if "?month=" in element.attributes["href"]
+    ]
     counted = sum(
-        int(each.text) for each in shown.all("td", class_="number")[:: len(shown.all("th", scope="col")) - 1]
+        int(element.text)
+        for element in shown.all("td", class_="number")[:: len(shown.all("th", scope="col")) - 1]
     )
     assert counted == len(threads(site))
     for link in links:
@@ -84,7 +87,7 @@ def test_calls_without_a_result_come_first_with_feed_and_calendar(site: Site) ->
     assert len(feed.findall(f"{ATOM}entry")) == len(waiting)
     calendar = site.host.get("/api/feeds/sources/tally/calendar")
     assert calendar.headers["content-type"].startswith("text/calendar")
-    ends = [each["open_call"]["ends"] for each in waiting if each["open_call"]["ends"]]  # type: ignore[index]
+    ends = [document["open_call"]["ends"] for document in waiting if document["open_call"]["ends"]]  # type: ignore[index]
     found = re.findall(r"DTSTART;VALUE=DATE:(\d{8})", calendar.text)
     assert sorted(found) == sorted(end.replace("-", "") for end in ends)
 
@@ -94,5 +97,5 @@ def test_a_feed_of_an_outcome_holds_that_outcome_alone(site: Site) -> None:
     entries = feed.findall(f"{ATOM}entry")
     assert entries
     for entry in entries:
-        assert "accepted" in {each.attrib["term"] for each in entry.findall(f"{ATOM}category")}
+        assert "accepted" in {category.attrib["term"] for category in entry.findall(f"{ATOM}category")}
     assert site.host.get("/api/feeds/outcomes/unheard").status == 404

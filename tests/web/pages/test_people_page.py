@@ -27,9 +27,9 @@ __all__ = ["calls"]
 def someone(site: Site) -> tuple[str, str]:
     """Who is said to stand for something, and their address."""
     thread = site.thread("Mandatory-to-implement")
-    for each in site.json(thread["links"]["report"])["summary"]["reading"]["positions"]:
-        if each["tier"] == "said":
-            return each["name"], each["person"]
+    for position in site.json(thread["links"]["report"])["summary"]["reading"]["positions"]:
+        if position["tier"] == "said":
+            return position["name"], position["person"]
     raise AssertionError("nobody is said to stand for anything")
 
 
@@ -44,7 +44,11 @@ def test_a_person_has_positions_that_lead_to_their_words_threads_and_roles(site:
     name, address = someone(site)
     shown = page(site, f"/people/{person_id(address)}")
     assert shown.all("h1")[0].text == name
-    links = [each.attributes["href"] for each in shown.all("a") if each.attributes["href"].startswith("/m/")]
+    links = [
+        element.attributes["href"]
+        for element in shown.all("a")
+        if element.attributes["href"].startswith("/m/")
+    ]
     assert links
     for link in links:
         assert page(site, link.partition("#")[0]).by_id("quote").text

@@ -112,8 +112,8 @@ def summary(messages: list[Message], *quotes: tuple[int, str], **more: Any) -> S
         "content_html": "",
         "citations": citations,
         "claims": [
-            SummaryClaim(text=each.quote, section="agreed", citations=[place])
-            for place, each in enumerate(citations)
+            SummaryClaim(text=citation.quote, section="agreed", citations=[place])
+            for place, citation in enumerate(citations)
         ],
         "generated_by": "test",
         "generated_at": START,

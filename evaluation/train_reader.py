@@ -68,7 +68,8 @@ def _gather(threads: list[LabelledThread]) -> _Sentences:
     for number, thread in enumerate(threads):
         linked = LinkedThread(thread.mails, thread.profile)
         put = find_put(linked)
-        reader = FeatureReader(linked, put, read_genre(linked, put).kind)
+        genre = read_genre(linked, put).kind
+        reader = FeatureReader(linked, put, genre)
         for sentence in candidates_of(linked):
             message = linked.mail_of(sentence).mail.message_id.strip("<>")
             rows.append(reader.features(sentence))
@@ -76,7 +77,7 @@ def _gather(threads: list[LabelledThread]) -> _Sentences:
             messages.append(message)
             for head in Head:
                 labels[head].append(_is_labelled(thread.label, head, message, sentence.text))
-                candidates[head].append(may_be(head, sentence, linked, put))
+                candidates[head].append(may_be(head, sentence, linked, put, genre))
     names = sorted({name for row in rows for name in row})
     return _Sentences(
         names=names,
@@ -132,12 +133,18 @@ def _message_f1(data: _Sentences, head: Head, scores: NDArray[np.float64], thres
     return 2 * right / (said + gold) if said + gold else 0.0
 
 
-def _best_threshold(scores: NDArray[np.float64], f1: Callable[[float], float]) -> tuple[float, float]:
-    """The middle of the thresholds that are nearly best: a sharp best one does not travel."""
+def _best_threshold(
+    head: Head, scores: NDArray[np.float64], f1: Callable[[float], float]
+) -> tuple[float, float]:
+    """The middle between the lowest and the highest that are nearly best: a sharp best one does not travel.
+
+    For open issues the highest: nearly as many are found, and more of those shown are right.
+    """
     candidates = np.unique(np.quantile(scores, _QUANTILES))
     values = np.array([f1(float(one)) for one in candidates])
     good = candidates[values >= values.max() - _FLAT]
-    return float(np.median(good)), float(values.max())
+    chosen = good.max() if head is Head.OPEN_ISSUE else (good.min() + good.max()) / 2
+    return float(chosen), float(values.max())
 
 
 def _point_share(data: _Sentences, scores: NDArray[np.float64], shown: int = 12) -> float:
@@ -159,7 +166,7 @@ def _train(data: _Sentences, head: Head) -> tuple[dict[str, float], float, float
         if head is Head.POINT:
             threshold, figure = 0.0, _point_share(data, scores)
         else:
-            threshold, figure = _best_threshold(scores, partial(_message_f1, data, head, scores))
+            threshold, figure = _best_threshold(head, scores, partial(_message_f1, data, head, scores))
         tried.append((ridge, threshold, figure))
     # The strongest ridge that is nearly best: weaker ones win by chance and carry over worse.
     enough = max(figure for _, _, figure in tried) - _NEARLY

@@ -20,6 +20,7 @@ from ops import (
     reports,
     sources,
     status,
+    subscriptions,
     threads,
     timeline,
 )
@@ -54,6 +55,7 @@ app.command("verify")(verifying.verify)
 app.command("resummarize")(rereading.resummarize)
 app.add_typer(corrections.app, name="corrections")
 app.add_typer(threads.app, name="thread")
+app.add_typer(subscriptions.app, name="subscription")
 app.add_typer(maintenance.migrate, name="migrate")
 archives.app.command("delete")(deleting.delete_archive)
 app.add_typer(archives.app, name="archive")

@@ -1,4 +1,4 @@
-"""Carries out a requeue, a purge or a restore, and shows how it goes."""
+"""Carries out a requeue, a purge, an edit or a restore, and shows how it goes."""
 
 import sys
 from collections import Counter
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
 DOING = {
     "dlq.requeue": "requeue", "dlq.purge": "purge", "dlq.restore": "restore", "dlq.resolve": "resolve",
+    "dlq.edit": "edit",
 }  # fmt: skip
 ENDED = {
     "dlq.requeue": "requeued", "dlq.purge": "purged", "dlq.restore": "restored", "dlq.resolve": "resolved",
+    "dlq.edit": "edited",
 }  # fmt: skip
 
 
@@ -35,6 +37,7 @@ def carry_out(
     yes: bool,
     resume: str | None,
     json: bool,
+    ramp: bool = False,
 ) -> None:
     """Run the action on the selected letters, or resume an operation, whose selection is on record."""
     interrupt, selection = Interrupt(), None if resume is not None else select()
@@ -44,17 +47,18 @@ def carry_out(
         from shared.upkeep.deadletters.selection import choose
 
         if resume is not None:
-            return await _run(clients, await _resumable(clients, resume, action), interrupt)
+            return await run_shown(clients, await _resumable(clients, resume, action), interrupt)
         assert selection is not None  # noqa: S101 - one of the two is given
         chosen = await choose(clients, selection)
         _announce(action, chosen, dry_run=dry_run, json=json)
         if dry_run or not chosen:
             return None
         confirm(f"{DOING[action].capitalize()} {len(chosen):,} dead letters?", yes=yes)
-        audit = await request_operation(clients, action, selection.shown(), actor(), rate=rate or None)
-        return await _run(clients, audit, interrupt)
+        asked = selection.shown()
+        audit = await request_operation(clients, action, asked, actor(), rate=rate or None, ramp=ramp)
+        return await run_shown(clients, audit, interrupt)
 
-    _end(run_command(work, interrupt=interrupt), json=json)
+    end(run_command(work, interrupt=interrupt), json=json)
 
 
 def restore_purged(
@@ -78,9 +82,9 @@ def restore_purged(
             return None
         confirm(f"Restore {len(found):,} dead letters of {purge}?", yes=yes)
         audit = await request_operation(clients, action, asked, actor(), rate=rate or None)
-        return await _run(clients, audit, interrupt)
+        return await run_shown(clients, audit, interrupt)
 
-    _end(run_command(work, interrupt=interrupt), json=json)
+    end(run_command(work, interrupt=interrupt), json=json)
 
 
 async def _resumable(clients: "Clients", operation: str, action: str) -> "Audit":
@@ -92,7 +96,7 @@ async def _resumable(clients: "Clients", operation: str, action: str) -> "Audit"
     return audit
 
 
-async def _run(clients: "Clients", audit: "Audit", interrupt: Interrupt) -> "Audit":
+async def run_shown(clients: "Clients", audit: "Audit", interrupt: Interrupt) -> "Audit":
     from shared.upkeep.deadletters.operations import run_operation
 
     print_note(f"operation {audit.id}")
@@ -112,7 +116,13 @@ def _watching(audit: "Audit", interrupt: Interrupt) -> "Iterator[OperationObserv
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
     )  # fmt: skip
-    said_waiting = False
+    said = set[str]()
+
+    def say(what: str) -> None:
+        if what not in said:
+            print_note(what)
+        said.add(what)
+
     with Progress(*columns, console=console, disable=not sys.stderr.isatty()) as progress:
         bar = progress.add_task(ENDED[audit.action], total=None)
 
@@ -123,14 +133,18 @@ def _watching(audit: "Audit", interrupt: Interrupt) -> "Iterator[OperationObserv
             progress.update(bar, completed=count)
 
         def waiting(left: int) -> None:
-            nonlocal said_waiting
-            if not said_waiting:
-                print_note(
-                    f"{left:,} are held by another receiver: waiting for their locks to end (Ctrl-C stops)"
-                )
-            said_waiting = True
+            say(f"{left:,} are held by another receiver: waiting for their locks to end (Ctrl-C stops)")
 
-        yield OperationObserver(progress=done, planned=planned, waiting=waiting, stopped=interrupt.stopped)
+        def settling(under_way: int) -> None:
+            say(f"{under_way:,} are on their way: the next step waits for what becomes of them")
+
+        yield OperationObserver(
+            progress=done,
+            planned=planned,
+            waiting=waiting,
+            settling=settling,
+            stopped=interrupt.stopped,
+        )
 
 
 def _announce(action: str, chosen: "list[Diagnosed]", *, dry_run: bool, json: bool) -> None:
@@ -168,7 +182,7 @@ def _plan_table(rows: list[tuple[str, str, int, str]]) -> None:
     table(["queue", "group", "count>", "error*"], shown, empty="Nothing fits: there is nothing to do.")
 
 
-def _end(audit: "Audit | None", *, json: bool) -> None:
+def end(audit: "Audit | None", *, json: bool) -> None:
     if audit is None:
         return
     word = ENDED[audit.action]
@@ -179,7 +193,9 @@ def _end(audit: "Audit | None", *, json: bool) -> None:
         )  # fmt: skip
     else:
         more = f"; {audit.outcome}" if audit.outcome else ""
-        undo = f" `dlq restore {audit.id}` brings them back." if word in {"purged", "resolved"} else ""
+        undo = (
+            f" `dlq restore {audit.id}` brings them back." if word in {"purged", "resolved", "edited"} else ""
+        )
         print_note(f"{audit.counts.get(word, 0):,} of {audit.counts.get('planned', 0):,} {word}{more}.{undo}")
     if audit.status == "interrupted":
         name = DOING[audit.action]

@@ -17,6 +17,10 @@ SHOWN = 20
 
 
 def verify(
+    archives: Annotated[
+        bool,
+        typer.Option(help="Parse the archives again, and compare messages, threads and citations with them."),
+    ] = True,
     repair: Annotated[bool, typer.Option("--repair", help="Have what is damaged made again.")] = False,
     yes: Yes = False,
     json: Json = False,
@@ -24,7 +28,7 @@ def verify(
     """Check that what is stored fits together, and repair it where asked to. Exit code 3: damage is left."""
     if repair:
         confirm("Repair what is found? Work is asked for again, and orphans are deleted.", yes=yes)
-    done = run_command(lambda clients: _verified(clients, repair=repair))
+    done = run_command(lambda clients: _verified(clients, repair=repair, archives=archives))
     found = sum(counts["found"] for counts in done.counts.values())
     repaired = sum(counts["repaired"] for counts in done.counts.values())
     if json:
@@ -37,12 +41,12 @@ def verify(
         raise CommandError(Code.PROBLEMS)
 
 
-async def _verified(clients: "Clients", *, repair: bool) -> "Run":
+async def _verified(clients: "Clients", *, repair: bool, archives: bool) -> "Run":
     from shared.upkeep.audit import audited
     from shared.upkeep.integrity.run import VerifyOptions
     from shared.upkeep.integrity.run import verify as run_checks
 
-    options = VerifyOptions(repair=repair, requested_by=actor().name)
+    options = VerifyOptions(repair=repair, archives=archives, requested_by=actor().name)
     if not repair:
         return await run_checks(clients, options)
     async with audited(clients, "verify.repair", actor(), {}) as counts:

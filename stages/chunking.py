@@ -19,10 +19,11 @@ from shared.core.ids import chunk_id
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
 from shared.domain.chunking.chunker import ChunkSettings, Embedder, Strategy, TextChunk, chunk_body
+from shared.domain.chunking.tokens import ModelTokenizer
 from shared.domain.mail.models import Segment, SegmentKind
 from shared.embedding.instance import embedder
+from shared.embedding.model_tokens import model_tokens
 from shared.embedding.sentence_embedder import embed_with
-from shared.embedding.tokenizer_file import model_tokenizer
 from shared.pipeline import topology
 from shared.pipeline.event_types import ChunksPrepared, JSONParsed
 from shared.pipeline.events.builders import PreparedChunk, chunks_prepared
@@ -39,12 +40,13 @@ LABELS = {"service": "chunking"}
 
 
 async def chunk(event: Event[JSONParsed], work: Work) -> StageResult:
-    settings = _settings(work)
     messages = await _load(event.data, work)
     if not messages:  # all of them were deleted with their archive
         return StageResult()
+    tokens = await model_tokens(work.clients)
+    settings = _settings(work, tokens.most)
     embed = await _sentence_embedder(settings, work)
-    chunks = await asyncio.to_thread(_chunks_of, messages, settings, embed, work.now())
+    chunks = await asyncio.to_thread(_chunks_of, messages, tokens.tokenizer, settings, embed, work.now())
     written = [(message.id, message.thread_id) for message in messages]
     remaining = {message.id for message in messages}
     named = [place for place in _documents(event.data) if place[0] in remaining]
@@ -76,11 +78,12 @@ def _count(chunks: Sequence[Chunk], created: Collection[str]) -> None:
         metrics.chunk_size.record(chunk.token_count, LABELS)
 
 
-def _settings(work: Work) -> ChunkSettings:
+def _settings(work: Work, most: int) -> ChunkSettings:
+    """As the settings say, within what the model reads: what is beyond that would have no vector."""
     given = work.clients.settings
-    return ChunkSettings(
-        Strategy(given.CHUNKING_STRATEGY), given.CHUNKING_MAX_TOKENS, given.CHUNKING_OVERLAP_TOKENS
-    )
+    size = min(given.CHUNKING_MAX_TOKENS, most)
+    overlap = min(given.CHUNKING_OVERLAP_TOKENS, size // 2)
+    return ChunkSettings(Strategy(given.CHUNKING_STRATEGY), size, overlap)
 
 
 async def _load(data: JSONParsed, work: Work) -> list[Message]:
@@ -104,9 +107,12 @@ async def _sentence_embedder(settings: ChunkSettings, work: Work) -> Embedder | 
 
 
 def _chunks_of(
-    messages: Sequence[Message], settings: ChunkSettings, embed: Embedder | None, now: datetime
+    messages: Sequence[Message],
+    tokenizer: ModelTokenizer,
+    settings: ChunkSettings,
+    embed: Embedder | None,
+    now: datetime,
 ) -> list[Chunk]:
-    tokenizer = model_tokenizer()
     return [
         _document(message, piece, now)
         for message in messages

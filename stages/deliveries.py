@@ -4,11 +4,12 @@ import logging
 
 import azure.functions as func
 
-from shared.clients.connections import clients
+from shared.clients.connections import Clients, clients
 from shared.clients.telemetry.tracing import consumer_span
+from shared.pipeline.requests import run_request
 from shared.pipeline.topology import DELIVERIES
 from shared.publishing.webhooks.wake_up import deliver_and_wake
-from stages.registration import CONNECTION
+from stages.registration import CONNECTION, delivery_from_functions
 
 blueprint = func.Blueprint()
 log = logging.getLogger(__name__)
@@ -17,8 +18,12 @@ log = logging.getLogger(__name__)
 @blueprint.function_name("deliveries")
 @blueprint.service_bus_queue_trigger(arg_name="msg", queue_name=DELIVERIES.name, connection=CONNECTION)
 async def deliveries(msg: func.ServiceBusMessage) -> None:
-    connected = await clients()
-    with consumer_span("deliveries", msg.application_properties or {}):
-        delivered = await deliver_and_wake(connected)
+    connected, delivery = await clients(), delivery_from_functions(msg)
+    with consumer_span("deliveries", delivery.properties):
+        await run_request(DELIVERIES, delivery, connected, lambda: _deliver(connected))
+
+
+async def _deliver(connected: Clients) -> None:
+    delivered = await deliver_and_wake(connected)
     if delivered:
         log.info("%d reports arrived at webhooks", delivered)

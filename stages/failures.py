@@ -4,45 +4,36 @@ from typing import Any
 
 import azure.functions as func
 
-from shared.clients.classify import classify
 from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
-from shared.clients.telemetry.tracing import consumer_span
+from shared.clients.telemetry.tracing import PipelineSpan, consumer_span
 from shared.core.errors import ClassifiedError, ErrorKind
 from shared.documents.failures import FailureRecord
-from shared.pipeline.delivery import Delivery
 from shared.pipeline.events.envelope import Event, parse_event
 from shared.pipeline.failures import failure_record
-from shared.pipeline.retry.event_retries import EventRetries, schedule_retry
-from shared.pipeline.retry.policies import Abandon, Backoff
+from shared.pipeline.requests import run_request
 from shared.pipeline.topology import FAILURES, STAGE_OF_FAILURE
 from stages.registration import CONNECTION, delivery_from_functions
 
 blueprint = func.Blueprint()
-BACKOFF = Backoff(max_retries=40, base_seconds=5.0, cap_seconds=300.0)  # some three hours
 
 
 @blueprint.function_name("failures")
 @blueprint.service_bus_queue_trigger(arg_name="msg", queue_name=FAILURES.name, connection=CONNECTION)
 async def failures(msg: func.ServiceBusMessage) -> None:
-    event, connected, delivery = parse_event(msg.get_body()), await clients(), delivery_from_functions(msg)
-    attributes = {"pipeline.stage": "failures", "pipeline.event_id": event.event_id}
-    with consumer_span("stage failures", delivery.properties, attributes=attributes):
-        try:
-            await record_failure(event, connected.store)
-        except Exception as error:  # noqa: BLE001 - it is classified there, and raised again where it is for good
-            await _record_later(event, delivery, connected, error)
-
-
-async def _record_later(event: Event[Any], delivery: Delivery, connected: Clients, error: Exception) -> None:
     """What keeps the stage from its record keeps the ledger from it, too: it has to outlast that."""
-    retries, failure = EventRetries.of(delivery, connected.runtime.now()), classify(error)
-    decision = BACKOFF.decide(failure, retries.backoffs)
-    if isinstance(decision, Abandon):
-        raise error
-    again = retries.after(ErrorKind.TRANSIENT)
-    await schedule_retry(connected, FAILURES.name, event, delivery, again, decision.delay)
+    connected, delivery = await clients(), delivery_from_functions(msg)
+    with consumer_span(
+        "stage failures", delivery.properties, attributes={"pipeline.stage": "failures"}
+    ) as recording:
+        await run_request(FAILURES, delivery, connected, lambda: _keep(delivery.body, connected, recording))
+
+
+async def _keep(body: bytes, connected: Clients, recording: PipelineSpan) -> None:
+    event = parse_event(body)
+    recording.set_attribute("pipeline.event_id", event.event_id)
+    await record_failure(event, connected.store)
 
 
 async def record_failure(event: Event[Any], store: Store) -> bool:

@@ -11,13 +11,14 @@ from typing import Any
 
 import azure.functions as func
 
-from shared.clients.connections import clients
+from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
-from shared.clients.telemetry.tracing import consumer_span
+from shared.clients.telemetry.tracing import PipelineSpan, consumer_span
 from shared.core.errors import InvalidEventError
 from shared.ingestion.fetch_runs import run_operation
+from shared.pipeline.requests import run_request
 from shared.pipeline.topology import INGESTION
-from stages.registration import CONNECTION
+from stages.registration import CONNECTION, delivery_from_functions
 
 blueprint = func.Blueprint()
 log = logging.getLogger(__name__)
@@ -26,12 +27,17 @@ log = logging.getLogger(__name__)
 @blueprint.function_name("ingestion")
 @blueprint.service_bus_queue_trigger(arg_name="msg", queue_name=INGESTION.name, connection=CONNECTION)
 async def ingestion(msg: func.ServiceBusMessage) -> None:
-    request, connected = _request(msg.get_body()), await clients()
-    with consumer_span("fetch", msg.application_properties or {}) as fetching:
-        fetching.set_attribute("pipeline.operation_id", request["operation_id"])
-        done = await run_operation(request["operation_id"], connected, Session(request.get("session")))
-        fetching.set_attribute("pipeline.source", done.source)
-        fetching.set_attribute("pipeline.outcome", done.status)
+    connected, delivery = await clients(), delivery_from_functions(msg)
+    with consumer_span("fetch", delivery.properties) as fetching:
+        await run_request(INGESTION, delivery, connected, lambda: _fetch(delivery.body, connected, fetching))
+
+
+async def _fetch(body: bytes, connected: Clients, fetching: PipelineSpan) -> None:
+    request = _request(body)
+    fetching.set_attribute("pipeline.operation_id", request["operation_id"])
+    done = await run_operation(request["operation_id"], connected, Session(request.get("session")))
+    fetching.set_attribute("pipeline.source", done.source)
+    fetching.set_attribute("pipeline.outcome", done.status)
     log.info("operation %s of %s %s", done.id, done.source, done.status)
 
 

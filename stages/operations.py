@@ -4,9 +4,10 @@ import azure.functions as func
 
 from shared.clients.connections import clients
 from shared.clients.telemetry.tracing import consumer_span
+from shared.pipeline.requests import run_request
 from shared.pipeline.topology import OPERATIONS
 from shared.upkeep.background import run_requested
-from stages.registration import CONNECTION
+from stages.registration import CONNECTION, delivery_from_functions
 
 blueprint = func.Blueprint()
 
@@ -14,6 +15,6 @@ blueprint = func.Blueprint()
 @blueprint.function_name("operations")
 @blueprint.service_bus_queue_trigger(arg_name="msg", queue_name=OPERATIONS.name, connection=CONNECTION)
 async def operations(msg: func.ServiceBusMessage) -> None:
-    connected = await clients()
-    with consumer_span("operation", msg.application_properties or {}):
-        await run_requested(msg.get_body(), connected)
+    connected, delivery = await clients(), delivery_from_functions(msg)
+    with consumer_span("operation", delivery.properties):
+        await run_request(OPERATIONS, delivery, connected, lambda: run_requested(delivery.body, connected))

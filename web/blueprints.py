@@ -33,6 +33,7 @@ from web.pages.print_report import blueprint as print_page
 from web.pages.report import blueprint as report_page
 from web.pages.search import blueprint as search_page
 from web.pages.sources import blueprint as source_pages
+from web.pages.subscriptions import blueprint as subscription_pages
 from web.pages.thread import blueprint as thread_page
 from web.pages.timeline import blueprint as timeline_page
 from web.rendering import blueprint as static
@@ -54,6 +55,7 @@ BLUEPRINTS: tuple[func.Blueprint, ...] = (
     report_page,
     search_page,
     source_pages,
+    subscription_pages,
     thread_page,
     timeline_page,
 )

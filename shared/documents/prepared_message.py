@@ -41,7 +41,8 @@ def prepare_message(message: ParsedMail, member: int = 0) -> PreparedMessage:
     document = _document(message)
     while (size := _json_bytes(document)) > MAX_DOCUMENT_BYTES:
         document = _document(_shortened(message))
-    document["variant"] = _variant(document)
+    document["identity"], rest = _identity(message, document["date"])
+    document["variant"] = _variant(document, rest)
     document["place"] = [member, message.offset, message.size]
     return PreparedMessage(links_of(message), document, size)
 
@@ -66,41 +67,54 @@ def _shortened(message: ParsedMail) -> ParsedMail:
     return message
 
 
-def _variant(document: dict[str, Any]) -> str:
-    """Tells copies of a mail apart that differ in anything.
+def _variant(document: dict[str, Any], rest: str | int) -> str:
+    """Tells copies of a mail apart that differ in anything; `rest` is what their identity leaves out.
 
-    The text is hashed once, for the identity; a checksum is enough to tell other white space in it.
+    A checksum is enough for the HTML: the text was made of it.
     """
     written = [document[name] for name in _WRITTEN]
-    texts = [zlib.crc32((document[name] or "").encode("utf-8", "surrogatepass")) for name in _TEXTS]
-    return hashlib.blake2b(marshal.dumps([*written, *texts], 2), digest_size=8).hexdigest()
+    html = document["body_html"]
+    written += [rest, zlib.crc32(html.encode("utf-8", "surrogatepass")) if html else 0]
+    return _digest(marshal.dumps(written, 2))
 
 
 _WRITTEN = ("identity", "subject", "from", "to", "cc", "date", "references", "in_reply_to", "headers",
             "attachments", "warnings")  # fmt: skip
 """The rest follows from these and the texts."""
-_TEXTS = ("body_raw", "body_html")
 
 
-def _identity(message: ParsedMail) -> str:
-    """The same for copies that say the same: what a list adds (a footer, a tag in the subject) aside."""
-    text = message.body_raw
-    if any(s.kind is SegmentKind.FOOTER for s in message.segments):
+def _identity(message: ParsedMail, date: str | None) -> tuple[str, str | int]:
+    """The same for copies that say the same: what a list adds (a footer, a tag in the subject) aside.
+
+    And what tells apart the rest of their texts, of which each is hashed once.
+    """
+    text, subject = message.body_raw, message.subject
+    footers = [s for s in message.segments if s.kind is SegmentKind.FOOTER]
+    rest: str | int
+    if footers:
+        rest = zlib.crc32(text.encode("utf-8", "surrogatepass"))
         parts = [text[s.start : s.end] for s in message.segments if s.kind is not SegmentKind.FOOTER]
-        text = "".join(parts)
-    said = [
-        _LIST_TAGS.sub("", message.subject).replace(" ", ""),
+        said = "".join(parts).rstrip()
+    else:
+        said = text.rstrip()
+        rest = text[len(said) :]
+    fields = [
+        (_LIST_TAGS.sub("", subject) if "[" in subject else subject).replace(" ", ""),
         *message.sender,
-        str(message.date.timestamp()) if message.date else "",
+        date or "",
         *message.in_reply_to,
         *message.references,
         *[f"{attachment.filename} {attachment.size}" for attachment in message.attachments],
-        text.rstrip(),
+        said,
     ]
-    return hashlib.blake2b("\0".join(said).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return _digest("\0".join(fields).encode("utf-8", "surrogatepass")), rest
 
 
 _LIST_TAGS = re.compile(r"\[[^\[\]]{1,40}\]")
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content, usedforsecurity=False).hexdigest()[:16]
 
 
 def _document(message: ParsedMail) -> dict[str, Any]:
@@ -132,5 +146,4 @@ def _document(message: ParsedMail) -> dict[str, Any]:
         ],
         "draft_mentions": message.draft_mentions,
         "warnings": message.warnings,
-        "identity": _identity(message),
     }

@@ -39,6 +39,9 @@ class Encoder(DescribedModel, Protocol):
     def encode(self, texts: Sequence[str]) -> Vectors:
         """One normalised vector a text, in the order of the texts."""
 
+    def tokenizer(self) -> str:
+        """The definition of its tokenizer (tokenizer.json): chunks are measured in these tokens."""
+
 
 def normalised(vectors: Vectors) -> Vectors:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -39,6 +39,12 @@ class SentenceTransformerEncoder:
             for text in texts
         ]
 
+    def tokenizer(self) -> str:
+        fast = getattr(self._model.tokenizer, "backend_tokenizer", None)
+        if fast is None:
+            raise ValueError(f"{self.model} has no fast tokenizer: chunks cannot be measured in its tokens")
+        return str(fast.to_str())
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         require_texts(texts)
         vectors: Vectors = np.zeros((len(texts), self.dimension), np.float32)

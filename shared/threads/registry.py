@@ -74,6 +74,15 @@ class Threaded:
     """A message of each thread whose summary has to be made again although it got no message."""
 
 
+@dataclass(frozen=True)
+class Rethreaded:
+    """Where messages would be if they were added now, by node, and what would change by that."""
+
+    arrivals: Sequence[Arrival]
+    homes: Mapping[str, str]
+    result: ThreadingResult
+
+
 @dataclass
 class _Loaded:
     """The threads that the messages may belong to, and the redirects that led to them."""
@@ -171,6 +180,16 @@ class Registry:
                 homes = plan.result.assignments
                 return _threaded(plan, {message_key(node, source): home for node, home in homes.items()}, {})
         raise ChangedMeanwhileError
+
+    async def rethreaded(
+        self, messages: Sequence[PreparedMessage], archive: ArchiveOfSource, session: Session
+    ) -> Rethreaded:
+        """What adding these messages would come to. Nothing is written."""
+        arrivals = await self._arrivals(messages, archive, session)
+        slice_ = await self._slice(arrivals, archive, session)
+        plan = await self._plan(slice_, session)
+        homes = plan.result.assignments | _homes(slice_.conflicting, plan.result)
+        return Rethreaded(arrivals, homes, plan.result)
 
     async def _arrivals(
         self, messages: Sequence[PreparedMessage], archive: ArchiveOfSource, session: Session

@@ -87,6 +87,11 @@ def _new(name: str, root: str, redirect: Thread | None, now: datetime) -> Thread
     return thread.model_copy(update={"etag": redirect.etag, "corrections": redirect.corrections})
 
 
+def facts_of_thread(facts: Sequence[Fact]) -> dict[str, Any]:
+    """What a thread says of its messages, made of all of them."""
+    return {**_shown(None, facts, None), "message_count": len(facts)}
+
+
 def _shown(earlier: Thread | None, facts: Sequence[Fact], archive: str | None) -> dict[str, Any]:
     archives = {id_ for fact in facts for id_ in fact["archive_ids"]} | ({archive} if archive else set())
     archives |= set(earlier.archive_ids if earlier else ())

@@ -19,6 +19,7 @@ from shared.core.schedule import parse_cron
 from shared.documents.queries.runs import LATEST_START
 from shared.ingestion.fetch_requests import request_due_fetches
 from shared.pipeline.topology import QUEUES
+from shared.publishing.email.digests import send_due_digests
 from shared.publishing.webhooks.wake_up import wake_for_next_delivery
 from shared.summarization.digests.refreshing import refresh_due
 from shared.upkeep.integrity.run import KIND, TIMER, IntegrityError, VerifyOptions, verify
@@ -68,6 +69,12 @@ async def _refresh_digests(clients: Clients, now: datetime) -> None:
         log.info("%d digests were touched and made again", len(made))
 
 
+async def _send_digests(clients: Clients, now: datetime) -> None:
+    sent = await send_due_digests(clients, now)
+    if sent:
+        log.info("%d digests were sent by e-mail", sent)
+
+
 async def _resume_removals(clients: Clients, now: datetime) -> None:
     asked = await resume_removals(clients, now)
     if asked:
@@ -113,6 +120,7 @@ CHORES: dict[str, Chore] = {
     "sources due": _fetch_sources,
     "deliveries overdue": _wake_overdue_deliveries,
     "digests due": _refresh_digests,
+    "digests by e-mail": _send_digests,
     "removals silent": _resume_removals,
     "placements unfinished": _resume_placements,
     "consumers": _say_consumers,

@@ -118,6 +118,14 @@ CHANGED = {
     "RETRY_TTL_MINUTES": "20",
     "SEARCH_INDEX": "other_embeddings",
     "PEOPLE_PAGES": "true",
+    "EMAIL_FROM": "digests@example.org",
+    "EMAIL_SECRET": "of sixteen characters",
+    "SMTP_HOST": "mail.example.org",
+    "SMTP_PASSWORD": "a password",
+    "SMTP_PORT": "465",
+    "SMTP_SECURITY": "tls",
+    "SMTP_TIMEOUT_SECONDS": "20",
+    "SMTP_USER": "digests",
     "SHOW_ADDRESSES": "true",
     "SOURCE_ALLOWED_HOSTS": "lists.example.org",
     "SOURCE_IDLE_SECONDS": "30",
@@ -307,7 +315,9 @@ def test_secrets_are_in_the_vault_and_the_app_may_read_them() -> None:
         for secret in deployed.of_type("Microsoft.KeyVault/vaults/secrets")
     }
 
-    assert kept.keys() == {"OPERATOR_KEY", "EMBEDDING_API_KEY", "SUMMARY_API_KEY", "WEBHOOKS"}
+    assert kept.keys() == {
+        "OPERATOR_KEY", "EMAIL_SECRET", "EMBEDDING_API_KEY", "SMTP_PASSWORD", "SUMMARY_API_KEY", "WEBHOOKS",
+    }  # fmt: skip
     for name, secret in kept.items():
         reference = f"@Microsoft.KeyVault(VaultName={vault.name};SecretName={secret.name})"
         assert deployed.app_settings[name] == reference

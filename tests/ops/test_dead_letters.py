@@ -17,9 +17,10 @@ from shared.core.ids import invalid_key
 from shared.documents.audits import Audit, AuditStatus
 from shared.pipeline.events.envelope import parse_event
 from shared.upkeep.audit import Actor, find_audit
+from shared.upkeep.deadletters.actions import PURGE, REQUEUE, RESTORE
 from shared.upkeep.deadletters.groups import diagnosed_letters, group_letters
 from shared.upkeep.deadletters.journal import CONTAINER, Journal, JournalError
-from shared.upkeep.deadletters.operations import PURGE, REQUEUE, RESTORE, request_operation, run_operation
+from shared.upkeep.deadletters.operations import request_operation, run_operation
 from shared.upkeep.deadletters.queue_names import UnknownQueueError, queue_named
 from shared.upkeep.deadletters.restoring import NothingToRestoreError, restorable
 from shared.upkeep.deadletters.selection import LetterSelection, choose
@@ -61,7 +62,7 @@ async def test_groups_are_by_stage_reason_and_error_with_exact_counts(place: Ops
     ]
     assert (groups[0].first_seen, groups[0].last_seen) == (FAILED_AT, FAILED_AT)
     assert groups[0].error == "UnreadableArchiveError: a/list-17.mbox: no message begins at 4711"
-    assert groups[2].error == "what is this"
+    assert groups[2].error.startswith("what is this")
     numbers = {letter.sequence_number for letter in await place.dead()}
     assert {group.example for group in groups} <= numbers
     assert len({group.id for group in groups}) == 3
@@ -213,7 +214,7 @@ async def test_nothing_is_restored_twice_and_a_purge_that_is_not_over_is_not_res
     asked = await request_operation(place.clients, PURGE, {"queues": ["parsing"]}, ME)
     with pytest.raises(NothingToRestoreError, match="finish it first"):
         await restorable(place.clients, asked.id)
-    with pytest.raises(NothingToRestoreError, match="only a purge"):
+    with pytest.raises(NothingToRestoreError, match="only these can be restored"):
         await restorable(place.clients, first.id)
 
 

@@ -15,7 +15,8 @@ import pytest
 from shared.documents.audits import AuditStatus
 from shared.pipeline.events.envelope import parse_event
 from shared.upkeep.audit import Actor
-from shared.upkeep.deadletters.operations import PURGE, REQUEUE, RESTORE, request_operation, run_operation
+from shared.upkeep.deadletters.actions import PURGE, REQUEUE, RESTORE
+from shared.upkeep.deadletters.operations import request_operation, run_operation
 from shared.upkeep.deadletters.restoring import restorable
 from tests.ops.commands import settings_file, settings_values
 from tests.ops.environment import LOCK_SECONDS, OpsPlace

@@ -30,6 +30,7 @@ async def person_page(req: func.HttpRequest) -> func.HttpResponse:
         "pages/person.html",
         headers=PRIVATE,
         person=person,
+        sends_mail=connected.settings.SMTP_HOST is not None,
         addresses=person.addresses if whole else [masked(address) for address in person.addresses],
         stands=[(stand, *_words(stand)) for stand in person.stands],
         name=_name(person),
@@ -40,7 +41,8 @@ def _words(stand: PersonStand) -> tuple[str, str]:
     """The chip: its words and its CSS class."""
     if stand.stance is not None:
         return SAYS[stand.stance]
-    return f"objection: {FATES[stand.fate]}" if stand.fate else "objection", "mixed"
+    fate = FATES[stand.fate] if stand.fate else ""
+    return f"objection: {fate}" if fate else "objection", "mixed"
 
 
 def _name(person: PersonShown) -> str:

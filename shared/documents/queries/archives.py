@@ -9,6 +9,15 @@ PENDING_ARCHIVE_IDS = NamedQuery(
     "pending_archives", "archives", "SELECT VALUE c.id FROM c WHERE c.status = 'pending' OR c.removing", ALL
 )
 
+ALL_ARCHIVE_IDS = NamedQuery("all_archives", "archives", "SELECT VALUE c.id FROM c", ALL)
+
+SOURCES_IN_FLIGHT = NamedQuery(
+    "sources_in_flight",
+    "archives",
+    "SELECT DISTINCT VALUE c.source FROM c WHERE c.status = 'pending' OR c.removing",
+    ALL,
+)
+
 ARCHIVE_IDS_OF_SOURCE = NamedQuery(
     "archives_of_source", "archives", "SELECT VALUE c.id FROM c WHERE c.source = @source", ALL
 )

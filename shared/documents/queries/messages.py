@@ -90,6 +90,20 @@ MESSAGE_THREADS_OF_ARCHIVE = NamedQuery(
     "message_threads", "messages", f"SELECT VALUE c.thread_id FROM c WHERE {OF_ARCHIVE}", ALL
 )
 
+MESSAGES_OF_ARCHIVE = NamedQuery(
+    "messages_of_archive",
+    "messages",
+    f"SELECT c.id, c.thread_id, c.copies FROM c WHERE {OF_ARCHIVE}",
+    ALL,
+)
+
+MESSAGE_ARCHIVES = NamedQuery(
+    "message_archives",
+    "messages",
+    "SELECT c.id, c.thread_id, c.archive_id, c.archive_ids FROM c WHERE c._ts <= @before",
+    ALL,
+)
+
 MESSAGE_ARCHIVES_OF_THREAD = NamedQuery(
     "message_places",
     "messages",

@@ -4,6 +4,13 @@ from shared.documents.queries.conditions import ABOUT_THREAD
 from shared.documents.queries.list_query import CONSENSUS, OUTCOME, PARTICIPANT, ListQuery
 from shared.documents.queries.named_query import ALL, ONE, NamedQuery
 
+REPORT_EVIDENCE = NamedQuery(
+    "report_evidence",
+    "reports",
+    "SELECT c.id, c.scope, c.evidence FROM c WHERE c._ts <= @before AND IS_ARRAY(c.evidence)",
+    ALL,
+)
+
 REPORTS_TO_CHECK = NamedQuery(
     "all_reports", "reports", "SELECT c.id, c.scope, c.summary_id FROM c WHERE c._ts <= @before", ALL
 )

@@ -33,10 +33,8 @@ class ChunkSettings:
     """A word that the tokenizer does not know is one token however long: characters are bounded, too."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.max_tokens <= WINDOW:
-            raise ValueError(
-                f"max_tokens is {self.max_tokens}: it has to be from 1 to {WINDOW}, the model's window"
-            )
+        if self.max_tokens < 1:
+            raise ValueError(f"max_tokens is {self.max_tokens}: it has to be at least 1")
         if not 0 <= self.overlap_tokens <= self.max_tokens // 2:
             raise ValueError(
                 f"overlap_tokens is {self.overlap_tokens}: "

@@ -5,7 +5,7 @@ from bisect import bisect_left
 from tokenizers import Encoding, Tokenizer
 
 WINDOW = 254
-"""Tokens of text that all-MiniLM-L6-v2 reads: 256 less the two special ones."""
+"""Tokens of text that all-MiniLM-L6-v2, the default model, reads: 256 less the two special ones."""
 
 
 class TokenizedText:
@@ -44,6 +44,11 @@ class ModelTokenizer:
         self._tokenizer: Tokenizer = Tokenizer.from_str(definition)
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
+
+    @property
+    def special_tokens(self) -> int:
+        """How many tokens of the model's window are not the text's."""
+        return int(self._tokenizer.num_special_tokens_to_add(is_pair=False))
 
     def tokenize(self, text: str) -> TokenizedText:
         return TokenizedText(self._tokenizer.encode(text, add_special_tokens=False))

@@ -12,11 +12,13 @@ from shared.domain.consensus.own_sentences import OwnSentence
 class Cue:
     """A family of wordings, with the words that trigger a search."""
 
-    __slots__ = ("_match", "_search", "_triggers", "pattern")
+    __slots__ = ("_is_words", "_match", "_search", "_triggers", "pattern")
 
     def __init__(self, triggers: str, *patterns: str) -> None:
         self._triggers = frozenset(triggers.split("|"))
         self.pattern = "|".join(patterns)
+        # Without a pattern the words themselves are what is looked for.
+        self._is_words = not patterns
         # What must stand at a sentence's start is tried there once, not at every letter.
         opening = [pattern for pattern in patterns if pattern.startswith("^")]
         anywhere = [pattern for pattern in patterns if not pattern.startswith("^")]
@@ -41,7 +43,9 @@ class Cue:
         return found or (self._search(folded) if self._search else None)
 
     def finds(self, sentence: OwnSentence) -> bool:
-        return self.search(sentence) is not None
+        if self not in triggered(sentence):
+            return False
+        return self._is_words or self.answer(sentence) is not None
 
 
 _TRIGGERED: dict[str, set[Cue]] = {}
@@ -178,8 +182,6 @@ NEGATION = Cue(
     "not|no|never|nothing|without|cannot|nor|hardly|doubt|doubtful|unlikely|wonder|neither|none|don't|"
     "doesn't|isn't|can't|won't|"
     "wouldn't|didn't|aren't|shouldn't|wasn't|couldn't|haven't|hasn't|weren't|barely|nobody",
-    r"n't\b|\b(?:not|no longer|never|nothing|without|cannot|nor|hardly|doubt(?:ful)?|unlikely|wonder|"
-    r"neither|none|barely|nobody|no)\b",
 )
 REPORTED = Cue(
     "he|she|they|people|everyone|somebody|someone|others|said|says|agrees|supports|thought|claimed|told|"
@@ -227,7 +229,7 @@ SOLVED = Cue(
     r"your) (?:\w+ )?(?:help|explanation|answers?|info\w*|pointers?|clarif\w+|tips?|repl\w+|response|"
     r"suggestions?|advice|links?|hints?)\b",
 )
-THANKS = Cue("thanks|thank|thx", r"\bthank|\bthx\b")
+THANKS = Cue("thanks|thank|thx")
 ASKS_GROUP = Cue(
     "call|wglc|lc|adopt|adoption|please|objections|objection|poll|vote|votes|object|speak|consensus|feel|"
     "respond|second|seconder|done|support|shout",
@@ -236,10 +238,10 @@ ASKS_GROUP = Cue(
     r"\b(?:wg|working group) ?last call (?:for|on) (?:the )?\W{0,3}(?:draft|document|\w+)",
     r"\bcall for (?:wg |working group )?(?:adoption|consensus|votes?)\b",
     r"\bplease (?:\w+ ){0,3}(?:indicate|state|respond|reply|vote|voice|express|provide your views?|let "
-    r"(?:us|me|the chairs|the list) know|send|speak|say)\b.{0,90}\b(?:support|agree|adopt\w*|object|"
-    r"objections?|in favou?r|against|keep|oppose)\b",
+    r"(?:us|me|the chairs|the list) know|send|speak|say)\b(?! that\b).{0,90}\b(?:support|agree|adopt\w*|"
+    r"object|objections?|in favou?r|against|keep|oppose)\b",
     r"\bplease (?:indicate|state) (?:if|whether|your|so)\b|\bplease provide your views?\b|\bplease vote\b",
-    r"\bwould like to adopt\b|\bpropose (?:to adopt|adoption|adopting)\b",
+    r"\bwould like to adopt\b|\bpropose (?:to adopt|adoption|adopting|(?:that )?we adopt)\b",
     r"^\W{0,4}(?:are there )?any objections?\b",
     r"\b(?:straw|quaker|consensus) poll\b",
     r"\b(?:speak up|shout|object|yell) (?:now|by|before)\b",

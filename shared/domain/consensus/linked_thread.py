@@ -66,6 +66,12 @@ class LinkedMail:
         found = _SERIES_PART.search(self.mail.subject)
         return int(found[1]) if found else 0
 
+    @property
+    def is_one_of_many(self) -> bool:
+        """One patch of a series of several, or an answer to one."""
+        found = _SERIES_PART.search(self.mail.subject)
+        return found is not None and int(found[1]) > 0 and int(found[2]) > 1
+
 
 class LinkedThread:
     def __init__(self, mails: Sequence[ThreadMail], profile: SourceProfile) -> None:
@@ -105,7 +111,8 @@ class LinkedThread:
         """Leave out sentences that an earlier mail of somebody else has: quoted, though no mark says so."""
         first_by: dict[str, str] = {}
         for mail in self.mails:
-            kept = [one for one in mail.sentences if not self._is_borrowed(one, mail, first_by)]
+            others = [one.words for one in self.ancestors(mail) if one.person != mail.person]
+            kept = [one for one in mail.sentences if not _is_borrowed(one, mail.person, first_by, others)]
             if len(kept) < len(mail.sentences):
                 for index, sentence in enumerate(kept):
                     sentence.index = index
@@ -113,16 +120,6 @@ class LinkedThread:
             for sentence in kept:
                 if len(sentence.text) > _MIN_KEY:
                     first_by.setdefault(sentence.key, mail.person)
-
-    def _is_borrowed(self, sentence: OwnSentence, mail: LinkedMail, first_by: dict[str, str]) -> bool:
-        if len(sentence.text) <= _MIN_KEY or len(sentence.key) <= _MIN_KEY:
-            return False
-        if first_by.get(sentence.key, mail.person) != mail.person:
-            return True
-        return any(
-            ancestor.person != mail.person and sentence.key in ancestor.words
-            for ancestor in self.ancestors(mail)
-        )
 
     def ancestors(self, mail: LinkedMail) -> Iterator[LinkedMail]:
         """The mails it answers, nearest first, up to a bound."""
@@ -132,6 +129,15 @@ class LinkedThread:
                 return
             yield self.mails[parent]
             parent = self.mails[parent].parent
+
+    @cached_property
+    def answered_by_others(self) -> dict[int, set[str]]:
+        """Who else answers each mail that is answered at all."""
+        found: dict[int, set[str]] = {}
+        for mail in self.mails:
+            if mail.parent is not None and mail.person != self.mails[mail.parent].person:
+                found.setdefault(mail.parent, set()).add(mail.person)
+        return found
 
     def sentences(self) -> Iterator[OwnSentence]:
         for mail in self.mails:
@@ -171,6 +177,16 @@ class LinkedThread:
             end=sentence.end,
             quote=sentence.text,
         )
+
+
+def _is_borrowed(sentence: OwnSentence, person: str, first_by: dict[str, str], others: list[str]) -> bool:
+    """Whether somebody else wrote it first: in a mail before, or in one of `others`, which it answers."""
+    if len(sentence.text) <= _MIN_KEY:
+        return False
+    key = sentence.key
+    if len(key) <= _MIN_KEY:
+        return False
+    return first_by.get(key, person) != person or any(key in words for words in others)
 
 
 def _probes(quoted: str) -> Iterator[str]:

@@ -1,10 +1,10 @@
-"""How a thread ended, by its kind, and whether it may be said. Patches have a module of their own."""
+"""How a thread ended, by its kind, and whether it may be said. Patches and questions: in other modules."""
 
 import re
 from collections.abc import Sequence
 
-from shared.domain.consensus.cues import OPEN, SENDS_BACK, SOLVED, THANKS, Cue
-from shared.domain.consensus.doubt_cues import DOUBTS
+from shared.domain.consensus.asking_outcome import of_asking
+from shared.domain.consensus.cues import SENDS_BACK, Cue
 from shared.domain.consensus.endings import Ending, Evidence, counted, ended_by, unknown
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.patch_outcome import of_patch
@@ -68,7 +68,7 @@ def read_verdict(
     if genre.kind in {Genre.CALL, Genre.PROPOSAL}:
         return _of_proposal(ending)
     if genre.kind in {Genre.QUESTION, Genre.REPORT}:
-        return _of_asking(ending)
+        return of_asking(ending)
     sure = genre.kind is Genre.ANNOUNCEMENT and genre.tier is Tier.SAID
     return unknown(OutcomeKind.INFORMATIONAL, "form", sure=sure)
 
@@ -127,6 +127,20 @@ def _by_ruling(ending: Evidence) -> Ending | None:
         return ended_by(
             OutcomeKind.REJECTED, found.withdrawn[-1], ConsensusBasis.UNKNOWN, "withdrawn", sure=True
         )
+    return _by_chair(ending)
+
+
+def _by_chair(ending: Evidence) -> Ending | None:
+    """A call that one with a role ends without declaring anything: passed on, or put off."""
+    found = ending.settlements
+    if found.advanced:
+        word = found.advanced[-1]
+        kind = OutcomeKind.REVISED if found.asks_for_changes else OutcomeKind.ACCEPTED
+        sure = not _sends_back(ending, word)
+        return ended_by(kind, word, ConsensusBasis.RULED, "passed on", sure=sure)
+    if found.put_off:
+        word = found.put_off[-1]
+        return ended_by(OutcomeKind.UNRESOLVED, word, ConsensusBasis.RULED, "put off", sure=True)
     return None
 
 
@@ -164,8 +178,19 @@ def _by_nothing(ending: Evidence) -> Ending:
     if ending.heard_against:
         return unknown(OutcomeKind.CONTESTED, "no decision")
     if ending.count(PositionStance.SUPPORT) >= _ENOUGH_VOICES:
-        return counted(OutcomeKind.ACCEPTED, "all in favour", sure=False)
+        return counted(OutcomeKind.ACCEPTED, "all in favour", sure=_all_support(ending))
     return unknown(OutcomeKind.UNRESOLVED, "no decision")
+
+
+def _all_support(ending: Evidence) -> bool:
+    """Everybody who spoke, beside who put it, is said to be for it."""
+    people = ending.thread.people
+    supporters = {one.person for one in ending.said if one.stance is PositionStance.SUPPORT}
+    return all(
+        mail.mail.address.lower() in supporters or people.address(mail.mail) in supporters
+        for mail in ending.thread.mails
+        if mail.person not in ending.put.proposers and not mail.is_machine
+    )
 
 
 def _of_edited(ending: Evidence, edited: EndingWord) -> Ending:
@@ -176,43 +201,3 @@ def _of_edited(ending: Evidence, edited: EndingWord) -> Ending:
     wanted = something_is_put(ending.put) or any(map(_WANTS.finds, ending.put.mail.sentences))
     sure = short and direct and wanted and not _BESIDES.search(edited.sentence.folded)
     return ended_by(kind, edited, ConsensusBasis.UNKNOWN, "will be done", sure=sure)
-
-
-def _of_asking(ending: Evidence) -> Ending:
-    thread = ending.thread
-    asker = thread.root.person
-    others = [mail for mail in thread.mails if mail.person != asker]
-    if not others:
-        return unknown(OutcomeKind.UNANSWERED, "no answer")
-    later = [mail for mail in thread.mails[1:] if mail.person == asker]
-    solved = [sentence for mail in later for sentence in mail.sentences if SOLVED.finds(sentence)]
-    settled = solved[-1] if solved and not _asks_again(thread, later) else None
-    # On lists about a text a report is a review: thanks for it settle nothing, the next version does.
-    if settled is not None and thread.preset is not Preset.IETF:
-        return Ending(OutcomeKind.ANSWERED, ConsensusBasis.UNKNOWN, "solved", sure=True, evidence=settled)
-    told = any(map(_tells, others))
-    # An asker who comes back without thanks is not content; one who does not come back most often is.
-    if later and _is_thankful(later[-1]):
-        return unknown(OutcomeKind.ANSWERED, "thanked")
-    sure = ending.genre.kind is Genre.QUESTION and ending.genre.tier is Tier.SAID and told
-    return unknown(OutcomeKind.ANSWERED, "told", sure=sure and not later)
-
-
-def _is_thankful(mail: LinkedMail) -> bool:
-    """Thanks, and nothing that is still wrong."""
-    return any(map(THANKS.finds, mail.sentences)) and not any(
-        one.asks or DOUBTS.finds(one) or OPEN.finds(one) for one in mail.sentences
-    )
-
-
-def _asks_again(thread: LinkedThread, later: list[LinkedMail]) -> bool:
-    """The asker's last mail is near the end and asks: then the question is still open."""
-    if not later:
-        return False
-    near_end = later[-1].number >= max(2, len(thread.mails) - 2)
-    return near_end and any(sentence.asks for sentence in later[-1].sentences)
-
-
-def _tells(mail: LinkedMail) -> bool:
-    """More than a question back."""
-    return sum(len(one.text) > 40 and not one.asks for one in mail.sentences) >= 2  # noqa: PLR2004

@@ -5,6 +5,7 @@ Diffs and greetings go here; an ancestor's words go in `linked_thread`, which kn
 """
 
 import re
+import string
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
@@ -25,8 +26,10 @@ _PLAIN = str.maketrans(
 )
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?|[+-] ?[01]|\U0001f44d")
 _KEY = re.compile(r"[^\W_]+")
+_ASCII_WORDS = string.ascii_letters + string.digits
+_BARE = bytes(ord(chr(code).lower()) if chr(code) in _ASCII_WORDS else ord(" ") for code in range(256))
+"""For ASCII: letters in lower case and digits, a space for everything else."""
 _LONGEST_GREETING, _LONGEST_ATTRIBUTION = 45, 250
-_SPACES = re.compile(r"\s+")
 
 _DIFF_START = re.compile(r"(?:diff --git |--- a/|\+\+\+ b/|@@ .{0,200}@@|index [0-9a-f]{6,40}\.\.|Index: \S)")
 _DIFF_LINE = re.compile(r"[-+ @\\]|index |diff |new file|deleted file|similarity|rename |$|GIT binary")
@@ -49,13 +52,19 @@ _GREETING = re.compile(
 # A full stop, a closing mark maybe, then white space and what can open a sentence.
 # A run of marks is tried from its start only: from each of its marks would take the square of its length.
 # Many write without capitals: after a full stop a small word that opens sentences is enough.
+# The mark comes first, outside the alternatives: so the engine skips to it.
 _END = re.compile(
-    r"[.!?][\"')\]]{0,3}\s+(?=[\"'(\[A-Z0-9`<+*-])|(?:(?<![.!?])[.!?]{2,}|[!?])\s+(?=[a-z])"
-    r"|\.\s+(?=(?:i|it|its|this|that|the|we|you|they|but|so|if|in|there|not|however|what|how|maybe|also)\b)"
+    r"[.!?](?:[\"')\]]{0,3}\s+(?=[\"'(\[A-Z0-9`<+*-])|(?:(?<![.!?][.!?])[.!?]+|(?<=[!?]))\s+(?=[a-z])"
+    r"|(?<=\.)\s+"
+    r"(?=(?:i|it|its|this|that|the|we|you|they|but|so|if|in|there|not|however|what|how|maybe|also)\b))"
 )
 _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|cf|etc|vs|mr|dr|sec|fig|resp|approx|no)|\b[A-Z])\.$", re.IGNORECASE
 )
+_IN_DIFF = frozenset("+ @")
+_NO_PROSE = ("diff --git ", "index ", "o ", "o\t")
+_PROSE = re.compile(r"[>:]|\b(?:wrote|writes|said)\b")
+"""What an attribution, a quote's mark, a trailer or a patch's header has, and running text seldom."""
 _LETTER = re.compile(r"[A-Za-z\u00c0-\uffff]|[+-]\s?[01]\b|\U0001f44d")
 
 
@@ -112,10 +121,14 @@ class OwnSentence:
 
 def fold(text: str) -> str:
     """Lower case, straight quotes, plain dashes."""
-    return text.translate(_PLAIN).lower()
+    # Most mail is ASCII, of which only the backtick changes.
+    return text.replace("`", "'").lower() if text.isascii() else text.translate(_PLAIN).lower()
 
 
 def word_key(text: str) -> str:
+    """The bare words, with one space between them."""
+    if text.isascii():
+        return b" ".join(text.encode().translate(_BARE).split()).decode()
     return " ".join(_KEY.findall(text.lower()))
 
 
@@ -127,7 +140,7 @@ def own_sentences(text: str, quotes: tuple[QuotedBlock, ...], mail: int) -> list
     for start, end in _paragraphs(text[:MAX_CHARS], positions):
         opens = True
         for first, last in _sentence_spans(text, start, end):
-            shown = _SPACES.sub(" ", text[first:last])
+            shown = " ".join(text[first:last].split())
             if not _LETTER.search(shown):
                 continue
             block = bisect_right(positions, first) - 1
@@ -153,6 +166,11 @@ def _paragraphs(text: str, positions: list[int]) -> Iterator[tuple[int, int]]:
     patch = _is_patch(text)
     for line in text.split("\n"):
         offset, position = position, position + len(line) + 1
+        if in_diff and line[:1] in _IN_DIFF:
+            continue
+        if not in_diff and _is_prose(line) and offset not in cuts:
+            start = offset if start < 0 else start
+            continue
         if _FORWARDED.match(line) or (patch and line == "---"):
             break
         in_diff = bool(_DIFF_START.match(line)) or (in_diff and bool(_DIFF_LINE.match(line)) and line != "")
@@ -171,6 +189,16 @@ def _paragraphs(text: str, positions: list[int]) -> Iterator[tuple[int, int]]:
         offset = position
     if start >= 0:
         yield start, min(offset, len(text))
+
+
+def _is_prose(line: str) -> bool:
+    """A full line of running text: none of the patterns below can match it, so none is tried."""
+    return (
+        len(line) >= _LONGEST_GREETING
+        and line[0].isalpha()
+        and not line.startswith(_NO_PROSE)
+        and _PROSE.search(line) is None
+    )
 
 
 def _is_patch(text: str) -> bool:

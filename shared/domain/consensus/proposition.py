@@ -4,10 +4,11 @@ import re
 from dataclasses import dataclass
 
 from shared.domain.consensus.cues import ASKS_GROUP, CLOSES_CALL, PROPOSES, Cue
+from shared.domain.consensus.doubt_cues import OPPOSES
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.reading import PropositionForm
-from shared.domain.consensus.stance_cues import AGREES, SUPPORTS
+from shared.domain.consensus.stance_cues import AGREES, APPROVES, SUPPORTS
 from shared.domain.consensus.thread_mail import Preset
 
 VOTE_TAG = re.compile(r"\[\s*(?:VOTE|POLL)\b[^\]]{0,30}\]|^\s*VOTE\s*:", re.IGNORECASE)
@@ -70,13 +71,27 @@ def _mail_and_form(thread: LinkedThread) -> tuple[LinkedMail, PropositionForm]:
     if patches:
         return patches[0], PropositionForm.PATCH
     asking = next((mail for mail in thread.mails[:_EARLY] if any(map(asks_group, mail.sentences))), None)
-    if asking is not None:
+    if asking is not None and _may_put(thread, asking):
         return asking, PropositionForm.CALL
     untagged = _untagged_patch(thread)
     if untagged is not None:
         return untagged, PropositionForm.PATCH
     says_little = is_answer(root) or len(root.words) < _SHORT
     return _best_proposal(thread) if says_little else root, PropositionForm.TEXT
+
+
+def _may_put(thread: LinkedThread, asking: LinkedMail) -> bool:
+    """A later mail that asks takes nothing over that people already answer, unless its writer may."""
+    root = thread.root
+    if asking.person == root.person or is_answer(root) or thread.people.role(asking.number) is not None:
+        return True
+    between = thread.mails[1 : asking.number]
+    return not any(map(PROPOSES.finds, root.sentences)) or not any(
+        SUPPORTS.finds(one) or AGREES.finds(one) or APPROVES.finds(one) or OPPOSES.finds(one)
+        for mail in between
+        if mail.parent == root.number
+        for one in mail.sentences
+    )
 
 
 def tells_a_result(subject: str) -> bool:

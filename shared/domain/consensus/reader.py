@@ -42,6 +42,8 @@ from shared.domain.consensus.votes import count_votes, read_ballots
 _DECIDABLE = frozenset({Genre.PATCH, Genre.CALL, Genre.PROPOSAL})
 _NOT_AGREED = frozenset({OutcomeKind.REJECTED, OutcomeKind.CONTESTED})
 _SETTLED = frozenset({Fate.ANSWERED, Fate.TAKEN, Fate.WITHDRAWN})
+_BY_PROPOSER = frozenset({"taken over", "remarks taken over", "will be edited"})
+"""Endings by the word of one who writes the text."""
 _ENOUGH_VOICES = 2
 _SURE, _UNSURE = 0.9, 0.4
 
@@ -96,9 +98,14 @@ class _ThreadReader:
         scores = SentenceScores(thread, put, self._genre.kind)
         claimed = [one.sentence for one in self._settlements.claimed]
         decided = scores.found(Head.DECISION, [*self._by_authority(), *claimed])
-        objected = scores.found(Head.OBJECTION, self._objecting())
+        firm = self._objecting()
+        objected = scores.found(Head.OBJECTION, firm)
         still_open = scores.found(Head.OPEN_ISSUE)
-        objections = [self._objection(one) for one in objected]
+        fates = [fate_of(thread, put, one) for one in objected]
+        objections = [
+            self._objection(one, fate if any(one is other for other in firm) else Fate.UNCLEAR)
+            for one, fate in zip(objected, fates, strict=True)
+        ]
         open_call = read_open_call(thread, put, objections, settled=self._is_settled())
         outcome = self._outcome()
         return ThreadReading(
@@ -114,7 +121,7 @@ class _ThreadReader:
                 map(thread.cite, scores.points([*self._said(), *decided, *objected, *still_open]))
             ),
             headline=three_lines(put, outcome.sentence, objections, still_open, open_call),
-            has_consensus=self._has_consensus(objections),
+            has_consensus=self._has_consensus(fates),
             consensus_type=consensus_type(self._positions),
             basis=self._verdict.basis if self._verdict.sure else ConsensusBasis.UNKNOWN,
             open_call=open_call,
@@ -134,6 +141,10 @@ class _ThreadReader:
     def _is_settled(self) -> bool:
         return self._verdict.sure and self._verdict.basis is not ConsensusBasis.COUNTED
 
+    def _is_by_authority(self) -> bool:
+        settled = self._verdict.settled_by
+        return settled is not None and settled.role is not None
+
     def _by_authority(self) -> list[OwnSentence]:
         found = self._settlements
         settled = [*found.ruled, *found.accepted, *found.rejected, *found.passed, *found.cancelled]
@@ -150,16 +161,16 @@ class _ThreadReader:
         }
         return [claim.sentence for claim in self._claims if self._place(claim.sentence) in against]
 
-    def _objection(self, sentence: OwnSentence) -> Objection:
+    def _objection(self, sentence: OwnSentence, fate: Fate) -> Objection:
         return Objection(
             person=self._thread.mail_of(sentence).mail.address.lower(),
             citation=self._thread.cite(sentence),
-            fate=fate_of(self._thread, self._put, sentence),
+            fate=fate,
         )
 
     def _decision(self, sentence: OwnSentence) -> Decision:
-        # Words of acceptance by one with a role settle something where the outcome rests on them.
-        by_authority = self._verdict.sure and any(sentence is one for one in self._by_authority())
+        # Of all words of one with a role only those settle something on which the outcome rests.
+        by_authority = self._verdict.sure and sentence is self._verdict.evidence and self._is_by_authority()
         return Decision(
             person=self._thread.mail_of(sentence).mail.address.lower(),
             citation=self._thread.cite(sentence),
@@ -198,7 +209,7 @@ class _ThreadReader:
             rule=verdict.rule,
         )
 
-    def _has_consensus(self, objections: Sequence[Objection]) -> bool:
+    def _has_consensus(self, fates: Sequence[Fate]) -> bool:
         """Ruled; or settled, or two besides the proposer for it, and nobody against."""
         # What one with authority declares in a formal call is rough consensus, whoever stays against it.
         if self._verdict.sure and self._verdict.rule == "ruled":
@@ -214,12 +225,12 @@ class _ThreadReader:
         if self._verdict.rule == "new version" and self._settlements.promised and voices:
             return True
         # The proposer's own promise settles nothing between people.
-        if settled and (self._verdict.rule != "taken over" or voices):
+        if settled and (self._verdict.rule not in _BY_PROPOSER or voices):
             return True
         if self._genre.kind not in _DECIDABLE or voices < _ENOUGH_VOICES or voices * 2 < self._others():
             return False
         # Where nobody declared anything, a remark against it that nobody answered leaves it open.
-        return all(one.fate in _SETTLED for one in objections)
+        return all(fate in _SETTLED for fate in fates)
 
     def _others(self) -> int:
         """How many people besides the proposers spoke: two voices among ten are no agreement."""

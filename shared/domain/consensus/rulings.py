@@ -6,6 +6,7 @@ Only people whom the source names decide. The same words from anybody else are q
 import re
 from dataclasses import dataclass, field
 
+from shared.domain.consensus.call_cues import ADVANCES, PUTS_OFF
 from shared.domain.consensus.cues import (
     CLOSES_CALL,
     NEGATION,
@@ -44,6 +45,10 @@ _NEXT_VERSION = re.compile(
     r"\b(?:next|updated|new|upcoming) (?:version|revision|draft|reroll|iteration)\b|\bre-?roll\b|\bv\d\b|"
     r"\bupdated? (?:the|my|our) (?:draft|document|text|proposal|patch|charter)\b"
 )
+_EDITS = re.compile(
+    r"\b(?:will|'ll|shall) (?:\w+ ){0,2}(?:edit|incorporate|update|fix|correct|change|clarify|reword|add|"
+    r"include|address)\b"
+)
 _OBJECTION = re.compile(r"\b(?:objections?|concerns?|veto(?:es)?|discuss|comments?|votes?)\b|-1\b")
 """Who sums a call up tells that these were withdrawn; the proposal was not."""
 _DENIES = re.compile(
@@ -68,6 +73,10 @@ class EndingWord:
 class Settlements:
     accepted: list[EndingWord] = field(default_factory=list)
     ruled: list[EndingWord] = field(default_factory=list)
+    advanced: list[EndingWord] = field(default_factory=list)
+    """One with a role passes the text of a call on."""
+    put_off: list[EndingWord] = field(default_factory=list)
+    """One with a role puts the question of a call off."""
     rejected: list[EndingWord] = field(default_factory=list)
     passed: list[EndingWord] = field(default_factory=list)
     cancelled: list[EndingWord] = field(default_factory=list)
@@ -82,6 +91,18 @@ class Settlements:
     """Words of acceptance by one without a role."""
 
     @property
+    def edits_a_text(self) -> bool:
+        """Another than the proposer promises a change of the text that is spoken of."""
+        return any(_EDITS.search(one.sentence.folded) for one in self.edited)
+
+    @property
+    def asks_for_changes(self) -> bool:
+        """Who passes it on names a new version, or its author promises one."""
+        return bool(self.promised or self.edited) or any(
+            _NEXT_VERSION.search(one.sentence.folded) for one in self.advanced
+        )
+
+    @property
     def names_next_version(self) -> bool:
         return any(_NEXT_VERSION.search(one.sentence.folded) for one in self.promised)
 
@@ -92,9 +113,7 @@ def read_settlements(thread: LinkedThread, put: Put) -> Settlements:
         # What the proposition itself announces ("I have applied this locally") settles nothing.
         if mail.number in put.mails or mail.is_patch:
             continue
-        for sentence in mail.sentences:
-            if not sentence.asks and len(sentence.folded) <= _LONGEST:
-                filing.file(mail, sentence)
+        filing.file(mail)
     return filing.found
 
 
@@ -106,12 +125,18 @@ class _Filing:
         self._put = put
         self.found = Settlements()
 
-    def file(self, mail: LinkedMail, sentence: OwnSentence) -> None:
+    def file(self, mail: LinkedMail) -> None:
         role = self._role(mail)
         by_proposer = mail.person in self._put.proposers and self._is_proposer(mail)
+        for sentence in mail.sentences:
+            if not sentence.asks and len(sentence.text) <= _LONGEST:
+                self._file(sentence, role, by_proposer=by_proposer)
+
+    def _file(self, sentence: OwnSentence, role: str | None, *, by_proposer: bool) -> None:
         _ = (
             self._closing(sentence, role, by_proposer=by_proposer)
             or self._ruling(sentence, role)
+            or self._passing_on(sentence, role)
             or (not by_proposer and self._acceptance(sentence, role))
             or self._own_word(sentence, role, by_proposer=by_proposer)
         )
@@ -143,6 +168,17 @@ class _Filing:
             if _CONDITION.search(sentence.folded):
                 return False
             (self.found.ruled if role else self.found.claimed).append(EndingWord(sentence, "ruled", role))
+        else:
+            return False
+        return True
+
+    def _passing_on(self, sentence: OwnSentence, role: str | None) -> bool:
+        if not role or self._put.form is not PropositionForm.CALL:
+            return False
+        if ADVANCES.finds(sentence) and not NEGATION.finds(sentence):
+            self.found.advanced.append(EndingWord(sentence, "advanced", role))
+        elif PUTS_OFF.finds(sentence) and not NEGATION.finds(sentence):
+            self.found.put_off.append(EndingWord(sentence, "put off", role))
         else:
             return False
         return True

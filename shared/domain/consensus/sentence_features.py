@@ -109,10 +109,9 @@ _BAD = Cue(
     "complexity|unnecessary|risk|risky|"
     "concern|concerns|worry|fail|fails|lose|hard|difficult|ugly|fragile|unclear|surprising|expensive|hack|"
     "dangerous|harm",
-    r".",
 )
-_ACTS = Cue("i'll|will|we'll|let's|let|i've|done|agreed|fixed|merged|queued", r".")
-_FIRST_PERSON = Cue("i|i'll|i've|i'd|we|we'll|we've|let's|my|our|i'm", r".")
+_ACTS = Cue("i'll|will|we'll|let's|let|i've|done|agreed|fixed|merged|queued")
+_FIRST_PERSON = Cue("i|i'll|i've|i'd|we|we'll|we've|let's|my|our|i'm")
 _QUESTION_WORD = re.compile(
     r"\W{0,3}(?:is|are|do|does|should|can|could|would|what|why|how|where|which|who|any)\b"
 )
@@ -133,6 +132,7 @@ _TOGETHER = {
     "bad to the proposer": ("bad", "to the proposer"),
     "promises by the proposer": ("promises", "by the proposer"),
     "asks at the end": ("asks", "end of thread"),
+    "asks, unanswered": ("asks", "unanswered"),
     "proposes in the proposition": ("proposes", "in the proposition"),
     "first in the proposition": ("early", "in the proposition"),
     "first of an answer": ("first", "to the proposer"),
@@ -232,6 +232,7 @@ class FeatureReader:
             "mail of few": count <= 4,
             "mail of many": count > 25,
             "first half": mail.number * 2 <= total,
+            "unanswered": mail.number not in self._thread.answered_by_others,
             "much answered": self._replies[mail.number] > 1,
             "in the proposition": mail is self._put.mail,
             "in a later version": mail.number in self._put.mails and mail is not self._put.mail,

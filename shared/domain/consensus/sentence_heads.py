@@ -6,7 +6,7 @@ Rules alone carried over worse than weights here. What a head finds is shown as 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from shared.domain.consensus.cues import NEGATION, OPEN, Cue
+from shared.domain.consensus.cues import OPEN, Cue
 from shared.domain.consensus.doubt_cues import DOUBTS
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
@@ -23,20 +23,25 @@ _PER_MAIL = 4
 _FIRST, _LAST = 16, 4
 _MOST_SCORED = 6_000
 """Sentences of one thread that are scored; a longer thread is read from both ends."""
-_HOUSEKEEPING = Cue("rebased|rebasing|resent|resending", r".")
+_HOUSEKEEPING = Cue("rebased|rebasing|resent|resending")
 """What somebody did with their own branch settles nothing."""
+_NOTHING_PUT = frozenset({Genre.ANNOUNCEMENT, Genre.DISCUSSION})
+"""Where nothing is proposed nobody objects to it."""
 _COLUMNS = {head: column for column, head in enumerate(Head)}
 
 
 _Row = tuple[float, float, float, float]
 
 
-def may_be(head: Head, sentence: OwnSentence, thread: LinkedThread, put: Put) -> bool:
+def may_be(head: Head, sentence: OwnSentence, thread: LinkedThread, put: Put, genre: Genre) -> bool:
     """What a sentence cannot be, whatever its score."""
     if head is Head.OBJECTION:
-        return thread.mail_of(sentence).person not in put.proposers
+        objectable = genre not in _NOTHING_PUT and not sentence.asks
+        return objectable and thread.mail_of(sentence).person not in put.proposers
     if head is Head.OPEN_ISSUE:
-        return sentence.asks or OPEN.finds(sentence) or DOUBTS.finds(sentence) or NEGATION.finds(sentence)
+        return sentence.mail not in thread.answered_by_others and (
+            sentence.asks or OPEN.finds(sentence) or DOUBTS.finds(sentence)
+        )
     if head is Head.DECISION:
         return not sentence.asks and not _HOUSEKEEPING.finds(sentence)
     return True
@@ -44,7 +49,7 @@ def may_be(head: Head, sentence: OwnSentence, thread: LinkedThread, put: Put) ->
 
 class SentenceScores:
     def __init__(self, thread: LinkedThread, put: Put, genre: Genre) -> None:
-        self._thread, self._put = thread, put
+        self._thread, self._put, self._genre = thread, put, genre
         scorer = _Scorer(FeatureReader(thread, put, genre))
         self._sentences = _bounded(candidates_of(thread))
         self._scores = {id(sentence): scorer.scores(sentence) for sentence in self._sentences}
@@ -59,7 +64,8 @@ class SentenceScores:
         chosen = [
             one
             for one in self._sentences
-            if self._scores[id(one)][column] > threshold and may_be(head, one, self._thread, self._put)
+            if self._scores[id(one)][column] > threshold
+            and may_be(head, one, self._thread, self._put, self._genre)
         ]
         ranked = [*besides, *sorted(chosen, key=lambda one: -self._scores[id(one)][column])]
         best: dict[int, OwnSentence] = {}

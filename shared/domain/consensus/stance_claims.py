@@ -52,6 +52,7 @@ from shared.domain.consensus.stance_kinds import (
     is_plus_one,
     kind_of_support,
     names_a_proposal,
+    names_the_series,
     names_the_whole,
     shows_that_something_is_put,
 )
@@ -61,29 +62,12 @@ from shared.domain.consensus.votes import Ballot, is_legend
 _SUPPORT, _OPPOSE = PositionStance.SUPPORT, PositionStance.OPPOSE
 _SHORT = 160
 _TELLING = 3
-_COMMON = (
-    frozenset(
-        {"and", "the", "that", "this", "for", "with", "not", "but", "are", "was", "has", "have", "had", "its"}
-    )
-    | {
-        "our",
-        "your",
-        "you",
-        "they",
-        "them",
-        "some",
-        "any",
-        "all",
-        "just",
-        "also",
-        "now",
-        "too",
-        "very",
-        "think",
-    }
-    | {"idea", "good", "great", "plan", "proposal", "would", "could", "should", "getting", "making", "doing"}
-    | {"having", "using", "really"}
+_COMMON_WORDS = (
+    "and the that this for with not but are was has have had its our your you they them some any "
+    "all just also now too very think idea good great plan proposal would could should getting "
+    "making doing having using really"
 )
+_COMMON = frozenset(_COMMON_WORDS.split())
 _SMALL_THREAD = 10
 _FIRM_OPENING = re.compile(
     r"\W{0,4}(?:(?:ok|okay|thanks|thank you|good|great|nice)[,.;! ]+){0,2}(?:will queue|queued|applied|"
@@ -111,6 +95,7 @@ _STANCES = Family(
 """All wordings of a stance. What triggers none of them needs no second look."""
 _TURNS = re.compile(r"n't\b|\b(?:not|never|no longer|nobody|nor)\b")
 _ASKED = frozenset({PropositionForm.CALL, PropositionForm.VOTE})
+_PRAISE = frozenset({"approval", "agreement", "exclamation"})
 _DEMANDS = re.compile(
     r"\b(?:break|breaks|broken|missing|wrong|must|fails?|bugs?|crash\w*|incorrect|needs? to|have to|"
     r"please (?!let|see|find|feel|note|consider|do\b|go|merge|apply|adopt|accept|add my)\w+)\b"
@@ -153,14 +138,23 @@ def _may_take_a_stance(sentence: OwnSentence) -> bool:
     return (_STANCES.may_find(sentence) or "-by:" in sentence.folded) and not is_legend(sentence)
 
 
+def _announces(mail: LinkedMail) -> bool:
+    return tells_a_result(mail.mail.subject) or any(map(ANNOUNCES.finds, mail.sentences[:6]))
+
+
 class _ClaimReader:
     def __init__(self, thread: LinkedThread, put: Put) -> None:
         self.thread = thread
         self.put = put
         self.by_mail: dict[int, list[StanceClaim]] = defaultdict(list)
         self.decidable = something_is_put(put)
-        self.announces = tells_a_result(put.mail.mail.subject) or any(
-            map(ANNOUNCES.finds, put.mail.sentences[:6])
+        self.announces = _announces(put.mail)
+        # A patch that comes up under a status mail or a notice is put to nobody there.
+        self.is_aside = (
+            put.mail is not thread.root
+            and not put.mail.is_patch
+            and put.form not in _ASKED
+            and _announces(thread.root)
         )
 
     def claim(self, sentence: OwnSentence, mail: LinkedMail) -> StanceClaim | None:
@@ -187,6 +181,8 @@ class _ClaimReader:
         return self._support(sentence, towards)
 
     def _is_about_something(self, sentence: OwnSentence) -> bool:
+        if self.is_aside:
+            return False
         if self.decidable:
             return True
         # In a status mail or a release notice nothing is put, whatever is said of what it lists.
@@ -265,6 +261,8 @@ class _ClaimReader:
 
     def _rule_elsewhere(self, sentence: OwnSentence, kind: str, towards: str) -> str:
         """In answer to another mail than the proposition the words must themselves show what they mean."""
+        if self._is_of_one_patch(sentence):
+            return f"{kind} of one patch"
         if HIGH_PRAISE.finds(sentence) and not self._is_of_another_patch(sentence, towards):
             return "approval by name"
         if self.put.form is PropositionForm.CALL:
@@ -273,6 +271,16 @@ class _ClaimReader:
             if kind == "words" and names_the_whole(sentence):
                 return "words in a call"
         return f"{kind} elsewhere"
+
+    def _is_of_one_patch(self, sentence: OwnSentence) -> bool:
+        """Praise of one patch says nothing of the other patches of its series."""
+        answered = self.thread.answered(sentence)
+        return (
+            answered is not None
+            and self.put.form is PropositionForm.PATCH
+            and self.thread.mails[answered].is_one_of_many
+            and not names_the_series(sentence)
+        )
 
     def _is_of_another_patch(self, sentence: OwnSentence, towards: str) -> bool:
         """Somebody else brought a patch into the thread: then "the patch" may be that one."""
@@ -288,7 +296,7 @@ class _ClaimReader:
         return not words.isdisjoint(put)
 
     def _rule(self, sentence: OwnSentence, kind: str, where: str, *, is_part: bool) -> str:
-        if is_part:
+        if is_part or (kind in _PRAISE and self._is_of_one_patch(sentence)):
             return f"{kind} with a part"
         if kind == "words":
             hedged = self.put.form is PropositionForm.TEXT and {"would", "i'd"} & sentence.words

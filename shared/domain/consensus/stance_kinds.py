@@ -37,6 +37,15 @@ _WHEN = re.compile(
     r"\b(?:once|until|if|unless|as soon as)\b|\b(?:when|after|before|while) (?:\w+ ){0,3}"
     r"(?:i|we|you|it|they|somebody|someone|others)\b"
 )
+_UNTIL_THEN = re.compile(
+    r"\b(?:when|once|if|unless|until|provided|assuming|as soon as|"
+    r"after (?:\w+ ){0,3}(?:i|we|you|it|they|he|she))\b"
+)
+"""What follows "I'll queue it" may put it off: nothing is taken yet."""
+_WHOLE_SERIES = re.compile(
+    r"\b(?:series|patchset|patches|both|all|everything|whole|overall|these|they|version|round|iteration|reroll|"
+    r"v\d{1,2})\b"
+)
 _REST = re.compile(r"\b(?:the rest|everything else|otherwise|other than|apart from|aside from|besides)\b")
 
 
@@ -70,6 +79,11 @@ def names_the_whole(sentence: OwnSentence) -> bool:
     return bool(_WHOLE.search(sentence.folded))
 
 
+def names_the_series(sentence: OwnSentence) -> bool:
+    """It speaks of more than the one patch that it answers."""
+    return bool(_WHOLE_SERIES.search(sentence.folded))
+
+
 def names_a_proposal(sentence: OwnSentence) -> bool:
     """The words themselves show that something was proposed, and that the writer judges it."""
     return bool(_PROPOSED.search(sentence.folded)) and not _FIRST_PERSON.isdisjoint(sentence.words)
@@ -98,7 +112,9 @@ def is_bare(sentence: OwnSentence) -> bool:
 def accepts(sentence: OwnSentence) -> bool:
     """Words of acceptance, and not of what happened when somebody tried."""
     found = ACCEPTS.search(sentence)
-    return found is not None and not _WHEN.search(sentence.folded[: found.end()])
+    if found is None or _WHEN.search(sentence.folded[: found.end()]):
+        return False
+    return not _UNTIL_THEN.search(sentence.folded, found.end())
 
 
 def shows_that_something_is_put(sentence: OwnSentence) -> bool:

@@ -27,13 +27,13 @@ BASES = {
     ConsensusBasis.COUNTED: "Counted from what people say; nobody declared it.",
     ConsensusBasis.UNKNOWN: "",
 }
-# Of labelled objections that seem outstanding, more than half are not: so what is said is what was seen.
+# What is said is what was seen; where that is not clear, nothing is.
 FATES = {
     Fate.ANSWERED: "its writer seems content with an answer",
     Fate.TAKEN: "taken up by the proposer",
     Fate.WITHDRAWN: "withdrawn",
     Fate.OUTSTANDING: "not seen to be settled",
-    Fate.UNCLEAR: "answered; how that ended is not clear",
+    Fate.UNCLEAR: "",
 }
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#|~!$^:])")
 _LINE_START = re.compile(r"^([-+=.]|\d+(?=[.)]))")
@@ -80,7 +80,8 @@ def _open_call(reading: ThreadReading) -> list[str]:
         return []
     question = f": “{escape_markdown(call.question.quote)}”" if call.question else ""
     ends = f" It ends on {call.ends.isoformat()}." if call.ends else " No end is named."
-    spoken = f" {len(call.spoken)} spoke; remarks not seen to be settled: {len(call.outstanding)}."
+    left = f"; objections not seen to be settled: {len(call.outstanding)}" if call.outstanding else ""
+    spoken = f" {len(call.spoken)} spoke{left}."
     return [f"**No result of this call is seen yet**{question}{ends}{spoken}", ""]
 
 
@@ -111,7 +112,7 @@ def _fate(claim: Claim, fates: Mapping[tuple[str, str], Fate]) -> str:
         return ""
     found = (fates.get((one.message_id, " ".join(one.quote.split()))) for one in claim.citations)
     fate = next((fate for fate in found if fate is not None), None)
-    return f" *({FATES[fate]})*" if fate else ""
+    return f" *({FATES[fate]})*" if fate and FATES[fate] else ""
 
 
 def _speaker(claim: Claim) -> str:

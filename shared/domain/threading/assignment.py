@@ -263,6 +263,7 @@ class _MailSet:
         seeking = [
             entry
             for one, entries in self.entries.items()
+            if one in by_headers  # in a damaged state it may not be: that is for a check to say
             if not by_headers[one].parent or not any(entry.seeks for entry in entries)
             for entry in entries
         ]

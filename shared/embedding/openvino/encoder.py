@@ -71,6 +71,9 @@ class OpenVinoEncoder:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return self._words.count(texts)
 
+    def tokenizer(self) -> str:
+        return self._manifest.checked(self._folder, TOKENIZER).read_text(encoding="utf-8")
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         require_texts(texts)
         vectors: Vectors = np.empty((len(texts), self.dimension), np.float32)

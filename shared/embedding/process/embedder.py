@@ -231,6 +231,10 @@ class EncoderProcess:
             counts += await self._count([clean_for_tokenizer(text) for text in batch])
         return counts
 
+    async def tokenizer(self) -> str:
+        """The definition of the model's tokenizer (tokenizer.json). Raises where the encoder has none."""
+        return (await self._ask({"tokenizer": True})).body.decode()
+
     async def _count(self, texts: list[str]) -> list[int]:
         for _ in range(self._options.attempts.max_retries + 1):
             try:

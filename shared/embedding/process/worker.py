@@ -80,6 +80,8 @@ def _description(encoder: Encoder) -> dict[str, Any]:
 def _answer(encoder: Encoder, header: dict[str, Any]) -> Frame:
     if "count" in header:
         return Frame({"counts": encoder.count_tokens(header["count"])})
+    if "tokenizer" in header:
+        return Frame({}, encoder.tokenizer().encode())
     vectors = np.ascontiguousarray(encoder.encode(header["encode"]), np.float32)
     return Frame({"shape": vectors.shape}, vectors.tobytes())
 

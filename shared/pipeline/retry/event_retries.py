@@ -20,6 +20,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
 from shared.clients.servicebus.bus import as_it_came, to_message
 from shared.clients.servicebus.message_copy import RETRY_PREFIX
+from shared.clients.servicebus.resending import REQUEUED_BY, REQUEUED_FROM
 from shared.core.errors import ErrorKind, TransientError
 from shared.documents.locks import Lock
 from shared.documents.queries.locks import RETRY_LOCKS
@@ -34,6 +35,7 @@ NUMBER, RACES, BACKOFFS, SINCE, CHAIN = (
     f"{RETRY_PREFIX}_since",
     f"{RETRY_PREFIX}_chain",
 )
+COPY = "-retry-"  # in the id of a copy, between the original's and the number
 KEPT_SECONDS = 24 * 3600.0  # a claim outlives its event, for copies that come late; the sweep removes it
 MAX_CLAIMS = 5  # of a number, against other copies that claim at the same time
 
@@ -92,18 +94,28 @@ async def schedule_retry(
 ) -> None:
     """Have the broker deliver the event again after so many seconds, as this retry."""
     message = to_message(event, body=delivery.body)
-    message.message_id = f"{event.message_id}-retry-{retries.number}-{clients.runtime.new_id()[:8]}"
-    counted: dict[str | bytes, Any] = dict(retries.properties().items())
-    message.application_properties = {**(message.application_properties or {}), **counted}
+    message.message_id = f"{event.message_id}{COPY}{retries.number}-{clients.runtime.new_id()[:8]}"
+    more: dict[str | bytes, Any] = dict((_sent_by(delivery) | dict(retries.properties())).items())
+    message.application_properties = {**(message.application_properties or {}), **more}
     due = clients.runtime.now() + timedelta(seconds=seconds)
     await clients.bus.send_to_queue(queue, [message], at=due)
+
+
+def _sent_by(delivery: Delivery) -> dict[str, Any]:
+    """Which operation sent it again, if one did: it wants to know what becomes of it."""
+    known = delivery.properties
+    return {name: known[name] for name in (REQUEUED_BY, REQUEUED_FROM) if name in known}
 
 
 async def schedule_unread_retry(
     clients: Clients, queue: str, delivery: Delivery, retries: EventRetries, seconds: float
 ) -> None:
-    """The same for a message that only a later version of the app can read: a copy of it as it came."""
-    copy = f"{delivery.message_id}-retry-{retries.number}-{clients.runtime.new_id()[:8]}"
+    """The same for a message that is no event, or only a later version's: a copy of it as it came.
+
+    A message id has 128 characters at most: that of a copy does not grow with the copies before.
+    """
+    original = str(delivery.message_id).partition(COPY)[0]
+    copy = f"{original}{COPY}{retries.number}-{clients.runtime.new_id()[:8]}"
     properties = {**delivery.properties, **retries.properties()}
     due = clients.runtime.now() + timedelta(seconds=seconds)
     await clients.bus.send_to_queue(queue, [as_it_came(delivery.body, copy, properties)], at=due)

@@ -9,12 +9,18 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.clients.servicebus.dead_letters import DeadLetter
 from shared.core.concurrency import batches_of
-from shared.core.errors import ClassifiedError, ErrorKind
+from shared.core.errors import ClassifiedError, ErrorKind, InvalidEventError, NewerVersionError
 from shared.core.ids import cause_id, failure_id, invalid_key
 from shared.documents.queries.failures import FAILURES_BY_ID
+from shared.pipeline.events.envelope import parse_event
 from shared.pipeline.failures import error_hash
 
 IDS_PER_QUERY = 500
+TOO_MANY_DELIVERIES = "MaxDeliveryCountExceeded"  # the broker's word
+BROKEN_OFF = (
+    "Each delivery was broken off before its failure could be recorded:"
+    " by a crash, a stop, or a lock that ran out."
+)
 
 
 @dataclass(frozen=True)
@@ -63,8 +69,15 @@ async def diagnose(store: Store, letters: Sequence[DeadLetter]) -> list[Diagnose
 
 
 def _named_record(letter: DeadLetter) -> str | None:
+    """By the properties that we send with an event; where somebody left them out, by the event itself."""
     key, attempt = letter.properties.get("idempotency_key"), letter.properties.get("attempt", 1)
-    return failure_id(key, attempt) if isinstance(key, str) and isinstance(attempt, int) else None
+    if isinstance(key, str) and isinstance(attempt, int):
+        return failure_id(key, attempt)
+    try:
+        event = parse_event(letter.copy.data())
+    except (InvalidEventError, NewerVersionError):
+        return None
+    return failure_id(event.idempotency_key(letter.queue), event.attempt)
 
 
 async def _records(store: Store, stage: str, ids: Iterable[str]) -> dict[str | None, dict[str, Any]]:
@@ -75,6 +88,12 @@ async def _records(store: Store, stage: str, ids: Iterable[str]) -> dict[str | N
     return found
 
 
+def _by_the_broker(letter: DeadLetter) -> str:
+    """Without a record nothing of ours saw the failure: the broker knows no more than how it ended."""
+    said = letter.description or "the broker gives no description"
+    return f"{said} {BROKEN_OFF}" if letter.reason == TOO_MANY_DELIVERIES else said
+
+
 def _cause(letter: DeadLetter, record: dict[str, Any] | None) -> Cause:
     reason = letter.reason or "unknown"
     if record is None:
@@ -83,7 +102,7 @@ def _cause(letter: DeadLetter, record: dict[str, Any] | None) -> Cause:
             reason,
             error_hash(letter.queue, failure),
             error_type="",
-            error=letter.description or "the broker gives no description, and there is no failure record",
+            error=_by_the_broker(letter),
             seen_at=letter.enqueued_at,
         )
     return Cause(

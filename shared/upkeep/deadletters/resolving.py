@@ -4,7 +4,8 @@ from shared.clients.connections import Clients
 from shared.documents.audits import Audit
 from shared.pipeline.topology import QUEUES
 from shared.upkeep.audit import Actor
-from shared.upkeep.deadletters.operations import RESOLVE, request_operation, run_operation
+from shared.upkeep.deadletters.actions import RESOLVE
+from shared.upkeep.deadletters.operations import request_operation, run_operation
 from shared.upkeep.deadletters.selection import LetterSelection, choose
 
 

@@ -15,6 +15,7 @@ from shared.clients.servicebus.resending import Resubmission, send_again
 from shared.core.errors import DocumentNotFoundError, PermanentError
 from shared.documents.audits import Audit, AuditStatus
 from shared.upkeep.audit import find_audit
+from shared.upkeep.deadletters.actions import RESTORABLE
 from shared.upkeep.deadletters.journal import Journal
 
 
@@ -34,11 +35,12 @@ async def restorable(
 ) -> list[dict[str, Any]]:
     """What the purge archived and no restore has sent yet."""
     audit = await find_audit(clients.store, purge)
-    if audit.action != "dlq.purge":
-        raise NothingToRestoreError(f"{purge} is a {audit.action}: only a purge can be restored")
+    if audit.action not in RESTORABLE:
+        allowed = ", ".join(sorted(RESTORABLE))
+        raise NothingToRestoreError(f"{purge} is a {audit.action}: only these can be restored: {allowed}")
     if audit.status not in {AuditStatus.SUCCEEDED, AuditStatus.INCOMPLETE}:
         raise NothingToRestoreError(
-            f"the purge {purge} is {audit.status}: finish it first with `dlq purge --resume {purge}`"
+            f"the {audit.action} {purge} is {audit.status}: finish it first, with --resume {purge}"
         )
     found = [record async for record in _missing(Journal(clients.blobs, purge))]
     if sequence_numbers:

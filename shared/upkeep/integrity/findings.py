@@ -20,6 +20,13 @@ class FindingKind(StrEnum):
     SUMMARY_WITHOUT_REPORT = "summary_without_report"  # published again
     REPORT_WITHOUT_SUMMARY = "report_without_summary"  # deleted
     ENTRY_WITHOUT_THREAD = "entry_without_thread"  # the entry forgets the thread
+    ARCHIVE_CHANGED = "archive_changed"  # these are for a person to judge
+    MESSAGE_CHANGED = "message_changed"
+    MESSAGE_MISSING = "message_missing"
+    MESSAGE_ADDED = "message_added"
+    MESSAGE_MOVED = "message_moved"
+    THREAD_CHANGED = "thread_changed"
+    EVIDENCE_CHANGED = "evidence_changed"
 
 
 @dataclass(frozen=True)

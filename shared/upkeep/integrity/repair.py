@@ -39,8 +39,9 @@ class Repairer:
     done: set[str] = field(default_factory=set)  # archives and threads that this run has repaired
 
     async def repair(self, finding: Finding) -> bool:
-        """Whether it could be repaired."""
-        return await self._repairs()[finding.kind](finding)
+        """Whether it could be repaired. What is not as the archives have it, no machine may put right."""
+        repair = self._repairs().get(finding.kind)
+        return repair is not None and await repair(finding)
 
     def _repairs(self) -> dict[FindingKind, Callable[[Finding], Awaitable[bool]]]:
         return {

@@ -11,6 +11,8 @@ from shared.clients.cosmos.session import Session
 from shared.clients.telemetry.metrics import SweepMetrics, sweep_metrics
 from shared.core.errors import PipelineError
 from shared.documents.runs import Run, RunStatus
+from shared.upkeep.integrity.check_archives import check_archives
+from shared.upkeep.integrity.check_evidence import check_citations, check_evidence, check_thread_facts
 from shared.upkeep.integrity.check_summaries import check_entries, check_reports, check_summaries
 from shared.upkeep.integrity.check_threads import check_orphans, check_threads
 from shared.upkeep.integrity.check_vectors import check_vectors
@@ -31,6 +33,23 @@ CHECKS: dict[str, Check] = {
     "reports": check_reports,
     "entries": check_entries,
 }
+RECORD_CHECKS: dict[str, Check] = {
+    "archives": check_archives,
+    "thread_facts": check_thread_facts,
+    "citations": check_citations,
+    "evidence": check_evidence,
+}
+RECORD_KINDS = frozenset(
+    {
+        FindingKind.ARCHIVE_CHANGED,
+        FindingKind.MESSAGE_CHANGED,
+        FindingKind.MESSAGE_MISSING,
+        FindingKind.MESSAGE_ADDED,
+        FindingKind.MESSAGE_MOVED,
+        FindingKind.THREAD_CHANGED,
+        FindingKind.EVIDENCE_CHANGED,
+    }
+)
 
 
 class IntegrityError(PipelineError):
@@ -40,6 +59,8 @@ class IntegrityError(PipelineError):
 @dataclass(frozen=True)
 class VerifyOptions:
     repair: bool = False
+    archives: bool = False
+    """Parse the archives again, and compare the whole record with them: for a person who asks for it."""
     requested_by: str = TIMER
     found: Callable[[Finding], None] = field(default=lambda _finding: None)
     metrics: SweepMetrics = field(default_factory=sweep_metrics)
@@ -48,6 +69,14 @@ class VerifyOptions:
 async def verify(clients: Clients, options: VerifyOptions | None = None) -> Run:
     """Look for damage, repair it where that is wanted, and leave a report."""
     return await _Verification(clients, options or VerifyOptions()).run()
+
+
+def _checks(options: VerifyOptions) -> dict[str, Check]:
+    return CHECKS | RECORD_CHECKS if options.archives else CHECKS
+
+
+def _kinds(options: VerifyOptions) -> list[FindingKind]:
+    return [kind for kind in FindingKind if options.archives or kind not in RECORD_KINDS]
 
 
 class _Verification:
@@ -63,14 +92,14 @@ class _Verification:
             dry_run=not options.repair,
             started_at=started,
             created_at=started,
-            counts={kind.value: {"found": 0, "repaired": 0} for kind in FindingKind},
+            counts={kind.value: {"found": 0, "repaired": 0} for kind in _kinds(options)},
         )
 
     async def run(self) -> Run:
         await self._clients.store.upsert(self._run, Session())
         grace = timedelta(minutes=self._clients.settings.INTEGRITY_GRACE_MINUTES)
         before = int((self._run.started_at - grace).timestamp())
-        for name, check in CHECKS.items():
+        for name, check in _checks(self._options).items():
             try:
                 async for finding in check(self._clients, before):
                     await self._take(finding)

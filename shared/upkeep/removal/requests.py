@@ -46,14 +46,6 @@ async def ask_again(clients: Clients, removal: Removal, now: datetime) -> None:
     await clients.bus.send_request(REMOVAL.name, {"removal_id": removal.id}, message_id)
 
 
-async def ask_later(clients: Clients, id_: str, *, retries: int, seconds: float) -> None:
-    """After a failure that may pass; `retries` counts them."""
-    due = clients.runtime.now() + timedelta(seconds=seconds)
-    message_id = f"{id_}-retry-{retries}-{clients.runtime.new_id()[:8]}"
-    request = {"removal_id": id_, "retries": retries}
-    await clients.bus.send_request(REMOVAL.name, request, message_id, at=due)
-
-
 async def resume_removals(clients: Clients, now: datetime) -> list[str]:
     """Request those again that have not been updated for long; their ids."""
     before = stored_time(now - SILENT_FOR)

@@ -145,7 +145,6 @@ def test_the_semantic_strategy_needs_an_embedder() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"max_tokens": 255}, "max_tokens is 255"),
         ({"max_tokens": 0}, "max_tokens is 0"),
         ({"overlap_tokens": 128}, "overlap_tokens is 128"),
         ({"max_chars": 0}, "max_chars is 0"),

@@ -1,0 +1,93 @@
+"""How a question or a report ended: answered, mended, to be edited in, or left."""
+
+from shared.domain.consensus.cues import CONDITION, NEGATION, OPEN, SOLVED, THANKS, Cue
+from shared.domain.consensus.doubt_cues import DOUBTS
+from shared.domain.consensus.endings import Ending, Evidence, ended_by, unknown
+from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
+from shared.domain.consensus.own_sentences import OwnSentence
+from shared.domain.consensus.proposition import SUBJECT_TAGS
+from shared.domain.consensus.reading import ConsensusBasis, Genre, OutcomeKind, Tier
+from shared.domain.consensus.thread_mail import Preset
+
+_MENDED = r"(?:fixed|corrected|addressed)"
+_FIXED = Cue(
+    "fixed|done|corrected|addressed",
+    r"^\W{0,4}(?:(?:thanks|thank you|ok|okay|yes|good catch|sure)[,.;! -]+)?"
+    r"(?:both |all |these are |this is |it's |now )?"
+    r"(?:fixed|done|corrected|addressed)\b(?: (?:in|at|with|by|on|now|here)\b|[.!:]|$)",
+    rf"\b(?:i|we)(?:'ve| have)? (?:now |just |already )?{_MENDED} "
+    r"(?:this|it|them|that|these|both|all|those)\b",
+    r"\b(?:this|it|that|both|all)(?: (?:is|was|are|were|has been|have been)|'s) (?:now |already )?"
+    rf"{_MENDED} (?:in|by|with|at|on|now)\b",
+)
+
+
+def of_asking(ending: Evidence) -> Ending:
+    thread = ending.thread
+    asker = thread.root.person
+    others = [mail for mail in thread.mails if mail.person != asker]
+    if not others:
+        return unknown(OutcomeKind.UNANSWERED, "no answer")
+    later = [mail for mail in thread.mails[1:] if mail.person == asker]
+    solved = [sentence for mail in later for sentence in mail.sentences if SOLVED.finds(sentence)]
+    settled = solved[-1] if solved and not _asks_again(thread, later, solved[-1]) else None
+    if reported := _of_report(ending, others, later):
+        return reported
+    # On lists about a text a report is a review: thanks for it settle nothing, the next version does.
+    if settled is not None and thread.preset is not Preset.IETF:
+        return Ending(OutcomeKind.ANSWERED, ConsensusBasis.UNKNOWN, "solved", sure=True, evidence=settled)
+    told = any(map(_tells, others)) and _keeps_to_it(thread)
+    # An asker who comes back without thanks is not content; one who does not come back most often is.
+    if later and _is_thankful(later[-1]):
+        return unknown(OutcomeKind.ANSWERED, "thanked")
+    sure = ending.genre.kind is Genre.QUESTION and ending.genre.tier is Tier.SAID and told
+    return unknown(OutcomeKind.ANSWERED, "told", sure=sure and not later)
+
+
+def _of_report(ending: Evidence, others: list[LinkedMail], later: list[LinkedMail]) -> Ending | None:
+    """One who can says that they fixed it, or will in the next version; who reported it asks no more."""
+    is_report = ending.genre.kind is Genre.REPORT and ending.genre.tier is Tier.SAID
+    if not is_report or (later and any(one.asks or DOUBTS.finds(one) for one in later[-1].sentences)):
+        return None
+    fixed = [one for mail in others for one in mail.sentences if _FIXED.finds(one) and not _is_open(one)]
+    if fixed:
+        return Ending(OutcomeKind.ANSWERED, ConsensusBasis.UNKNOWN, "fixed", sure=True, evidence=fixed[-1])
+    edited = [
+        word for word in ending.settlements.edited if word.sentence.mail > 0 and not _is_open(word.sentence)
+    ]
+    if edited and ending.thread.preset is Preset.IETF and ending.settlements.edits_a_text:
+        return ended_by(OutcomeKind.REVISED, edited[-1], ConsensusBasis.UNKNOWN, "will be edited", sure=True)
+    return None
+
+
+def _is_open(sentence: OwnSentence) -> bool:
+    return sentence.asks or NEGATION.finds(sentence) or CONDITION.finds(sentence)
+
+
+def _keeps_to_it(thread: LinkedThread) -> bool:
+    """A thread that changed its subject went on to something else."""
+    first, last = (
+        " ".join(SUBJECT_TAGS.sub("", mail.mail.subject).casefold().split())
+        for mail in (thread.root, thread.mails[-1])
+    )
+    return first == last
+
+
+def _is_thankful(mail: LinkedMail) -> bool:
+    """Thanks, and nothing that is still wrong."""
+    return any(map(THANKS.finds, mail.sentences)) and not any(
+        one.asks or DOUBTS.finds(one) or OPEN.finds(one) for one in mail.sentences
+    )
+
+
+def _asks_again(thread: LinkedThread, later: list[LinkedMail], content: OwnSentence) -> bool:
+    """The asker asks on right after, or in a last mail near the end: then the question is still open."""
+    if any(one.asks for one in thread.mail_of(content).sentences[content.index :]):
+        return True
+    near_end = later[-1].number >= max(2, len(thread.mails) - 2)
+    return near_end and any(sentence.asks for sentence in later[-1].sentences)
+
+
+def _tells(mail: LinkedMail) -> bool:
+    """More than a question back."""
+    return sum(len(one.text) > 40 and not one.asks for one in mail.sentences) >= 2  # noqa: PLR2004

@@ -1,0 +1,76 @@
+"""In whose tokens chunks are measured, and how many a chunk may have: those that the embedding model reads.
+
+openvino               the model's folder has tokenizer and window
+sentencetransformers   so has a folder of that library; of a model by its hub id the encoder itself knows
+services               take far more than a chunk has: counted in the default model's tokens
+"""
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from shared.clients.connections import Clients
+from shared.domain.chunking.tokens import WINDOW, ModelTokenizer
+from shared.embedding.instance import embedder
+from shared.embedding.openvino.model_folder import DEFAULT_FOLDER, MANIFEST, TOKENIZER, Manifest
+from shared.embedding.process.embedder import EncoderProcess
+from shared.embedding.tokenizer_file import find_tokenizer_file, model_tokenizer, tokenizer_of
+
+TOKENS = "tokens of the model"
+"""Its key among `Clients.resources`, where the encoder was asked."""
+SENTENCE_CONFIG = "sentence_bert_config.json"
+SERVICE_WINDOW = 8191
+
+
+@dataclass(frozen=True)
+class ModelTokens:
+    tokenizer: ModelTokenizer
+    most: int
+    """Tokens of text that the model reads."""
+
+    @classmethod
+    def within(cls, tokenizer: ModelTokenizer, window: int) -> "ModelTokens":
+        """`window` counts the special tokens, too."""
+        return cls(tokenizer, max(1, window - tokenizer.special_tokens))
+
+    async def close(self) -> None:
+        """It holds nothing."""
+
+
+async def model_tokens(clients: Clients) -> ModelTokens:
+    settings = clients.settings
+    path = settings.EMBEDDING_MODEL_PATH
+    if settings.EMBEDDING_BACKEND == "openvino":
+        return of_built_folder(path or DEFAULT_FOLDER)
+    if settings.EMBEDDING_BACKEND != "sentencetransformers":
+        return ModelTokens.within(model_tokenizer(), SERVICE_WINDOW)
+    told = of_sentence_folder(path) if path is not None else None
+    return told or await clients.resources.get(TOKENS, lambda: _asked(clients))
+
+
+@lru_cache(maxsize=4)
+def of_built_folder(folder: Path) -> ModelTokens:
+    """Where the model is not built yet, its tokenizer is in the weights' package, and its window is known."""
+    tokenizer = tokenizer_of(find_tokenizer_file(folder))
+    if not (folder / MANIFEST).is_file():
+        return ModelTokens(tokenizer, WINDOW)
+    return ModelTokens.within(tokenizer, Manifest.read(folder).window)
+
+
+@lru_cache(maxsize=4)
+def of_sentence_folder(folder: Path) -> ModelTokens | None:
+    """As sentence-transformers keeps them; None where the folder does not say."""
+    files = {file.name: file for file in (folder / TOKENIZER, folder / SENTENCE_CONFIG) if file.is_file()}
+    if len(files) < 2:  # noqa: PLR2004 - both
+        return None
+    window = json.loads(files[SENTENCE_CONFIG].read_text(encoding="utf-8")).get("max_seq_length")
+    if not isinstance(window, int):
+        return None
+    return ModelTokens.within(tokenizer_of(files[TOKENIZER]), window)
+
+
+async def _asked(clients: Clients) -> ModelTokens:
+    model = await embedder(clients)
+    assert isinstance(model, EncoderProcess)  # noqa: S101 - as this backend's are
+    return ModelTokens.within(ModelTokenizer(await model.tokenizer()), model.window)

@@ -1,0 +1,168 @@
+"""Endings without a ruling: remarks taken over, texts passed on, reports mended, questions left."""
+
+import pytest
+
+from shared.domain.consensus.reading import Fate, OutcomeKind, ThreadReading, Tier
+from tests.support.thread_mails import GIT, IETF, mail, read
+
+CHAIR = "chair@ietf.example"
+CALL = "This is a working group last call for the cookie draft. Please send comments by 20 January."
+DIFF = "\n---\n a.c | 2 +-\n\ndiff --git a/a.c b/a.c\n--- a/a.c\n+++ b/a.c\n@@ -1 +1 @@\n-a\n+b\n"
+
+
+def ended(reading: ThreadReading) -> OutcomeKind | None:
+    """The outcome that is said; None where none is."""
+    return reading.outcome.kind if reading.outcome.tier is Tier.SAID else None
+
+
+def patch(*rest: tuple[str, str], version: int = 1) -> ThreadReading:
+    mails = [
+        mail(number, who, text, subject="Re: [PATCH] cache: count")
+        for number, (who, text) in enumerate(rest, start=1)
+    ]
+    tag = f"[PATCH v{version}]" if version > 1 else "[PATCH]"
+    first = mail(0, "prop", f"Count the entries.{DIFF}", subject=f"{tag} cache: count")
+    return read(first, *mails, profile=GIT)
+
+
+def test_an_author_who_takes_several_remarks_over_revises_the_patch() -> None:
+    remark = ("ann", "The name is too long, and the test is missing.")
+    assert ended(patch(remark, ("prop", "I will change the name. I'll add a test."))) is OutcomeKind.REVISED
+    assert ended(patch(remark, ("prop", "Will fix in v2."))) is OutcomeKind.REVISED
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I will change the name.",
+        "I will change the name if you insist. Or tell me and I'll add a test.",
+        "I already added a test. I'll fix the name in a separate series later.",
+    ],
+)
+def test_one_promise_or_a_hedged_one_revises_nothing(answer: str) -> None:
+    assert ended(patch(("ann", "The name is too long."), ("prop", answer))) is None
+
+
+def test_doubts_after_the_promise_leave_it_open() -> None:
+    reading = patch(
+        ("ann", "The name is too long, and the test is missing."),
+        ("prop", "I will change the name. I'll add a test."),
+        ("bob", "I don't think that we want this counter at all."),
+    )
+    assert ended(reading) is None
+
+
+def test_a_promise_alone_is_no_consensus() -> None:
+    reading = patch(("ann", "The name is too long."), ("prop", "Will fix in v2."))
+    assert not reading.has_consensus
+
+
+def test_a_new_version_that_is_supported_is_a_revision() -> None:
+    def versions(answers: int) -> ThreadReading:
+        return read(
+            mail(0, "prop", f"Count the entries.{DIFF}", subject="[PATCH] cache: count"),
+            mail(1, "ann", "The name is too long.", subject="Re: [PATCH] cache: count"),
+            mail(2, "prop", f"Count the entries.{DIFF}", subject="[PATCH v2] cache: count"),
+            mail(3, "ann", "This looks good to me.", answers=answers, subject="Re: [PATCH v2] cache: count"),
+            profile=GIT,
+        )
+
+    assert ended(versions(2)) is OutcomeKind.REVISED
+    assert ended(versions(0)) is None
+
+
+def called(*rest: tuple[str, str]) -> ThreadReading:
+    mails = [mail(number, who, text) for number, (who, text) in enumerate(rest, start=1)]
+    return read(mail(0, CHAIR, CALL), *mails, profile=IETF)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("I will forward the document to the area director.", OutcomeKind.ACCEPTED),
+        ("Once a new version is out, I'll push the draft towards the editors.", OutcomeKind.REVISED),
+        ("Authors, please resubmit it as draft-ietf-cookies-00.", OutcomeKind.ACCEPTED),
+        ("We are going to wait until the other group has voted.", OutcomeKind.UNRESOLVED),
+    ],
+)
+def test_a_chair_ends_a_call_without_the_word_consensus(text: str, kind: OutcomeKind) -> None:
+    reading = called(("ann", "Section two has a typo."), (CHAIR, text))
+    assert ended(reading) is kind
+    assert reading.outcome.authority is not None
+    # Anybody else who says so is only quoted.
+    assert ended(called(("ann", "Section two has a typo."), ("bob", text))) is None
+
+
+REVIEW = "I have been selected as the reviewer of this draft for the review team. Section two is unclear."
+
+
+def review(answer: str, *more: str) -> ThreadReading:
+    later = [mail(number, "ann", text) for number, text in enumerate(more, start=2)]
+    return read(mail(0, "ann", REVIEW), mail(1, "author", answer), *later, profile=IETF)
+
+
+def test_a_report_that_was_mended_is_answered() -> None:
+    assert ended(review("Fixed in the working copy.")) is OutcomeKind.ANSWERED
+    assert ended(review("Fixed in the working copy.", "But is section three right?")) is None
+    assert ended(review("It is not fixed in the working copy.")) is None
+
+
+def test_a_review_that_its_author_will_edit_in_is_a_revision() -> None:
+    assert ended(review("Thank you. I will clarify this in the text.")) is OutcomeKind.REVISED
+
+
+def test_an_asker_who_asks_on_is_not_content() -> None:
+    question = "How do I list the files that are gone? I am trying to write a script."
+    answer = "There is an option for that. It lists every file that the index has and the tree has not."
+
+    def asked(last: str) -> ThreadReading:
+        return read(
+            mail(0, "ann", question, subject="How to list files?"),
+            mail(1, "bob", answer),
+            mail(2, "ann", last, answers=1),
+            mail(3, "cyn", "Both are slow on a large tree, I measured that some years ago."),
+            mail(4, "bob", "They were made faster since, at least on the machines that we have here."),
+            mail(5, "cyn", "Then I have to measure again, and shall do so."),
+        )
+
+    assert ended(asked("Ah, that makes sense.")) is OutcomeKind.ANSWERED
+    assert ended(asked("Ah, that makes sense. Do you have an example?")) is None
+
+
+def test_a_question_that_drifted_to_another_subject_is_not_called_answered() -> None:
+    question = "How do I link a faster library? Can anyone help me with the flags?"
+    told = "The flags that you need stand in the manual of the linker. Look at the page on linking, which has an example."
+
+    def asked(subject: str) -> ThreadReading:
+        return read(
+            mail(0, "ann", question, subject="Linking a library?"),
+            mail(1, "bob", told, subject="Re: Linking a library?"),
+            mail(2, "cyn", "Two processors cost less than one fast one these days.", subject=subject),
+        )
+
+    assert ended(asked("Re: Linking a library?")) is OutcomeKind.ANSWERED
+    assert ended(asked("Which hardware to buy")) is None
+
+
+def test_a_remark_that_may_be_an_objection_has_no_fate() -> None:
+    proposal = "I propose to drop the old tool from the tree. What do you all think?"
+    soft = "I'm not convinced, my concern is that the release script needs it and breaks without it."
+    reading = read(
+        mail(0, "prop", proposal), mail(1, "ann", soft), mail(2, "prop", "It does not.", answers=1)
+    )
+    assert [one.fate for one in reading.objections] == [Fate.UNCLEAR]
+    firm = read(mail(0, "prop", proposal), mail(1, "ann", "I object to this proposal, the script needs it."))
+    assert [one.fate for one in firm.objections] == [Fate.OUTSTANDING]
+
+
+def test_what_somebody_answered_is_no_open_issue() -> None:
+    proposal = "I propose to drop the old tool from the tree. What do you all think?"
+    asks = "What about the release script, is it still not decided who changes it?"
+
+    def asked(*rest: tuple[str, str]) -> list[str]:
+        mails = [mail(number, who, text, answers=1) for number, (who, text) in enumerate(rest, start=2)]
+        reading = read(mail(0, "prop", proposal), mail(1, "ann", asks), *mails)
+        return [one.quote for one in reading.open_issues]
+
+    assert asked() == [asks]
+    assert asked(("prop", "Bob changes it next week.")) == []

@@ -1,0 +1,103 @@
+"""Every dead letter has a cause, whichever queue it is of and whatever was sent with it."""
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from azure.core.exceptions import ServiceRequestError
+from azure.servicebus import ServiceBusMessage
+
+from shared.clients.cosmos.session import Session
+from shared.clients.servicebus.bus import to_message
+from shared.core.errors import PermanentError
+from shared.core.ids import failure_id, invalid_key
+from shared.documents.failures import FailureRecord
+from shared.pipeline.delivery import Delivery
+from shared.pipeline.requests import BACKOFF, run_request
+from shared.pipeline.topology import INGESTION, OPERATIONS, REMOVAL, QueueRow
+from shared.upkeep.deadletters.selection import LetterSelection, choose
+from stages.registration import delivery_from_sdk
+from tests.ops.environment import OpsPlace
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+REQUESTS = (INGESTION, OPERATIONS)  # one code for all five: opening links to each takes seconds
+
+
+def failing(error: Exception) -> Callable[[], Awaitable[None]]:
+    async def work() -> None:
+        raise error
+
+    return work
+
+
+@pytest.mark.parametrize("row", REQUESTS, ids=lambda row: row.name)
+async def test_a_request_that_is_given_up_leaves_a_record_that_its_letter_is_joined_with(
+    place: OpsPlace, row: QueueRow
+) -> None:
+    body = place.bench.name(f'{{"asked": "{row.name}"}}').encode()
+    for count in (1, 2):  # as the broker delivers it again
+        delivery = Delivery(body, "m1", delivery_count=count)
+        with pytest.raises(PermanentError):
+            await run_request(row, delivery, place.clients, failing(PermanentError("it never can")))
+    await place.dead_letter([ServiceBusMessage(body)], queue=row.name)
+    found = await choose(place.clients, LetterSelection(queues=[row.name]))
+    (cause,) = [each.cause for each in found if each.letter.copy.data() == body]
+    assert (cause.error_type, cause.error) == ("PermanentError", "PermanentError: it never can")
+    record = await place.clients.store.read(FailureRecord, cause.failure_id, row.name, Session())
+    assert (record.delivery_count, record.abandoned_reason) == (2, "non_retryable_error")
+    await place.empty(row.name)
+
+
+async def test_a_request_waits_in_the_broker_for_what_may_pass_and_its_copies_count_on(
+    place: OpsPlace,
+) -> None:
+    away = failing(ServiceRequestError("no answer"))
+    delivery = Delivery(b'{"operation_id": "x"}', place.bench.name("m"), properties={"of": "mine"})
+    for number in range(1, 3):
+        before = datetime.now(UTC)
+        await run_request(OPERATIONS, delivery, place.clients, away)
+        (copy,) = await place.waiting("operations")
+        again = delivery_from_sdk(copy)
+        assert again.body == delivery.body
+        assert (again.properties["retry"], again.properties["of"]) == (number, "mine")
+        assert (again.message_id or "").startswith(f"{place.bench.name('m')}-retry-{number}-")
+        assert len(again.message_id or "") < 64  # it does not grow from copy to copy
+        due = copy.scheduled_enqueue_time_utc
+        assert due is not None
+        assert due - before > timedelta(seconds=4 * 2 ** (number - 1))
+        await place.bench.cancel_scheduled("operations", copy)
+        delivery = again
+
+
+async def test_a_request_that_was_tried_for_hours_is_given_up_on_record(place: OpsPlace) -> None:
+    tried: dict[str, Any] = {
+        "retry": BACKOFF.max_retries, "retry_races": 0, "retry_backoffs": BACKOFF.max_retries,
+        "retry_since": "2026-01-01T00:00:00+00:00", "retry_chain": "c",
+    }  # fmt: skip
+    delivery = Delivery(place.bench.name("x").encode(), "m", properties=tried)
+    with pytest.raises(ServiceRequestError):
+        await run_request(REMOVAL, delivery, place.clients, failing(ServiceRequestError("no answer")))
+    id_ = failure_id(invalid_key("removal", delivery.body), 1)
+    record = await place.clients.store.read(FailureRecord, id_, "removal", Session())
+    assert (record.attempt_count, record.abandoned_reason) == (41, "max_attempts_exceeded")
+
+
+async def test_an_event_without_our_properties_is_joined_with_its_record_by_what_it_is_about(
+    place: OpsPlace,
+) -> None:
+    event = place.event("bare")
+    await place.fail(event, "UnreadableArchiveError", "no message begins here")
+    message = to_message(event)
+    message.application_properties = {}
+    await place.dead_letter([message])
+    (found,) = await choose(place.clients, LetterSelection(queues=["parsing"]))
+    assert found.cause.error_type == "UnreadableArchiveError"
+
+
+async def test_where_nothing_of_ours_saw_the_failure_the_cause_says_so(place: OpsPlace) -> None:
+    await place.dead_letter([ServiceBusMessage(b"x")], description="Not consumed after 10 attempts.")
+    await place.dead_letter([ServiceBusMessage(b"y")], reason="TTLExpiredException", description="Expired.")
+    crashed, expired = await choose(place.clients, LetterSelection(queues=["parsing"]))
+    assert crashed.cause.error.startswith("Not consumed after 10 attempts. Each delivery was broken off")
+    assert expired.cause.error == "Expired."

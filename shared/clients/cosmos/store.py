@@ -7,7 +7,7 @@ retried. Its own writes add their tokens to the session, which its events carry 
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -332,12 +332,9 @@ class Store:
 
     # inside
 
-    @asynccontextmanager
-    async def _call(self, operation: str, *, writes: bool = False) -> AsyncIterator[None]:
-        async with self._calls.measured(operation, writes=writes):
-            if self._connected is not None:
-                await self._connected()
-            yield
+    def _call(self, operation: str, *, writes: bool = False) -> AbstractAsyncContextManager[object]:
+        measured = self._calls.measured(operation, writes=writes)
+        return measured if self._connected is None else _connecting(measured, self._connected)
 
     def _container(self, name: str) -> "ContainerProxy":
         if name not in self._containers:
@@ -416,3 +413,12 @@ class Store:
                 operations, partition, no_response=True
             )
         self._observe(container, results, session)
+
+
+@asynccontextmanager
+async def _connecting(
+    measured: AbstractAsyncContextManager[object], connected: Callable[[], Awaitable[object]]
+) -> AsyncIterator[None]:
+    async with measured:
+        await connected()
+        yield

@@ -36,6 +36,22 @@ def test_a_mail_is_found_by_its_id_with_its_main_headers(site: Site) -> None:
         assert f"{site.url}/m/{bare(first['message_id'])}" in shown.text
 
 
+def test_a_mail_is_shown_from_its_original_bytes(site: Site) -> None:
+    first = messages(site, "Call for adoption")[0]
+    path, as_reader = f"/m/{bare(first['message_id'])}?copy=0", {"x-forwarded-for": "192.0.2.1"}
+    shown = page(site, path)
+    for name in ("From", "To", "Date", "Subject", "Message-ID"):
+        assert name in [term.text for term in shown.all("dt")]
+    assert "this starts a two-week call for adoption" in shown.text
+    assert "Read from the original bytes" in shown.text
+    assert "not what stood there" not in shown.text
+    assert "copy=0&list=tally" in str([link.attributes.get("href") for link in shown.all("a")])
+    masked = html.unescape(check(site.host.get(path, **as_reader).text).by_id("main").text)
+    assert first["from"]["email"] not in masked.partition("Date")[0]
+    for wrong in ("1", "-1", "x", "99999", "\u0663"):
+        page(site, f"/m/{bare(first['message_id'])}?{urlencode({'copy': wrong})}", 422)
+
+
 def test_what_is_no_id_or_no_mail_is_not_found(site: Site) -> None:
     for given in ("nobody@example.org", "x" * 2000, "%00", "%3Cscript%3E", ""):
         page(site, f"/m/{given}", 404)

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ops.command import actor, run_command
-from ops.exit_codes import Code, CommandError
+from ops import command
+from ops.exit_codes import wrong_usage
 from ops.options import Json
 from ops.output import print_json, print_note, table
 
@@ -66,9 +66,9 @@ def undo(
     async def work(clients: "Clients") -> "Placement":
         from shared.upkeep.placing import undo_placement
 
-        return await undo_placement(clients, id_, reason, actor())
+        return await undo_placement(clients, id_, reason, command.actor())
 
-    _tell(run_command(work), json=json)
+    _tell(command.run_command(work), json=json)
 
 
 @app.command("history")
@@ -80,7 +80,7 @@ def show_history(thread: ThreadId, json: Json = False) -> None:
 
         return await placements_of_thread(clients, thread)
 
-    found = run_command(work)
+    found = command.run_command(work)
     if json:
         return print_json([_shown(placement) for placement in found])
     table(
@@ -105,14 +105,10 @@ def _place(thread: str, message: str, reason: str, *, json: bool, **target: str)
         try:
             asked = PlacementAsked(message_id=message, reason=reason, **target)
         except ValidationError as error:
-            first = error.errors(include_input=False, include_url=False)[0]
-            raise CommandError(
-                Code.USAGE,
-                f"{'.'.join(map(str, first['loc']))}: {first['msg'].removeprefix('Value error, ')}",
-            ) from None
-        return await place_message(clients, thread, asked, actor())
+            raise wrong_usage(error) from None
+        return await place_message(clients, thread, asked, command.actor())
 
-    _tell(run_command(work), json=json)
+    _tell(command.run_command(work), json=json)
 
 
 def _shown(placement: "Placement") -> dict[str, Any]:

@@ -349,6 +349,16 @@ class Store:
         self, container: str, partition: str, batch: list[dict[str, Any]], session: Session
     ) -> set[str]:
         """Create a batch; when some are there already, find out which, and create the rest."""
+        created = await self._created(container, partition, batch, session)
+        if len(created) < len(batch):
+            existing = sorted(document["id"] for document in batch if document["id"] not in created)
+            log.debug("%d documents in %s already exist, skipping: %s", len(existing), container, existing)
+        return created
+
+    async def _created(
+        self, container: str, partition: str, batch: list[dict[str, Any]], session: Session
+    ) -> set[str]:
+        batch = list(batch)
         while batch:
             try:
                 await self._batch(
@@ -372,7 +382,6 @@ class Store:
         keys = [(document["id"], partition) for document in batch]
         stored = await self._read_items(container, keys, session)
         existing = {document["id"] for document in stored}
-        log.debug("%d documents in %s already exist, skipping", len(existing), container)
         return [document for document in batch if document["id"] not in existing]
 
     async def _patching(self, container: str, partition: str, batch: list[Patch], session: Session) -> None:

@@ -25,8 +25,8 @@ from shared.summarization.digests.refreshing import refresh_due
 from shared.upkeep.integrity.run import KIND, TIMER, IntegrityError, VerifyOptions, verify
 from shared.upkeep.oversight.canary import tend_canary
 from shared.upkeep.oversight.consumers import enabled_queues, say_consumers
-from shared.upkeep.placing import resume_placements
 from shared.upkeep.oversight.measuring import measure_ages
+from shared.upkeep.placing import resume_placements
 from shared.upkeep.removal.requests import resume_removals
 
 log = logging.getLogger(__name__)

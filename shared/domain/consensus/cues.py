@@ -43,7 +43,9 @@ class Cue:
         return found or (self._search(folded) if self._search else None)
 
     def finds(self, sentence: OwnSentence) -> bool:
-        if self not in triggered(sentence):
+        # The function is called once for a sentence, not for each of its hundred questions.
+        hits = sentence.triggered
+        if self not in (triggered(sentence) if hits is None else hits):
             return False
         return self._is_words or self.answer(sentence) is not None
 
@@ -74,9 +76,10 @@ class Family:
         return not self._all.isdisjoint(triggered(sentence))
 
     def search(self, sentence: OwnSentence) -> re.Match[str] | None:
-        hits = self._all & triggered(sentence)
-        if not hits:
+        possible = triggered(sentence)
+        if self._all.isdisjoint(possible):
             return None
+        hits = self._all & possible
         return next(filter(None, (cue.answer(sentence) for cue in self.cues if cue in hits)), None)
 
     def finds(self, sentence: OwnSentence) -> bool:

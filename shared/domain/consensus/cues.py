@@ -105,6 +105,8 @@ ACCEPTS = Cue(
     r"(?:queued|applied|merged|pushed|pulled|committed|landed|picked up|checked in|accepted)\b"
     r"(?! (?:from|by|into my|against|an?|some|my|another)\b)",
     r"\blet'?s (?:\w+ ){0,4}(?:queue|queue?ing|merge|merging|apply|applying|take)\b",
+    r"\blet(?:'?s| me) .{0,60}\band (?:then )?(?:merge|queue|apply) "
+    r"(?:it|this|them|these|the (?:topic|series|patch\w*|result))\b",
     r"^\W{0,4}(?:queue?ing|merging|applying) (?:this|it|these|them|now|to)\b",
     r"\b(?:i'll|i will|can|will|happy to|be done) .{0,80}\b(?:while|when|on|upon) (?:i )?(?:committing|"
     r"applying|commit|"

@@ -106,7 +106,7 @@ class _ThreadReader:
             self._objection(one, fate if any(one is other for other in firm) else Fate.UNCLEAR)
             for one, fate in zip(objected, fates, strict=True)
         ]
-        open_call = read_open_call(thread, put, objections, settled=self._verdict.sure)
+        open_call = read_open_call(thread, put, objections, settled=self._is_settled())
         outcome = self._outcome()
         return ThreadReading(
             lang=self._lang,
@@ -137,6 +137,10 @@ class _ThreadReader:
 
     def _place(self, sentence: OwnSentence) -> tuple[str, int]:
         return self._thread.mail_of(sentence).mail.message_id, sentence.start
+
+    def _is_settled(self) -> bool:
+        """Where people stand on both sides, the call goes on."""
+        return self._verdict.sure and self._verdict.kind is not OutcomeKind.CONTESTED
 
     def _is_by_authority(self) -> bool:
         settled = self._verdict.settled_by

@@ -276,8 +276,10 @@ var endpointSubnetId = vnetEnabled ? network!.outputs.endpointSubnetId : ''
 
 var vaultName = 'kv-${token}'
 var secretNames = [
+  'EMAIL_SECRET'
   'EMBEDDING_API_KEY'
   'OPERATOR_KEY'
+  'SMTP_PASSWORD'
   'SUMMARY_API_KEY'
   'WEBHOOKS'
 ]

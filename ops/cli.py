@@ -10,7 +10,20 @@ from typing import Annotated
 
 import typer
 
-from ops import archives, audit, corrections, dlq, documents, maintenance, reports, sources, status, timeline
+from ops import (
+    archives,
+    audit,
+    corrections,
+    dlq,
+    documents,
+    maintenance,
+    reports,
+    sources,
+    status,
+    subscriptions,
+    threads,
+    timeline,
+)
 from ops import deletion as deleting
 from ops import resummarize as rereading
 from ops import search as searching
@@ -41,6 +54,8 @@ app.command("sweep")(maintenance.sweep)
 app.command("verify")(verifying.verify)
 app.command("resummarize")(rereading.resummarize)
 app.add_typer(corrections.app, name="corrections")
+app.add_typer(threads.app, name="thread")
+app.add_typer(subscriptions.app, name="subscription")
 app.add_typer(maintenance.migrate, name="migrate")
 archives.app.command("delete")(deleting.delete_archive)
 app.add_typer(archives.app, name="archive")

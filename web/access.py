@@ -85,7 +85,7 @@ def allowed_form(req: func.HttpRequest, who: Visitor, given: str) -> bool:
     """Whether the form was sent by this visitor, from a page of this site."""
     if who.token is None:
         return True
-    return _same_site(req.headers) and hmac.compare_digest(given.encode(), who.token.encode())
+    return from_this_site(req.headers) and hmac.compare_digest(given.encode(), who.token.encode())
 
 
 def cookie_header(req: func.HttpRequest, value: str, *, seconds: int = SESSION_SECONDS) -> dict[str, str]:
@@ -187,7 +187,7 @@ def _claim(claims: list[tuple[str, str]], name: str) -> Any:
     return next((value for kind, value in claims if kind == name), None)
 
 
-def _same_site(headers: Mapping[str, str]) -> bool:
+def from_this_site(headers: Mapping[str, str]) -> bool:
     """Browsers set these headers themselves: a page of another site cannot forge them."""
     fetched = headers.get("sec-fetch-site")
     if fetched is not None and fetched != "same-origin":

@@ -11,6 +11,7 @@ from web.api import (  # noqa: F401 - their functions enter the API's blueprint 
     health,
     messages,
     operations,
+    placements,
     reports,
     resummaries,
     search,
@@ -20,6 +21,7 @@ from web.api import (  # noqa: F401 - their functions enter the API's blueprint 
 from web.api.openapi import blueprint as api
 from web.operator.corrections import blueprint as correction_pages
 from web.operator.pages import blueprint as operator_pages
+from web.operator.sources import blueprint as source_form
 from web.operator.uploads import blueprint as upload_pages
 from web.pages.archives import blueprint as archives_pages
 from web.pages.drafts import blueprint as draft_pages
@@ -32,6 +34,7 @@ from web.pages.print_report import blueprint as print_page
 from web.pages.report import blueprint as report_page
 from web.pages.search import blueprint as search_page
 from web.pages.sources import blueprint as source_pages
+from web.pages.subscriptions import blueprint as subscription_pages
 from web.pages.thread import blueprint as thread_page
 from web.pages.timeline import blueprint as timeline_page
 from web.rendering import blueprint as static
@@ -40,6 +43,7 @@ BLUEPRINTS: tuple[func.Blueprint, ...] = (
     operator_pages,
     correction_pages,
     upload_pages,
+    source_form,
     api,
     static,
     archives_pages,
@@ -53,6 +57,7 @@ BLUEPRINTS: tuple[func.Blueprint, ...] = (
     report_page,
     search_page,
     source_pages,
+    subscription_pages,
     thread_page,
     timeline_page,
 )

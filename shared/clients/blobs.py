@@ -5,7 +5,12 @@ from contextlib import suppress
 from typing import IO, TYPE_CHECKING
 
 from azure.core import MatchConditions
-from azure.core.exceptions import ResourceExistsError, ResourceModifiedError, ResourceNotFoundError
+from azure.core.exceptions import (
+    HttpResponseError,
+    ResourceExistsError,
+    ResourceModifiedError,
+    ResourceNotFoundError,
+)
 
 from shared.clients.call_metrics import Calls
 from shared.core.errors import DocumentNotFoundError
@@ -16,6 +21,7 @@ if TYPE_CHECKING:
 ARCHIVES_CONTAINER = "archives"
 
 DEAD_LETTERS_CONTAINER = "dead-letters"  # what operators purged, and how far their operations have come
+NOT_SATISFIABLE = 416
 
 
 Progress = Callable[[int, int | None], Awaitable[None]]
@@ -80,6 +86,19 @@ class Blobs:
             if piece is None:
                 return
             yield piece
+
+    async def read_part(self, container: str, path: str, offset: int, length: int) -> bytes:
+        """So many bytes from there on, or as many as there are."""
+        async with self._calls.measured("read"):
+            try:
+                part = await self._client.get_blob_client(container, path).download_blob(offset, length)
+                return await part.readall()
+            except ResourceNotFoundError:
+                raise DocumentNotFoundError(f"there is no blob {container}/{path}") from None
+            except HttpResponseError as error:
+                if error.status_code == NOT_SATISFIABLE:  # it ends before
+                    return b""
+                raise
 
     async def save(self, container: str, path: str, file: IO[bytes]) -> None:
         """Write the content to the file. Pieces would be cut from what was read, and copied once more."""

@@ -2,8 +2,8 @@
 
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from types import TracebackType
 
 from shared.clients.deadlines import Deadline, Deadlines, current_request
 from shared.clients.telemetry.metrics import Metrics, pipeline_metrics
@@ -35,41 +35,23 @@ class Calls:
     def service(self) -> str:
         return SERVICE_NAMES.get(self._dependency, self._dependency)
 
-    @asynccontextmanager
-    async def measured(
+    def measured(
         self, operation: str, *, writes: bool = False, stage_seconds: float | None = None
-    ) -> AsyncIterator[Callable[[], None]]:
+    ) -> "MeasuredCall":
         """The call inside, with the deadline of its kind; `stage_seconds` is a stage's where it is another.
 
         It is given what renews the deadline, for a transfer that makes progress. An error that goes through
         says of which service it is.
         """
-        allowed = self._deadlines.seconds(writes=writes, stage=stage_seconds)
-        self._refuse_silent(operation)
-        started, outcome = time.perf_counter(), "error"
-        deadline = Deadline(allowed)
-        try:
-            async with deadline:
-                yield deadline.renew
-            outcome = "ok"
-        except TimeoutError as error:
-            if not deadline.expired:
-                raise
-            outcome = "deadline"
-            raise self._silent(operation, allowed) from error
-        except Exception as error:
-            add_details(error, service=self.service)
-            raise
-        finally:
-            self._report(operation, outcome, time.perf_counter() - started, allowed)
+        return MeasuredCall(self, operation, self._deadlines.seconds(writes=writes, stage=stage_seconds))
 
-    def _refuse_silent(self, operation: str) -> None:
+    def refuse_silent(self, operation: str) -> None:
         """Of one request, a service is waited for once."""
         request = current_request()
         if request is not None and self._dependency in request.silent:
             raise ServiceSilentError(f"{self.service} does not answer ({operation})", self.service)
 
-    def _silent(self, operation: str, allowed: float) -> ServiceSilentError:
+    def silent(self, operation: str, allowed: float) -> ServiceSilentError:
         request = current_request()
         if request is not None:
             request.silent.add(self._dependency)
@@ -77,7 +59,7 @@ class Calls:
             f"{self.service} did not answer within {allowed:g} s ({operation})", self.service
         )
 
-    def _report(self, operation: str, outcome: str, seconds: float, allowed: float) -> None:
+    def report(self, operation: str, outcome: str, seconds: float, allowed: float) -> None:
         attributes = {"dependency": self._dependency, "operation": operation}
         self._metrics.dependency_duration.record(seconds, attributes)
         self._metrics.dependency_calls.add(1, {**attributes, "outcome": outcome})
@@ -93,3 +75,40 @@ class Calls:
 
     def request_units(self, charge: float, container: str) -> None:
         self._metrics.request_units.add(charge, {"container": container})
+
+
+class MeasuredCall:
+    """One call, as a context. A class, because a generator costs more, and there is one for every call."""
+
+    __slots__ = ("_allowed", "_calls", "_deadline", "_operation", "_started")
+
+    def __init__(self, calls: Calls, operation: str, allowed: float) -> None:
+        self._calls, self._operation, self._allowed = calls, operation, allowed
+        self._deadline = Deadline(allowed)
+
+    async def __aenter__(self) -> Callable[[], None]:
+        self._calls.refuse_silent(self._operation)
+        self._started = time.perf_counter()
+        await self._deadline.__aenter__()
+        return self._deadline.renew
+
+    async def __aexit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        outcome = "ok" if error is None else "error"
+        try:
+            await self._deadline.__aexit__(error_type, error, traceback)
+        except TimeoutError as late:
+            outcome = "deadline"
+            raise self._calls.silent(self._operation, self._allowed) from late
+        else:
+            if isinstance(error, TimeoutError) and self._deadline.expired:
+                outcome = "deadline"
+                raise self._calls.silent(self._operation, self._allowed) from error
+            if isinstance(error, Exception) and not isinstance(error, TimeoutError):
+                add_details(error, service=self._calls.service)
+        finally:
+            self._calls.report(self._operation, outcome, time.perf_counter() - self._started, self._allowed)

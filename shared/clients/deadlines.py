@@ -76,13 +76,17 @@ class Deadline:
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self._timeout = asyncio.timeout(None)
+        self.expired = False
         self._left = TICKS
         self._timer: asyncio.TimerHandle | None = None
 
     async def __aenter__(self) -> Self:
-        await self._timeout.__aenter__()
-        self.renew()
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a deadline is for the work of a task")
+        self._task, self._cancelling = task, task.cancelling()
+        self._loop = asyncio.get_running_loop()
+        self._wait()
         return self
 
     async def __aexit__(
@@ -92,28 +96,31 @@ class Deadline:
         traceback: TracebackType | None,
     ) -> None:
         self._stop()
-        await self._timeout.__aexit__(error_type, error, traceback)
+        # As asyncio.timeout does it: where somebody else cancelled the task as well, that one counts.
+        if (
+            self.expired
+            and self._task.uncancel() <= self._cancelling
+            and error_type is asyncio.CancelledError
+        ):
+            raise TimeoutError from error
 
     def renew(self) -> None:
         """Something came: count from here."""
-        self._stop()
-        self._left = TICKS
-        self._wait()
+        if not self.expired:
+            self._stop()
+            self._left = TICKS
+            self._wait()
 
     def _wait(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(self.seconds / TICKS, self._tick)
+        self._timer = self._loop.call_later(self.seconds / TICKS, self._tick)
 
     def _tick(self) -> None:
         self._left -= 1
         if self._left:
             self._wait()
         else:
-            self._timeout.reschedule(asyncio.get_running_loop().time())
-
-    @property
-    def expired(self) -> bool:
-        return self._timeout.expired()
+            self.expired = True
+            self._task.cancel()
 
     def _stop(self) -> None:
         if self._timer is not None:

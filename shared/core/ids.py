@@ -20,6 +20,7 @@ HASH_ID = r"^[0-9a-f]{16}$"  # of archives, threads, messages, chunks and people
 REPORT_ID = rf"^{REPORT_PREFIX}{_UUID}$"
 OPERATION_ID = r"^[0-9a-f]{32}$"  # of fetches and deletions
 CORRECTION_ID = r"^[0-9a-f]{32}$"
+SUBSCRIPTION_ID = r"^[0-9a-f]{32}$"  # and of the address that they belong to
 AUDIT_ID = r"^[0-9]{8}-[0-9a-f]{8}$"  # of operators' operations
 CAUSE_ID = r"^[0-9a-f]{8}$"  # of dead letters with the same cause
 
@@ -117,6 +118,21 @@ def report_id(summary_id: str) -> str:
 def delivery_id(report_id: str, webhook: str) -> str:
     """The same for every attempt: a receiver that knows it has seen this report."""
     return _hash(json.dumps([report_id, webhook]))[:32]
+
+
+def address_key(address: str) -> str:
+    """What the subscriptions of one address have in common. Servers take no notice of case, nearly all."""
+    return _hash(json.dumps(["address", address.lower()]))[:32]
+
+
+def subscription_id(address: str, kind: str, name: str) -> str:
+    """One for an address (by its key) and a topic: who asks again asks for the same."""
+    return _hash(json.dumps(["subscription", address, kind, name]))[:32]
+
+
+def digest_mail_id(subscription: str, moment: str, domain: str) -> str:
+    """The Message-ID of a mail to a subscriber: the same at every attempt."""
+    return f"<{_hash(json.dumps([subscription, moment]))[:32]}@{domain}>"
 
 
 def feed_id(*parts: str) -> str:

@@ -58,16 +58,17 @@ class Document(BaseModel):
     def _id_and_key_are_one(cls, values: Any) -> Any:
         if not isinstance(values, dict):
             return values
-        own = {name: value for name, value in values.items() if not cls._is_computed(name)}
+        # Computed by us from other fields, or by Cosmos DB (`_ts` and the like): not stored as it was read.
+        computed = cls.model_computed_fields
+        own = {
+            name: value
+            for name, value in values.items()
+            if (name[:1] != "_" or name == "_etag") and name not in computed
+        }
         if cls.key_field == "id":
             return own
         key = own.get(cls.key_field, own.get("id"))
         return {**own, "id": own.get("id", key), cls.key_field: key}
-
-    @classmethod
-    def _is_computed(cls, name: str) -> bool:
-        """By us from other fields, or by Cosmos DB (`_ts` and the like): not to be stored as it was read."""
-        return name in cls.model_computed_fields or (name.startswith("_") and name != "_etag")
 
     @model_validator(mode="after")
     def _id_equals_key(self) -> Self:

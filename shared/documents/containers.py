@@ -17,10 +17,12 @@ from shared.documents.failures import FailureRecord
 from shared.documents.locks import Lock
 from shared.documents.messages import Message
 from shared.documents.operations import Operation
+from shared.documents.placements import Placement
 from shared.documents.removals import Removal
 from shared.documents.reports import Report
 from shared.documents.runs import Run
 from shared.documents.sources import Source
+from shared.documents.subscriptions import Subscription
 from shared.documents.summaries import Summary, TokenAccount
 from shared.documents.threads import Thread, ThreadEntry
 from shared.documents.upgrades import migrations
@@ -45,6 +47,8 @@ DOCUMENTS: dict[str, type[Document]] = {
         Run,
         Removal,
         Correction,
+        Placement,
+        Subscription,
     )
 }
 
@@ -84,6 +88,7 @@ def _ordered(path: str) -> dict[str, str]:
 FAILURES_KEPT_SECONDS = 90 * 24 * 3600
 OPERATIONS_KEPT_SECONDS = 7 * 24 * 3600
 RUNS_KEPT_SECONDS = 42 * 24 * 3600
+BY_DOCUMENT = -1  # for ever, unless a document has a ttl of its own
 
 _SWEEP = (
     ("/status", "/lastAttemptTime"),
@@ -153,6 +158,8 @@ CONTAINERS: dict[str, ContainerSpec] = {
         ContainerSpec("failures", "/stage", unindexed=("/last_error",), default_ttl=FAILURES_KEPT_SECONDS),
         ContainerSpec("audits", "/day"),
         ContainerSpec("corrections", "/message_key", unindexed_trees=("/entries",)),
+        ContainerSpec("placements", "/source", unindexed_trees=("/entries",)),
+        ContainerSpec("subscriptions", "/address_key", default_ttl=BY_DOCUMENT),
     )
 }
 

@@ -1,7 +1,9 @@
-"""The original bytes of a message: a stretch of its archive's blob."""
+"""The original bytes of a message: a stretch of its archive's blob; and the mail that they are."""
 
 import asyncio
+import io
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
@@ -9,39 +11,74 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
 from shared.documents.archives import Archive
+from shared.documents.containers import read_document
 from shared.documents.messages import Copy, Message
+from shared.documents.prepared_message import prepare_message
+from shared.domain.mail.errors import MailboxError
+from shared.domain.mail.models import ParsedMail
+from shared.domain.mail.parse import parse_archive
 from shared.ingestion.unpacking.members import open_members
 from shared.retrieval.errors import NotFoundError
 
 _PLAIN = frozenset({"mbox", "eml"})
 _PIECE = 1024 * 1024
+_SAID = ("subject", "from", "to", "cc", "date", "body_raw", "body_normalized", "body_html", "segments",
+         "attachments", "warnings")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class OriginalMail:
+    """A copy of a message, read from its archive and not from what is stored."""
+
+    message: Message
+    """With what the copy says in place of what is stored."""
+    copy: Copy
+    file_hash: str
+    is_unchanged: bool
+    """Whether it says what it said when the archive was parsed."""
 
 
 async def original_bytes(clients: Clients, message: Message) -> bytes:
     """As they stand in the archive; NotFoundError where nothing says where, or the archive is gone."""
-    if not message.copies:
+    return (await _original(clients, message, 0))[0]
+
+
+async def original_mail(clients: Clients, message: Message, number: int) -> OriginalMail:
+    """That of its copies, the first of which is the message; the others may say something else."""
+    content, archive = await _original(clients, message, number)
+    parsed = await asyncio.to_thread(_parsed, content)
+    if parsed is None:
+        raise NotFoundError("there is no mail any more where this copy stood in its archive")
+    document, copy = prepare_message(parsed).document, message.copies[number]
+    said = {name: document[name] for name in _SAID}
+    shown = read_document(Message, {**message.to_cosmos(), **said})
+    return OriginalMail(shown, copy, archive.file_hash, document["identity"] == copy.identity)
+
+
+def _parsed(content: bytes) -> ParsedMail | None:
+    """As a mailbox of one mail: lines that were escaped there are as their writer wrote them."""
+    try:
+        found = next(parse_archive(io.BytesIO(content)), None)
+    except MailboxError:
+        return None
+    return found if isinstance(found, ParsedMail) else None
+
+
+async def _original(clients: Clients, message: Message, number: int) -> tuple[bytes, Archive]:
+    if number >= len(message.copies):
         raise NotFoundError("where this message stands in its archive is not known: parse the archive again")
-    copy = message.copies[0]
+    copy = message.copies[number]
     archive = await clients.store.find(Archive, copy.archive_id, copy.archive_id, Session())
     if archive is None:
         raise NotFoundError(f"archive {copy.archive_id} is not there any more")
     try:
         if archive.format in _PLAIN:
-            return await _slice_of_blob(clients, archive, copy)
-        return await _slice_of_member(clients, archive, copy)
+            _, start, length = copy.place
+            part = await clients.blobs.read_part(ARCHIVES_CONTAINER, archive.file_path, start, length)
+            return part, archive
+        return await _slice_of_member(clients, archive, copy), archive
     except DocumentNotFoundError:
         raise NotFoundError(f"the file of archive {copy.archive_id} is not there any more") from None
-
-
-async def _slice_of_blob(clients: Clients, archive: Archive, copy: Copy) -> bytes:
-    _, start, length = copy.place
-    at, found = 0, bytearray()
-    async for block in clients.blobs.read(ARCHIVES_CONTAINER, archive.file_path):
-        found += block[max(0, start - at) : max(0, start + length - at)]
-        at += len(block)
-        if at >= start + length:
-            break
-    return bytes(found)
 
 
 async def _slice_of_member(clients: Clients, archive: Archive, copy: Copy) -> bytes:

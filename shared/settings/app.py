@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
+from shared.core.mail_address import is_address
 from shared.settings.webhooks import InvalidWebhooksError, parse_webhooks
 
 Positive = Annotated[int, Field(gt=0)]
@@ -164,6 +165,16 @@ class Settings(ChatModelSettings):
     # Where the site is reached from outside, for links that leave it
     PUBLIC_URL: str = ""
 
+    # Digests by e-mail: on where SMTP_HOST is set. EMAIL_SECRET signs the links that confirm and unsubscribe.
+    SMTP_HOST: str | None = None
+    SMTP_PORT: Annotated[int, Field(gt=0, le=65_535)] = 587
+    SMTP_SECURITY: Literal["starttls", "tls", "none"] = "starttls"
+    SMTP_USER: str | None = None
+    SMTP_PASSWORD: SecretStr | None = None
+    SMTP_TIMEOUT_SECONDS: Annotated[float, Field(gt=0, le=60)] = 10
+    EMAIL_FROM: str = ""
+    EMAIL_SECRET: Annotated[SecretStr, Field(min_length=16)] | None = None
+
     # Races between an event and its document (R-701 and after, docs/requirements.md)
     RETRY_MAX_ATTEMPTS: Positive = 8
     RETRY_BASE_DELAY_MS: Positive = 250
@@ -189,9 +200,15 @@ class Settings(ChatModelSettings):
     RETRY_JOB_LIMIT: Positive = 5000  # documents of a collection in one run
     RETRY_JOB_PROBES: Positive = 5  # documents of a collection while what its stage needs is down
 
-    # What is too old: a message in a queue, and a document on its way to a report
+    # What is too old: a message in a queue (some queues have more time: shared/pipeline/topology.py), and a
+    # document on its way to a report; and the share of reports that has to come in that time
     QUEUE_AGE_MINUTES: Annotated[float, Field(gt=0)] = 30
     SLO_REPORT_MINUTES: Annotated[float, Field(gt=0)] = 60
+    SLO_REPORT_TARGET: Annotated[float, Field(gt=0, lt=1)] = 0.99
+
+    # A small archive of our own that goes through every so often, and has to be out in time; 0 sends none
+    CANARY_INTERVAL_MINUTES: Annotated[float, Field(ge=0, le=12 * 60)] = 0
+    CANARY_BOUND_MINUTES: Annotated[float, Field(gt=0, le=12 * 60)] = 30
 
     # The consistency checks (R-1001 and after)
     INTEGRITY_GRACE_MINUTES: Annotated[float, Field(ge=0)] = 60  # what changed since then may be under way
@@ -205,7 +222,7 @@ def load_settings(values: Mapping[str, str] | None = None) -> Settings:
     try:
         loaded = Settings.model_validate(given)
         problems += _incomplete_embedding(loaded) + _incomplete_summaries(loaded)
-        problems += _invalid_webhooks(loaded)
+        problems += _invalid_webhooks(loaded) + _incomplete_email(loaded)
     except ValidationError as error:
         problems = [*(_line(problem) for problem in error.errors()), *problems]
     if problems:
@@ -299,6 +316,23 @@ def _invalid_webhooks(loaded: Settings) -> list[str]:
     except InvalidWebhooksError as error:
         return [f"WEBHOOKS: {error}; it is a JSON list of webhooks with name, url and secret"]
     return []
+
+
+def _incomplete_email(loaded: Settings) -> list[str]:
+    """A mail needs a sender, links that lead somewhere, and a way that nobody else can read."""
+    if loaded.SMTP_HOST is None:
+        return []
+    needed = {
+        "EMAIL_FROM": is_address(loaded.EMAIL_FROM),
+        "EMAIL_SECRET": loaded.EMAIL_SECRET is not None,
+        "PUBLIC_URL": loaded.PUBLIC_URL.startswith(("https://", "http://")),
+    }
+    problems = [f"{name}: missing or wrong; SMTP_HOST needs it" for name, fits in needed.items() if not fits]
+    if loaded.SMTP_SECURITY == "none" and loaded.SMTP_HOST not in {"localhost", "127.0.0.1", "::1"}:
+        problems.append("SMTP_SECURITY: none is for a server on this machine; use starttls or tls")
+    if (loaded.SMTP_USER is None) != (loaded.SMTP_PASSWORD is None):
+        problems.append("SMTP_USER, SMTP_PASSWORD: set both, or neither")
+    return problems
 
 
 def _line(problem: Any) -> str:

@@ -5,8 +5,9 @@ Where messages move from one thread to another, there are five writes, in this o
 1. The index: message ids and subjects lead to the thread that they will be in. If we crash after this step:
    a lookup finds an id of no stored thread, which it ignores.
 2. The threads, each on the condition that it is as it was read. A thread that gets messages of others names
-   these in `absorbing`. If we crash after this step: both ways of finding a message lead to a thread that is
-   there.
+   these in `absorbing`, and is written before those that lose them: a crash in between leaves a message in
+   two threads, never in none. If we crash after this step: both ways of finding a message lead to a thread
+   that is there.
 3. The redirects: each thread of which nothing is left says where it went (`merged_into`). If we crash after
    this step: its documents are still in the old partition; `absorbing` says that they have to move.
 4. The messages move with all that belongs to them, and `absorbing` is emptied. If we crash after this step:
@@ -49,6 +50,7 @@ from shared.threads.index import IndexLookup, ThreadIndex
 from shared.threads.merging import absorb
 from shared.threads.message_copies import ArchiveOfSource, Arrival, Row, arrivals_of
 from shared.threads.message_documents import MessageWrites, message_writes
+from shared.threads.placements import load_placements, placed
 from shared.threads.stored_mails import parsed_mail
 from shared.threads.thread_documents import Fact, ThreadChanges, thread_documents
 
@@ -88,6 +90,7 @@ class _Loaded:
     found: list[IndexLookup]
     threads: dict[str, Thread]
     moved: dict[str, str]
+    redirects: dict[str, Thread] = field(default_factory=dict)
 
     def states(self) -> dict[str, ThreadState]:
         return {name: ThreadState.from_document(thread.threading) for name, thread in self.threads.items()}
@@ -166,7 +169,8 @@ class Registry:
         self, messages: Sequence[Message], source: str, session: Session, *, origin: str | None
     ) -> Threaded:
         """Thread stored messages again, as they are; `origin` is the dropped thread that they were in."""
-        links = [links_of(parsed_mail(message)) for message in messages]
+        own = [links_of(parsed_mail(message)) for message in messages]
+        links = placed(own, await load_placements(self._store, source, session))
         facts = {message.message_id: message.to_cosmos() for message in messages}
         bucket = min((message.archive_id for message in messages), default="-")
         slice_ = _Slice(source, bucket, links, facts, origin=origin)
@@ -209,10 +213,11 @@ class Registry:
             if arrival.stored is not None and arrival.is_replaced
         ]
         before = await self._store.find_many(Message, places, session) if places else {}
+        parents = await load_placements(self._store, archive.source, session)
         return _Slice(
             archive.source,
             archive.id,
-            [arrival.message.links for arrival in taken],
+            placed([arrival.message.links for arrival in taken], parents),
             {arrival.message.node: _fact(arrival, archive.id) for arrival in taken},
             [links_of(parsed_mail(message)) for message in before.values()],
             {
@@ -232,6 +237,7 @@ class Registry:
         )
         states = loaded.states()
         result = assign_links(slice_.links, LoadedThreads(states.values()), slice_.source)
+        reborn = await self._reborn(result, loaded, names, session)
         states = {name: state for name, state in states.items() if name not in _renamed(result)}
         states |= result.threads
         added: dict[str, list[Fact]] = {}
@@ -246,9 +252,21 @@ class Registry:
             rebuilt,
             slice_.origin,
             dict.fromkeys(_homes(slice_.conflicting, result).values(), slice_.bucket),
+            reborn,
         )
         threads = thread_documents(changes, self._clients.runtime.now())
         return _Plan(slice_, loaded, result, threads, states)
+
+    async def _reborn(
+        self, result: ThreadingResult, loaded: _Loaded, looked_up: Collection[str], session: Session
+    ) -> dict[str, Thread]:
+        """The redirects that are threads of their own again: what they led to is not where they are now."""
+        new = result.threads.keys() - loaded.threads.keys()
+        more = await self._find(new - loaded.redirects.keys() - set(looked_up), session)
+        redirects = (loaded.redirects | more).items()
+        reborn = {name: thread for name, thread in redirects if name in new and thread.merged_into}
+        loaded.moved = {old: into for old, into in loaded.moved.items() if old not in reborn}
+        return reborn
 
     async def _rebuilt(
         self,
@@ -294,8 +312,9 @@ class Registry:
         """Writes 1 to 5."""
         await self._enter(plan, session)
         await self._enter_moved(plan, session)
-        if await self._store.write_all(plan.threads, session) is Conflict.CONFLICT:
-            return False
+        for threads in _gaining_first(plan.threads, plan.result.moved.values()):
+            if await self._store.write_all(threads, session) is Conflict.CONFLICT:
+                return False
         redirects = [
             thread_merged(plan.loaded.threads[old], into=new) for old, new in _renamed(plan.result).items()
         ]
@@ -332,6 +351,7 @@ class Registry:
             name: _follow_redirects(name, threads) for name, thread in threads.items() if thread.merged_into
         }
         loaded.moved |= moved
+        loaded.redirects |= {name: threads[name] for name in moved}
         loaded.threads |= {name: threads[name] for name in threads.keys() - moved.keys()}
 
     async def _find(self, names: Collection[str], session: Session) -> dict[str, Thread]:
@@ -386,6 +406,21 @@ def _own_names(slice_: _Slice) -> set[str]:
     """The ids that threads of these messages alone can have; references in a circle excepted."""
     roots = {links.ancestors[-1] if links.ancestors else links.node for links in slice_.links}
     return {thread_id(root, slice_.source) for root in roots}
+
+
+def _gaining_first(threads: Sequence[Thread], moves: Collection[tuple[str, str]]) -> list[list[Thread]]:
+    """Groups to be written one after the other: a thread comes after those that get messages of it.
+
+    Where two threads exchange messages, neither can be first.
+    """
+    left, groups = {thread.id: thread for thread in threads}, []
+    while left:
+        waiting = {old for old, new in moves if new in left and new != old}
+        group = [thread for name, thread in left.items() if name not in waiting] or [*left.values()]
+        groups.append(group)
+        for thread in group:
+            del left[thread.id]
+    return groups
 
 
 def _absorbed(known: Mapping[str, Thread]) -> set[str]:

@@ -19,10 +19,14 @@ from shared.core.schedule import parse_cron
 from shared.documents.queries.runs import LATEST_START
 from shared.ingestion.fetch_requests import request_due_fetches
 from shared.pipeline.topology import QUEUES
+from shared.publishing.email.digests import send_due_digests
 from shared.publishing.webhooks.wake_up import wake_for_next_delivery
 from shared.summarization.digests.refreshing import refresh_due
 from shared.upkeep.integrity.run import KIND, TIMER, IntegrityError, VerifyOptions, verify
+from shared.upkeep.oversight.canary import tend_canary
 from shared.upkeep.oversight.consumers import enabled_queues, say_consumers
+from shared.upkeep.oversight.measuring import measure_ages
+from shared.upkeep.placing import resume_placements
 from shared.upkeep.removal.requests import resume_removals
 
 log = logging.getLogger(__name__)
@@ -67,10 +71,22 @@ async def _refresh_digests(clients: Clients, now: datetime) -> None:
         log.info("%d digests were touched and made again", len(made))
 
 
+async def _send_digests(clients: Clients, now: datetime) -> None:
+    sent = await send_due_digests(clients, now)
+    if sent:
+        log.info("%d digests were sent by e-mail", sent)
+
+
 async def _resume_removals(clients: Clients, now: datetime) -> None:
     asked = await resume_removals(clients, now)
     if asked:
         log.warning("%d deletions broke off and go on: %s", len(asked), ", ".join(asked))
+
+
+async def _resume_placements(clients: Clients, _now: datetime) -> None:
+    resumed = await resume_placements(clients)
+    if resumed:
+        log.warning("%d placements of messages broke off, and were carried out", len(resumed))
 
 
 async def _say_consumers(clients: Clients, _now: datetime) -> None:
@@ -87,6 +103,16 @@ async def _measure_queues(clients: Clients, _now: datetime) -> None:
     for queue, found in (counts or {}).items():
         metrics.queue_depth.set(found.active, {"service": queue})
         metrics.dead_letters.set(found.dead_lettered, {"service": queue})
+
+
+async def _tend_canary(clients: Clients, now: datetime) -> None:
+    """An archive of our own that has to come out, where CANARY_INTERVAL_MINUTES asks for one."""
+    await tend_canary(clients, now)
+
+
+async def _measure_ages(clients: Clients, now: datetime) -> None:
+    """How long messages wait, what is late, and the bounds of both: no service has these."""
+    await measure_ages(clients, now)
 
 
 async def _check_integrity(clients: Clients, now: datetime) -> None:
@@ -106,8 +132,12 @@ CHORES: dict[str, Chore] = {
     "sources due": _fetch_sources,
     "deliveries overdue": _wake_overdue_deliveries,
     "digests due": _refresh_digests,
+    "digests by e-mail": _send_digests,
     "removals silent": _resume_removals,
+    "placements unfinished": _resume_placements,
     "consumers": _say_consumers,
     "queue depths": _measure_queues,
+    "ages": _measure_ages,
+    "canary": _tend_canary,
     "integrity": _check_integrity,
 }

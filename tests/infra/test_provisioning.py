@@ -32,6 +32,8 @@ WEBHOOKS = [{"name": "chat", "url": "https://example.org/hook", "secret": "s" * 
 CHANGED = {
     **FRESH,
     "AZURE_RESOURCE_GROUP": "rg-other",
+    "CANARY_BOUND_MINUTES": "20",
+    "CANARY_INTERVAL_MINUTES": "60",
     "PROFILE": "low-cost",
     "OPERATOR_PRINCIPAL_ID": "eeeeeeee-0000-0000-0000-00000000000e",
     "OPERATOR_PRINCIPAL_TYPE": "Group",
@@ -40,6 +42,7 @@ CHANGED = {
     "REQUEST_WRITE_SECONDS": "5",
     "SLOW_CALL_SHARE": "0.4",
     "SLO_REPORT_MINUTES": "90",
+    "SLO_REPORT_TARGET": "0.95",
     "STAGE_CALL_SECONDS": "40",
     "VNET_ENABLED": "true",
     "VNET_ADDRESS_PREFIX": "10.30.0.0/16",
@@ -118,6 +121,14 @@ CHANGED = {
     "RETRY_TTL_MINUTES": "20",
     "SEARCH_INDEX": "other_embeddings",
     "PEOPLE_PAGES": "true",
+    "EMAIL_FROM": "digests@example.org",
+    "EMAIL_SECRET": "of sixteen characters",
+    "SMTP_HOST": "mail.example.org",
+    "SMTP_PASSWORD": "a password",
+    "SMTP_PORT": "465",
+    "SMTP_SECURITY": "tls",
+    "SMTP_TIMEOUT_SECONDS": "20",
+    "SMTP_USER": "digests",
     "SHOW_ADDRESSES": "true",
     "SOURCE_ALLOWED_HOSTS": "lists.example.org",
     "SOURCE_IDLE_SECONDS": "30",
@@ -307,7 +318,9 @@ def test_secrets_are_in_the_vault_and_the_app_may_read_them() -> None:
         for secret in deployed.of_type("Microsoft.KeyVault/vaults/secrets")
     }
 
-    assert kept.keys() == {"OPERATOR_KEY", "EMBEDDING_API_KEY", "SUMMARY_API_KEY", "WEBHOOKS"}
+    assert kept.keys() == {
+        "OPERATOR_KEY", "EMAIL_SECRET", "EMBEDDING_API_KEY", "SMTP_PASSWORD", "SUMMARY_API_KEY", "WEBHOOKS",
+    }  # fmt: skip
     for name, secret in kept.items():
         reference = f"@Microsoft.KeyVault(VaultName={vault.name};SecretName={secret.name})"
         assert deployed.app_settings[name] == reference

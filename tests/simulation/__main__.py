@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,7 +19,9 @@ from tests.simulation.runs import (
     run_one,
     scenario_of,
 )
+from tests.simulation.totals import Totals
 
+PROGRESS_SECONDS = 60
 SEEDS_FILE = Path(__file__).with_name("seeds.txt")
 
 
@@ -85,28 +88,23 @@ def _replay(run: Run) -> int:
 
 
 def _run_all(runs: Sequence[Run], options: argparse.Namespace) -> int:
-    before, count, failed, faults, calls, virtual = cpu_seconds(), 0, 0, 0, 0, 0.0
+    before, shown_at, totals = cpu_seconds(), time.monotonic(), Totals()
     stop = options.stop or bool(options.remove)
     for outcome in run_many(
         runs, workers=options.workers, done=options.done, stop=stop, traced=options.verbose
     ):
-        count += 1
-        faults += sum(outcome.faults.values())
-        calls += outcome.calls
-        virtual += outcome.virtual_seconds
-        failed += bool(outcome.broken)
+        totals.add(outcome)
         if outcome.broken or options.verbose:
             _show(outcome)
-    seconds = max(cpu_seconds() - before, 0.01)
-    each = max(count, 1)
-    print(
-        f"{count} schedules at {commit()}, {failed} broken; {count / seconds:.1f} a CPU second ({seconds:.0f} s);"
-        f" each {faults / each:.1f} faults, {calls / each:.0f} calls, {virtual / each / 60:.0f} virtual minutes"
-    )
+        if time.monotonic() > shown_at + PROGRESS_SECONDS:
+            shown_at = time.monotonic()
+            print(f"{totals.count} of {len(runs)} schedules, {totals.failed} broken", flush=True)
+    print(totals.table())
+    print(totals.line(commit(), cpu_seconds() - before))
     if options.remove:
-        print(f"{options.remove} was {'caught' if failed else 'NOT caught'}")
-        return 0 if failed else 1
-    return 1 if failed else 0
+        print(f"{options.remove} was {'caught' if totals.failed else 'NOT caught'}")
+        return 0 if totals.failed else 1
+    return 1 if totals.failed else 0
 
 
 def _show(outcome: Outcome) -> None:

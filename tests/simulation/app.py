@@ -9,7 +9,7 @@ import logging
 import tempfile
 import threading
 from collections.abc import Callable, Generator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,9 +20,13 @@ import numpy as np
 from localcloud.cosmos import documents, queries
 from shared.clients import connections
 from shared.clients.call_metrics import Calls
+from shared.clients.cosmos import lease, session, store
 from shared.core.ids import delivery_id
+from shared.documents.messages import Message
 from shared.documents.reports import Report
+from shared.documents.threads import Thread
 from shared.domain.summaries.extractive import ExtractiveSummarizer
+from shared.domain.summaries.html import render_html
 from shared.embedding.encoder import Vectors, normalised
 from shared.embedding.port import EncodingResult
 from shared.ingestion.reader import reader
@@ -31,6 +35,7 @@ from shared.publishing.webhooks import delivery
 from shared.publishing.webhooks.sending import NotDeliveredError
 from shared.settings.webhooks import Webhook
 from shared.summarization import summary_document
+from shared.summarization.digests import refreshing
 from stages import chunking
 from stages.blueprints import BLUEPRINTS
 from tests.simulation.loop import HOST
@@ -39,6 +44,10 @@ from tests.simulation.network import Errors
 Function = Callable[[Any], Any]
 SHARED_MEMORY = Path("/dev/shm")
 MOST_KNOWN = 20_000
+# Nobody changes what is inside of these in place, so copies may share it.
+VALIDATED_ONCE = frozenset(
+    {"archives", "messages", "threads", "chunks", "summaries", "reports", "locks", "digests", "failures"}
+)
 
 
 def _functions() -> dict[str, tuple[Function, str | None]]:
@@ -130,20 +139,50 @@ def prepare_process() -> None:
     """Once a process: the hosts' connections, no real threads, and pure work done once."""
     logging.disable(logging.CRITICAL)
     replace_in(connections, "_connected", _ClientsOfHost())
-    replace_in(Calls, "_report", lambda *_: None)  # nobody reads the metrics
+    replace_in(Calls, "report", lambda *_: None)  # nobody reads the metrics
     inline = SimpleNamespace(Thread=_InlineThread, Semaphore=threading.Semaphore)
     replace_in(reader, "threading", inline)
     replace_in(reader, "read_batches", _read_once)
     replace_in(chunking, "chunk_body", _memoised(chunking.chunk_body, _chunk_key))  # type: ignore[attr-defined]
     replace_in(delivery, "send", _send_to_webhook)
-    render = summary_document.render_html  # type: ignore[attr-defined]
-    replace_in(summary_document, "render_html", _memoised(render, lambda markdown: markdown))
+    for module in (summary_document, refreshing):
+        replace_in(module, "render_html", _memoised(render_html, lambda markdown: markdown))
     summary = _memoised(ExtractiveSummarizer.summary, lambda _self, context: repr(context))
     replace_in(ExtractiveSummarizer, "summary", summary)
+    replace_in(session, "merge_tokens", lru_cache(MOST_KNOWN)(session.merge_tokens))
     _compile_once(queries)
     _compile_once(documents)
     if SHARED_MEMORY.is_dir():  # an archive is a temporary file, and a disk takes milliseconds to remove it
         tempfile.tempdir = str(SHARED_MEMORY)
+
+
+def read_documents_once() -> None:
+    """A version of a document is validated once: its ETag names it, in the Cosmos DB in memory."""
+    known: dict[tuple[type, str, int], Any] = {}
+    original = store.read_document  # type: ignore[attr-defined]
+
+    def read_once(model: Any, stored: dict[str, Any]) -> Any:
+        etag = stored.get("_etag")
+        if etag is None or model.container not in VALIDATED_ONCE:
+            return original(model, stored)
+        key = (model, etag, len(stored))
+        if key not in known:
+            if len(known) > MOST_KNOWN:
+                known.clear()
+            known[key] = original(model, stored)
+        return known[key].model_copy()
+
+    replace_in(store, "read_document", read_once)
+
+
+def set_scale(*, small: bool) -> None:
+    """A small run has few shared partitions, as a whole container is asked often, and polls a lease seldom."""
+    Message.shared_partitions, Thread.shared_partitions = (2, 2) if small else _PARTITIONS
+    _LEASE_DEFAULTS["poll"] = 1.0 if small else lease.POLL_SECONDS
+
+
+_PARTITIONS = (Message.shared_partitions, Thread.shared_partitions)
+_LEASE_DEFAULTS: dict[str, Any] = lease.Lease.__init__.__kwdefaults__ or {}
 
 
 def replace_in(owner: Any, name: str, value: Any) -> None:

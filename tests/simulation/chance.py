@@ -5,7 +5,7 @@ of the runs.
 """
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 
@@ -89,6 +89,12 @@ def plan_of(seed: int) -> Plan:
         sdk_retries=draw.choice([0, 2]),
         slow_calls=draw.choice([0.0, 0.03, 0.1]),
     )
+
+
+def later_plan_of(seed: int) -> Plan:
+    """Of a run that begins further along: fewer faults, for there are fewer calls to hit."""
+    draw = random.Random(f"later-{seed}")
+    return replace(plan_of(seed), budget=draw.choice([1, 2, 3, 4, 6, 9]), rate=draw.choice([0.02, 0.05, 0.1]))
 
 
 def _outages(draw: random.Random) -> tuple[Outage, ...]:

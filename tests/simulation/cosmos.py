@@ -1,6 +1,7 @@
 """What shared.clients.cosmos.store.Store asks of azure-cosmos, on the engine of a Cosmos DB."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import cache
 from types import SimpleNamespace
 from typing import Any, Protocol
 
@@ -77,6 +78,9 @@ class Answers(list[dict[str, Any]]):
 
     def get_response_headers(self) -> dict[str, str]:
         return self._headers
+
+
+_ANSWERS = (Answer, Answers)
 
 
 def _broken(sent: bool) -> Exception:
@@ -172,7 +176,7 @@ class SimulatedContainer:
         return await self._call(operation, lambda: work(engine.primary()), about)
 
     def _seen_by(self, token: str | None) -> int:
-        return parse_token(token)[0] if token else self._seen
+        return _lsn(token) if token else self._seen
 
     # writing
 
@@ -246,16 +250,22 @@ class SimulatedContainer:
                 raise _client_error(error, self._token()) from None
 
         answer = await self._network.call("cosmos", operation, effect, ERRORS, f"{self._name} {about}")
-        if isinstance(answer, Answer | Answers):
-            self._seen = max(self._seen, parse_token(answer.get_response_headers()[TOKEN])[0])
+        if isinstance(answer, _ANSWERS):
+            self._seen = max(self._seen, _lsn(answer.get_response_headers()[TOKEN]))
         return answer
 
     def _token(self) -> str:
         return session_of(self._engine.lsn)
 
 
+@cache
 def session_of(lsn: int) -> str:
     return session_token(0, lsn)
+
+
+@cache
+def _lsn(token: str) -> int:
+    return parse_token(token)[0]
 
 
 def _batch_error(results: Sequence[Mapping[str, Any]], token: str) -> Exception:

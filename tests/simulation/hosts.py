@@ -20,6 +20,7 @@ from shared.clients.search.index import Index
 from shared.clients.servicebus.bus import Bus
 from shared.core.runtime import Runtime
 from shared.embedding.instance import EMBEDDER
+from shared.upkeep.housekeeping import CHORES, keep_house
 from tests.simulation.app import QUEUES, TIMERS, ToyEmbedder
 from tests.simulation.blobs import SimulatedBlobService
 from tests.simulation.cosmos import SimulatedDatabase
@@ -170,7 +171,12 @@ class Host:
 
     async def timer(self, name: str) -> None:
         try:
-            await TIMERS[name](None)
+            if name == "housekeeping":
+                await keep_house(
+                    self.clients, {chore: CHORES[chore] for chore in self._world.scenario.chores}
+                )
+            else:
+                await TIMERS[name](None)
         except Exception as error:  # noqa: BLE001 - the host logs it; the next time comes
             self._world.count_error(name, error)
 

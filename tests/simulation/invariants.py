@@ -71,17 +71,26 @@ def _fingerprint(world: World) -> str:
     digest = hashlib.blake2b(world.scenario.name.encode(), digest_size=16)
     for container in CONTAINERS:
         rows = [] if container in _NOT_ASKED_FOR else world.rows(container)
-        lasting = [{name: value for name, value in row.items() if not _is_time(name)} for row in rows]
-        digest.update(orjson.dumps([container, *lasting], option=orjson.OPT_SORT_KEYS))
+        digest.update(orjson.dumps([container, *map(_lasting, rows)], option=orjson.OPT_SORT_KEYS))
     vectors = {name: sorted(index.stored) for name, index in world.search.indexes.items()}
     digest.update(orjson.dumps([vectors, world.search.aliases], option=orjson.OPT_SORT_KEYS))
     return digest.hexdigest()
+
+
+def _lasting(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Without times; also in the lists of copies and deliveries."""
+    return {
+        name: [_lasting(item) for item in value] if name in ("copies", "deliveries") else value
+        for name, value in row.items()
+        if not _is_time(name)
+    }
 
 
 @cache
 def _is_time(name: str) -> bool:
     return name.endswith("_at") or name in (
         "lastAttemptTime",
+        "arrived",
         "ingestion_date",
         "_ts",
         "_etag",

@@ -62,6 +62,15 @@ class VirtualLoop(base_events.BaseEventLoop):
         # A task of a crashed host is destroyed while it is pending: that is what the crash means.
         self.set_exception_handler(lambda _loop, _context: None)
 
+    def run_forever(self) -> None:
+        """Without the hooks for asynchronous generators: a crash leaves some behind, and nobody ends them."""
+        asyncio._set_running_loop(self)
+        try:
+            self._run_once()
+        finally:
+            self._stopping = False
+            asyncio._set_running_loop(None)
+
     def time(self) -> float:
         return self._virtual
 

@@ -93,7 +93,12 @@ class _Call(Generic[Result]):
 
     def _strike(self) -> Fault | None:
         network = self._network
-        fault = Fault.REFUSE if network.is_down(self._service) else network.chance.strike(*ON_CALLS)
+        if network.is_down(self._service):
+            fault: Fault | None = Fault.REFUSE
+        elif network.chance.left > 0:
+            fault = network.chance.strike(*ON_CALLS)
+        else:
+            return None
         if fault is not None and str(self._about).startswith("locks "):
             self._host.disturbed += 1
         return fault

@@ -4,6 +4,7 @@ import gc
 import hashlib
 import multiprocessing
 import os
+import random
 import subprocess
 import sys
 import time
@@ -13,19 +14,24 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from tests.simulation.app import prepare_process
-from tests.simulation.chance import calm_plan, plan_of
+from tests.simulation.app import prepare_process, read_documents_once, set_scale
+from tests.simulation.chance import calm_plan, later_plan_of, plan_of
 from tests.simulation.invariants import EndState, broken_invariants, end_state
 from tests.simulation.local_cosmos import LocalServer
 from tests.simulation.memory_cosmos import MemoryServer
+from tests.simulation.moments import Saved
 from tests.simulation.monitors import install_monitors
 from tests.simulation.mutations import MUTATIONS, remove
 from tests.simulation.scenarios import SCENARIOS, Scenario
-from tests.simulation.world import Rules, Saved, World
+from tests.simulation.world import Rules, World
 from tests.support.services import ROOT
 
 ENGINE = "SIMULATION_ENGINE"
 PART = 25  # seeds that a worker takes at a time
+PARTS_OF_A_PROCESS = 400  # then another one takes its place: whatever it holds is bounded
+WHOLE = 10  # one in so many seeds runs its scenario from the beginning
+LATER = ".later"  # ends the name of a scenario whose runs begin further along
+PREFIXES = 4  # calm runs of a scenario, whose moments the runs begin with
 DEFAULT = ("overlap", "late_merge", "growth", "digests", "reembedding", "webhooks")
 """Each seed runs one of these, in turn."""
 
@@ -46,6 +52,7 @@ class Outcome:
     calls: int = 0
     lines: list[str] = field(default_factory=list)
     errors: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0  # of the CPU
 
     def digest(self) -> str:
         """Of the trace: the same for the same schedule."""
@@ -58,13 +65,18 @@ class Calm:
 
     start: Saved | None
     end: EndState
+    moments: dict[int, list[Saved]] = field(default_factory=dict)  # by the calm run that they are of
 
 
 def scenario_of(seed: int, scenarios: Sequence[str] = DEFAULT) -> str:
-    return scenarios[seed % len(scenarios)]
+    """Most seeds begin somewhere within a scenario, some with it."""
+    number = len(scenarios)
+    if seed % WHOLE == 0:
+        return scenarios[seed // WHOLE % number]
+    return scenarios[seed % number] + LATER
 
 
-_calm: dict[str, Calm] = {}
+_calms: dict[str, Calm] = {}
 _prepared: list[str] = []
 
 
@@ -78,11 +90,17 @@ def _prepare(removed: str) -> None:
     warnings.simplefilter("ignore", RuntimeWarning)
     sys.unraisablehook = lambda _unraisable: None
     prepare_process()
-    Rules.cosmos = LocalServer if os.environ.get(ENGINE) == "local" else MemoryServer
+    if os.environ.get(ENGINE) == "local":
+        Rules.cosmos = LocalServer
+    else:
+        Rules.cosmos = MemoryServer
+        read_documents_once()
     install_monitors()
     if removed:
-        for scenario in SCENARIOS.values():
-            _calm[scenario.name] = _calm_of(scenario)
+        for name in SCENARIOS:
+            _calm_of(name)
+            for number in range(PREFIXES):
+                _moments(name + LATER, number)
         remove(removed)
     _prepared.append(removed)
     # No collection during a run: it would run the `finally` of crashed hosts. Afterwards only what is new.
@@ -91,12 +109,22 @@ def _prepare(removed: str) -> None:
     gc.freeze()
 
 
-def _calm_of(scenario: Scenario) -> Calm:
-    start = None
-    if scenario.before:
-        first = replace(scenario, acts=scenario.before, archives=len(scenario.before), timers={}, settings={})
-        start = _calm_run(first, None).save()
-    return Calm(start, end_state(_calm_run(scenario, start)))
+def _calm_of(name: str) -> Calm:
+    """Of a scenario, whole or small."""
+    if name not in _calms:
+        scenario, start = _scenario(name), None
+        set_scale(small=name.endswith(LATER))
+        if scenario.before:
+            first = replace(
+                scenario, acts=scenario.before, archives=len(scenario.before), chores=(), settings={}
+            )
+            start = _calm_run(first, None).save()
+        _calms[name] = Calm(start, end_state(_calm_run(scenario, start)))
+    return _calms[name]
+
+
+def _scenario(name: str) -> Scenario:
+    return SCENARIOS[name.removesuffix(LATER)]
 
 
 def _calm_run(scenario: Scenario, start: Saved | None) -> World:
@@ -108,15 +136,39 @@ def _calm_run(scenario: Scenario, start: Saved | None) -> World:
     return world
 
 
+def _moments(name: str, number: int) -> list[Saved]:
+    """Those of one calm run, in which one message at a time is worked on, of a random queue."""
+    calm = _calm_of(name)
+    if number not in calm.moments:
+        set_scale(small=True)
+        found: list[Saved] = []
+        plan = replace(calm_plan(), concurrent_calls=1)
+        world = World(_scenario(name), plan, number, calm.start, moments=found).run()
+        broken = broken_invariants(world, calm.end)
+        if broken or not found:
+            raise AssertionError(f"the calm run {number} of {name} is broken: {broken}")
+        world.close()
+        calm.moments[number] = found
+    return calm.moments[number]
+
+
+def _start_of(run: Run) -> Saved | None:
+    if not run.scenario.endswith(LATER):
+        return _calm_of(run.scenario).start
+    draw = random.Random(f"start-{run.seed}")
+    moments = _moments(run.scenario, draw.randrange(PREFIXES))
+    return moments[int(max(draw.random(), draw.random()) * len(moments))]  # the later, the more often
+
+
 def run_one(run: Run, *, traced: bool = False) -> Outcome:
     _prepare(run.removed)
-    if run.scenario not in _calm:
-        _calm[run.scenario] = _calm_of(SCENARIOS[run.scenario])
-    plan = plan_of(run.seed)
+    later = run.scenario.endswith(LATER)
+    plan = later_plan_of(run.seed) if later else plan_of(run.seed)
     if run.removed:
         plan = MUTATIONS[run.removed].plan(plan)
-    calm = _calm[run.scenario]
-    world = World(SCENARIOS[run.scenario], plan, run.seed, calm.start).run()
+    calm, start = _calm_of(run.scenario), _start_of(run)
+    set_scale(small=later)
+    world = World(_scenario(run.scenario), plan, run.seed, start).run()
     lines = world.trace.lines() if traced else []  # without the checks of the end
     calls = world.network.calls
     broken = broken_invariants(world, calm.end)
@@ -141,30 +193,64 @@ def run_many(
     stop: bool = False,
     traced: bool = False,
 ) -> Iterator[Outcome]:
-    """The outcomes as they come. `done` is a file of runs that held: they are not repeated."""
-    known = set(done.read_text().split("\n")) if done is not None and done.exists() else set()
-    wanted = [run for run in runs if _name(run) not in known]
+    """The outcomes as they come. `done` is a file of runs that held: those come first, and are not repeated."""
+    known = _read_done(done)
+    wanted = []
+    for run in runs:
+        held = known.get(_name(run))
+        if held is None:
+            wanted.append(run)
+        else:
+            yield held
     parts = [wanted[start : start + PART] for start in range(0, len(wanted), PART)]
     context = multiprocessing.get_context("spawn")
-    with context.Pool(min(workers, len(parts)) or 1, maxtasksperchild=40) as pool:
+    with context.Pool(min(workers, len(parts)) or 1, maxtasksperchild=PARTS_OF_A_PROCESS) as pool:
         for outcomes in pool.imap_unordered(partial(_run_part, traced=traced), parts):
-            held = [outcome for outcome in outcomes if not outcome.broken]
+            held_now = [outcome for outcome in outcomes if not outcome.broken]
             if done is not None:
                 with done.open("a") as file:
-                    file.writelines(f"{_name(outcome.run)}\n" for outcome in held)
+                    file.writelines(_line(outcome) for outcome in held_now)
             yield from outcomes
-            if stop and len(held) < len(outcomes):
+            if stop and len(held_now) < len(outcomes):
                 return
 
 
 def _run_part(runs: Sequence[Run], *, traced: bool) -> list[Outcome]:
-    outcomes = [run_one(run, traced=traced) for run in runs]
-    gc.collect()
+    outcomes = []
+    for run in runs:
+        started = time.process_time()
+        outcome = run_one(run, traced=traced)
+        # What a run leaves is collected, and what is kept for the next ones is never looked at again.
+        gc.collect()
+        gc.freeze()
+        outcome.seconds = time.process_time() - started
+        outcomes.append(outcome)
     return outcomes
 
 
 def _name(run: Run) -> str:
     return f"{commit()} {run.scenario} {run.seed} {run.removed}".strip()
+
+
+def _line(outcome: Outcome) -> str:
+    faults = sum(outcome.faults.values())
+    figures = f"{outcome.virtual_seconds:.0f} {outcome.seconds:.4f} {outcome.calls} {faults}"
+    return f"{_name(outcome.run)}\t{figures}\n"
+
+
+def _read_done(done: Path | None) -> dict[str, Outcome]:
+    """What held at this commit; a line that was broken off is none."""
+    if done is None or not done.exists():
+        return {}
+    found = {}
+    for line in done.read_text().splitlines():
+        name, _, figures = line.partition("\t")
+        parts, numbers = name.split(), figures.split()
+        if parts[0] == commit() and len(numbers) == len(("virtual", "seconds", "calls", "faults")):
+            run = Run(int(parts[2]), parts[1], " ".join(parts[3:]))
+            virtual, seconds, calls, faults = map(float, numbers)
+            found[name] = Outcome(run, [], virtual, {"all": int(faults)}, int(calls), seconds=seconds)
+    return found
 
 
 _commit: list[str] = []
@@ -182,7 +268,3 @@ def commit() -> str:
 def cpu_seconds() -> float:
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
-
-
-def wall_seconds() -> float:
-    return time.monotonic()

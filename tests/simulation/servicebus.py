@@ -1,7 +1,7 @@
 """The engine of the local Service Bus on virtual time, without AMQP: senders, deliveries, settlement."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -73,12 +73,14 @@ class Broker:
         self.receivers: list[Receiver] = []
         self.delivered = 0
         self._functions = sorted(functions)
-        self._contents: dict[bytes, Content] = {}
-        self._direct: set[str] = set()  # message ids that were sent past the topic
-        self._arrived: dict[tuple[str, str], dict[int, int]] = {}  # sequence numbers and times
+        self.contents: dict[bytes, Content] = {}
+        self.direct: set[str] = set()  # message ids that were sent past the topic
+        self.arrived: dict[tuple[str, str], dict[int, int]] = {}  # sequence numbers and times
         self.repeated: list[str] = []
         self._timer_at: int | None = None
         self._turn_is_due = False
+        # Where there is one, a message is delivered only when it says so, and one at a time.
+        self.may_deliver: Callable[[], bool] | None = None
 
     # sending
 
@@ -87,7 +89,7 @@ class Broker:
 
         def effect() -> None:
             if address in self.namespace.queues:
-                self._direct.update(str(message.message_id) for message in messages)
+                self.direct.update(str(message.message_id) for message in messages)
             self.namespace.send(entity, [self._encoded(message) for message in messages])
             self.changed()
 
@@ -109,16 +111,16 @@ class Broker:
             + codec.described(APPLICATION_PROPERTIES, codec.map_([(codec.string("all"), codec.string(text))]))
             + codec.described(BODY, codec.binary(body))
         )
-        self._contents[bare] = Content(body, str(message.message_id), properties)
+        self.contents[bare] = Content(body, str(message.message_id), properties)
         at = message.scheduled_enqueue_time_utc
         return Message(bare, due_at=int(at.timestamp() * 1000) if at is not None else 0)
 
     def content(self, message: Message) -> Content:
-        found = self._contents.get(message.bare)
+        found = self.contents.get(message.bare)
         if found is not None:
             return found
         # The broker adds its reason to a dead letter: it is the same message all the same.
-        return next(content for content in self._contents.values() if content.body in message.bare)
+        return next(content for content in self.contents.values() if content.body in message.bare)
 
     # delivering
 
@@ -131,6 +133,25 @@ class Broker:
     def _turn(self) -> None:
         self._turn_is_due = False
         self.namespace.run_due()
+        if self.may_deliver is not None:
+            self._deliver_one(self.may_deliver)
+        else:
+            self._deliver_all()
+        self.namespace.changes.ready.clear()
+        self.namespace.changes.clear_committed()
+        self._arm()
+
+    def _deliver_one(self, may_deliver: Callable[[], bool]) -> None:
+        queues = [self.namespace.queues[name] for name in self._functions]
+        ready = [queue for queue in queues if queue.has_ready_entries]
+        if not ready or not may_deliver():
+            return
+        queue = ready[int(self._network.chance.draw.random() * len(ready))]
+        message = queue.take()
+        if message is not None:
+            self._deliver(self.receivers[0], queue, message)
+
+    def _deliver_all(self) -> None:
         for name in self._functions:
             queue = self.namespace.queues[name]
             while queue.has_ready_entries:
@@ -139,9 +160,6 @@ class Broker:
                 if message is None:
                     break
                 self._deliver(free[int(self._network.chance.draw.random() * len(free))], queue, message)
-        self.namespace.changes.ready.clear()
-        self.namespace.changes.clear_committed()
-        self._arm()
 
     def _take(self, queue: Queue) -> Message | None:
         chance = self._network.chance
@@ -175,9 +193,9 @@ class Broker:
 
     def _note_arrival(self, queue: Queue, message: Message, content: Content) -> None:
         """By the topic an event reaches its stage once within the duplicate window, however often it is sent."""
-        if content.message_id in self._direct:
+        if content.message_id in self.direct:
             return
-        arrived = self._arrived.setdefault((queue.path, content.message_id), {})
+        arrived = self.arrived.setdefault((queue.path, content.message_id), {})
         others = [at for sequence, at in arrived.items() if sequence != message.sequence]
         if any(abs(message.enqueued_at - at) < DUPLICATE_WINDOW for at in others):
             self.repeated.append(f"an event came to {queue.path} twice within five minutes")

@@ -3,12 +3,14 @@
 import asyncio
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.simulation.chance import Fault, calm_plan, plan_of
 from tests.simulation.loop import HOST, QuietError, VirtualLoop
 from tests.simulation.mutations import MUTATIONS
+from tests.simulation.runs import DEFAULT, LATER, scenario_of
 from tests.simulation.test_simulation import simulate
 
 LISTED = {
@@ -42,6 +44,19 @@ def test_seeds_differ_in_their_faults_and_the_calm_has_none() -> None:
     assert len({plan.faults for plan in plans}) > 150
     assert set().union(*(plan.faults for plan in plans)) == set(Fault)
     assert not calm_plan().faults
+
+
+def test_most_seeds_begin_within_a_scenario_and_some_with_it() -> None:
+    names = {scenario_of(seed) for seed in range(200)}
+    assert names == {name + end for name in DEFAULT for end in ("", LATER)}
+
+
+def test_runs_that_held_are_not_repeated_and_count_all_the_same(tmp_path: Path) -> None:
+    done = tmp_path / "done.txt"
+    shown = [simulate("1-3", "--done", str(done)).stdout.splitlines() for _ in range(2)]
+    assert len(done.read_text().splitlines()) == 3
+    assert shown[0][:-1] == shown[1][:-1]
+    assert shown[1][-1].startswith("3 schedules at ")
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """A run: services, hosts with the real Functions, a scenario, and faults; then calm, until all is quiet."""
 
 import asyncio
-import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from localcloud.servicebus.config import NamespaceConfig
@@ -14,14 +14,15 @@ from tests.simulation.hosts import EPOCH, Host
 from tests.simulation.local_cosmos import LocalServer
 from tests.simulation.loop import NOBODY, VirtualLoop
 from tests.simulation.memory_cosmos import MemoryServer
+from tests.simulation.moments import Saved, copied_indexes, restore_broker, saved_broker
 from tests.simulation.network import Network
 from tests.simulation.scenarios import Act, Scenario
-from tests.simulation.search import SearchIndex, SearchServer
+from tests.simulation.search import SearchServer
 from tests.simulation.servicebus import CONFIG, Broker
 from tests.simulation.trace import Trace
 
 MODEL = "toy"
-SWEEP_SECONDS = 900.0
+SWEEP_SECONDS, HOUSEKEEPING_SECONDS = 900.0, 300.0
 FAULTS_END = 2 * 3600.0  # then the calm begins
 DEADLINE = 48 * 3600.0
 FORGOTTEN_SECONDS = 600.0  # longer than the duplicate window
@@ -39,17 +40,6 @@ BASE_SETTINGS = {
 _servers: dict[Any, CosmosEngine] = {}
 
 
-@dataclass(frozen=True)
-class Saved:
-    """The services' state after a run, when all was quiet."""
-
-    at: float
-    containers: Any  # as the engine saved them
-    indexes: dict[str, SearchIndex]
-    aliases: dict[str, str]
-    blobs: dict[tuple[str, str], bytes]
-
-
 class Rules:
     """How a run goes that a mutation may change."""
 
@@ -64,13 +54,14 @@ class World:
         scenario: Scenario,
         plan: Plan,
         seed: int,
-        saved: "Saved | None" = None,
+        saved: Saved | None = None,
         *,
         sequential: bool = False,
+        moments: list[Saved] | None = None,
     ) -> None:
-        """`saved`: what an earlier run left, for this one to begin with."""
+        """`saved`: what an earlier run left, for this one to begin with. `moments` is given those of this one."""
         self.scenario, self.plan, self.seed = scenario, plan, seed
-        self._sequential = sequential
+        self._sequential, self._moments = sequential, moments
         self.chance = Chance(plan, seed)
         self.started_at = saved.at if saved is not None else 0.0
         self.loop = VirtualLoop(self.chance.think, self.started_at)
@@ -82,21 +73,32 @@ class World:
         self.search = SearchServer(self.loop.time, plan.index_delay)
         self.blobs: dict[tuple[str, str], bytes] = {}
         if saved is not None:
-            self.search.indexes = copy.deepcopy(saved.indexes)
+            self.search.indexes = copied_indexes(saved.indexes)
             self.search.aliases.update(saved.aliases)
             self.blobs.update(saved.blobs)
         self.broker = Broker(self.network, self, Rules.config, list(QUEUES))
+        if moments is not None:
+            self.broker.may_deliver = self._note_moment
+        if saved is not None and saved.broker is not None:
+            restore_broker(self.broker, saved.broker)
         self.graves: list[Host] = []
         self.errors: dict[str, int] = {}
-        self.received: dict[str, int] = {}  # by a webhook: deliveries, and how often each came
+        # by a webhook: deliveries, and how often each came
+        self.received: dict[str, int] = dict(saved.received) if saved is not None else {}
         # What the monitors remember.
         self.violations: list[str] = []
         self.holders: dict[str, dict[int, Any]] = {}
         self.retried: dict[tuple[str, int], str] = {}
         self.requeued: set[tuple[str, str, int]] = set()
-        self.acts_open = len(scenario.acts)
+        numbers = range(len(scenario.acts)) if saved is None or saved.acts is None else saved.acts
+        self._acts = [(number, scenario.acts[number]) for number in numbers]
+        self._acting = 0
         self.lasted = 0.0
         self._rows: dict[str, list[dict[str, Any]]] | None = None
+
+    @property
+    def acts_open(self) -> int:
+        return len(self._acts)
 
     def now(self) -> float:
         """The services' clock."""
@@ -114,12 +116,24 @@ class World:
         """Seconds since this run began."""
         return self.loop.time() - self.started_at
 
-    def save(self) -> "Saved":
+    def save(self) -> Saved:
         """What the next run may begin with, when the broker remembers nothing of this one."""
-        later = self.loop.time() + FORGOTTEN_SECONDS
         for index in self.search.indexes.values():
             index.show_all()
-        return Saved(later, self.cosmos.save(), self.search.indexes, self.search.aliases, self.blobs)
+        return self._saved(self.loop.time() + FORGOTTEN_SECONDS)
+
+    def _saved(self, at: float, **more: Any) -> Saved:
+        indexes, aliases = copied_indexes(self.search.indexes), dict(self.search.aliases)
+        return Saved(at, self.cosmos.save(), indexes, aliases, dict(self.blobs), dict(self.received), **more)
+
+    def _note_moment(self) -> bool:
+        """Whether nobody is at work: then all that there is, is stored, and a run may begin with it."""
+        hosts: list[Any] = self.broker.receivers
+        if self._moments is None or self._acting or any(host.is_busy() for host in hosts):
+            return False
+        acts = tuple(number for number, _ in self._acts)
+        self._moments.append(self._saved(self.loop.time(), broker=saved_broker(self.broker), acts=acts))
+        return True
 
     def count_error(self, where: str, error: Exception) -> None:
         text = f"{where}: {type(error).__name__}: {str(error)[:120]}"
@@ -138,7 +152,7 @@ class World:
             if restart.service == "bus":
                 self.loop.call_later(restart.start, self.broker.forget_locks, context=NOBODY)
         timers = [self._repeat("sweep", SWEEP_SECONDS)] if Rules.sweeps else []
-        timers += [self._repeat(name, seconds) for name, seconds in self.scenario.timers.items()]
+        timers += [self._repeat("housekeeping", HOUSEKEEPING_SECONDS)] if self.scenario.chores else []
         running = [asyncio.create_task(timer) for timer in timers]
         running.append(asyncio.create_task(self._act_all()))
         await self._until_quiet()
@@ -148,21 +162,25 @@ class World:
 
     async def _act_all(self) -> None:
         if self._sequential:
-            for act in self.scenario.acts:
-                await self._act(act)
+            for number, act in list(self._acts):
+                await self._act(number, act)
                 while not self.is_quiet():
                     await asyncio.sleep(1)
         else:
-            await asyncio.gather(*(self._act(act) for act in self.scenario.acts))
+            await asyncio.gather(*(self._act(number, act) for number, act in self._acts))
 
-    async def _act(self, act: Act) -> None:
+    async def _act(self, number: int, act: Act) -> None:
         if not self._sequential:
             await asyncio.sleep(self.chance.draw.uniform(act.earliest, act.latest))
         while act.after_others and self.acts_open > 1:
             await asyncio.sleep(0.1)
+        self._acting += 1
         while not await self._acted(act):
             await asyncio.sleep(5)
-        self.acts_open -= 1
+        self._acting -= 1
+        self._acts.remove((number, act))
+        if self._moments is not None:
+            self.broker.changed()
 
     async def _acted(self, act: Act) -> bool:
         host = self.some_host()
@@ -243,7 +261,7 @@ class World:
             for removal in self.rows("removals")
             if removal["status"] not in ("succeeded", "failed")
         ]
-        if "housekeeping" in self.scenario.timers:
+        if "digests due" in self.scenario.chores:
             found += [
                 f"digests/{digest['scope']} was touched {digest['touches']} times, made {digest['made']}"
                 for digest in self.rows("digests")
@@ -267,10 +285,15 @@ class World:
 
 def _settings(scenario: Scenario, plan: Plan) -> Settings:
     given = {"ORCHESTRATION_QUIET_SECONDS": str(plan.quiet_seconds), **scenario.settings}
-    return load_settings({**BASE_SETTINGS, **given})
+    return _loaded(tuple({**BASE_SETTINGS, **given}.items()))
 
 
-def _cosmos(world: World, saved: "Saved | None") -> CosmosEngine:
+@cache
+def _loaded(given: tuple[tuple[str, str], ...]) -> Settings:
+    return load_settings(dict(given))
+
+
+def _cosmos(world: World, saved: Saved | None) -> CosmosEngine:
     kind = Rules.cosmos
     if kind not in _servers:
         _servers[kind] = kind()

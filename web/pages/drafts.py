@@ -30,12 +30,14 @@ async def drafts_page(req: func.HttpRequest) -> func.HttpResponse:
 @html_errors
 async def draft_page(req: func.HttpRequest) -> func.HttpResponse:
     name = draft_named(req)
-    reports, threads = await of_draft(await clients(), name)
+    connected = await clients()
+    reports, threads = await of_draft(connected, name)
     reported = {report.thread_id for report in reports}
     return show(
         req,
         "pages/draft.html",
         name=name,
+        sends_mail=connected.settings.SMTP_HOST is not None,
         steps=draft_line(reports),
         focused=[report for report in reports if report.summary_type is SummaryType.DRAFT_FOCUSED],
         reports=[report for report in reports if report.summary_type is not SummaryType.DRAFT_FOCUSED],

@@ -10,6 +10,7 @@ from shared.documents.messages import Address, Message
 from shared.retrieval.conversation import in_reading_order
 from shared.retrieval.links import page_of, page_of_mail, page_of_message
 from shared.retrieval.mails import address_in_archive, mail_with_id, packed_mbox, shown_address
+from shared.retrieval.raw_mails import original_mail
 from shared.retrieval.reports import messages_of, resolved_thread
 from web.access import is_operator
 from web.caching import NOT_SNIFFED, answer_of
@@ -24,14 +25,21 @@ from web.rendering import html_errors, show
 blueprint = func.Blueprint()
 BY_CALLER = {"Cache-Control": "private, no-cache", "Vary": "x-operator-key, x-ms-client-principal"}
 ANCHOR = "quote"
+MOST_DIGITS = 4
 
 
 @blueprint.function_name("page_mail")
 @blueprint.route(route="m/{*id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def mail_page(req: func.HttpRequest) -> func.HttpResponse:
-    """The whole mail with its main headers. `?quote=` marks words of it."""
-    connected, message, others = await _asked(req)
+    """The whole mail with its main headers. `?quote=` marks words of it.
+
+    `?copy=` reads it from its archive instead: 0 is the message, others may say something else.
+    """
+    connected, stored, others = await _asked(req)
+    number = _copy_asked(req, stored)
+    original = None if number is None else await original_mail(connected, stored, number)
+    message = stored if original is None else original.message
     wanted = req.params.get("quote", "")
     if len(wanted) > LONGEST_QUOTE:
         raise bad_parameter("quote", f"at most {LONGEST_QUOTE} characters")
@@ -55,6 +63,8 @@ async def mail_page(req: func.HttpRequest) -> func.HttpResponse:
         elsewhere=await address_in_archive(connected, message, thread.sources),
         operator=operator,
         others=others,
+        original=original,
+        copies=_copies(stored),
         sender=_person_page(req, connected, message),
     )
 
@@ -97,6 +107,27 @@ async def _asked(req: func.HttpRequest) -> tuple[Clients, Message, list[str]]:
     wanted = req.params.get("list")
     chosen = next((copy for copy in copies if copy.source == wanted), copies[0])
     return connected, chosen, sorted({copy.source for copy in copies if copy.source != chosen.source})
+
+
+def _copy_asked(req: func.HttpRequest, message: Message) -> int | None:
+    """Which copy is to be read from its archive; none where what is stored will do."""
+    given = req.params.get("copy")
+    if given is None:
+        return None
+    if not given.isascii() or not given.isdigit() or len(given) > MOST_DIGITS:
+        raise bad_parameter("copy", "the number of a copy, from 0")
+    if int(given) >= max(1, len(message.copies)):
+        raise bad_parameter("copy", f"there are {len(message.copies)} copies, from 0")
+    return int(given)
+
+
+def _copies(message: Message) -> list[tuple[int, str]]:
+    """What can be read from an archive: the message itself, and each other content under its id once."""
+    first: dict[str, int] = {}
+    for number, copy in enumerate(message.copies):
+        first.setdefault(copy.identity, number)
+    names = ("As it stands in its archive", "Another content under its Message-ID")
+    return [(number, names[number > 0]) for number in first.values()]
 
 
 def _people(message: Message, *, whole: bool) -> list[tuple[str, list[str]]]:

@@ -7,7 +7,7 @@ retried. Its own writes add their tokens to the session, which its events carry 
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -332,12 +332,9 @@ class Store:
 
     # inside
 
-    @asynccontextmanager
-    async def _call(self, operation: str, *, writes: bool = False) -> AsyncIterator[None]:
-        async with self._calls.measured(operation, writes=writes):
-            if self._connected is not None:
-                await self._connected()
-            yield
+    def _call(self, operation: str, *, writes: bool = False) -> AbstractAsyncContextManager[object]:
+        measured = self._calls.measured(operation, writes=writes)
+        return measured if self._connected is None else _connecting(measured, self._connected)
 
     def _container(self, name: str) -> "ContainerProxy":
         if name not in self._containers:
@@ -352,6 +349,16 @@ class Store:
         self, container: str, partition: str, batch: list[dict[str, Any]], session: Session
     ) -> set[str]:
         """Create a batch; when some are there already, find out which, and create the rest."""
+        created = await self._created(container, partition, batch, session)
+        if len(created) < len(batch):
+            existing = sorted(document["id"] for document in batch if document["id"] not in created)
+            log.debug("%d documents in %s already exist, skipping: %s", len(existing), container, existing)
+        return created
+
+    async def _created(
+        self, container: str, partition: str, batch: list[dict[str, Any]], session: Session
+    ) -> set[str]:
+        batch = list(batch)
         while batch:
             try:
                 await self._batch(
@@ -375,7 +382,6 @@ class Store:
         keys = [(document["id"], partition) for document in batch]
         stored = await self._read_items(container, keys, session)
         existing = {document["id"] for document in stored}
-        log.debug("%d documents in %s already exist, skipping", len(existing), container)
         return [document for document in batch if document["id"] not in existing]
 
     async def _patching(self, container: str, partition: str, batch: list[Patch], session: Session) -> None:
@@ -416,3 +422,12 @@ class Store:
                 operations, partition, no_response=True
             )
         self._observe(container, results, session)
+
+
+@asynccontextmanager
+async def _connecting(
+    measured: AbstractAsyncContextManager[object], connected: Callable[[], Awaitable[object]]
+) -> AsyncIterator[None]:
+    async with measured:
+        await connected()
+        yield

@@ -1,6 +1,6 @@
 """Every query of the container `threads`."""
 
-from shared.documents.queries.conditions import OF_ARCHIVE, PROCESSED
+from shared.documents.queries.conditions import FOR_READERS, OF_ARCHIVE, PROCESSED
 from shared.documents.queries.list_query import CONSENSUS, OUTCOME, PARTICIPANT, ListQuery
 from shared.documents.queries.named_query import ALL, NamedQuery
 from shared.documents.threads import Thread
@@ -85,6 +85,16 @@ THREADS_OF_VOTE = NamedQuery(
     ALL,
 )
 
+# Versions of one patch series begin threads of their own; their subjects differ in what stands in brackets.
+THREADS_OF_SERIES = NamedQuery(
+    "threads_of_series",
+    "threads",
+    "SELECT TOP 60 c.id, c.thread_id, c.created_at, c.root_message_id, c.archive_id, c.subject, c.summary_id,"
+    " c.outcome, c.first_message_date, c.last_message_date FROM c"
+    " WHERE IS_NULL(c.merged_into) AND ARRAY_CONTAINS(c.sources, @source) AND ENDSWITH(c.subject, @words)",
+    ALL,
+)
+
 # In no order: sorting thousands of rows over all partitions takes longer than a reader waits.
 TIMELINE_OF_SOURCE = NamedQuery(
     "timeline_of_source",
@@ -98,7 +108,7 @@ TIMELINE_OF_SOURCE = NamedQuery(
 THREAD_LIST = ListQuery(
     "threads",
     "threads",
-    always="IS_NULL(c.merged_into)",
+    always=f"IS_NULL(c.merged_into) AND {FOR_READERS}",
     filters={
         "source": "ARRAY_CONTAINS(c.sources, @source)",
         "archive": "ARRAY_CONTAINS(c.archive_ids, @archive)",

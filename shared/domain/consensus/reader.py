@@ -202,7 +202,7 @@ class _ThreadReader:
             kind=verdict.kind,
             tier=Tier.SAID if verdict.sure else Tier.REMARK,
             confidence=_SURE if verdict.sure else _UNSURE,
-            sentence=outcome_sentence(self._put, verdict, authority, votes),
+            sentence=outcome_sentence(self._thread, self._put, verdict, self._positions, votes),
             basis=verdict.basis if verdict.sure else ConsensusBasis.UNKNOWN,
             evidence=(self._thread.cite(verdict.evidence),) if verdict.evidence else (),
             authority=authority,

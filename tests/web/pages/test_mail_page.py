@@ -36,6 +36,22 @@ def test_a_mail_is_found_by_its_id_with_its_main_headers(site: Site) -> None:
         assert f"{site.url}/m/{bare(first['message_id'])}" in shown.text
 
 
+def test_a_mail_is_shown_from_its_original_bytes(site: Site) -> None:
+    first = messages(site, "Call for adoption")[0]
+    path, as_reader = f"/m/{bare(first['message_id'])}?copy=0", {"x-forwarded-for": "192.0.2.1"}
+    shown = page(site, path)
+    for name in ("From", "To", "Date", "Subject", "Message-ID"):
+        assert name in [term.text for term in shown.all("dt")]
+    assert "this starts a two-week call for adoption" in shown.text
+    assert "Read from the original bytes" in shown.text
+    assert "not what stood there" not in shown.text
+    assert "copy=0&list=tally" in str([link.attributes.get("href") for link in shown.all("a")])
+    masked = html.unescape(check(site.host.get(path, **as_reader).text).by_id("main").text)
+    assert first["from"]["email"] not in masked.partition("Date")[0]
+    for wrong in ("1", "-1", "x", "99999", "\u0663"):
+        page(site, f"/m/{bare(first['message_id'])}?{urlencode({'copy': wrong})}", 422)
+
+
 def test_what_is_no_id_or_no_mail_is_not_found(site: Site) -> None:
     for given in ("nobody@example.org", "x" * 2000, "%00", "%3Cscript%3E", ""):
         page(site, f"/m/{given}", 404)
@@ -127,7 +143,7 @@ def test_markdown_links_every_quote_and_names_no_bare_id(site: Site) -> None:
 def test_a_report_to_print_shows_the_addresses_of_its_quotes(site: Site) -> None:
     report = site.thread("Mandatory-to-implement")["report_id"]
     shown = page(site, f"/reports/{report}/print")
-    quotes = [row for row in shown.all("li") if row.attributes.get("id", "").startswith("citation-")]
+    quotes = [link for link in shown.all("a") if "?quote=" in link.attributes["href"]]
     assert len(quotes) > 3
-    assert all(f"{site.url}/m/" in quote.text for quote in quotes)
+    assert all(quote.text.startswith(f"{site.url}/m/") for quote in quotes)
     assert f"{site.url}/reports/{report}" in shown.text

@@ -1,0 +1,150 @@
+"""The mails of a subscription, as plain text and as HTML with the same words.
+
+A digest tells each report by its title, its outcome as it is shown on the page, and its address. It holds no
+other text of mails.
+"""
+
+import html
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.utils import format_datetime
+from typing import Any
+from urllib.parse import quote
+
+from shared.core.ids import digest_mail_id
+from shared.documents.subscriptions import Cadence, Subscription, TopicKind
+from shared.publishing.email.links import LinkPurpose, link_to
+from shared.settings.app import Settings
+
+NAME = "Rough Consensus"
+PERIOD = {Cadence.DAILY: "every day", Cadence.WEEKLY: "every week"}
+WORDS = {
+    TopicKind.SOURCES: "the list",
+    TopicKind.DRAFTS: "the draft",
+    TopicKind.PEOPLE: "the person",
+    TopicKind.THREADS: "the thread",
+}
+LONGEST_TITLE = 160
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200b-\u200f\u202a-\u202e\u2066-\u2069]+")
+
+
+@dataclass(frozen=True, slots=True)
+class DigestEntry:
+    title: str
+    outcome: str  # empty where none is said
+    address: str
+    day: str
+
+
+def entries_of(rows: Sequence[Mapping[str, Any]], public_url: str) -> list[DigestEntry]:
+    return [_entry(row, public_url.rstrip("/")) for row in rows]
+
+
+def _entry(row: Mapping[str, Any], base: str) -> DigestEntry:
+    thread, outcome = row.get("thread_id"), row.get("outcome") or {}
+    said = outcome.get("sentence", "") if outcome.get("tier") == "said" else ""
+    return DigestEntry(
+        one_line(row.get("title") or "Without a subject"),
+        one_line(said),
+        f"{base}/threads/{quote(thread)}" if thread else f"{base}/reports/{quote(row['id'])}",
+        str(row.get("last_message_date") or row["published_at"])[:10],
+    )
+
+
+def one_line(text: str) -> str:
+    """Without what could begin another line, or turn the direction of the text around it."""
+    line = " ".join(_UNPRINTABLE.sub(" ", text).split())
+    return line if len(line) <= LONGEST_TITLE else f"{line[: LONGEST_TITLE - 1]}…"
+
+
+def topic_words(subscription: Subscription) -> str:
+    topic = subscription.topic
+    return f"{WORDS[topic.kind]} {one_line(topic.label or topic.name)}"
+
+
+def confirmation(settings: Settings, subscription: Subscription, now: datetime) -> EmailMessage:
+    """Says who asks for what, and that nothing happens without an answer."""
+    topic = topic_words(subscription)
+    lines = [
+        f"Somebody, perhaps you, asked for a digest of {topic}, {PERIOD[subscription.cadence]}, by mail.",
+        "If it was you, confirm it here within two days:",
+        link_to(settings, subscription, LinkPurpose.CONFIRM),
+        "If it was not you, do nothing: nothing is sent, and the address is forgotten after two days.",
+    ]
+    mail = _mail(settings, subscription, f"Confirm: a digest of {topic}", now)
+    mail["Message-ID"] = digest_mail_id(subscription.id, f"confirm {now.isoformat()}", _domain(settings))
+    mail["Auto-Submitted"] = "auto-generated"
+    mail.set_content("\n\n".join(lines) + "\n")
+    mail.add_alternative(_page("".join(f"<p>{_linked(line)}</p>" for line in lines)), subtype="html")
+    return mail
+
+
+def digest(
+    settings: Settings, subscription: Subscription, entries: Sequence[DigestEntry], *, more: bool
+) -> EmailMessage:
+    """The same mail, with the same Message-ID, at every attempt."""
+    if subscription.until is None:
+        raise ValueError("a digest has an end: it is claimed first")
+    topic = topic_words(subscription)
+    ending = link_to(settings, subscription, LinkPurpose.UNSUBSCRIBE)
+    count = "1 report" if len(entries) == 1 else f"{len(entries)}{' or more' if more else ''} reports"
+    mail = _mail(settings, subscription, f"{count} on {topic}", subscription.until)
+    mail["Message-ID"] = digest_mail_id(subscription.id, subscription.until.isoformat(), _domain(settings))
+    mail["List-Unsubscribe"] = f"<{ending}>"
+    mail["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
+    mail["List-Id"] = f"{NAME} digests <digests.{_domain(settings)}>"
+    mail["Precedence"] = "bulk"
+    mail.set_content(_text(topic, entries, more=more, ending=ending))
+    mail.add_alternative(_html(topic, entries, more=more, ending=ending), subtype="html")
+    return mail
+
+
+def _mail(settings: Settings, subscription: Subscription, subject: str, at: datetime) -> EmailMessage:
+    mail = EmailMessage()
+    mail["From"] = Address(NAME, addr_spec=settings.EMAIL_FROM)
+    mail["To"] = Address(addr_spec=subscription.address)
+    mail["Subject"] = one_line(subject)
+    mail["Date"] = format_datetime(at)
+    return mail
+
+
+def _domain(settings: Settings) -> str:
+    return settings.EMAIL_FROM.rpartition("@")[2]
+
+
+def _text(topic: str, entries: Sequence[DigestEntry], *, more: bool, ending: str) -> str:
+    told = [
+        "\n".join(line for line in (entry.title, entry.outcome, f"{entry.day}  {entry.address}") if line)
+        for entry in entries
+    ]
+    rest = ["There are more: the page has them all."] if more else []
+    return (
+        "\n\n".join([f"New on {topic}:", *told, *rest, f"-- \nTo get no more of these mails: {ending}"])
+        + "\n"
+    )
+
+
+def _html(topic: str, entries: Sequence[DigestEntry], *, more: bool, ending: str) -> str:
+    told = "".join(
+        f'<li><p><a href="{html.escape(entry.address)}">{html.escape(entry.title)}</a></p>'
+        + (f"<p>{html.escape(entry.outcome)}</p>" if entry.outcome else "")
+        + f"<p><small>{html.escape(entry.day)}</small></p></li>"
+        for entry in entries
+    )
+    rest = "<p>There are more: the page has them all.</p>" if more else ""
+    end = f'<p><small><a href="{html.escape(ending)}">Get no more of these mails</a></small></p>'
+    return _page(f"<h1>New on {html.escape(topic)}</h1><ul>{told}</ul>{rest}{end}")
+
+
+def _linked(line: str) -> str:
+    escaped = html.escape(line)
+    return f'<a href="{escaped}">{escaped}</a>' if line.startswith(("https://", "http://")) else escaped
+
+
+def _page(body: str) -> str:
+    head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{NAME}</title>'
+    return f"{head}<body>{body}</body></html>"

@@ -1,0 +1,80 @@
+"""What a mail says: hostile titles stay inside their line, in text, HTML and headers."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from shared.core.mail_address import is_address
+from shared.documents.subscriptions import Cadence, Subscription, Topic, TopicKind
+from shared.publishing.email.links import LinkPurpose, is_signed, link_to, token_of
+from shared.publishing.email.messages import confirmation, digest, entries_of
+from shared.settings.app import Settings, load_settings
+from tests.settings.test_app import LOCAL
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+HOSTILE = "Vote\r\nBcc: all@example.org\r\n\r\n<script>alert(1)</script>\u202eevil"
+
+
+def mailing_settings() -> Settings:
+    chosen = {
+        "SMTP_HOST": "127.0.0.1", "SMTP_SECURITY": "none", "EMAIL_FROM": "d@lists.example.org",
+        "EMAIL_SECRET": "s" * 16, "PUBLIC_URL": "https://lists.example.org/",
+    }  # fmt: skip
+    return load_settings({**LOCAL, **chosen})
+
+
+def subscription(label: str = "") -> Subscription:
+    return Subscription(
+        id="a" * 32, address_key="b" * 32, address="r@example.org", created_at=NOW, asked_at=NOW, until=NOW,
+        topic=Topic(kind=TopicKind.THREADS, name="c" * 16, label=label[:200]), cadence=Cadence.WEEKLY,
+    )  # fmt: skip
+
+
+def test_hostile_titles_stay_in_their_place() -> None:
+    outcome = {"tier": "said", "sentence": HOSTILE}
+    rows = [
+        {"id": "rpt-1", "title": HOSTILE, "thread_id": "c" * 16, "outcome": outcome,
+         "published_at": "2026-03-01T00:00:00Z"},
+    ]  # fmt: skip
+    entries = entries_of(rows, "https://lists.example.org/")
+    settings = mailing_settings()
+    for mail in (
+        digest(settings, subscription(HOSTILE), entries, more=False),
+        confirmation(settings, subscription(HOSTILE), NOW),
+    ):
+        raw = mail.as_bytes()
+        assert b"\nBcc:" not in raw
+        assert mail.keys().count("To") == 1
+        rich = mail.get_body(("html",))
+        assert rich is not None
+        assert "<script" not in rich.get_content()
+        assert "\u202e" not in rich.get_content()
+
+
+def test_only_an_outcome_that_is_said_is_told() -> None:
+    rows = [{"id": "rpt-1", "title": "T", "outcome": {"tier": "possible", "sentence": "Accepted by A"},
+             "published_at": "2026-03-01T00:00:00Z"}]  # fmt: skip
+    (entry,) = entries_of(rows, "https://lists.example.org")
+    assert (entry.outcome, entry.address) == ("", "https://lists.example.org/reports/rpt-1")
+
+
+def test_a_link_is_for_one_purpose_and_one_subscription() -> None:
+    settings = mailing_settings()
+    token = token_of(settings, "b" * 32, "a" * 32, LinkPurpose.CONFIRM)
+    assert is_signed(settings, ("b" * 32, "a" * 32, token), LinkPurpose.CONFIRM)
+    assert not is_signed(settings, ("b" * 32, "a" * 32, token), LinkPurpose.UNSUBSCRIBE)
+    assert not is_signed(settings, ("b" * 32, "d" * 32, token), LinkPurpose.CONFIRM)
+    assert not is_signed(settings, ("b" * 32, "a" * 32, "\ud800é"), LinkPurpose.CONFIRM)
+    assert token in link_to(settings, subscription(), LinkPurpose.CONFIRM)
+
+
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [
+        ("a@example.org", True), ("a.b+c@mail.example.org", True), ("a@localhost", False), ("a@@example.org", False),
+        ("a@example.org\r\nBcc: x", False), ('"a b"@example.org', False), ("a@exämple.org", False),
+        ("a@-x.org", False), (".a@example.org", False), (f"{'a' * 250}@x.org", False), ("A <a@example.org>", False),
+    ],
+)  # fmt: skip
+def test_which_addresses_mail_is_sent_to(text: str, *, fits: bool) -> None:
+    assert is_address(text) is fits

@@ -1,0 +1,58 @@
+"""A mail read from its archive: the message itself, another content under its id, and a file that changed."""
+
+import pytest
+
+from shared.clients.blobs import ARCHIVES_CONTAINER
+from shared.clients.cosmos.session import Session
+from shared.core.ids import message_key, thread_id
+from shared.documents.messages import Message
+from shared.retrieval.errors import NotFoundError
+from shared.retrieval.raw_mails import original_bytes, original_mail
+from tests.stages.mail_in import NOW, MailIn, archive_of, mail, mail_in
+from tests.support.cloud import LocalCloud
+from tests.support.services import RunningService
+
+HONEST = mail(1, subject="Before it") + mail(0, subject="A plan", body="I object.\n\n>From here on, too.")
+FORGED = mail(0, subject="A plan", body="I support this.")
+KEY, THREAD = message_key("<m0@example.org>", "list"), thread_id("<m0@example.org>", "list")
+
+
+async def stored(place: MailIn) -> Message:
+    return await place.clients.store.read(Message, KEY, THREAD, Session())
+
+
+async def test_each_copy_is_read_from_its_own_place(cloud: LocalCloud, bus_service: RunningService) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(HONEST)
+        await place.take_in(FORGED, arrived=NOW.replace(year=NOW.year + 1))
+        message = await stored(place)
+        assert message.conflicts == 1
+        first, second = [await original_mail(place.clients, message, number) for number in (0, 1)]
+        assert first.message.body_raw == message.body_raw
+        assert "From here on, too." in first.message.body_raw.splitlines()
+        assert (first.message.from_, first.message.subject) == (message.from_, message.subject)
+        assert first.file_hash == archive_of(HONEST).file_hash
+        assert second.message.body_raw.strip() == "I support this."
+        assert (second.file_hash, second.message.id) == (archive_of(FORGED).file_hash, KEY)
+        assert first.is_unchanged
+        assert second.is_unchanged
+        with pytest.raises(NotFoundError):
+            await original_mail(place.clients, message, 2)
+
+
+async def test_bytes_that_are_others_now_are_said_to_be(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(HONEST)
+        message, path = await stored(place), archive_of(HONEST).file_path
+        changed = HONEST.replace(b"I object", b"I accept")
+        await place.clients.blobs.upload(ARCHIVES_CONTAINER, path, changed)
+        assert not (await original_mail(place.clients, message, 0)).is_unchanged
+        await place.clients.blobs.upload(ARCHIVES_CONTAINER, path, HONEST[:10])
+        assert await original_bytes(place.clients, message) == b""
+        with pytest.raises(NotFoundError, match="no mail any more"):
+            await original_mail(place.clients, message, 0)
+        await place.clients.blobs.delete(ARCHIVES_CONTAINER, path)
+        with pytest.raises(NotFoundError, match="is not there any more"):
+            await original_mail(place.clients, message, 0)

@@ -1,0 +1,169 @@
+"""Digests by e-mail: the form that asks for one, and the links of the mails that confirm and end it.
+
+A link in a mail is opened by more than its reader: servers look where it leads. So a GET changes nothing; the
+page has a button. Only the unsubscription by one click of a mail program (RFC 8058) is a POST from outside.
+"""
+
+import re
+from urllib.parse import parse_qs
+
+import azure.functions as func
+
+from shared.clients.connections import Clients, clients
+from shared.core.ids import SUBSCRIPTION_ID
+from shared.core.mail_address import is_address
+from shared.documents.subscriptions import Cadence, Subscription, Topic, TopicKind
+from shared.publishing.email.links import LinkPurpose, is_signed
+from shared.publishing.email.messages import topic_words
+from shared.publishing.email.sending import MailNotSentError
+from shared.publishing.email.subscribing import (
+    TooManyRequestsError,
+    confirm,
+    find_subscription,
+    subscribe,
+    unsubscribe,
+)
+from shared.retrieval.topics import find_topic
+from web.access import from_this_site
+from web.people_access import check_people_shown
+from web.problems import Problem
+from web.rendering import html_errors, show
+
+blueprint = func.Blueprint()
+NEVER_KEPT = {"Cache-Control": "no-store"}
+LARGEST_FORM = 2048
+NO_MAIL = "This site sends no mail. Every list, draft and thread has a feed."
+NO_TOPIC = "There is nothing of this name to subscribe to."
+ASKED = (
+    "If the address can be used, a mail is on its way. Open the link in it within two days;"
+    " nothing is sent before."
+)
+OLD_LINK = "This link is not one of ours, or what it was for has ended."
+
+
+@blueprint.function_name("page_subscribe")
+@blueprint.route(route="subscriptions", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@html_errors
+async def subscribe_page(req: func.HttpRequest) -> func.HttpResponse:
+    connected = await _connected()
+    topic = await _topic(req, connected, req.params.get("kind", ""), req.params.get("name", ""))
+    return show(req, "pages/subscribe.html", headers=NEVER_KEPT, topic=topic, cadences=list(Cadence))
+
+
+@blueprint.function_name("page_subscribe_send")
+@blueprint.route(route="subscriptions", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
+@html_errors
+async def subscribe_send(req: func.HttpRequest) -> func.HttpResponse:
+    connected = await _connected()
+    if not from_this_site(req.headers):
+        raise Problem(403, "The form was not sent from this site. Load the page again, and repeat.")
+    form = _form(req)
+    topic = await _topic(req, connected, form.get("kind", ""), form.get("name", ""))
+    address, cadence = form.get("address", "").strip(), form.get("cadence", "")
+    if not is_address(address):
+        raise Problem(400, "This is no address that mail could be sent to, such as name@example.org.")
+    if cadence not in list(Cadence):
+        raise Problem(400, "Choose how often: daily or weekly.")
+    try:
+        await subscribe(connected, address, topic, Cadence(cadence))
+    except TooManyRequestsError as error:
+        raise Problem(429, f"{str(error)[0].upper()}{str(error)[1:]}.") from error
+    except MailNotSentError as error:
+        raise Problem(503, "The mail server did not take the mail. Try again later.") from error
+    return show(req, "pages/subscribed.html", headers=NEVER_KEPT, title="Look into your mail", said=ASKED)
+
+
+@blueprint.function_name("page_confirm")
+@blueprint.route(route="subscriptions/confirm", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@html_errors
+async def confirm_page(req: func.HttpRequest) -> func.HttpResponse:
+    return await _button(req, LinkPurpose.CONFIRM, "Get this digest", "Yes, send it to me")
+
+
+@blueprint.function_name("page_confirm_send")
+@blueprint.route(route="subscriptions/confirm", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
+@html_errors
+async def confirm_send(req: func.HttpRequest) -> func.HttpResponse:
+    connected, subscription = await _signed(req, LinkPurpose.CONFIRM)
+    if subscription is None:
+        raise Problem(404, OLD_LINK)
+    await confirm(connected, subscription)
+    said = (
+        f"A digest of {topic_words(subscription)} will come, {subscription.cadence}, when something is new."
+    )
+    return show(req, "pages/subscribed.html", headers=NEVER_KEPT, title="Confirmed", said=said)
+
+
+@blueprint.function_name("page_unsubscribe")
+@blueprint.route(route="subscriptions/unsubscribe", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@html_errors
+async def unsubscribe_page(req: func.HttpRequest) -> func.HttpResponse:
+    return await _button(req, LinkPurpose.UNSUBSCRIBE, "End this digest", "Send me no more")
+
+
+@blueprint.function_name("page_unsubscribe_send")
+@blueprint.route(route="subscriptions/unsubscribe", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
+@html_errors
+async def unsubscribe_send(req: func.HttpRequest) -> func.HttpResponse:
+    """Also the one click of a mail program. Ended is ended: a second click is no error."""
+    connected, subscription = await _signed(req, LinkPurpose.UNSUBSCRIBE)
+    if subscription is not None:
+        await unsubscribe(connected, subscription)
+    said = "No more of these mails will come, and the address is forgotten."
+    return show(req, "pages/subscribed.html", headers=NEVER_KEPT, title="Ended", said=said)
+
+
+async def _button(req: func.HttpRequest, purpose: LinkPurpose, title: str, button: str) -> func.HttpResponse:
+    _, subscription = await _signed(req, purpose)
+    if subscription is None:
+        raise Problem(404, OLD_LINK)
+    said = f"A digest of {topic_words(subscription)}, {subscription.cadence}."
+    action = f"/subscriptions/{purpose}?{req.url.partition('?')[2]}"
+    return show(
+        req,
+        "pages/subscription.html",
+        headers=NEVER_KEPT,
+        title=title,
+        said=said,
+        action=action,
+        button=button,
+    )
+
+
+async def _signed(req: func.HttpRequest, purpose: LinkPurpose) -> tuple[Clients, Subscription | None]:
+    """The subscription that the link is for; None where it has ended."""
+    connected = await _connected()
+    key, id_, token = (req.params.get(name, "") for name in ("of", "id", "token"))
+    if not (re.fullmatch(SUBSCRIPTION_ID, key) and re.fullmatch(SUBSCRIPTION_ID, id_)):
+        raise Problem(404, OLD_LINK)
+    if not is_signed(connected.settings, (key, id_, token), purpose):
+        raise Problem(404, OLD_LINK)
+    return connected, await find_subscription(connected, key, id_)
+
+
+async def _connected() -> Clients:
+    connected = await clients()
+    if connected.settings.SMTP_HOST is None:
+        raise Problem(404, NO_MAIL)
+    return connected
+
+
+async def _topic(req: func.HttpRequest, connected: Clients, kind: str, name: str) -> Topic:
+    """What is asked for, with its name as the site knows it: no words of a mail come from the form."""
+    if kind == TopicKind.PEOPLE:
+        check_people_shown(req, connected.settings)
+    topic = await find_topic(connected, TopicKind(kind), name) if kind in list(TopicKind) else None
+    if topic is None:
+        raise Problem(404, NO_TOPIC)
+    return topic
+
+
+def _form(req: func.HttpRequest) -> dict[str, str]:
+    body = req.get_body()
+    if len(body) > LARGEST_FORM:
+        raise Problem(413, "The form is too large.")
+    try:
+        given = parse_qs(body.decode("utf-8", "replace"), max_num_fields=10)
+    except ValueError:
+        raise Problem(413, "The form has too many fields.") from None
+    return {field: values[-1] for field, values in given.items()}

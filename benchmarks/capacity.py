@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from shared.pipeline.topology import QUEUES
+
 __all__ = ["MEASURED", "SIZES", "PerMessage", "capacity_table", "month_table", "per_message_table"]
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -76,8 +78,9 @@ MEMORY_GB = 2
 OPERATIONS = 4  # publish, forward to the queue, receive, complete
 HOUSEKEEPING_RUNS, SWEEP_RUNS = 8_760, 2_920  # each five minutes, each fifteen
 TIMER_RUNS = HOUSEKEEPING_RUNS + SWEEP_RUNS
-HOUSEKEEPING_UNITS, SWEEP_UNITS = 23.0, 208.0  # RU of a run that finds nothing to do, by the local model
+HOUSEKEEPING_UNITS, SWEEP_UNITS = 35.0, 208.0  # RU of a run that finds nothing to do, by the local model
 IDLE_UNITS = HOUSEKEEPING_RUNS * HOUSEKEEPING_UNITS + SWEEP_RUNS * SWEEP_UNITS
+IDLE_LOOKS = HOUSEKEEPING_RUNS * len(QUEUES)  # peeks for the oldest message of each queue
 SHORTEST_SECONDS = 1  # Flex Consumption bills an execution for a second at least
 SPAN_BYTES = 3_000  # a span and a log line, as the exporter sends them
 METRIC_BYTES = 43_800 * 60 * 600  # 60 series that have news each minute
@@ -190,7 +193,11 @@ def month_table(messages: int = 100_000, cost: PerMessage = MEASURED) -> str:
             f"events, and {TIMER_RUNS:,} runs of timers",
         ],
         ["always ready", f"{MONTH * MEMORY_GB:,} GB-s", "one instance, whatever comes"],
-        ["Service Bus", f"{events * OPERATIONS:,.0f} operations", f"{OPERATIONS} an event"],
+        [
+            "Service Bus",
+            f"{events * OPERATIONS + IDLE_LOOKS:,.0f} operations",
+            f"{OPERATIONS} an event, and {IDLE_LOOKS:,} looks for the oldest messages",
+        ],
         [
             "Cosmos DB",
             f"{units:,.1f} million RU, {stored} more",

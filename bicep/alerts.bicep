@@ -63,7 +63,7 @@ var queryAlerts = [
   }
   {
     name: 'sweep-silent'
-    description: 'The sweep has not finished once in an hour, though it runs every 15 minutes.'
+    description: 'The sweep has not finished for two of its intervals (RETRY_JOB_INTERVAL_SECONDS) and half an hour.'
     severity: 2
     query: loadTextContent('../infra/kql/alert-sweep-silent.kql')
     measure: 'Silent'
@@ -146,6 +146,123 @@ var queryAlerts = [
     window: 'PT15M'
     frequency: 'PT5M'
   }
+  {
+    name: 'report-burn-fast'
+    description: 'Reports come so late that the error budget of a month is gone in two days: look at the Pipeline tab now.'
+    severity: 1
+    query: loadTextContent('../infra/kql/alert-report-burn-fast.kql')
+    measure: 'Burn'
+    dimensions: []
+    threshold: 14
+    window: 'PT1H'
+    frequency: 'PT5M'
+  }
+  {
+    name: 'report-burn-slow'
+    description: 'Reports have come late for hours: at this rate the error budget of a month is gone in five days.'
+    severity: 2
+    query: loadTextContent('../infra/kql/alert-report-burn-slow.kql')
+    measure: 'Burn'
+    dimensions: []
+    threshold: 6
+    window: 'PT6H'
+    frequency: 'PT15M'
+  }
+  {
+    name: 'late-documents'
+    description: 'Documents have not been done in the time of SLO_REPORT_MINUTES for half an hour: ops status, ops archive why.'
+    severity: 2
+    query: loadTextContent('../infra/kql/alert-late-documents.kql')
+    measure: 'Late'
+    dimensions: [
+      'collection'
+    ]
+    threshold: 0
+    window: 'PT30M'
+    frequency: 'PT15M'
+  }
+  {
+    name: 'week-old-documents'
+    description: 'Documents are not done a week after they came in (tier 4): declare an incident.'
+    severity: 0
+    query: loadTextContent('../infra/kql/alert-week-old.kql')
+    measure: 'Documents'
+    dimensions: [
+      'collection'
+    ]
+    threshold: 0
+    window: 'PT1H'
+    frequency: 'PT15M'
+  }
+  {
+    name: 'queue-age'
+    description: 'The oldest message of a queue waits longer than it may (QUEUE_AGE_MINUTES): is its stage down, or too slow?'
+    severity: 2
+    query: loadTextContent('../infra/kql/alert-queue-age.kql')
+    measure: 'Share'
+    dimensions: [
+      'service'
+    ]
+    threshold: 1
+    window: 'PT15M'
+    frequency: 'PT5M'
+  }
+  {
+    name: 'stage-no-progress'
+    description: 'Messages have been waiting for one stage for half an hour, and it has finished none.'
+    severity: 1
+    query: loadTextContent('../infra/kql/alert-stage-no-progress.kql')
+    measure: 'Held'
+    dimensions: [
+      'service'
+    ]
+    threshold: 0
+    window: 'PT30M'
+    frequency: 'PT15M'
+  }
+  {
+    name: 'canary'
+    description: 'The canary archive did not come out in time, or none was sent: ops status says where it is held up.'
+    severity: 1
+    query: loadTextContent('../infra/kql/alert-canary.kql')
+    measure: 'Late'
+    dimensions: []
+    threshold: 0
+    window: 'PT1H'
+    frequency: 'PT5M'
+  }
+  {
+    name: 'retry-rate'
+    description: 'More than a tenth of a stage\'s events needed a retry (spec 004). Look at the failures, by stage and error.'
+    severity: 3
+    query: loadTextContent('../infra/kql/alert-retry-rate.kql')
+    measure: 'Percent'
+    dimensions: [
+      'service'
+    ]
+    threshold: 10
+    window: 'PT1H'
+    frequency: 'PT15M'
+  }
+  {
+    name: 'encoder-restarts'
+    description: 'The encoder\'s process died more than three times in an hour: memory, or a text that crashes it.'
+    severity: 3
+    query: loadTextContent('../infra/kql/alert-encoder-restarts.kql')
+    measure: 'Restarts'
+    dimensions: []
+    threshold: 3
+    window: 'PT1H'
+    frequency: 'PT15M'
+  }
+]
+
+// These compare with intervals that are settings, so they look back as far as Azure lets a query: two days.
+var looksBack = [
+  'stuck-documents'
+  'many-failed-documents'
+  'sweep-silent'
+  'canary'
 ]
 
 var emailReceiver = {
@@ -184,8 +301,7 @@ resource queryAlert 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
       ]
       evaluationFrequency: alert.frequency
       windowSize: alert.window
-      // Whether an app was there before the window is asked of the days before it.
-      overrideQueryTimeRange: alert.name == 'sweep-silent' ? 'P2D' : null
+      overrideQueryTimeRange: contains(looksBack, alert.name) ? 'P2D' : null
       criteria: {
         allOf: [
           {

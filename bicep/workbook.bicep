@@ -66,6 +66,30 @@ var queryPanels = [
     query: loadTextContent('../infra/kql/pipeline-slowest-traces.kql')
   }
   {
+    tab: 'Pipeline'
+    title: 'From upload to report: the slowest, and how many were late'
+    view: 'linechart'
+    query: loadTextContent('../infra/kql/pipeline-latency.kql')
+  }
+  {
+    tab: 'Pipeline'
+    title: 'Age of the oldest message, by queue, in seconds'
+    view: 'linechart'
+    query: loadTextContent('../infra/kql/pipeline-ages.kql')
+  }
+  {
+    tab: 'Pipeline'
+    title: 'Canary archives: the slowest, and how many did not come out'
+    view: 'linechart'
+    query: loadTextContent('../infra/kql/pipeline-canary.kql')
+  }
+  {
+    tab: 'Pipeline'
+    title: 'What came twice, and restarts of the encoder'
+    view: 'linechart'
+    query: loadTextContent('../infra/kql/pipeline-duplicates.kql')
+  }
+  {
     tab: 'Archive'
     title: 'What each stage did for this archive'
     view: 'table'

@@ -74,6 +74,8 @@ def _count(chunks: Sequence[Chunk], created: Collection[str]) -> None:
     new = [chunk for chunk in chunks if chunk.id in created]
     metrics = pipeline_metrics()
     metrics.chunks_created.add(len(new), LABELS)
+    if len(new) < len(chunks):
+        metrics.duplicates.add(len(chunks) - len(new), {**LABELS, "kind": "chunk"})
     for chunk in new:
         metrics.chunk_size.record(chunk.token_count, LABELS)
 

@@ -1,5 +1,6 @@
 """Reporting: a summary is published as a report."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import azure.functions as func
@@ -16,6 +17,7 @@ from shared.pipeline import topology
 from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.events.builders import report_published
 from shared.pipeline.events.envelope import Event
+from shared.pipeline.latency import measure_report
 from shared.pipeline.lifecycle.summaries import digest_flags_settled, thread_flags_settled
 from shared.pipeline.lifecycle.threads import thread_reported
 from shared.pipeline.stage import Stage, StageResult, Work
@@ -36,8 +38,13 @@ async def publish(event: Event[SummaryComplete], work: Work) -> StageResult:
     store, session = work.clients.store, work.session
     summary = await store.read(Summary, data.summary_id, data.thread_id, session)
     await _touch_digests(summary, work)
-    report = _with_deliveries(await _with_evidence(_report(summary, work.now()), work), work)
-    if not await store.create(report, session):
+    bare = _report(summary, work.now())
+    threads, archives = await _evidence(bare, work)
+    report = _with_deliveries(_with_evidence(bare, archives), work)
+    if await store.create(report, session):
+        thread = threads.get(report.thread_id or "")
+        await measure_report(work.clients, report, thread, archives, session)
+    else:
         report = await store.read(Report, report.id, report.scope, session)
     if await _was_deleted(summary, work):
         await store.delete(Report, report.id, report.scope, session)
@@ -108,16 +115,18 @@ def _report(summary: Summary, now: datetime) -> Report:
     )
 
 
-async def _with_evidence(report: Report, work: Work) -> Report:
-    """The archives of its threads, as they are now."""
+async def _evidence(report: Report, work: Work) -> tuple[dict[str, Thread], list[Archive]]:
+    """Its threads and their archives, as they are now."""
     store, session = work.clients.store, work.session
     threads = await store.find_many(Thread, [(id_, id_) for id_ in report.thread_ids], session)
     ids = sorted({id_ for thread in threads.values() for id_ in thread.archive_ids})
     found = await store.find_many(Archive, [(id_, id_) for id_ in ids], session)
-    archives = [
-        ReportedArchive(archive_id=id_, file_hash=found[id_].file_hash) for id_ in ids if id_ in found
-    ]
-    return report.model_copy(update={"evidence": archives})
+    return threads, [found[id_] for id_ in ids if id_ in found]
+
+
+def _with_evidence(report: Report, archives: Sequence[Archive]) -> Report:
+    evidence = [ReportedArchive(archive_id=archive.id, file_hash=archive.file_hash) for archive in archives]
+    return report.model_copy(update={"evidence": evidence})
 
 
 def _with_deliveries(report: Report, work: Work) -> Report:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.capacity import (
+    IDLE_LOOKS,
     IDLE_UNITS,
     MEASURED,
     METRIC_BYTES,
@@ -88,7 +89,7 @@ def _quantities(resources: Resources, messages: int) -> Iterator[tuple[str, floa
     units = search.properties["replicaCount"] * search.properties["partitionCount"]
     yield f"search.{search.body['sku']['name']}", units * HOURS
     yield "servicebus.standard", 1
-    yield "servicebus.operations", events * OPERATIONS / 1e6
+    yield "servicebus.operations", (events * OPERATIONS + IDLE_LOOKS) / 1e6
     yield "cosmos.requests", (messages * MEASURED.request_units + IDLE_UNITS) / 1e6
     yield "cosmos.storage", messages * MEASURED.document_bytes / GB
     archives = resources.the("Microsoft.Storage/storageAccounts", "sta")

@@ -121,8 +121,17 @@ def outcome_chip(outcome: ShownOutcome | None) -> tuple[str, str]:
 
 
 def outcome_words(outcome: ShownOutcome | None) -> str:
-    """The sentence, where there is something to say."""
-    return outcome.sentence if outcome and outcome.tier is Tier.SAID else ""
+    """The sentence, where there is something to say that its chip does not."""
+    if outcome is None or outcome.tier is not Tier.SAID:
+        return ""
+    words, _ = outcome_chip(outcome)
+    return outcome.sentence if outcome.quote or outcome.sentence.removesuffix(".") != words else ""
+
+
+def outcome_lead(outcome: ShownOutcome | None) -> str:
+    """The sentence as it stands before the words it rests on."""
+    words = outcome_words(outcome)
+    return f"{words.removesuffix('.')}:" if outcome and outcome.quote and words else words
 
 
 def outcome_basis(outcome: ShownOutcome | None) -> str:

@@ -30,6 +30,7 @@ from web.formatting import (
     moment,
     outcome_basis,
     outcome_chip,
+    outcome_lead,
     outcome_words,
     plain,
     printable_lines,
@@ -115,7 +116,8 @@ def environment() -> Environment:
     made.filters.update(FILTERS)
     made.globals["mail_address"] = page_of_mail
     made.globals.update(asset=ASSETS.address, stance_shares=stance_shares, outcome_chip=outcome_chip,
-                        outcome_words=outcome_words, outcome_basis=outcome_basis)  # fmt: skip
+                        outcome_words=outcome_words, outcome_lead=outcome_lead,
+                        outcome_basis=outcome_basis)  # fmt: skip
     return made
 
 

@@ -62,14 +62,14 @@ async def _print_a_report(app: App, taken: Sequence[Taken], console: Console) ->
 
 def _print_outcomes(reports: Sequence[dict[str, Any]], console: Console) -> None:
     """What came of the threads, one line each; what is only guessed is counted and not said."""
-    outcomes = [report.get("outcome") or {} for report in reports]
-    said = [outcome for outcome in outcomes if outcome.get("tier") == "said"]
+    said = [report for report in reports if (report.get("outcome") or {}).get("tier") == "said"]
     if said:
         console.print(_text("\nWhat came of the threads:"))
-    for outcome in said[:_SHOWN_OUTCOMES]:
-        console.print(
-            _text(f"  {outcome['kind']:<13} {outcome['sentence']}"), overflow="ellipsis", no_wrap=True
-        )
+    for report in said[:_SHOWN_OUTCOMES]:
+        outcome = report["outcome"]
+        quote = f": \u201c{outcome['quote']}\u201d" if outcome.get("quote") else ""
+        line = f"  {outcome['kind']:<13} {report['title']}: {outcome['sentence'].removesuffix('.')}{quote}"
+        console.print(_text(line), overflow="ellipsis", no_wrap=True)
     more = len(said) - _SHOWN_OUTCOMES
     rest = len(reports) - len(said)
     counted = ([f"{more} more"] if more > 0 else []) + ([f"{rest} without a decision seen"] if rest else [])

@@ -6,7 +6,9 @@ from typing import Self
 from pydantic import ConfigDict, TypeAdapter
 
 from shared.documents.base import Subdocument, UtcTime
+from shared.documents.placements import PlacementAct
 from shared.domain.consensus.corrections import CorrectionKind
+from shared.domain.consensus.headlines import clipped
 from shared.domain.consensus.reading import (
     ConsensusBasis,
     ConsensusType,
@@ -21,7 +23,7 @@ from shared.domain.consensus.reading import (
 )
 
 _READING = TypeAdapter(ThreadReading)
-_SHOWN_PEOPLE, _SHOWN_OBJECTIONS = 50, 10
+_SHOWN_PEOPLE, _SHOWN_OBJECTIONS, _SHOWN_WORDS = 50, 10, 25
 
 
 class _Stored(Subdocument):
@@ -72,6 +74,7 @@ class StoredPosition(_Stored):
     marks: list[str] = []
     read_by: ReadBy = ReadBy.RULES
     is_explicit: bool = True
+    at: datetime | None = None
 
 
 class StoredObjection(_Stored):
@@ -118,6 +121,15 @@ class ShownCorrection(CorrectedBy):
     reason: str
 
 
+class ShownPlacement(CorrectedBy):
+    """That an operator has put a message here, or taken it out."""
+
+    message_id: str
+    act: PlacementAct
+    is_here: bool
+    reason: str
+
+
 class ShownOutcome(_Stored):
     """What lists and feeds show of an outcome. The kind is shown only where its tier is `said`."""
 
@@ -128,6 +140,12 @@ class ShownOutcome(_Stored):
     read_by: ReadBy = ReadBy.RULES
     corrected: CorrectedBy | None = None
     genre: Genre | None = None  # of the thread; here, since a patch has ten operations at most
+    quote: str = ""  # the words it rests on, cut to what a list shows
+
+    @property
+    def headline(self) -> str:
+        """The sentence with the words it rests on."""
+        return f"{self.sentence.removesuffix('.')}: \u201c{self.quote}\u201d" if self.quote else self.sentence
 
 
 class StoredOutcome(ShownOutcome):
@@ -139,7 +157,10 @@ class StoredOutcome(ShownOutcome):
 
     @property
     def shown(self) -> ShownOutcome:
-        return ShownOutcome.model_validate(self.model_dump())  # an instance would be passed through whole
+        quote = clipped(self.evidence[0].quote, _SHOWN_WORDS) if self.evidence else ""
+        shown = self.tier is Tier.SAID and quote
+        # An instance would be passed through whole.
+        return ShownOutcome.model_validate({**self.model_dump(), "quote": quote if shown else ""})
 
 
 class StoredOpenCall(_Stored):
@@ -206,6 +227,7 @@ class StoredReading(_Stored):
     result_of: str | None = None
     model: StoredModelReading | None = None
     corrections: list[ShownCorrection] = []
+    placements: list[ShownPlacement] = []
 
     @classmethod
     def of(cls, reading: ThreadReading) -> Self:

@@ -48,10 +48,24 @@ def _fetch_http(source: Source, around: FetchContext) -> AsyncGenerator[Fetched,
     return fetch_http(source, around)
 
 
+def _fetch_index(source: Source, around: FetchContext) -> AsyncGenerator[Fetched, None]:
+    from shared.ingestion.fetch_index import fetch_index  # noqa: PLC0415
+
+    return fetch_index(source, around)
+
+
+def _fetch_public_inbox(source: Source, around: FetchContext) -> AsyncGenerator[Fetched, None]:
+    from shared.ingestion.fetch_public_inbox import fetch_public_inbox  # noqa: PLC0415
+
+    return fetch_public_inbox(source, around)
+
+
 FETCHERS: Mapping[str, Fetcher] = {
     SourceType.HTTP: _fetch_http,
     SourceType.IMAP: fetch_imap,
+    SourceType.INDEX: _fetch_index,
     SourceType.LOCAL: fetch_local,
+    SourceType.PUBLIC_INBOX: _fetch_public_inbox,
     SourceType.RSYNC: fetch_rsync,
 }
 
@@ -66,7 +80,8 @@ class FetchRun:
 
     def surroundings(self, clients: Clients, folder: Path) -> FetchContext:
         policy = AddressPolicy.parse(clients.settings.SOURCE_ALLOWED_HOSTS, self.resolve)
-        return FetchContext(clients.settings, folder, policy, clients.runtime.sleep, self.secrets)
+        runtime = clients.runtime
+        return FetchContext(clients.settings, folder, policy, runtime.sleep, self.secrets, runtime.now)
 
 
 async def run_operation(

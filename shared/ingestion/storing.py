@@ -10,6 +10,7 @@ published again. The broker drops it where it has seen it lately, and parsing ha
 """
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +19,7 @@ from pathlib import Path
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
+from shared.clients.telemetry.metrics import pipeline_metrics
 from shared.clients.telemetry.tracing import tag_with_archive
 from shared.core.ids import archive_id
 from shared.documents.archives import Archive, ArchiveStatus
@@ -29,8 +31,10 @@ from shared.ingestion.unpacking.members import check_archive
 from shared.pipeline.events.builders import archive_ingested
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.tombstones import DONE, find_removal
+from shared.pipeline.topology import INGESTION
 from shared.settings.app import Settings
 
+log = logging.getLogger(__name__)
 Progress = Callable[[str], None]
 
 
@@ -136,7 +140,11 @@ async def _again(
     untouched = known.status is ArchiveStatus.PENDING and known.lastAttemptTime is None
     if untouched:
         await _announce(known, incoming, clients, session, now)
-    return Stored(known, duplicate=not _is_our_own(known, incoming), announced=untouched)
+    duplicate = not _is_our_own(known, incoming)
+    if duplicate:
+        log.debug("archive %s is there already, skipping", known.id)
+        pipeline_metrics().duplicates.add(1, {"service": INGESTION.name, "kind": "archive"})
+    return Stored(known, duplicate=duplicate, announced=untouched)
 
 
 def _is_our_own(known: Archive, incoming: Incoming) -> bool:

@@ -161,6 +161,7 @@ class StageRunner(Generic[Data]):
                     await self._abandon(delivery, event, retries, decision, error)
                     return None
                 retries = retries.after(failure.kind)
+                self._count_retry(retries, failure)
                 if await self._waits_in_broker(event, delivery, retries, failure, decision.delay):
                     return None
             else:
@@ -169,6 +170,7 @@ class StageRunner(Generic[Data]):
 
     async def _left_to_another_copy(self, delivery: Delivery, event: Event[Data]) -> None:
         log.info("%s: another copy of %s came first", self._stage.name, event.idempotency_key())
+        self._metrics.duplicates.add(1, {**self._labels, "kind": "event"})
         await delivery.settlement.complete()
 
     def _decide(self, failure: ClassifiedError, retries: EventRetries) -> Decision:
@@ -384,6 +386,11 @@ class StageRunner(Generic[Data]):
             "%s processed %s in %.2fs %s",
             self._stage.name, event.idempotency_key(self._stage.name), seconds, outcome.counts or "",
         )  # fmt: skip
+
+    def _count_retry(self, retries: EventRetries, failure: ClassifiedError) -> None:
+        """Once an event: what share of them needs a retry is the question."""
+        if retries.number == 1:
+            self._metrics.events_retried.add(1, {**self._labels, "error_type": failure.error_type})
 
     def _race_won(self, retries: int, seconds: float) -> None:
         if retries:

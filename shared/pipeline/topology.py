@@ -26,6 +26,7 @@ class QueueRow:
     name: str
     max_deliveries: int = 10  # the broker's: then it moves the message to the dead letters
     concurrent_calls: int = 16  # in each instance of the app: host.json has one figure for all triggers
+    patience: float = 1.0  # how many times QUEUE_AGE_MINUTES a message may wait here
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +52,10 @@ class StageRow(ProducerRow, Generic[Data]):
 
 
 INGESTION = ProducerRow(
-    name="ingestion", announces=(data.ArchiveIngested,), fails_as=data.ArchiveIngestionFailed
+    name="ingestion",
+    announces=(data.ArchiveIngested,),
+    fails_as=data.ArchiveIngestionFailed,
+    patience=2,  # a fetch alone may take SOURCE_TIMEOUT_SECONDS
 )
 PARSING = StageRow(
     name="parsing",
@@ -116,7 +120,8 @@ PRODUCERS: tuple[ProducerRow, ...] = (INGESTION, *STAGES)
 STAGE_OF_FAILURE = {producer.fails_as.__name__: producer.name for producer in PRODUCERS}
 
 FAILURES = QueueRow(name="failures")  # the ledger: every *Failed event
-OPERATIONS = QueueRow(name="operations")  # operators' requests that run in the background
-REMOVAL = QueueRow(name="removal")  # deletions of archives and sources
+OPERATIONS = QueueRow(name="operations", patience=2)  # operators' requests that run in the background
+REMOVAL = QueueRow(name="removal", patience=2)  # deletions of archives and sources; one may run 20 minutes
 DELIVERIES = QueueRow(name="deliveries")  # the times at which reports are due at webhooks
-QUEUES = tuple(row.name for row in (*PRODUCERS, FAILURES, OPERATIONS, REMOVAL, DELIVERIES))
+QUEUE_ROWS: tuple[QueueRow, ...] = (*PRODUCERS, FAILURES, OPERATIONS, REMOVAL, DELIVERIES)
+QUEUES = tuple(row.name for row in QUEUE_ROWS)

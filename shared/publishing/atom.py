@@ -44,7 +44,7 @@ class FeedEntry:
     """Sanitised already: the summary's content_html."""
     categories: tuple[str, ...] = ()
     outcome: str = ""
-    """One sentence; it may quote a subject."""
+    """One sentence, with the words it rests on."""
 
 
 def entry_of(report: Report, summary: Summary | None, path: str) -> FeedEntry:
@@ -59,7 +59,7 @@ def entry_of(report: Report, summary: Summary | None, path: str) -> FeedEntry:
         summary.content_html if summary else "",
         tuple(dict.fromkeys(category for category in categories if category)),
         " ".join(
-            part for part in (outcome.sentence if outcome else "", _call(report), _corrected(report)) if part
+            part for part in (outcome.headline if outcome else "", _call(report), _corrected(report)) if part
         ),
     )
 

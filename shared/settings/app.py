@@ -200,9 +200,15 @@ class Settings(ChatModelSettings):
     RETRY_JOB_LIMIT: Positive = 5000  # documents of a collection in one run
     RETRY_JOB_PROBES: Positive = 5  # documents of a collection while what its stage needs is down
 
-    # What is too old: a message in a queue, and a document on its way to a report
+    # What is too old: a message in a queue (some queues have more time: shared/pipeline/topology.py), and a
+    # document on its way to a report; and the share of reports that has to come in that time
     QUEUE_AGE_MINUTES: Annotated[float, Field(gt=0)] = 30
     SLO_REPORT_MINUTES: Annotated[float, Field(gt=0)] = 60
+    SLO_REPORT_TARGET: Annotated[float, Field(gt=0, lt=1)] = 0.99
+
+    # A small archive of our own that goes through every so often, and has to be out in time; 0 sends none
+    CANARY_INTERVAL_MINUTES: Annotated[float, Field(ge=0, le=12 * 60)] = 0
+    CANARY_BOUND_MINUTES: Annotated[float, Field(gt=0, le=12 * 60)] = 30
 
     # The consistency checks (R-1001 and after)
     INTEGRITY_GRACE_MINUTES: Annotated[float, Field(ge=0)] = 60  # what changed since then may be under way

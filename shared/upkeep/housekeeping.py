@@ -23,7 +23,10 @@ from shared.publishing.email.digests import send_due_digests
 from shared.publishing.webhooks.wake_up import wake_for_next_delivery
 from shared.summarization.digests.refreshing import refresh_due
 from shared.upkeep.integrity.run import KIND, TIMER, IntegrityError, VerifyOptions, verify
+from shared.upkeep.oversight.canary import tend_canary
 from shared.upkeep.oversight.consumers import enabled_queues, say_consumers
+from shared.upkeep.oversight.measuring import measure_ages
+from shared.upkeep.placing import resume_placements
 from shared.upkeep.removal.requests import resume_removals
 
 log = logging.getLogger(__name__)
@@ -80,6 +83,12 @@ async def _resume_removals(clients: Clients, now: datetime) -> None:
         log.warning("%d deletions broke off and go on: %s", len(asked), ", ".join(asked))
 
 
+async def _resume_placements(clients: Clients, _now: datetime) -> None:
+    resumed = await resume_placements(clients)
+    if resumed:
+        log.warning("%d placements of messages broke off, and were carried out", len(resumed))
+
+
 async def _say_consumers(clients: Clients, _now: datetime) -> None:
     """Which queues this app takes messages from: Service Bus tells nobody."""
     await say_consumers(clients, enabled_queues())
@@ -94,6 +103,16 @@ async def _measure_queues(clients: Clients, _now: datetime) -> None:
     for queue, found in (counts or {}).items():
         metrics.queue_depth.set(found.active, {"service": queue})
         metrics.dead_letters.set(found.dead_lettered, {"service": queue})
+
+
+async def _tend_canary(clients: Clients, now: datetime) -> None:
+    """An archive of our own that has to come out, where CANARY_INTERVAL_MINUTES asks for one."""
+    await tend_canary(clients, now)
+
+
+async def _measure_ages(clients: Clients, now: datetime) -> None:
+    """How long messages wait, what is late, and the bounds of both: no service has these."""
+    await measure_ages(clients, now)
 
 
 async def _check_integrity(clients: Clients, now: datetime) -> None:
@@ -115,7 +134,10 @@ CHORES: dict[str, Chore] = {
     "digests due": _refresh_digests,
     "digests by e-mail": _send_digests,
     "removals silent": _resume_removals,
+    "placements unfinished": _resume_placements,
     "consumers": _say_consumers,
     "queue depths": _measure_queues,
+    "ages": _measure_ages,
+    "canary": _tend_canary,
     "integrity": _check_integrity,
 }

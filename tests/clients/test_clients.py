@@ -1,6 +1,8 @@
 """The clients, each against its service: what they promise beyond the SDK, and what they raise."""
 
 import asyncio
+import logging
+import re
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -68,7 +70,10 @@ def messages(place: Bench, count: int, thread: str = "t1", body: str = "x") -> l
 
 
 class TestStore:
-    async def test_only_what_is_missing_is_created_and_what_is_there_stays(self, place: Bench) -> None:
+    async def test_only_what_is_missing_is_created_and_what_is_there_stays(
+        self, place: Bench, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.DEBUG, "shared.clients.cosmos.store")
         store, session = place.clients.store, Session()
         batch = messages(place, 250)
         assert len(await store.create_missing(batch[::3], session)) == len(batch[::3])
@@ -79,6 +84,10 @@ class TestStore:
         assert [stored[message.id].subject for message in batch] == [
             "second writer" if i % 3 else "" for i in range(250)
         ]
+        assert {record.levelname for record in caplog.records} == {"DEBUG"}
+        skipped = [int(found) for found in re.findall(r"(\d+) documents in messages already", caplog.text)]
+        assert sum(skipped) == len(batch[::3])
+        assert all(message.id in caplog.text for message in batch[::3])
         assert await store.create_missing(batch, session) == set()
 
     async def test_creating_what_is_there_makes_progress_even_when_reads_are_behind(

@@ -30,7 +30,7 @@ _WORDS = frozenset(
         "let", "where", "extend", "summarize", "project", "away", "top", "by", "order", "desc", "asc",
         "render", "timechart", "and", "or", "not", "in", "has", "startswith", "between", "bin",
         "toscalar", "tostring",
-        "toint", "sum", "sumif", "min", "max", "maxif", "arg_max", "iff", "coalesce", "ago",
+        "toint", "sum", "sumif", "min", "max", "minif", "maxif", "arg_max", "iff", "coalesce", "ago",
     }
 )  # fmt: skip
 ROOT = Path(__file__).resolve().parents[2]

@@ -333,6 +333,7 @@ _AGGREGATES: dict[str, Callable[..., Any]] = {
     "sumif": lambda rows, value, condition: _sum_of(_if(rows, condition), value),
     "min": lambda rows, value: min(_known(rows, value), default=None),
     "max": lambda rows, value: max(_known(rows, value), default=None),
+    "minif": lambda rows, value, condition: min(_known(_if(rows, condition), value), default=None),
     "maxif": lambda rows, value, condition: max(_known(_if(rows, condition), value), default=None),
 }
 

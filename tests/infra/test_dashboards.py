@@ -84,6 +84,8 @@ def test_an_alert_measures_a_column_that_its_query_has() -> None:
         ("no-progress", "events_processed_total", 0, "PT30M", 1),
         ("throttling", "dependency_throttled_total", 100, "PT15M", 3),
         ("races-given-up", "event_retry_dlq_total", 0, "PT15M", 2),
+        ("week-old-documents", "week_old_documents", 0, "PT1H", 0),
+        ("retry-rate", "events_retried_total", 10, "PT1H", 3),
     ],
 )
 def test_the_alerts_of_the_specification_are_there(
@@ -107,6 +109,7 @@ def test_every_query_alert_looks_at_times_that_azure_allows() -> None:
             "PT45M",
             "PT1H",
             "PT2H",
+            "PT6H",
         ), name
         assert rule.properties["evaluationFrequency"] in ("PT5M", "PT10M", "PT15M", "PT30M", "PT1H"), name
 

@@ -32,6 +32,8 @@ WEBHOOKS = [{"name": "chat", "url": "https://example.org/hook", "secret": "s" * 
 CHANGED = {
     **FRESH,
     "AZURE_RESOURCE_GROUP": "rg-other",
+    "CANARY_BOUND_MINUTES": "20",
+    "CANARY_INTERVAL_MINUTES": "60",
     "PROFILE": "low-cost",
     "OPERATOR_PRINCIPAL_ID": "eeeeeeee-0000-0000-0000-00000000000e",
     "OPERATOR_PRINCIPAL_TYPE": "Group",
@@ -40,6 +42,7 @@ CHANGED = {
     "REQUEST_WRITE_SECONDS": "5",
     "SLOW_CALL_SHARE": "0.4",
     "SLO_REPORT_MINUTES": "90",
+    "SLO_REPORT_TARGET": "0.95",
     "STAGE_CALL_SECONDS": "40",
     "VNET_ENABLED": "true",
     "VNET_ADDRESS_PREFIX": "10.30.0.0/16",

@@ -10,11 +10,13 @@ from shared.clients.cosmos.session import Session
 from shared.core.ids import archive_id, file_hash
 from shared.documents.archives import ArchiveStatus
 from shared.documents.failures import FailureRecord
+from shared.ingestion import storing
 from shared.ingestion.errors import ArchiveTooLargeError, HashCollisionError
 from shared.ingestion.unpacking.errors import CorruptArchiveError, UnsupportedArchiveError
 from shared.pipeline.retry.loops import AbandonedError
 from tests.ingestion.environment import Place
 from tests.support.cloud import LocalCloud, faults_hit, plan_faults
+from tests.support.measured import Measured
 from tests.support.toy_stages import Crash
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -38,11 +40,17 @@ async def test_an_upload_ends_as_a_blob_a_pending_document_and_an_event(place: P
     assert "archives" in event.session
 
 
-async def test_the_same_file_twice_has_one_effect_and_says_so(place: Place) -> None:
+async def test_the_same_file_twice_has_one_effect_and_says_so(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured = Measured()
+    monkeypatch.setattr(storing, "pipeline_metrics", lambda: measured.metrics)
     content = place.mbox("one")
     first = await place.upload(content)
+    assert measured.take("duplicates_detected_total") == {}
     again = await place.upload(content, "another-name.mbox")
     assert again.duplicate
+    assert measured.take("duplicates_detected_total") == {("ingestion", "archive"): 1}
     assert again.archive.file_path == first.archive.file_path
     assert len(await place.announced(1)) == 1
 

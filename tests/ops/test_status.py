@@ -63,6 +63,9 @@ SWEPT = Run(
 )  # fmt: skip
 
 
+CANARIES = AgeBounds(waiting=timedelta(hours=1), canary_silence=timedelta(minutes=150))
+
+
 def system(waiting: int = 0, dead: int = 0, done: int = 0, stuck: int = 0, failed: int = 0) -> SystemStatus:
     old = NOW - timedelta(minutes=42)
     return SystemStatus(
@@ -187,6 +190,18 @@ def test_operations_by_somebody_with_a_long_name_leave_room_for_what_came_of_the
             },
             "A message waits in parsing for 2 h; the bound is 1 h (QUEUE_AGE_MINUTES).",
         ),
+        (
+            {"bounds": CANARIES},
+            "No canary archive was sent yet, though CANARY_INTERVAL_MINUTES asks for it.",
+        ),
+        (
+            {"bounds": CANARIES, "canary": SWEPT.model_copy(update={"started_at": NOW - timedelta(hours=3)})},
+            "The last canary archive was sent 3 h ago. Does the housekeeping run?",
+        ),
+        (
+            {"bounds": CANARIES, "canary": SWEPT.model_copy(update={"errors": ["it is held up in parsing"]})},
+            "The last canary archive was not out after 30 min: it is held up in parsing.",
+        ),
     ],
 )
 def test_each_trouble_is_said_and_makes_it_troubled(
@@ -197,6 +212,14 @@ def test_each_trouble_is_said_and_makes_it_troubled(
     assert found.troubled
     assert says in said
     assert not any(line.startswith("All is well") for line in said)
+
+
+def test_a_queue_whose_work_takes_long_has_more_time(screen: Screen) -> None:
+    waits = QueueStatus("removal", 1, 0, at_least=False, oldest_waiting=NOW - timedelta(minutes=110))
+    assert not replace(system(), queues=[waits]).troubled
+    assert replace(system(), queues=[replace(waits, queue="parsing")]).troubled
+    older = replace(waits, oldest_waiting=NOW - timedelta(minutes=121))
+    assert replace(system(), queues=[older]).troubled
 
 
 def test_what_could_not_be_asked_is_named_and_nobody_says_that_all_is_well(screen: Screen) -> None:

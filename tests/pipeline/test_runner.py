@@ -202,8 +202,11 @@ async def test_the_retries_of_an_event_count_on_over_a_crash(place: Bench) -> No
     await place.take_all("chunking", 1)
 
 
-async def test_of_two_copies_of_a_retry_one_is_completed_without_work(place: Bench) -> None:
+async def test_of_two_copies_of_a_retry_one_is_completed_without_work(
+    place: Bench, counted: tuple[Metrics, InMemoryMetricReader]
+) -> None:
     """A crash between scheduling a retry and completing the message leaves both: each schedules a copy."""
+    metrics, reader = counted
     await place.publish(place.parsed("late"))
     receiver = await place.receiver()
     (received,) = await receiver.receive_messages(max_message_count=1, max_wait_time=10)
@@ -213,8 +216,10 @@ async def test_of_two_copies_of_a_retry_one_is_completed_without_work(place: Ben
     await place.store_messages("late")
     toys = [Toy(), Toy()]
     for toy in toys:
-        assert await place.deliver_once(place.runner(toy)) is None
+        assert await place.deliver_once(place.runner(toy, metrics=metrics)) is None
     assert [len(toy.works) for toy in toys] == [1, 0]
+    seen = points(reader)["duplicates_detected_total"]
+    assert seen == [({"service": "chunking", "kind": "event"}, 1)]
     assert place.retries == [1, 1]
     assert len(await place.take_all("embedding", 1)) == 1
 
@@ -543,6 +548,8 @@ async def test_a_race_that_was_won_is_counted_with_its_attempts(
     assert await run_once(place, Toy(), metrics=metrics) is None
     seen = points(reader)
     assert seen["event_retry_success_total"] == [({"service": "chunking", "attempt": "3"}, 1)]
+    once = {"service": "chunking", "error_type": "DocumentNotFoundError"}
+    assert seen["events_retried_total"] == [(once, 1)]  # one event, however often
     assert seen["event_retry_latency_seconds"][0][0] == {"service": "chunking"}
     await place.take_all("embedding", 1)
 

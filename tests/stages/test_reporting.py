@@ -26,6 +26,7 @@ from shared.domain.mail.models import ParsedMail
 from shared.domain.mail.parse import parse_archive
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.models import ThreadContext
+from shared.pipeline import latency
 from shared.pipeline.event_types import SummarizationRequested
 from shared.pipeline.events.envelope import Event
 from shared.summarization.factory import UnknownBackendError
@@ -33,10 +34,11 @@ from shared.summarization.thread_context import load_context
 from stages import summarization
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
-from tests.stages.mail_in import MailIn, mail, mail_in
+from tests.stages.mail_in import NOW, MailIn, mail, mail_in
 from tests.support.cloud import LocalCloud
 from tests.support.documents import CREATED
 from tests.support.events import event_of
+from tests.support.measured import Measured
 from tests.support.services import ROOT as PROJECT
 from tests.support.services import RunningService
 
@@ -135,6 +137,31 @@ async def test_the_latest_summary_and_its_report_are_current_whatever_is_repeate
             }
         thread = await place.clients.store.read(Thread, ROOT, ROOT, Session())
         assert thread.summary_id == second.data.summary_id
+
+
+async def test_only_a_report_that_brings_news_is_timed_against_the_objective(
+    cloud: LocalCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        measured = Measured()
+        monkeypatch.setattr(latency, "pipeline_metrics", lambda: measured.metrics)
+
+        async def reported(version: str, minutes: int) -> dict[tuple[str, ...], Any]:
+            place.now = NOW + timedelta(minutes=minutes)
+            await place.run(REPORTING, await summarized(place, version))
+            return measured.take("report_objective_total")
+
+        await place.take_in(THREAD)
+        assert await reported("v1", 59) == {("true",): 1}
+        assert measured.take("report_latency_seconds") == {(): 59 * 60}
+        assert await reported("v1", 60) == {("true",): 1}  # the same report again
+        assert await reported("v2", 900) == {("true",): 1}  # made anew: nothing has come since the last one
+        await place.take_in(THREAD + mail(4, parent=0), arrived=NOW + timedelta(minutes=1000))
+        assert await reported("v3", 1061) == {("true",): 1, ("false",): 1}
+        await place.take_in(THREAD + mail(4, parent=0) + b"\n", arrived=NOW + timedelta(minutes=1100))
+        again = Patch(ROOT, ROOT, set={"edition": f"{NOW + timedelta(days=1):%Y%m%d}-0123abcd"})
+        await place.clients.store.patch(Thread, again, Session())
+        assert await reported("v4", 9000) == {("true",): 1, ("false",): 1}  # an operator had it read anew
 
 
 async def current(place: MailIn) -> dict[str, list[str]]:

@@ -58,11 +58,11 @@ class Page(HTMLParser):
 
     @property
     def own_scripts(self) -> list[Element]:
-        """But the one that every page has."""
+        """But those that every page, and every thread, has."""
         return [
             element
             for element in self.all("script")
-            if not element.attributes["src"].startswith("/static/follow.")
+            if not element.attributes["src"].startswith(("/static/follow.", "/static/thread."))
         ]
 
     @property

@@ -55,7 +55,6 @@ def _group(report: Report) -> str:
         has_consensus=report.has_consensus,
         kind=outcome.kind,
         tier=outcome.tier,
-        supporters=report.counts.get("support", 0),
     ):
         return "agreed"
     if said is OutcomeKind.REJECTED:

@@ -6,17 +6,20 @@ normalised text. This module handles plain text only; the template escapes it.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
 from shared.domain.mail.models import Segment, SegmentKind
 from shared.domain.mail.normalize import NormalizedBody
 from shared.domain.summaries.models import Citation
+from web.pages.patch_text import are_trailers, diffs_in, looks
 
-MOST_CHARS = 60_000  # of one message on a page; the rest is in the raw message
+MOST_CHARS = 20_000  # of one message on a thread's page; the rest is in the whole mail
 WRAPPED = 45  # longer lines were wrapped by a mail client, so they flow as prose
 _LAID_OUT = re.compile(r"^(?: {2,}|\t)|\S {3,}\S|^[|+]|[-=_*~]{6,}", re.MULTILINE)
+_ROW_END = re.compile(r"\n(?![ \t])")
+DIFF, FENCE, PATCH_NOTES = "diff", "```", "---"
 _ITEM = re.compile(r" {0,2}(?:[-*o+•]|\(?\d{1,2}[.)]|\([a-z]\))\s")
 
 
@@ -35,11 +38,15 @@ class TextRun:
     text: str
     mark: TextMark | None = None
     anchors: tuple[str, ...] = ()  # on the first run of a mark
+    look: str = ""  # of lines of a diff
 
 
 @dataclass(frozen=True)
 class Block:
-    """`prose` flows, `lines` keeps its line ends, `code` its spaces; `quote` has who is quoted before it."""
+    """`prose` flows, `lines` keeps its line ends, `code` its spaces; `quote` has who is quoted before it.
+
+    `diff` has the looks of its lines, `trailers` is a list.
+    """
 
     kind: str
     runs: tuple[TextRun, ...]
@@ -53,6 +60,18 @@ class Block:
     def line_count(self) -> int:
         return self.text.count("\n") + 1
 
+    @property
+    def rows(self) -> list[list[TextRun]]:
+        """Its lines, each as runs; a line that is indented goes on with the one before."""
+        rows: list[list[TextRun]] = [[]]
+        for run in self.runs:
+            for number, part in enumerate(_ROW_END.split(run.text)):
+                if number:
+                    rows.append([])
+                if part:
+                    rows[-1].append(replace(run, text=part, anchors=() if number else run.anchors))
+        return [row for row in rows if row]
+
 
 def body_blocks(message: Message, marks: Iterable[TextMark] = (), *, most: int = MOST_CHARS) -> list[Block]:
     """The blocks of a body, in order. A body that is too long is cut, though never before its last mark."""
@@ -60,18 +79,38 @@ def body_blocks(message: Message, marks: Iterable[TextMark] = (), *, most: int =
     limit = max(most, placed[-1].end if placed else 0)
     blocks: list[Block] = []
     attribution = ""
-    for kind, start, end in _segments(message):
+    for kind, start, end in _with_diffs(message):
         text = message.body_raw[start : min(end, limit)]
         if not text.strip():
             continue
-        if kind is SegmentKind.ATTRIBUTION:
+        if kind == SegmentKind.ATTRIBUTION:
             attribution = text
-        elif kind is SegmentKind.NEW:
+        elif kind == SegmentKind.NEW:
             blocks += _paragraphs(message.body_raw, start, min(end, limit), placed)
+        elif kind == DIFF:
+            blocks.append(_diff(message.body_raw, start, min(end, limit), placed))
         else:
-            blocks.append(Block(kind.value, (TextRun(text.strip("\n")),), attribution))
+            blocks.append(Block(kind, (TextRun(text.strip("\n")),), attribution))
             attribution = ""
     return blocks
+
+
+def _with_diffs(message: Message) -> Iterator[tuple[str, int, int]]:
+    """The segments, with diffs whole: a hunk's line may look like a quote or a signature, and is neither."""
+    diffs, place, covered = diffs_in(message.body_raw), 0, 0
+    for kind, start, end in _segments(message):
+        at = max(start, covered)
+        while place < len(diffs) and diffs[place][0] < end:
+            first, last = diffs[place]
+            place += 1
+            if first < at or kind is not SegmentKind.NEW:
+                continue  # it is quoted
+            if at < first:
+                yield kind.value, at, first
+            yield DIFF, first, last
+            at = covered = last
+        if at < end:
+            yield kind.value, at, end
 
 
 def is_cut(message: Message, blocks: Sequence[Block]) -> bool:
@@ -89,31 +128,67 @@ def _segments(message: Message) -> list[Segment]:
 
 
 def _paragraphs(body: str, start: int, end: int, marks: Sequence[TextMark]) -> Iterator[Block]:
+    for kind, first, last in _joined(body, start, end):
+        yield Block(kind, tuple(_runs(body, first, last, marks)))
+
+
+def _joined(body: str, start: int, end: int) -> Iterator[tuple[str, int, int]]:
+    """The paragraphs with their kinds. Code and tables go on over blank lines."""
+    held: tuple[str, int, int] | None = None
     for first, last in _stretches(body, start, end):
-        yield Block(_kind(body[first:last]), tuple(_runs(body, first, last, marks)))
+        kind = _kind(body[first:last])
+        if held is not None and held[0] == kind == "code":
+            held = (kind, held[1], last)
+            continue
+        if held is not None:
+            yield held
+        held = (kind, first, last)
+    if held is not None:
+        yield held
 
 
 def _stretches(body: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Runs of lines without a blank line. Not by a regular expression: crafted mail could make it hang."""
-    first, at = None, start
+    """Runs of lines without a blank line; what is fenced is one, and so is what follows a patch's `---`.
+
+    Not by a regular expression: crafted mail could make it hang.
+    """
+    first, at, fenced = None, start, False
     for line in body[start:end].splitlines(keepends=True):
-        if line.strip():
-            first = at if first is None else first
-        elif first is not None:
+        fence = line.startswith(FENCE)
+        ends = (fence and not fenced) or (line.rstrip() == PATCH_NOTES and not fenced)
+        if first is not None and (ends or not (line.strip() or fenced)):
             yield first, first + len(body[first:at].rstrip("\n"))
             first = None
+        if first is None and line.strip():
+            first = at
         at += len(line)
+        if fence:
+            fenced = not fenced and body.find("\n" + FENCE, at - 1, end) >= 0
     if first is not None:
         yield first, first + len(body[first:end].rstrip("\n"))
 
 
 def _kind(text: str) -> str:
     lines = text.split("\n")
+    if are_trailers(lines):
+        return "trailers"
+    if text.startswith(FENCE) or lines[0].rstrip() == PATCH_NOTES:
+        return "code"
     if _ITEM.match(text):
         return "lines"
     if _LAID_OUT.search(text):
         return "code"
     return "prose" if all(len(line) >= WRAPPED for line in lines[:-1]) else "lines"
+
+
+def _diff(body: str, start: int, end: int, marks: Sequence[TextMark]) -> Block:
+    text = body[start:end].rstrip("\n")
+    runs = (
+        replace(run, look=look)
+        for first, last, look in looks(text)
+        for run in _runs(body, start + first, start + last, marks)
+    )
+    return Block(DIFF, tuple(runs))
 
 
 def _runs(body: str, start: int, end: int, marks: Sequence[TextMark]) -> Iterator[TextRun]:

@@ -4,13 +4,15 @@ Computed from the documents without I/O. A sentence's address is asked for, beca
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 
 from shared.documents.messages import Address
+from shared.documents.placements import PlacementAct
 from shared.documents.readings import (
     CorrectedBy,
     ShownCorrection,
+    ShownPlacement,
     StoredModelReading,
     StoredOpenCall,
     StoredOutcome,
@@ -22,7 +24,7 @@ from shared.domain.consensus.agreement import may_say_agreed
 from shared.domain.consensus.corrections import CorrectionKind
 from shared.domain.consensus.reading import Fate, PositionStance, ReadBy, Tier
 from shared.domain.summaries.markdown import FATES
-from web.formatting import STANCES
+from web.formatting import STANCES, counted
 
 SAYS = {
     PositionStance.SUPPORT: ("supports it", "support"),
@@ -39,11 +41,14 @@ class ShownQuote:
     quote: str
     name: str
     address: str | None
+    again: bool = False
+    """It stands above: its writer leads there, and the words are not repeated."""
 
 
 @dataclass(frozen=True)
 class PositionLine:
     sentence: ShownQuote
+    at: datetime | None
     says: str
     look: str
     answers: str
@@ -77,15 +82,17 @@ class CallView:
 class ReadingView:
     outcome: StoredOutcome
     evidence: list[ShownQuote]
-    asked: str
-    left: str
+    asked: ShownQuote | None
     agreed: bool
     positions: list[PositionLine]
     objections: list[ObjectionLine]  # those that are said first
     remarks: list[ShownQuote]
     call: CallView | None
     corrections: list[tuple[str, ShownCorrection]]  # in words, and who and when
+    placements: list[tuple[str, ShownPlacement, str | None]]  # likewise, and where the message is
     model: StoredModelReading | None  # where a chat model has read it as well
+    quoted: frozenset[tuple[str, str]]
+    """The message and the words of every sentence that stands here: nothing else repeats them."""
 
     @property
     def positions_heading(self) -> str:
@@ -93,13 +100,27 @@ class ReadingView:
         return "What was agreed, and by whom" if self.agreed else "Where people say they stand"
 
     @property
-    def objection_groups(self) -> list[tuple[str, list[ObjectionLine]]]:
-        """Most sentences that sound like objections are none: those of people who say so are called that."""
+    def said_objections(self) -> list[ObjectionLine]:
+        return [line for line in self.objections if line.is_said]
+
+    @property
+    def possible_objections(self) -> list[ObjectionLine]:
+        """Most sentences that sound like objections are none: only what people say so is called that."""
+        return [line for line in self.objections if not line.is_said]
+
+    @property
+    def left(self) -> list[tuple[str, str]]:
+        """What is not seen to be settled, in words, and where it stands on the page."""
         groups = (
-            ("Objections, and what became of them", [line for line in self.objections if line.is_said]),
-            ("Remarks that may be objections", [line for line in self.objections if not line.is_said]),
+            (self.said_objections, "objection", "objections"),
+            (self.possible_objections, "remark", "possible-objections"),
         )
-        return [(heading, lines) for heading, lines in groups if lines]
+        found = []
+        for lines, unit, anchor in groups:
+            count = sum(line.is_outstanding for line in lines)
+            if count:
+                found.append((f"{counted(count, unit)} not seen to be settled", anchor))
+        return found
 
     @property
     def tally(self) -> str:
@@ -118,12 +139,29 @@ class QuotePlaces:
     sentence: Callable[[StoredQuote], str | None]
     message: Callable[[str], str | None]
 
-    def shown(self, quote: StoredQuote, person: str = "") -> ShownQuote:
-        name = self.senders.get(quote.message_id) or self.person(person)
-        return ShownQuote(quote.quote, name, self.sentence(quote))
-
     def person(self, address: str) -> str:
         return self.people.get(address.lower()) or address
+
+
+@dataclass
+class _Quoting:
+    """Quotes in the order of the page: each stands once, with its link."""
+
+    places: QuotePlaces
+    quoted: set[tuple[str, str]] = field(default_factory=set)
+
+    def shown(self, quote: StoredQuote, person: str = "") -> ShownQuote:
+        name = self.places.senders.get(quote.message_id) or self.places.person(person)
+        again = self.has(quote)
+        self.quoted.add((quote.message_id, quote.quote))
+        return ShownQuote(quote.quote, name, self.places.sentence(quote), again)
+
+    def has(self, quote: StoredQuote) -> bool:
+        return (quote.message_id, quote.quote) in self.quoted
+
+    def fresh(self, quotes: Iterable[tuple[StoredQuote, str]]) -> list[ShownQuote]:
+        """Those that do not stand above."""
+        return [self.shown(quote, person) for quote, person in quotes if not self.has(quote)]
 
 
 def names_of(participants: Iterable[Address]) -> dict[str, str]:
@@ -134,53 +172,65 @@ def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> 
     said = [one for one in reading.positions if one.tier is Tier.SAID and one.stance in SAYS]
     remarks = [one for one in reading.positions if one.tier is Tier.REMARK]
     decider = reading.outcome.authority.person if reading.outcome.authority else ""
-    objecting = {_place(one.citation) for one in reading.objections}
+    quoting = _Quoting(places)
+    is_said = reading.outcome.tier is Tier.SAID
+    # In the order of the page: what stands above is not repeated below.
+    evidence = quoting.fresh((one, decider) for one in reading.outcome.evidence if is_said)
+    asked = _asked(reading, quoting)
+    call = _call(reading.open_call, quoting, now.date()) if reading.open_call else None
+    positions = [_position(one, reading, quoting) for one in said]
+    objections = _objections(reading, quoting, said)
     return ReadingView(
         outcome=reading.outcome,
-        evidence=[places.shown(one, decider) for one in reading.outcome.evidence]
-        if reading.outcome.tier is Tier.SAID
-        else [],
-        asked=reading.headline.asked,
-        left=reading.headline.left,
+        evidence=evidence,
+        asked=asked,
         agreed=may_say_agreed(
-            has_consensus=reading.has_consensus,
-            kind=reading.outcome.kind,
-            tier=reading.outcome.tier,
-            supporters=sum(one.stance is PositionStance.SUPPORT for one in said),
+            has_consensus=reading.has_consensus, kind=reading.outcome.kind, tier=reading.outcome.tier
         ),
-        positions=[_position(one, reading, places) for one in said],
-        objections=_objections(reading, places, said),
-        remarks=[
-            places.shown(one.citation, one.person) for one in remarks if _place(one.citation) not in objecting
-        ],
-        call=_call(reading.open_call, places, now.date()) if reading.open_call else None,
+        positions=positions,
+        objections=objections,
+        remarks=quoting.fresh((one.citation, one.person) for one in remarks),
+        call=call,
         corrections=[(_corrected(one, places), one) for one in reading.corrections],
+        placements=[(_placed(one), one, places.message(one.message_id)) for one in reading.placements],
         model=reading.model,
+        quoted=frozenset(quoting.quoted),
     )
 
 
+def _asked(reading: StoredReading, quoting: _Quoting) -> ShownQuote | None:
+    """The words in which it was put to the group, where there are some and nobody had them hidden."""
+    put = reading.proposition
+    words = put.words if put else None
+    if put is None or words is None or not reading.headline.asked or quoting.has(words):
+        return None
+    if words.quote.startswith("From: "):
+        return None  # a patch that is sent for another begins with their name
+    if reading.open_call and reading.open_call.question == words:
+        return None  # the call has it
+    return quoting.shown(words, put.proposer)
+
+
 def _objections(
-    reading: StoredReading, places: QuotePlaces, said: Iterable[StoredPosition]
+    reading: StoredReading, quoting: _Quoting, said: Iterable[StoredPosition]
 ) -> list[ObjectionLine]:
     against = {_place(one.citation) for one in said if one.stance is PositionStance.OPPOSE}
-    lines = [
+    lines = [(one, _place(one.citation) in against) for one in reading.objections]
+    return [
         ObjectionLine(
-            places.shown(one.citation, one.person),
-            FATES[one.fate],
-            one.fate is Fate.OUTSTANDING,
-            _place(one.citation) in against,
+            quoting.shown(one.citation, one.person), FATES[one.fate], one.fate is Fate.OUTSTANDING, is_said
         )
-        for one in reading.objections
+        for one, is_said in sorted(lines, key=lambda line: not line[1])
     ]
-    return sorted(lines, key=lambda line: not line.is_said)
 
 
 def _place(quote: StoredQuote) -> tuple[str, int]:
     return quote.message_id, quote.start
 
 
-def _position(one: StoredPosition, reading: StoredReading, places: QuotePlaces) -> PositionLine:
+def _position(one: StoredPosition, reading: StoredReading, quoting: _Quoting) -> PositionLine:
     says, look = SAYS[one.stance]
+    places = quoting.places
     proposition = reading.proposition
     proposing = proposition is not None and one.answers == proposition.message_id
     answers = "the proposal" if proposing else places.senders.get(one.answers or "", "")
@@ -190,7 +240,8 @@ def _position(one: StoredPosition, reading: StoredReading, places: QuotePlaces) 
         if correction.kind is CorrectionKind.POSITION
     }
     return PositionLine(
-        sentence=places.shown(one.citation, one.person),
+        sentence=quoting.shown(one.citation, one.person),
+        at=one.at,
         says=says,
         look=look,
         answers=answers,
@@ -208,13 +259,13 @@ def _reader(one: StoredPosition) -> str:
     return "found by the model" if one.is_explicit else "the model's reading of what they argue"
 
 
-def _call(call: StoredOpenCall, places: QuotePlaces, today: date) -> CallView:
+def _call(call: StoredOpenCall, quoting: _Quoting, today: date) -> CallView:
     return CallView(
-        question=places.shown(call.question) if call.question else None,
+        question=quoting.shown(call.question) if call.question else None,
         state=call_state(call.ends, today),
-        spoken=[places.person(person) for person in call.spoken[:MOST_PEOPLE]],
+        spoken=[quoting.places.person(person) for person in call.spoken[:MOST_PEOPLE]],
         more=max(0, len(call.spoken) - MOST_PEOPLE),
-        outstanding=[places.shown(one) for one in call.outstanding],
+        outstanding=quoting.fresh((one, "") for one in call.outstanding),
     )
 
 
@@ -235,3 +286,14 @@ def _corrected(one: ShownCorrection, places: QuotePlaces) -> str:
         CorrectionKind.GENRE: "The genre",
         CorrectionKind.HIDDEN: "A sentence that is not shown",
     }[one.kind]
+
+
+def _placed(one: ShownPlacement) -> str:
+    if one.act is PlacementAct.UNDONE:
+        return "where it was put was undone"
+    if not one.is_here:
+        return "was put into another thread"
+    return {
+        PlacementAct.SPLIT: "was split off as a thread of its own",
+        PlacementAct.MOVED: "was put into this thread",
+    }.get(one.act, "was attached to the message that it answers")

@@ -26,7 +26,7 @@ async def _by_thread(report: Report, shown: ShownSummary) -> list[tuple[Thread, 
     keys = [(thread_id, thread_id) for thread_id in report.thread_ids]
     found = await (await clients()).store.find_many(Thread, keys, Session())
     claims: dict[str | None, list[CitedClaim]] = {}
-    for claim in (claim for _, section in shown.sections for claim in section):
+    for claim in (claim for section in shown.sections for claim in section.claims):
         claims.setdefault(claim.claim.thread_id, []).append(claim)
     return [
         (found[thread_id], claims.get(thread_id, [])) for thread_id in report.thread_ids if thread_id in found

@@ -1,13 +1,16 @@
 """The search page: passages with what was found in them, narrowed by list, sender, draft and year."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
 import azure.functions as func
 
-from shared.clients.connections import clients
+from shared.clients.connections import Clients, clients
+from shared.clients.cosmos.session import Session
+from shared.documents.threads import Thread
+from shared.retrieval.read_models import FoundItem
 from shared.retrieval.search import DEEPEST, SearchAsked, SearchResult, as_parameters, find, found_items
 from web.parameters import parse_query
 from web.rendering import html_errors, show
@@ -36,7 +39,9 @@ async def search_page(req: func.HttpRequest) -> func.HttpResponse:
     known = {field.alias or name for name, field in SearchAsked.model_fields.items()}
     given = {name: value for name, value in req.params.items() if name in known and value}
     wanted = parse_query(func.HttpRequest("GET", req.url, params=given, body=b""), SearchAsked)
-    found = await find(await clients(), wanted)
+    connected = await clients()
+    found = await find(connected, wanted)
+    items = found_items(found.hits)
     parameters = as_parameters(wanted)
     return show(
         req,
@@ -44,12 +49,19 @@ async def search_page(req: func.HttpRequest) -> func.HttpResponse:
         query=wanted.q,
         wanted=wanted,
         found=found,
-        items=found_items(found.hits),
+        items=items,
+        threads=await _threads(connected, items),
         facets=_facets(found, parameters),
         hidden={name: value for name, value in parameters.items() if name not in {"q", "skip"}},
         before=_page(parameters, wanted.skip - wanted.limit) if wanted.skip else None,
         after=_after(wanted, found, parameters),
     )
+
+
+async def _threads(connected: Clients, items: Sequence[FoundItem]) -> dict[str, Thread]:
+    """What came of the threads that passages were found in, in one call."""
+    keys = [(id_, id_) for id_ in dict.fromkeys(item.thread_id for item in items)]
+    return await connected.store.find_many(Thread, keys, Session()) if keys else {}
 
 
 def _after(wanted: SearchAsked, found: SearchResult, parameters: Mapping[str, Any]) -> str | None:

@@ -8,10 +8,11 @@ from shared.documents.readings import StoredQuote
 from shared.documents.summaries import Summary, SummaryClaim
 from shared.domain.summaries.markdown import HEADINGS
 from shared.domain.summaries.models import Citation, Section
-from web.formatting import STANCES, stance_shares
+from web.formatting import STANCES, counted, stance_shares
 from web.pages.reading_view import ReadingView
 
 _SHOWN_BY_READING = frozenset({Section.AGREED.value, Section.DISSENT.value, Section.CONCERNS.value})
+_LEADING = frozenset({Section.NARRATIVE.value, Section.DECISIONS.value, Section.OPEN_ISSUES.value})
 _SECTIONS = {section.value: heading for section, heading in HEADINGS.items()}
 
 
@@ -27,6 +28,22 @@ class CitedClaim:
     claim: SummaryClaim
     footnotes: list[Footnote]
 
+    @property
+    def is_verbatim(self) -> bool:
+        """The claim is the quote itself."""
+        return all(_words(self.claim.text) == _words(each.citation.quote) for each in self.footnotes)
+
+
+@dataclass(frozen=True)
+class ClaimSection:
+    name: str
+    heading: str
+    claims: list[CitedClaim]
+
+    @property
+    def anchor(self) -> str:
+        return "open-issues" if self.name == Section.OPEN_ISSUES else ""
+
 
 @dataclass(frozen=True)
 class Person:
@@ -39,7 +56,7 @@ class Person:
 class ShownSummary:
     summary: Summary
     footnotes: list[Footnote]
-    sections: list[tuple[str, list[CitedClaim]]]
+    sections: list[ClaimSection]
     people: list[tuple[str, str, list[Person]]]  # stance, in words, and who
     shares: list[tuple[str, int, float, float]]
     reading: ReadingView | None = None  # None where it was made before readings were stored
@@ -47,6 +64,28 @@ class ShownSummary:
     @property
     def known(self) -> Mapping[str, Any]:
         return self.summary.metadata
+
+    @property
+    def left(self) -> list[tuple[str, str]]:
+        """What is not seen to be settled, in words, and where it stands on the page."""
+        found = self.reading.left if self.reading else []
+        issues = [section for section in self.sections if section.name == Section.OPEN_ISSUES]
+        return [*found, *((counted(len(each.claims), "open issue"), each.anchor) for each in issues)]
+
+    @property
+    def leading(self) -> list[ClaimSection]:
+        """What is read first, after the reading."""
+        return [section for section in self.sections if section.name in _LEADING]
+
+    @property
+    def rest(self) -> list[ClaimSection]:
+        return [section for section in self.sections if section.name not in _LEADING]
+
+    @property
+    def unseen_quotes(self) -> list[Footnote]:
+        """Those whose words stand nowhere else on the page: of a claim in other words than its mail's."""
+        told = [cited for section in self.sections for cited in section.claims if not cited.is_verbatim]
+        return list({each.number: each for cited in told for each in cited.footnotes}.values())
 
 
 def shown_summary(
@@ -62,7 +101,7 @@ def shown_summary(
     return ShownSummary(
         summary,
         footnotes,
-        _sections(summary, footnotes, hidden=_SHOWN_BY_READING if reading else frozenset()),
+        _sections(summary, footnotes, reading),
         _people(summary, stances),
         stance_shares(summary.counts),
         reading,
@@ -87,21 +126,30 @@ def sentence_address(
 
 
 def _sections(
-    summary: Summary, footnotes: Sequence[Footnote], hidden: frozenset[str]
-) -> list[tuple[str, list[CitedClaim]]]:
-    """In a fixed order; an unknown section comes last, under its own name.
-
-    Sentences of people that the reading shows, with what became of them, are not repeated.
-    """
+    summary: Summary, footnotes: Sequence[Footnote], reading: ReadingView | None
+) -> list[ClaimSection]:
+    """In a fixed order; an unknown section comes last, under its own name. A quote stands once."""
     by_section: dict[str, list[CitedClaim]] = {}
     for claim in summary.claims:
-        if claim.speaker and claim.section in hidden:
-            continue
-        cited = [footnotes[index] for index in claim.citations if index < len(footnotes)]
-        if cited:  # a claim without a citation is not shown
-            by_section.setdefault(claim.section, []).append(CitedClaim(claim, cited))
+        cited = CitedClaim(claim, [footnotes[index] for index in claim.citations if index < len(footnotes)])
+        # A claim without a citation is not shown.
+        if cited.footnotes and not (reading and _stands_above(cited, reading)):
+            by_section.setdefault(claim.section, []).append(cited)
     order = [*(name for name in _SECTIONS if name in by_section), *(set(by_section) - set(_SECTIONS))]
-    return [(_SECTIONS.get(name, name.capitalize()), by_section[name]) for name in order]
+    return [ClaimSection(name, _SECTIONS.get(name, name.capitalize()), by_section[name]) for name in order]
+
+
+def _stands_above(cited: CitedClaim, reading: ReadingView) -> bool:
+    """The reading shows this sentence already, with what became of it."""
+    if cited.claim.speaker and cited.claim.section in _SHOWN_BY_READING:
+        return True
+    return cited.is_verbatim and all(
+        (each.citation.message_id, _words(each.citation.quote)) in reading.quoted for each in cited.footnotes
+    )
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _people(summary: Summary, addresses: Mapping[str, str | None]) -> list[tuple[str, str, list[Person]]]:

@@ -13,7 +13,8 @@ from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.retrieval.links import page_of
 from shared.retrieval.reports import cited_chunks, find_by_id, messages_of, resolved_thread, summary_of
-from web.pages.thread_view import ThreadPageData, thread_values
+from shared.retrieval.series import threads_of_series
+from web.pages.thread_view import ThreadPageData, outline_values, thread_values
 from web.parameters import checked_id, id_of
 from web.rendering import html_errors, show
 
@@ -29,14 +30,25 @@ async def thread_page(req: func.HttpRequest) -> func.HttpResponse:
     if thread.id != id_:
         asked = f"?{urlencode(dict(req.params))}" if req.params else ""
         return func.HttpResponse(status_code=301, headers={"Location": page_of("threads", thread.id) + asked})
+    if req.params.get("view") == "versions":
+        versions = await threads_of_series(connected, thread)
+        return show(req, "pages/thread_view.html", thread=thread, title="Versions", versions=versions)
+    reading = await _reading(req, connected, thread)
+    if req.params.get("view") == "outline":
+        return show(req, "pages/thread_view.html", **outline_values(reading))
+    values = thread_values(reading, at=req.params.get("at"), page=req.params.get("page", "1"))
+    # Following messages, for a script that adds them to the page.
+    template = "pages/thread_part.html" if req.params.get("part") == "messages" else "pages/thread.html"
+    return show(req, template, **values)
+
+
+async def _reading(req: func.HttpRequest, connected: Clients, thread: Thread) -> ThreadPageData:
     messages, (summary, report) = await asyncio.gather(
         messages_of(connected, thread.id), _summary(req, connected, thread)
     )
     citations = summary.citations if summary else []
     chunks = await cited_chunks(connected, citations, thread.id) if citations else {}
-    reading = ThreadPageData(thread, messages, summary, report, chunks, connected.runtime.now())
-    values = thread_values(reading, at=req.params.get("at"), page=req.params.get("page", "1"))
-    return show(req, "pages/thread.html", **values)
+    return ThreadPageData(thread, messages, summary, report, chunks, connected.runtime.now())
 
 
 async def _summary(

@@ -1,6 +1,6 @@
 """The values of a thread's page, computed from the documents without I/O."""
 
-import re
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,13 +15,13 @@ from shared.documents.threads import Thread
 from shared.domain.consensus.language import ENGLISH, UNKNOWN, language_of
 from shared.retrieval.conversation import Placed, in_reading_order
 from shared.retrieval.links import page_of
+from shared.retrieval.series import series_of, versions_in_thread
 from web.pages.message_body import Block, TextMark, body_blocks, is_cut, marks_of_citation, marks_of_stance
+from web.pages.outline import DEEPEST, INLINE, LONG, Fold, folds, outline_rows
 from web.pages.reading_view import QuotePlaces, names_of, reading_view
 from web.pages.summary_view import ShownSummary, sentence_address, shown_summary
-from web.problems import bad_parameter
+from web.pages.thread_pages import Pages, in_pages
 
-MESSAGES_A_PAGE = 400
-DEEPEST = 8  # replies below this depth are not indented further
 LATEST = datetime.max.replace(tzinfo=UTC)
 SHOWN_STANCES = frozenset({"support", "objection"})
 
@@ -44,6 +44,7 @@ class MessageView:
     blocks: list[Block]
     is_cut: bool
     stance: SummaryStance | None
+    fold: Fold
 
     @property
     def message(self) -> Message:
@@ -64,39 +65,16 @@ class MessageView:
         return self.stance is not None and self.stance.stance in SHOWN_STANCES
 
 
-@dataclass(frozen=True)
-class Pages:
-    """A thread's messages in pages; most have one."""
-
-    number: int
-    page_numbers: Mapping[str, int]  # by message
-
-    @property
-    def count(self) -> int:
-        return max(self.page_numbers.values(), default=1)
-
-    def address(self, message_key: str | None, anchor: str) -> str | None:
-        """Of an anchor in a message: on this page, or on another."""
-        page = self.page_numbers.get(message_key or "")
-        if page is None:
-            return None
-        return f"#{anchor}" if page == self.number else f"?at={message_key}#{anchor}"
-
-    def positions(self) -> slice:
-        return slice((self.number - 1) * MESSAGES_A_PAGE, self.number * MESSAGES_A_PAGE)
-
-
 def thread_values(reading: ThreadPageData, *, at: str | None = None, page: str = "1") -> dict[str, Any]:
     """The template's values for the page that holds message `at`, or for the page of this number."""
     thread, placed = reading.thread, in_reading_order(reading.messages)
-    page_numbers = {reply.message.id: 1 + index // MESSAGES_A_PAGE for index, reply in enumerate(placed)}
-    pages = _pages(page_numbers, at, page)
+    pages = in_pages(placed, at, page, reading.report.id if reading.report else "")
     waits = thread.status is ProcessingStatus.PENDING
     return {
         "thread": thread,
         "report": reading.report,
         "summary": _shown(reading.summary, pages, reading) if reading.summary else None,
-        "messages": _views(placed[pages.positions()], reading),
+        "messages": _views(pages.shown(placed), reading),
         "pages": pages,
         "missing": max(thread.message_count - len(reading.messages), 0),
         "given_up": [
@@ -107,16 +85,40 @@ def thread_values(reading: ThreadPageData, *, at: str | None = None, page: str =
         "failed": thread.status is ProcessingStatus.FAILED_MAX_RETRIES,
         "whole_thread": page_of("threads", thread.id),
         "address_of": lambda message: pages.address(message.id, f"m-{message.id}"),
+        **_around(reading, placed, pages),
     }
 
 
-def _pages(page_numbers: Mapping[str, int], at: str | None, page: str) -> Pages:
-    count = max(page_numbers.values(), default=1)
-    if at is not None and at in page_numbers:
-        return Pages(page_numbers[at], page_numbers)
-    if not (re.fullmatch(r"[0-9]{1,6}", page) and 1 <= int(page) <= count):
-        raise bad_parameter("page", f"must be a number from 1 to {count}")
-    return Pages(int(page), page_numbers)
+def _around(reading: ThreadPageData, placed: Sequence[Placed], pages: Pages) -> dict[str, Any]:
+    """What leads through a long thread, and from a patch to its other versions."""
+    address = functools.partial(_message_address, pages)
+    rows = outline_rows(placed, _stances(reading.summary), address) if LONG <= len(placed) <= INLINE else []
+    return {
+        "outline": rows,
+        "outline_address": "?view=outline" if len(placed) > INLINE else "",
+        # The keys of all messages, in order: which is the first unread one may be on another page.
+        "keys": " ".join(pages.page_numbers) if pages.count > 1 else "",
+        "versions": versions_in_thread(reading.messages),
+        "series": series_of(reading.thread),
+    }
+
+
+def _message_address(pages: Pages, key: str) -> str | None:
+    return pages.address(key, f"m-{key}")
+
+
+def _stances(summary: Summary | None) -> dict[str, str]:
+    """By message, of those that pages show."""
+    stances = summary.stances if summary else []
+    return {each.message_key: each.stance for each in stances if each.stance in SHOWN_STANCES}
+
+
+def outline_values(reading: ThreadPageData) -> dict[str, Any]:
+    """The outline by itself. Every address names the page of the thread that the message is on."""
+    placed = in_reading_order(reading.messages)
+    base = page_of("threads", reading.thread.id)
+    rows = outline_rows(placed, _stances(reading.summary), lambda key: f"{base}?at={key}#m-{key}")
+    return {"thread": reading.thread, "title": "Who answers whom", "outline": rows}
 
 
 def _shown(summary: Summary, pages: Pages, page: ThreadPageData) -> ShownSummary:
@@ -157,13 +159,13 @@ def _views(placed: Sequence[Placed], reading: ThreadPageData) -> list[MessageVie
     marks = _marks_of_citations(reading)
     stances = {stance.message_key: stance for stance in reading.summary.stances} if reading.summary else {}
     views = []
-    for reply in placed:
+    for reply, fold in zip(placed, folds(placed), strict=True):
         message, stance = reply.message, stances.get(reply.message.id)
         own = marks.get(message.id, [])
         if stance is not None and stance.start is not None and stance.end is not None:
             own = [*own, *marks_of_stance(message, stance.start, stance.end, f"s-{message.id}")]
         blocks = body_blocks(message, own)
-        views.append(MessageView(reply, blocks, is_cut(message, blocks), stance))
+        views.append(MessageView(reply, blocks, is_cut(message, blocks), stance, fold))
     return views
 
 

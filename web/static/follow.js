@@ -104,6 +104,18 @@
     made.textContent = words;
     return made;
   };
+  const WORDS = { accepted: "Accepted", revised: "Accepted with changes", rejected: "Turned down", contested: "Contested", unresolved: "No decision seen", answered: "Answered", unanswered: "No answer seen", informational: "For information" };
+  const headline = (outcome) => {
+    const line = document.createElement("p");
+    line.className = "headline";
+    const kind = document.createElement("span");
+    kind.className = "chip";
+    const isSaid = outcome?.tier === "said";
+    kind.textContent = isSaid ? WORDS[outcome.kind] : WORDS.unresolved;
+    const quote = isSaid && outcome.quote ? `: \u201c${outcome.quote}\u201d` : "";
+    line.append(kind, isSaid ? ` ${outcome.sentence.replace(/\.$/, quote ? "" : ".")}${quote}` : "");
+    return line;
+  };
   const entry = (report, seen) => {
     const item = document.createElement("li");
     item.className = "entry";
@@ -111,9 +123,8 @@
     title.append(link(address(report), report.title || "Without a subject"));
     const said = document.createElement("p");
     said.className = "meta";
-    const outcome = report.outcome?.tier === "said" ? `${report.outcome.sentence} · ` : "";
-    said.textContent = `${outcome}${(report.last_message_date ?? "").slice(0, 10)}`;
-    item.append(title, said);
+    said.textContent = (report.last_message_date ?? "").slice(0, 10);
+    item.append(title, headline(report.outcome), said);
     if (report.published_at > seen) title.append(" ", chip("new"));
     return item;
   };

@@ -12,6 +12,7 @@ class Filters:
     thread_id: str | None = None
     archive_id: str | None = None
     source: str | None = None
+    without_source: str | None = None
     sender: str | None = None
     drafts: tuple[str, ...] = ()  # any of them
     since: datetime | None = None
@@ -23,6 +24,8 @@ class Filters:
             for name in ("thread_id", "source", "sender")
             if (value := getattr(self, name)) is not None
         ]
+        if self.without_source is not None:
+            terms.append(f"source ne {_quoted(self.without_source)}")
         if self.archive_id is not None:
             terms.append(_of_archive(_quoted(self.archive_id)))
         if self.drafts:

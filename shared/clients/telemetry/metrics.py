@@ -51,6 +51,15 @@ def _histogram(name: str, *labels: str, requirement: str | None = None, unit: st
     return Metric(name, MetricKind.HISTOGRAM, frozenset(labels), requirement, unit)
 
 
+def _sample(name: str, *labels: str, unit: str = "") -> Any:
+    """A value as it was when somebody looked; queries read its Max.
+
+    A gauge would be sent again every minute by the instance that looked last, for as long as that lives, and
+    contradict the instance that looks now.
+    """
+    return _histogram(name, *labels, unit=unit)
+
+
 class InstrumentSet:
     """Metrics whose instruments are made together, on one meter."""
 
@@ -81,6 +90,18 @@ class Metrics(InstrumentSet):
     chunk_size: Histogram = _histogram("chunk_size_tokens", "service", requirement="R-902")
     queue_depth: Gauge = _gauge("queue_depth", "service", requirement="R-902")
     dead_letters: Gauge = _gauge("dead_letter_depth", "service")
+    oldest_message: Histogram = _sample("queue_oldest_message_seconds", "service", unit="s")
+    # from an upload to its reports, and the objective for it
+    report_latency: Histogram = _histogram("report_latency_seconds", unit="s")
+    report_objective: Counter = _counter("report_objective_total", "met")
+    late_documents: Histogram = _sample("late_documents", "collection")
+    old_documents: Histogram = _sample("week_old_documents", "collection")
+    # the canary archive
+    canary_runs: Counter = _counter("canary_runs_total", "outcome")
+    canary_duration: Histogram = _histogram("canary_duration_seconds", unit="s")
+    # what the alerts compare with: settings, so that these have one home
+    bounds: Histogram = _sample("alert_bound", "name")
+    queue_bounds: Histogram = _sample("queue_age_bound_seconds", "service", unit="s")
     # races between an event and its document
     retry_success: Counter = _counter("event_retry_success_total", "service", "attempt", requirement="R-903")
     retry_latency: Histogram = _histogram(
@@ -88,6 +109,10 @@ class Metrics(InstrumentSet):
     )
     retry_dlq: Counter = _counter("event_retry_dlq_total", "service", "reason", requirement="R-903")
     retry_attempts: Histogram = _histogram("event_retry_attempt_count", "service", requirement="R-903")
+    # what was tried again, restarted, or came twice
+    events_retried: Counter = _counter("events_retried_total", "service", "error_type")
+    encoder_restarts: Counter = _counter("encoder_restarts_total")
+    duplicates: Counter = _counter("duplicates_detected_total", "service", "kind")
     # calls to other services
     dependency_calls: Counter = _counter("dependency_calls_total", "dependency", "operation", "outcome")
     dependency_duration: Histogram = _histogram(

@@ -1,6 +1,6 @@
 """Every query of the container `reports`."""
 
-from shared.documents.queries.conditions import ABOUT_THREAD
+from shared.documents.queries.conditions import ABOUT_THREAD, FOR_READERS
 from shared.documents.queries.list_query import CONSENSUS, OUTCOME, PARTICIPANT, ListQuery
 from shared.documents.queries.named_query import ALL, ONE, NamedQuery
 
@@ -38,6 +38,14 @@ REPORTS_ABOUT = NamedQuery(
 
 REPORT_IDS_OF_SCOPE = NamedQuery("reports_of", "reports", "SELECT VALUE c.id FROM c", ONE)
 
+LAST_OTHER_REPORT = NamedQuery(
+    "last_other_report",
+    "reports",
+    "SELECT TOP 1 VALUE c.published_at FROM c WHERE c.scope = @partition_value AND c.id != @id"
+    " ORDER BY c.published_at DESC",
+    ONE,
+)
+
 REPORTS_OF_THREAD = NamedQuery("reports_of_thread", "reports", "SELECT * FROM c WHERE c.thread_id = @id", ALL)
 
 LATEST_REPORT_TITLES = NamedQuery(
@@ -45,7 +53,7 @@ LATEST_REPORT_TITLES = NamedQuery(
     "reports",
     "SELECT TOP @limit c.id, c.title, c.source, c.summary_type, c.consensus_type, c.outcome,"
     " c.published_at FROM c WHERE (IS_NULL(@source) OR c.source = @source)"
-    " AND (NOT IS_DEFINED(c.outdated) OR c.outdated = false)"
+    f" AND (NOT IS_DEFINED(c.outdated) OR c.outdated = false) AND {FOR_READERS}"
     " ORDER BY c.published_at DESC",
     ALL,
 )
@@ -53,6 +61,7 @@ LATEST_REPORT_TITLES = NamedQuery(
 REPORT_LIST = ListQuery(
     "reports",
     "reports",
+    always=FOR_READERS,
     filters={
         "source": "c.source = @source",
         "thread": "(c.thread_id = @thread OR ARRAY_CONTAINS(c.thread_ids, @thread))",

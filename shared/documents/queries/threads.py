@@ -1,6 +1,6 @@
 """Every query of the container `threads`."""
 
-from shared.documents.queries.conditions import OF_ARCHIVE, PROCESSED
+from shared.documents.queries.conditions import FOR_READERS, NO_FENCE, OF_ARCHIVE, PROCESSED
 from shared.documents.queries.list_query import CONSENSUS, OUTCOME, PARTICIPANT, ListQuery
 from shared.documents.queries.named_query import ALL, NamedQuery
 from shared.documents.threads import Thread
@@ -14,7 +14,8 @@ _WITH_SUMMARY = (
 THREADS_TO_CHECK = NamedQuery(
     "all_threads",
     "threads",
-    "SELECT c.id, c.message_count, c.archive_ids, c._ts FROM c WHERE NOT IS_STRING(c.merged_into)",
+    "SELECT c.id, c.message_count, c.archive_ids, c._ts FROM c"
+    f" WHERE NOT IS_STRING(c.merged_into) AND {NO_FENCE}",
     ALL,
 )
 
@@ -65,7 +66,7 @@ THREADS_WITH_ARCHIVE = NamedQuery(
 
 # Those that an edition did not reach yet, or whose summary of it is still due.
 _LEFT_BY_EDITION = (
-    "SELECT VALUE c.id FROM c WHERE NOT IS_STRING(c.merged_into)"
+    f"SELECT VALUE c.id FROM c WHERE NOT IS_STRING(c.merged_into) AND {NO_FENCE}"
     " AND (NOT IS_STRING(c.edition) OR c.edition != @edition OR c.status = 'pending')"
 )
 LEFT_BY_EDITION = NamedQuery("left_by_edition", "threads", _LEFT_BY_EDITION, ALL)
@@ -85,6 +86,16 @@ THREADS_OF_VOTE = NamedQuery(
     ALL,
 )
 
+# Versions of one patch series begin threads of their own; their subjects differ in what stands in brackets.
+THREADS_OF_SERIES = NamedQuery(
+    "threads_of_series",
+    "threads",
+    "SELECT TOP 60 c.id, c.thread_id, c.created_at, c.root_message_id, c.archive_id, c.subject, c.summary_id,"
+    " c.outcome, c.first_message_date, c.last_message_date FROM c"
+    " WHERE IS_NULL(c.merged_into) AND ARRAY_CONTAINS(c.sources, @source) AND ENDSWITH(c.subject, @words)",
+    ALL,
+)
+
 # In no order: sorting thousands of rows over all partitions takes longer than a reader waits.
 TIMELINE_OF_SOURCE = NamedQuery(
     "timeline_of_source",
@@ -98,7 +109,7 @@ TIMELINE_OF_SOURCE = NamedQuery(
 THREAD_LIST = ListQuery(
     "threads",
     "threads",
-    always="IS_NULL(c.merged_into)",
+    always=f"IS_NULL(c.merged_into) AND {FOR_READERS}",
     filters={
         "source": "ARRAY_CONTAINS(c.sources, @source)",
         "archive": "ARRAY_CONTAINS(c.archive_ids, @archive)",
@@ -120,5 +131,7 @@ THREAD_LIST = ListQuery(
     },
     sorts=("-last_message_date", "last_message_date", "-first_message_date", "-message_count"),
     # Without what threading keeps, which can be large.
-    fields=tuple(name for name in Thread.model_fields if name not in {"threading", "absorbing", "etag"}),
+    fields=tuple(
+        name for name in Thread.model_fields if name not in {"threading", "absorbing", "losing", "etag"}
+    ),
 )

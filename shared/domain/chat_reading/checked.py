@@ -141,6 +141,7 @@ class CheckedAnswer:
             rule="model",
             read_by=ReadBy.MODEL,
             is_explicit=is_explicit,
+            at=mail.date,
         )
 
     def _refuse(self, why: str) -> None:

@@ -3,9 +3,8 @@
 from shared.domain.consensus.reading import OutcomeKind, Tier
 
 _AGREED = frozenset({OutcomeKind.ACCEPTED, OutcomeKind.REVISED})
-_ENOUGH_VOICES = 2
 
 
-def may_say_agreed(*, has_consensus: bool, kind: OutcomeKind, tier: Tier, supporters: int) -> bool:
-    """Only where a reader sees why: the outcome is said, or two at least are shown to be for it."""
-    return has_consensus and ((tier is Tier.SAID and kind in _AGREED) or supporters >= _ENOUGH_VOICES)
+def may_say_agreed(*, has_consensus: bool, kind: OutcomeKind, tier: Tier) -> bool:
+    """Only where the outcome is said to be an agreement: people who are for it are not enough."""
+    return has_consensus and tier is Tier.SAID and kind in _AGREED

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from shared.domain.consensus.endings import Ending
-from shared.domain.consensus.linked_thread import LinkedThread
+from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.people import display_name
 from shared.domain.consensus.proposition import Put
@@ -16,12 +16,16 @@ from shared.domain.consensus.reading import (
     Objection,
     OpenCall,
     OutcomeKind,
+    Position,
+    PositionStance,
+    Tier,
     VoteCount,
 )
 
 MAX_WORDS = 25
 _HEAD = re.compile(r"^\s*(?:(?:re|aw|fwd?):\s*|\[[^\]]{0,80}\]\s*)+", re.IGNORECASE)
-_SUBJECT_WORDS = 10
+_SUBJECT_WORDS, _NAME_WORDS = 10, 6
+_MOST_CHARS = 240
 _NOTHING = "No decision seen."
 KINDS = {
     OutcomeKind.ACCEPTED: "Accepted",
@@ -45,16 +49,54 @@ def authority_of(thread: LinkedThread, verdict: Ending) -> Authority | None:
     return Authority(mail.address.lower(), display_name(mail.name, mail.address), settled.role or "")
 
 
-def outcome_sentence(put: Put, verdict: Ending, authority: Authority | None, votes: VoteCount | None) -> str:
-    """One sentence for a headline; where nothing can be said, that no decision was seen."""
+def outcome_sentence(
+    thread: LinkedThread, put: Put, verdict: Ending, said: Sequence[Position], votes: VoteCount | None
+) -> str:
+    """One sentence for a headline, without the words it rests on; what cannot be said is not."""
     if not verdict.sure:
         return _NOTHING
-    parts = [_kind_and_subject(verdict.kind, put.mail.mail.subject)]
+    words = KINDS[verdict.kind]
     if votes is not None and (votes.binding_for or votes.other_for):
-        parts.append(_tally(votes))
+        words = f"{words}: {_tally(votes)}"
+    elif verdict.basis is ConsensusBasis.COUNTED and verdict.evidence is None:
+        words = _counted(verdict.kind, words, said)
+    by, shown = _by_whom(thread, put, verdict), _shown_by(thread, verdict)
+    return _ended(clipped(f"{words}{',' if by and ',' in words else ''}{by}{shown}", MAX_WORDS))
+
+
+def _by_whom(thread: LinkedThread, put: Put, verdict: Ending) -> str:
+    """Who decided; else who withdrew it, or the only one who can have answered."""
+    authority = authority_of(thread, verdict)
     if authority is not None:
-        parts.append(f"by {authority.name} ({authority.role})")
-    return _ended(clipped(", ".join(parts), MAX_WORDS))
+        return f" by {authority.name} ({authority.role})"
+    if verdict.rule == "withdrawn" and verdict.evidence is not None:
+        return f" by {_name(thread.mail_of(verdict.evidence))}"
+    if verdict.kind is OutcomeKind.ANSWERED:
+        others = {mail.person: mail for mail in thread.mails if mail.person != put.mail.person}
+        return f" by {_name(next(iter(others.values())))}" if len(others) == 1 else ""
+    return ""
+
+
+def _name(mail: LinkedMail) -> str:
+    return clipped(display_name(mail.mail.name, mail.mail.address), _NAME_WORDS)
+
+
+def _shown_by(thread: LinkedThread, verdict: Ending) -> str:
+    """When the words were written that show it, and by whom where that is not who decided."""
+    if verdict.evidence is None:
+        return ""
+    mail = thread.mail_of(verdict.evidence)
+    decided = authority_of(thread, verdict) is not None or verdict.rule == "withdrawn"
+    at = f", {mail.mail.date.day} {mail.mail.date:%B %Y}" if mail.mail.date else ""
+    return at if decided else f"; {_name(mail)}{at}"
+
+
+def _counted(kind: OutcomeKind, words: str, said: Sequence[Position]) -> str:
+    stances = [one.stance for one in said if one.tier is Tier.SAID]
+    in_favour, against = stances.count(PositionStance.SUPPORT), stances.count(PositionStance.OPPOSE)
+    if kind is OutcomeKind.CONTESTED:
+        return f"Contested: {in_favour} for, {against} against, no ruling"
+    return f"{words}: {in_favour} for, {against} against; nobody declared it"
 
 
 def plain_sentence(kind: OutcomeKind | None, subject: str) -> str:
@@ -103,4 +145,5 @@ def subject_words(subject: str) -> str:
 
 def clipped(text: str, words: int) -> str:
     found = text.split()
-    return " ".join(found) if len(found) <= words else " ".join(found[:words]) + " \u2026"
+    short = " ".join(found[:words])[:_MOST_CHARS].rstrip()
+    return short if len(short) == len(" ".join(found)) else f"{short} \u2026"

@@ -57,6 +57,7 @@ def _position(thread: LinkedThread, put: Put, own: list[StanceClaim]) -> Positio
         binding=chosen.binding,
         rule=chosen.rule,
         marks=thread.people.marks(mail.number),
+        at=mail.mail.date,
     )
 
 

@@ -139,7 +139,8 @@ class _ThreadReader:
         return self._thread.mail_of(sentence).mail.message_id, sentence.start
 
     def _is_settled(self) -> bool:
-        return self._verdict.sure and self._verdict.basis is not ConsensusBasis.COUNTED
+        """Where people stand on both sides, the call goes on."""
+        return self._verdict.sure and self._verdict.kind is not OutcomeKind.CONTESTED
 
     def _is_by_authority(self) -> bool:
         settled = self._verdict.settled_by
@@ -201,7 +202,7 @@ class _ThreadReader:
             kind=verdict.kind,
             tier=Tier.SAID if verdict.sure else Tier.REMARK,
             confidence=_SURE if verdict.sure else _UNSURE,
-            sentence=outcome_sentence(self._put, verdict, authority, votes),
+            sentence=outcome_sentence(self._thread, self._put, verdict, self._positions, votes),
             basis=verdict.basis if verdict.sure else ConsensusBasis.UNKNOWN,
             evidence=(self._thread.cite(verdict.evidence),) if verdict.evidence else (),
             authority=authority,

@@ -145,6 +145,8 @@ class Position:
     read_by: ReadBy = ReadBy.RULES
     is_explicit: bool = True
     """False where it follows from the argument, not from words: then it is shown as the model's reading."""
+    at: datetime | None = None
+    """When the sentence was written."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,7 @@ import re
 from collections.abc import Mapping
 
 from shared.domain.consensus.agreement import may_say_agreed
-from shared.domain.consensus.reading import ConsensusBasis, Fate, PositionStance, ThreadReading, Tier
-from shared.domain.summaries.claim_sections import said_positions
+from shared.domain.consensus.reading import ConsensusBasis, Fate, ThreadReading, Tier
 from shared.domain.summaries.models import Citation, Claim, Section, ThreadSummary
 
 HEADINGS = {
@@ -24,7 +23,7 @@ HEADINGS = {
 BASES = {
     ConsensusBasis.RULED: "Decided by one whom the list names for it.",
     ConsensusBasis.CALLED: "A call or vote was closed with this result.",
-    ConsensusBasis.COUNTED: "Counted from what people say; nobody declared it.",
+    ConsensusBasis.COUNTED: "Counted from what people say.",
     ConsensusBasis.UNKNOWN: "",
 }
 # What is said is what was seen; where that is not clear, nothing is.
@@ -91,7 +90,6 @@ def _heading(section: Section, reading: ThreadReading) -> str:
         has_consensus=reading.has_consensus,
         kind=reading.outcome.kind,
         tier=reading.outcome.tier,
-        supporters=len(said_positions(reading, PositionStance.SUPPORT)),
     ):
         return "What was agreed, and by whom"
     return HEADINGS[section]

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from shared.clients.telemetry.metrics import pipeline_metrics
 from shared.core.concurrency import batches_of
 from shared.core.errors import (
     EncoderCrashError,
@@ -270,6 +271,7 @@ class EncoderProcess:
             await self._child.kill()  # it is dead: this frees its pipes
             self._child = None
             self.restarts += 1
+            pipeline_metrics().encoder_restarts.add(1)
         self._child = await self._start_child()
         return self._child
 

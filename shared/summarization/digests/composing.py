@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shared.documents.summaries import SummaryClaim
+from shared.domain.consensus.agreement import may_say_agreed
 from shared.domain.consensus.reading import ConsensusType
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.digest_scopes import DigestScope
@@ -75,8 +76,16 @@ def _add(
     return len(composed.claims) - 1
 
 
+def _is_agreed(entry: DigestThread) -> bool:
+    """By what its own report may say, so that the two say the same."""
+    reading = entry.summary.reading
+    return reading is not None and may_say_agreed(
+        has_consensus=reading.has_consensus, kind=reading.outcome.kind, tier=reading.outcome.tier
+    )
+
+
 def _group(entry: DigestThread) -> str:
-    if entry.thread.has_consensus:
+    if _is_agreed(entry):
         return _REACHED
     divided = entry.thread.consensus_type in (ConsensusType.MIXED, ConsensusType.DISSENT)
     return _CONTESTED if divided else _OTHER
@@ -86,7 +95,7 @@ def _thread_lines(entry: DigestThread, composed: Composed, claims: Sequence[int]
     people = len(entry.thread.participants)
     statistics = f"{_many(entry.thread.message_count, 'message')}, {_many(people, 'participant')}."
     reading = entry.summary.reading
-    outcome = [f"**{escape_markdown(reading.outcome.sentence)}**", ""] if reading else []
+    outcome = [f"**{escape_markdown(reading.outcome.shown.headline)}**", ""] if reading else []
     lines = [f"### {escape_markdown(entry.summary.title)}", "", *outcome, statistics, ""]
     lines += [_item(composed.claims[index]) for index in claims]
     return [*lines, ""] if claims else lines
@@ -115,10 +124,8 @@ def _lines(
 
 def _opening(selected: Selected) -> str:
     left = selected.threads - len(selected.shown)
-    more = (
-        f" The {_many(left, 'thread')} in which less was statistics or settled are not shown." if left else ""
-    )
-    reached = sum(entry.thread.has_consensus for entry in selected.shown)
+    more = f" The {_many(left, 'thread')} in which less was said or settled are not shown." if left else ""
+    reached = sum(map(_is_agreed, selected.shown))
     return (
         f"**{_many(selected.threads, 'thread')}**, {_many(selected.messages, 'message')};"
         f" consensus in {reached} of those below.{more}"

@@ -9,14 +9,15 @@ from shared.clients.classify import SDK_ERRORS, classify
 from shared.clients.connections import Clients
 from shared.clients.deadlines import somebody_waits
 from shared.clients.servicebus.administration import queue_counts
-from shared.clients.servicebus.bus import is_scheduled
 from shared.core.errors import ErrorKind
 from shared.core.times import stored_time
-from shared.documents.queries.retryable import count_late, count_open, count_refused
+from shared.documents.queries.retryable import count_open, count_refused
 from shared.documents.queries.several_containers import finished_count
 from shared.pipeline.topology import CHUNKING, EMBEDDING, PARSING, QUEUES, REPORTING, SUMMARIZATION
 from shared.upkeep.audit import last_audits
+from shared.upkeep.oversight.canary import last_canary
 from shared.upkeep.oversight.consumers import last_consumers
+from shared.upkeep.oversight.measuring import LOOKED_AT, TIMED, count_late_documents, oldest_time
 from shared.upkeep.oversight.system_status import (
     AgeBounds,
     DocumentsStatus,
@@ -24,14 +25,13 @@ from shared.upkeep.oversight.system_status import (
     StageStatus,
     SystemStatus,
 )
-from shared.upkeep.requeue.due_document import COLLECTIONS, THREADS
+from shared.upkeep.requeue.due_document import COLLECTIONS
 from shared.upkeep.requeue.policy import Policy
 from shared.upkeep.sweep.due import count, count_documents
 from shared.upkeep.sweep.run import latest_run
 
 WINDOW = timedelta(minutes=15)
 COUNTED_BY_PEEKING = 1000
-LOOKED_AT = 50  # for the oldest that waits: the first may be scheduled for later
 Result = TypeVar("Result")
 
 
@@ -44,6 +44,7 @@ async def read_status(clients: Clients, *, now: datetime | None = None, operatio
         "stages": _each(_throughput(clients, stage, moment) for stage in _DONE),
         "operations": last_audits(clients.store, operations),
         "sweep": latest_run(clients),
+        "canary": last_canary(clients),
         "consumers": last_consumers(clients),
     }
     with somebody_waits():
@@ -96,7 +97,7 @@ async def _with_ages(clients: Clients, queue: str, waiting: int, dead: int) -> Q
     first = await clients.bus.peek(queue, start=1, count=LOOKED_AT) if waiting else []
     last = await clients.bus.peek_dead_letters(queue, start=1, count=1) if dead else []
     return QueueStatus(
-        queue, waiting, dead, at_least=False, oldest_waiting=_time(first), oldest_dead=_time(last)
+        queue, waiting, dead, at_least=False, oldest_waiting=oldest_time(first), oldest_dead=oldest_time(last)
     )
 
 
@@ -107,14 +108,13 @@ async def _peeked(clients: Clients, queue: str) -> QueueStatus:
     )
     at_least = max(len(first), len(last)) >= COUNTED_BY_PEEKING
     return QueueStatus(
-        queue, len(first), len(last), at_least=at_least, oldest_waiting=_time(first), oldest_dead=_time(last)
+        queue,
+        len(first),
+        len(last),
+        at_least=at_least,
+        oldest_waiting=oldest_time(first),
+        oldest_dead=oldest_time(last),
     )
-
-
-def _time(messages: list[Any]) -> datetime | None:
-    """When the oldest came. One that is scheduled for later does not wait yet."""
-    times = [message.enqueued_time_utc for message in messages if not is_scheduled(message)]
-    return min(filter(None, times), default=None)
 
 
 # documents
@@ -125,8 +125,7 @@ async def _documents(clients: Clients, position: int, now: datetime) -> Document
     counts = await count_documents(clients.store, collection, policy, now)
     opened = await count(clients.store, count_open(collection))
     refused = await count(clients.store, count_refused(collection))
-    bound = stored_time(now - AgeBounds.from_settings(clients.settings).report)
-    late = 0 if collection is THREADS else await count(clients.store, count_late(collection), before=bound)
+    late = await count_late_documents(clients, collection, now) if collection in TIMED else 0
     return DocumentsStatus(
         collection.name,
         collection.stage,

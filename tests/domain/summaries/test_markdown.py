@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.domain.consensus.reading import Tier
+from shared.domain.consensus.reading import OutcomeKind, Tier
 from shared.domain.summaries.extractive import ExtractiveSummarizer
 from shared.domain.summaries.markdown import escape_markdown, render_markdown
 from shared.domain.summaries.models import Claim, Section, ThreadSummary
@@ -25,7 +25,7 @@ def test_a_summary_reads_from_the_outcome_to_the_citations() -> None:
     )
     headings = re.findall(r"^#+ .*$", text, re.MULTILINE)
     assert headings == ["# Adoption", "## In support", "## Objections", "## Proposal", "## Citations"]
-    assert text.splitlines()[2].startswith("**People stand on both sides; no decision seen\\: Adoption")
+    assert text.splitlines()[2].startswith("**Contested\\: 1 for, 1 against, no ruling.**")
     assert "- **Carl**: I object to adoption of this draft. [[2]](#citation-2)" in text
     assert '2. <a id="citation-2"></a>“I object to adoption of this draft.” (&lt;2@example.com&gt;)' in text
 
@@ -37,13 +37,25 @@ def test_where_nothing_can_be_said_no_decision_is_seen_and_nothing_was_agreed() 
     assert "consensus" not in text.lower()
 
 
-def test_what_was_agreed_stands_over_what_was() -> None:
-    text = rendered(
-        ("Ann", "I propose that we adopt draft-foo-bar."),
-        ("Bob", "I support adoption of this draft."),
-        ("Carl", "I support adoption of this draft, too."),
+def test_what_was_agreed_stands_over_what_is_said_to_be_agreed_and_nothing_else() -> None:
+    made = ExtractiveSummarizer().summary(
+        discussion(
+            letters(
+                ("Ann", "I propose that we adopt draft-foo-bar."),
+                ("Bob", "I support adoption of this draft."),
+                ("Carl", "I support adoption of this draft, too."),
+            ),
+            subject="Adoption",
+        )
     )
-    assert "## What was agreed, and by whom" in text
+    assert made.reading.has_consensus
+    outcome = replace(made.reading.outcome, kind=OutcomeKind.ACCEPTED, tier=Tier.SAID, sentence="Accepted.")
+    said = replace(made, reading=replace(made.reading, outcome=outcome))
+    assert "## What was agreed, and by whom" in render_markdown(said)
+    guessed = replace(made, reading=replace(made.reading, outcome=replace(outcome, tier=Tier.REMARK)))
+    assert "What was agreed" not in render_markdown(
+        guessed
+    )  # two are for it; nothing says that it is settled
 
 
 def test_a_promise_alone_is_no_agreement() -> None:

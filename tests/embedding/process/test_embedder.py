@@ -23,10 +23,12 @@ from shared.core.errors import (
     ErrorKind,
     UnencodableTextError,
 )
+from shared.embedding.process import embedder as encoder_process
 from shared.embedding.process.batch_retries import BatchRetryPolicy
 from shared.embedding.process.child import EncoderSpec
 from shared.embedding.process.embedder import EncoderProcess, ProcessOptions
 from tests.embedding.toy_encoders import SPEC
+from tests.support.measured import Measured
 from tests.support.services import ROOT
 
 Start = Callable[..., Any]
@@ -70,13 +72,18 @@ async def test_vectors_come_in_the_order_of_the_texts_whatever_their_lengths(sta
 
 
 @pytest.mark.parametrize("fate", ["crash once", "oom-killed once", "hang once"])
-async def test_an_encoder_that_dies_or_hangs_is_replaced_and_nothing_is_lost(start: Start, fate: str) -> None:
+async def test_an_encoder_that_dies_or_hangs_is_replaced_and_nothing_is_lost(
+    start: Start, fate: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured = Measured()
+    monkeypatch.setattr(encoder_process, "pipeline_metrics", lambda: measured.metrics)
     embedder = await start(batch_seconds=1.0 if "hang" in fate else 30.0)
     texts = [f"text {number}" for number in range(20)] + [fate]
     settled = await embedder.encode_each(texts)
     assert not settled.failed
     assert settled.vectors[:, 0].tolist() == [len(text) for text in texts]
     assert embedder.restarts == 1
+    assert measured.take("encoder_restarts_total") == {(): 1}
 
 
 @pytest.mark.parametrize(

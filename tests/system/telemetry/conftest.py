@@ -37,7 +37,7 @@ class Sender:
     def metrics(self) -> Metrics:
         return Metrics.on(self.meter)
 
-    def emit(self, name: str, value: float, **labels: str) -> None:
+    def emit(self, name: str, value: float, /, **labels: str) -> None:
         """One value of a metric of the list, with just its labels."""
         listed = METRICS[name]
         assert frozenset(labels) == listed.labels, name

@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import AsyncIterator, Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,14 @@ import pytest_asyncio
 
 from shared.clients.call_metrics import Calls
 from shared.clients.telemetry.metrics import METRICS, SweepMetrics
+from shared.pipeline.topology import STAGES
+from shared.upkeep.oversight.canary import tend_canary
+from shared.upkeep.oversight.measuring import measure_ages
 from tests.infra.kql_engine import KqlError, Rows, run_kql
 from tests.infra.plans import of_type
 from tests.infra.test_dashboards import KQL, condition, query_alerts
+from tests.stages.mail_in import mail_in
+from tests.support.clock import with_clock
 from tests.support.cloud import LocalCloud
 from tests.support.services import RunningService
 from tests.system.telemetry.conftest import Sender
@@ -22,7 +28,12 @@ from tests.upkeep.sweep.environment import SweepPlace, sweep_place
 
 UNITS = {"D": 86_400, "H": 3600, "M": 60}
 STUCK = "retry_job_stuck_documents"
+MINUTE, HOUR = 60, 3600
 NEEDS_MORE = {
+    "alert-report-burn-fast",
+    "alert-report-burn-slow",
+    "alert-stage-no-progress",
+    "alert-retry-rate",
     "alert-service-silent",
     "alert-stuck-documents",  # says nothing before there is most of an hour to look at
     "pipeline-index",  # nor this without one of two errors
@@ -150,6 +161,164 @@ def test_messages_that_wait_while_nothing_is_processed_fire(sender: Sender) -> N
 
     sender.emit("events_processed_total", 1, service="parsing", event_type="ArchiveIngested")
     assert fires("no-progress", sent(sender) | {"AzureMetrics": waiting}) == set()
+
+
+def report(sender: Sender, *, late: int, in_time: int, budget: float = 0.01) -> None:
+    sender.emit("alert_bound", budget, name="report_error_budget")
+    sender.emit("report_objective_total", in_time, met="true")
+    sender.emit("report_objective_total", late, met="false")
+
+
+def test_late_reports_that_burn_the_budget_fire_fast_and_slow(sender: Sender) -> None:
+    report(sender, late=13, in_time=87)
+    assert fires("report-burn-fast", sent(sender)) == set()  # 13 times as fast as it may
+    assert fires("report-burn-slow", sent(sender)) == {()}
+
+    report(sender, late=17, in_time=83)
+    assert fires("report-burn-fast", sent(sender)) == {()}
+    assert fires("report-burn-fast", sent(sender, later=-20 * MINUTE)) == set()  # it is over
+    assert fires("report-burn-slow", sent(sender, later=-20 * MINUTE)) == {()}
+    assert fires("report-burn-slow", sent(sender, later=-40 * MINUTE)) == set()
+
+    long_ago = sent(sender, later=-5 * HOUR)["AppMetrics"]
+    report(sender, late=0, in_time=1000)
+    now = {"AppMetrics": long_ago + sent(sender)["AppMetrics"]}
+    assert fires("report-burn-fast", now) == set()  # most of the hour is well
+
+
+def test_a_burn_is_measured_by_the_target_of_the_settings_and_two_reports_are_none(sender: Sender) -> None:
+    report(sender, late=30, in_time=70, budget=0.05)
+    assert fires("report-burn-fast", sent(sender)) == set()  # 6 times as fast
+    sender.emit("alert_bound", 0.02, name="report_error_budget")
+    assert fires("report-burn-fast", sent(sender)) == {()}
+
+
+def test_two_late_reports_of_a_quiet_night_are_no_burn(sender: Sender) -> None:
+    report(sender, late=2, in_time=0)
+    assert fires("report-burn-fast", sent(sender)) == set()
+    report(sender, late=1, in_time=0)
+    assert fires("report-burn-fast", sent(sender)) == {()}
+
+
+def test_a_queue_whose_oldest_message_waits_too_long_fires(sender: Sender) -> None:
+    for queue, bound in (("parsing", 1800.0), ("removal", 3600.0)):
+        sender.emit("queue_age_bound_seconds", bound, service=queue)
+        sender.emit("queue_oldest_message_seconds", 1801.0, service=queue)
+    assert fires("queue-age", sent(sender)) == {("parsing",)}
+
+    sender.emit("queue_oldest_message_seconds", 0.0, service="parsing")
+    assert fires("queue-age", sent(sender)) == set()
+
+
+def test_one_stage_that_stands_still_while_others_work_fires(sender: Sender) -> None:
+    for age in (900.0, 600.0, 300.0, 5.0):
+        for queue in ("embedding", "parsing", "removal"):
+            sender.emit("queue_oldest_message_seconds", age, service=queue)
+    looks = [row for row in sent(sender)["AppMetrics"] if row["Sum"]]
+    sender.emit("events_processed_total", 1, service="parsing", event_type="ArchiveIngested")
+    assert fires("stage-no-progress", sent(sender)) == {("embedding",)}
+    few = [row for row in looks if row["Sum"] < 900]
+    assert fires("stage-no-progress", {"AppMetrics": few}) == set()  # it has just begun to wait
+
+    sender.emit("queue_oldest_message_seconds", 0.0, service="embedding")
+    assert fires("stage-no-progress", sent(sender)) == set()
+
+
+def test_the_stages_that_are_watched_are_those_of_the_topology() -> None:
+    query = condition(query_alerts()["stage-no-progress"])["query"]
+    (named,) = re.findall(r"service in \(([^)]*)\)", query)
+
+    assert tuple(re.findall(r'"(\w+)"', named)) == tuple(stage.name for stage in STAGES)
+
+
+def test_documents_that_stay_late_fire_and_those_of_a_week_are_an_incident(sender: Sender) -> None:
+    sender.emit("late_documents", 7, collection="chunks")
+    assert fires("late-documents", sent(sender)) == {("chunks",)}
+    sender.emit("late_documents", 0, collection="chunks")
+    assert fires("late-documents", sent(sender)) == set()
+
+    sender.emit("week_old_documents", 0, collection="chunks")
+    sender.emit("week_old_documents", 1, collection="archives")
+    assert fires("week-old-documents", sent(sender)) == {("archives",)}
+
+
+def test_a_canary_that_does_not_come_out_fires_until_one_does(sender: Sender) -> None:
+    assert fires("canary", sent(sender)) == set()
+    sender.emit("alert_bound", 150.0 * MINUTE, name="canary_silence_seconds")
+    assert fires("canary", sent(sender)) == set()  # the first is under way
+    sender.emit("canary_runs_total", 1, outcome="late")
+    assert fires("canary", sent(sender)) == {()}
+    sender.emit("canary_runs_total", 1, outcome="out")
+    assert fires("canary", sent(sender)) == set()
+
+
+def test_a_canary_of_which_nothing_is_heard_fires_and_one_that_is_turned_off_does_not(sender: Sender) -> None:
+    sender.emit("alert_bound", 150.0 * MINUTE, name="canary_silence_seconds")
+    assert fires("canary", sent(sender, later=-2 * HOUR)) == set()
+    assert fires("canary", sent(sender, later=-3 * HOUR)) == {()}  # none has ever come out
+    sender.emit("canary_runs_total", 1, outcome="out")
+    assert fires("canary", sent(sender, later=-2 * HOUR)) == set()
+    assert fires("canary", sent(sender, later=-3 * HOUR)) == {()}
+
+    before = sent(sender, later=-3 * HOUR)["AppMetrics"]
+    sender.emit("alert_bound", 0.0, name="canary_silence_seconds")
+    assert fires("canary", {"AppMetrics": before + sent(sender)["AppMetrics"]}) == set()
+
+
+async def test_a_real_canary_that_a_stopped_stage_holds_up_fires(
+    cloud: LocalCloud, bus_service: RunningService, sender: Sender
+) -> None:
+    """Nobody takes its messages: the housekeeping finds it late, and the queue's message too old."""
+    on = {"CANARY_INTERVAL_MINUTES": "60", "CANARY_BOUND_MINUTES": "30"}
+    async with mail_in(cloud, bus_service, **on) as place:
+        start = place.clients.runtime.now()
+        for minutes in (0, 35):
+            now = start + timedelta(minutes=minutes)
+            await tend_canary(with_clock(place.clients, lambda now=now: now), now, sender.metrics)  # type: ignore[misc]
+            await measure_ages(place.clients, now, sender.metrics)
+            sender.provider.force_flush()
+        found = sent(sender)
+        await place.place.take_all("parsing", 1)
+
+    assert fires("canary", found) == {()}
+    assert fires("queue-age", found) == {("parsing",)}
+
+
+def test_a_stage_whose_events_often_need_a_retry_fires(sender: Sender) -> None:
+    sender.emit("events_processed_total", 100, service="embedding", event_type="ChunksPrepared")
+    sender.emit("events_retried_total", 10, service="embedding", error_type="ServiceUnavailableError")
+    assert fires("retry-rate", sent(sender)) == set()
+    sender.emit("events_retried_total", 1, service="embedding", error_type="EncoderCrashError")
+    assert fires("retry-rate", sent(sender)) == {("embedding",)}
+
+
+def test_a_stage_in_which_everything_is_retried_and_nothing_done_fires(sender: Sender) -> None:
+    sender.emit("events_retried_total", 9, service="parsing", error_type="ServiceUnavailableError")
+    assert fires("retry-rate", sent(sender)) == set()  # a handful
+    sender.emit("events_retried_total", 1, service="parsing", error_type="ServiceUnavailableError")
+    assert fires("retry-rate", sent(sender)) == {("parsing",)}
+
+
+def test_an_encoder_that_keeps_dying_fires(sender: Sender) -> None:
+    sender.emit("encoder_restarts_total", 3)
+    assert fires("encoder-restarts", sent(sender)) == set()
+    sender.emit("encoder_restarts_total", 1)
+    assert fires("encoder-restarts", sent(sender)) == {()}
+
+
+def test_the_alerts_on_the_sweep_follow_its_interval(sender: Sender) -> None:
+    """Every two hours: an hour of silence is nothing, five are."""
+    sender.emit("alert_bound", 2.0 * HOUR, name="sweep_interval_seconds")
+    sender.emit("retry_job_runs_total", 1, status="success")
+    sender.emit("retry_job_stuck_documents", 51, collection="chunks")
+    sender.emit("retry_job_failed_documents", 1001, collection="chunks")
+    first = sent(sender, later=-100 * MINUTE)
+    assert fires("sweep-silent", first) == set()
+    assert fires("sweep-silent", sent(sender, later=-4 * HOUR)) == set()
+    assert fires("sweep-silent", sent(sender, later=-5 * HOUR)) == {()}
+    assert fires("stuck-documents", first) == set()  # of one run alone
+    assert fires("stuck-documents", sent(sender, later=-130 * MINUTE)) == {("chunks",)}
+    assert fires("many-failed-documents", first) == {("chunks",)}
 
 
 def test_a_service_that_keeps_telling_us_to_slow_down_fires(sender: Sender) -> None:

@@ -1,6 +1,7 @@
 """One archive through all stages: its whole trace, its metrics and logs are in the receiver, and no mail is."""
 
 import json
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from azure.servicebus import ServiceBusClient, ServiceBusMessage
 
 from localcloud.up.settings_file import AZURITE_KEY, COSMOS_KEY, SEARCH_KEY
 from shared.clients.telemetry.metrics import METRICS
+from shared.documents.sources import CANARY_SOURCE
 from tests.ops.commands import run_command, write_settings
 from tests.stages.mail_in import mail
 from tests.support.app import RunningApp, running_app
@@ -31,7 +33,12 @@ PRIVATE = (
     AZURITE_KEY, COSMOS_KEY, SEARCH_KEY, "SAS_KEY_VALUE",
 )  # fmt: skip
 
-SETTINGS = {"MAX_RETRIES": "1", "RETRY_BACKOFF_SECONDS": "0", "ALLOW_LOCAL_SOURCES": "true"}
+SETTINGS = {
+    "MAX_RETRIES": "1",
+    "RETRY_BACKOFF_SECONDS": "0",
+    "ALLOW_LOCAL_SOURCES": "true",
+    "CANARY_INTERVAL_MINUTES": "60",
+}
 
 
 def archive() -> bytes:
@@ -174,19 +181,53 @@ def test_the_metrics_of_the_stages_arrive_with_the_labels_of_the_list(
     assert created is not None
     assert sizes is not None
     assert created["total"] == sizes["count"] >= 2 * THREADS
+    in_time = wait_for(
+        lambda: app.receiver.metric("report_objective_total", met="true"), what="the objective"
+    )
+    latency = app.receiver.metric("report_latency_seconds")
+    assert latency is not None
+    assert in_time["total"] == latency["count"] >= THREADS
+    assert 0 < latency["max"] < 300
     for metric in app.receiver.ask("/api/metrics")["metrics"]:
         assert frozenset(metric["labels"]) == METRICS[metric["name"]].labels, metric
 
 
 def test_the_lengths_of_the_queues_arrive(app: RunningApp) -> None:
-    request = app.host.addresses["http"] + "/admin/functions/housekeeping"
-    _post(request, b'{"input": ""}', 202)
+    keep_house(app)
 
     found = wait_for(
         lambda: app.receiver.ask("/api/metrics/queue_depth")["metrics"], what="the queues' lengths"
     )
     assert {metric["labels"]["service"] for metric in found} >= {"ingestion", "failures", *STAGES}
     assert app.receiver.ask("/api/metrics/dead_letter_depth")["metrics"]
+    ages = wait_for(
+        lambda: app.receiver.ask("/api/metrics/queue_oldest_message_seconds")["metrics"], what="the ages"
+    )
+    assert {age["labels"]["service"] for age in ages} >= {"ingestion", "failures", *STAGES}
+
+
+def test_a_canary_goes_through_unseen_by_readers_and_is_deleted(app: RunningApp) -> None:
+    keep_house(app)
+    (upload,) = wait_for(
+        lambda: app.spans(pipeline__source=CANARY_SOURCE, name="upload"), seconds=30, what="the canary"
+    )
+    canary = upload["attributes"]["pipeline.archive_id"]
+    wait_for(
+        lambda: app.spans(pipeline__archive_id=canary, pipeline__stage="reporting"),
+        seconds=60,
+        what="the canary's report",
+    )
+    assert app.get(f"/api/archives/{canary}")["source"] == CANARY_SOURCE
+    for listed in ("archives", "threads", "reports", "search?mode=words&q=pipeline"):
+        assert CANARY_SOURCE not in json.dumps(app.get(f"/api/{listed}")), listed
+
+    def out() -> Any:
+        keep_house(app)
+        return app.receiver.metric("canary_runs_total", outcome="out")
+
+    assert wait_for(out, seconds=60, what="the canary's end")["total"] == 1
+    assert app.receiver.metric("canary_runs_total", outcome="late") is None
+    wait_for(lambda: status_of(app, f"/api/archives/{canary}") == 404, seconds=60, what="its deletion")
 
 
 def test_a_fetch_that_is_asked_for_is_one_trace_from_the_request_to_the_report(
@@ -267,6 +308,19 @@ def test_what_is_left_is_sent_when_the_host_drains(
 def _secret(app: RunningApp) -> str:
     assert app.settings.SERVICEBUS_CONNECTION is not None
     return app.settings.SERVICEBUS_CONNECTION.get_secret_value()
+
+
+def keep_house(app: RunningApp) -> None:
+    """As the timer does."""
+    _post(app.host.addresses["http"] + "/admin/functions/housekeeping", b'{"input": ""}', 202)
+
+
+def status_of(app: RunningApp, path: str) -> int:
+    try:
+        app.get(path)
+    except urllib.error.HTTPError as error:
+        return error.code
+    return 200
 
 
 def _post(url: str, body: bytes, expected: int) -> None:

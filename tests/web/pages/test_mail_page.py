@@ -143,7 +143,7 @@ def test_markdown_links_every_quote_and_names_no_bare_id(site: Site) -> None:
 def test_a_report_to_print_shows_the_addresses_of_its_quotes(site: Site) -> None:
     report = site.thread("Mandatory-to-implement")["report_id"]
     shown = page(site, f"/reports/{report}/print")
-    quotes = [row for row in shown.all("li") if row.attributes.get("id", "").startswith("citation-")]
+    quotes = [link for link in shown.all("a") if "?quote=" in link.attributes["href"]]
     assert len(quotes) > 3
-    assert all(f"{site.url}/m/" in quote.text for quote in quotes)
+    assert all(quote.text.startswith(f"{site.url}/m/") for quote in quotes)
     assert f"{site.url}/reports/{report}" in shown.text

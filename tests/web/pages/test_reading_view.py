@@ -4,9 +4,12 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from shared.documents.readings import StoredReading
+from shared.documents.summaries import Summary
 from shared.domain.consensus.reading import Fate
+from shared.domain.summaries.models import SummaryType
 from tests.web.markup import parsed
 from web.pages.reading_view import QuotePlaces, ReadingView, call_state, reading_view
+from web.pages.summary_view import shown_summary
 from web.rendering import environment
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -50,9 +53,18 @@ def view(**changes: Any) -> ReadingView:
     return reading_view(reading(**changes), places, NOW)
 
 
-def rendered(made: ReadingView) -> str:
+def markup(made: ReadingView) -> str:
+    summary = Summary(
+        created_at=NOW, id="s", summary_id="s", scope="t", thread_id="t", summary_type=SummaryType.THREAD,
+        title="T", content_markdown="", content_html="", generated_by="test", generated_at=NOW,
+    )  # fmt: skip
+    shown = shown_summary(summary, [], {}, made)
     module: Any = environment().get_template("parts.html").module
-    return str(parsed(f"<body>{module.reading(made)}</body>").text)
+    return f"{module.reading(shown)}{module.rest(shown)}"
+
+
+def rendered(made: ReadingView) -> str:
+    return str(parsed(f"<body>{markup(made)}</body>").text)
 
 
 def test_a_position_has_its_line_with_the_sentence_and_what_it_answers() -> None:
@@ -67,7 +79,7 @@ def test_what_was_agreed_stands_only_over_what_was() -> None:
     said = [position(number, f"{number}@x", "support", "said", "I support this.") for number in (1, 2)]
     agreed = "What was agreed, and by whom"
     assert view(has_consensus=True, positions=said[:1]).positions_heading != agreed
-    assert view(has_consensus=True, positions=said).positions_heading == agreed
+    assert view(has_consensus=True, positions=said).positions_heading != agreed
     outcome = {
         "kind": "accepted", "tier": "said", "confidence": 0.9, "sentence": "Accepted.", "basis": "ruled",
     }  # fmt: skip
@@ -129,7 +141,38 @@ def test_a_correction_is_shown_with_its_author() -> None:
 def test_a_quote_in_another_language_carries_its_code() -> None:
     german = "Ich bin nicht sicher, ob wir das noch brauchen, und die Frage ist auch offen."
     made = view(positions=[position(2, "cy@x", "oppose", "remark", german)])
-    module: Any = environment().get_template("parts.html").module
-    assert f'<q lang="de">{german}</q>' in str(module.reading(made))
+    assert f'<q lang="de">{german}</q>' in markup(made)
     english = view(positions=[position(2, "cy@x", "oppose", "remark", "I am not sure that we need this.")])
-    assert "lang=" not in str(module.reading(english))
+    assert "lang=" not in markup(english)
+
+
+def test_a_quote_stands_once_and_is_named_where_it_counts_again() -> None:
+    words = "I object to this."
+    made = view(
+        positions=[position(1, "bo@x", "oppose", "said", words)],
+        objections=[{"person": "bo@x", "citation": quote(1, words), "fate": "outstanding"}],
+    )
+    text = rendered(made)
+    assert text.count(words) == 1
+    assert made.objections[0].sentence.again
+    assert "Objections, and what became of them" in text
+    assert "1 objection not seen to be settled" in text
+    assert '<a href="#objections">' in markup(made)
+
+
+def test_what_was_asked_and_what_shows_the_outcome_stand_first() -> None:
+    outcome = {
+        "kind": "accepted", "tier": "said", "confidence": 0.9, "sentence": "Accepted by Cy.", "basis": "ruled",
+        "evidence": [quote(2, "We take it.")],
+    }  # fmt: skip
+    asked = {"message_id": "<0>", "form": "text", "proposer": "ada@x", "words": quote(0, "Shall we?")}
+    text = rendered(view(outcome=outcome, proposition=asked))
+    places = [
+        text.index(words) for words in ("Accepted by Cy.", "We take it.", "Shall we?", "Nothing seen that")
+    ]
+    assert places == sorted(places)
+
+
+def test_a_line_says_when_a_position_was_taken() -> None:
+    taken = {**position(1, "bo@x", "support", "said", "I support this."), "at": "2026-01-01T10:00:00Z"}
+    assert "1 January 2026" in rendered(view(positions=[taken]))

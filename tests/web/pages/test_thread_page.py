@@ -15,7 +15,8 @@ from shared.domain.mail.normalize import NormalizedBody, segment
 from shared.domain.summaries.models import Citation
 from tests.support.documents import CREATED
 from tests.web.markup import Page, check
-from web.pages.thread_view import MESSAGES_A_PAGE, ThreadPageData, thread_values
+from web.pages.thread_pages import MESSAGES_A_PAGE
+from web.pages.thread_view import ThreadPageData, thread_values
 from web.problems import Problem
 from web.rendering import render
 
@@ -196,11 +197,12 @@ def test_stances_are_chips_that_lead_to_the_sentence_that_shows_them() -> None:
     assert [link.text for link in page.all("a", title="The sentence that shows it")] == ["Bo"]
 
 
-def test_a_chain_of_three_hundred_answers_is_shown_whole_with_bounded_indentation() -> None:
+def test_a_chain_of_three_hundred_answers_is_shown_in_pages_with_bounded_indentation() -> None:
     messages = [message(n, f"Words {n}.", n - 1 if n else None) for n in range(300)]
-    page = page_of(messages)
-    articles = page.all("article")
-    assert len(articles) == 300
+    reading = ThreadPageData(thread(message_count=300), messages)
+    pages = [shown(reading, page=str(number)) for number in range(1, 7)]
+    articles = [article for page in pages for article in page.all("article")]
+    assert len(articles) == len({article.attributes["id"] for article in articles}) == 300
     assert {article.attributes["class"] for article in articles} == {f"message d{n}" for n in range(9)}
 
 
@@ -221,7 +223,7 @@ def test_a_thread_of_a_thousand_messages_comes_in_pages_that_citations_find() ->
     third = shown(reading, at=messages[900].id)
     assert third.by_id("c1").text == "Words 900."
     with pytest.raises(Problem):
-        thread_values(reading, page="4")
+        thread_values(reading, page=str(1000 // MESSAGES_A_PAGE + 1))
 
 
 def test_long_quotes_are_folded_short_ones_shown_and_signatures_dimmed() -> None:

@@ -72,6 +72,10 @@ def _pausing(plan: Plan) -> Plan:
     return _with(plan, Fault.PAUSE, Fault.SLOW)
 
 
+def _standing_still(plan: Plan) -> Plan:
+    return replace(_undisturbed(plan), faults=frozenset({Fault.PAUSE}), budget=6, rate=0.1)
+
+
 def _crashing(plan: Plan) -> Plan:
     return _with(plan, Fault.CRASH_AFTER, Fault.CRASH_BEFORE)
 
@@ -374,7 +378,7 @@ def delivery_noted_first() -> None:
     replace_in(delivery._DeliveryRun, "_send", noted_first)
 
 
-@mutation("any refresh of a digest may name its summary", _pausing, ("digests",))
+@mutation("any refresh of a digest may name its summary", _standing_still, ("digests",))
 def digest_named_by_any() -> None:
     async def named(store: Any, digest: Any, summary_id: Any, session: Any) -> bool:
         patch = Patch(digest.id, digest.id, set={"named": digest.touches, "summary_id": summary_id})
@@ -384,7 +388,9 @@ def digest_named_by_any() -> None:
     replace_in(refreshing, "digest_named", named)
 
 
-@mutation("a refresh of a digest counts touches that came while it worked as seen", _pausing, ("digests",))
+@mutation(
+    "a refresh of a digest counts touches that came while it worked as seen", _standing_still, ("digests",)
+)
 def touches_taken_for_seen() -> None:
     made = refreshing.digest_made  # type: ignore[attr-defined]
 

@@ -11,6 +11,7 @@ from web.api import (  # noqa: F401 - their functions enter the API's blueprint 
     health,
     messages,
     operations,
+    placements,
     reports,
     resummaries,
     search,

@@ -342,12 +342,10 @@ def _incomplete_email(loaded: Settings) -> list[str]:
 
 def _beyond_a_function(loaded: Settings) -> list[str]:
     """Where the broker does not take a retry, the function waits itself: no longer than it may run."""
-    if loaded.RETRY_TTL_MINUTES <= FUNCTION_MINUTES:
+    given, most = loaded.RETRY_TTL_MINUTES, f"the {FUNCTION_MINUTES} minutes that a function may run"
+    if given <= FUNCTION_MINUTES:
         return []
-    return [
-        f"RETRY_TTL_MINUTES: {loaded.RETRY_TTL_MINUTES:g} is more than the {FUNCTION_MINUTES} minutes that a"
-        " function may run (functionTimeout in host.json)"
-    ]
+    return [f"RETRY_TTL_MINUTES: {given:g} is more than {most} (functionTimeout in host.json)"]
 
 
 def _misnamed_model(loaded: Settings) -> list[str]:

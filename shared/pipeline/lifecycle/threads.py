@@ -105,8 +105,8 @@ async def thread_summarized(
     """Make it the thread's summary; False where the thread is not as it was read.
 
     Precondition: the summary supersedes the one that the thread had when it was read, and the thread is
-    neither merged nor made anew since. The thread is done, unless the summary is not of all that it has, or it
-    has grown since, or messages were about to leave it: then it stays pending for its next one.
+    neither merged nor made anew since. The thread is done, unless the summary is not of all that it has, or
+    it has grown since, or messages were about to leave it: then it stays pending for its next one.
     """
     call = summary.reading.shown_call if summary.reading else None
     said: dict[str, Any] = {

@@ -42,6 +42,8 @@ _FUNCTION_WORDS = {
     "sv": "och att det inte som med f\u00f6r \u00e4r jag vi men har till kan den ett om p\u00e5 ska",
     "pl": "nie jest si\u0119 na \u017ce jak ale dla przez tak czy jest po od tylko mo\u017ce ten tego",
 }
+_MANY_WORDS = 15
+_ENGLISH_WORDS = frozenset(_FUNCTION_WORDS[ENGLISH].split()) | {"my", "or", "can", "when", "which"}
 _OWNERS = {word: language for language, words in reversed(_FUNCTION_WORDS.items()) for word in words.split()}
 
 
@@ -53,6 +55,14 @@ def language_of(text: str) -> str:
     if known[ENGLISH] >= _PLAINLY and known[ENGLISH] == known.total():
         return ENGLISH
     return _looked_into(_NO_PROSE.sub(" ", sample))
+
+
+def is_readable(text: str, language: str) -> bool:
+    """English, or too little of anything to tell: prose of many words, none of them English, is not read."""
+    if language != UNKNOWN:
+        return language == ENGLISH
+    words = _WORD.findall(_NO_PROSE.sub(" ", text[:_SAMPLE].lower()))
+    return len(words) < _MANY_WORDS or not _ENGLISH_WORDS.isdisjoint(words)
 
 
 def _looked_into(sample: str) -> str:

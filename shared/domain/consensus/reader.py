@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from shared.domain.consensus.genre import read_genre
 from shared.domain.consensus.headlines import authority_of, outcome_sentence, three_lines
-from shared.domain.consensus.language import ENGLISH, UNKNOWN, language_of, main_language
+from shared.domain.consensus.language import ENGLISH, is_readable, language_of, main_language
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.objections import fate_of
 from shared.domain.consensus.open_calls import read_open_call
@@ -57,8 +57,11 @@ def read_thread(mails: Sequence[ThreadMail], profile: SourceProfile | None = Non
     languages = [language_of(mail.text) for mail in mails]
     lang = main_language(languages)
     # What the reader cannot read it must not judge. The mail stays in place: replies keep their parent.
+    # A short "+1" shows no language: under mail that is not read it answers what nobody here understood.
     readable = [
-        mail if language in {ENGLISH, UNKNOWN} and not (mail.failed and muted) else _muted(mail)
+        mail
+        if lang == ENGLISH and is_readable(mail.text, language) and not (mail.failed and muted)
+        else _muted(mail)
         for mail, language in zip(mails, languages, strict=True)
     ]
     return _ThreadReader(LinkedThread(readable, profile), lang).read()
@@ -100,7 +103,7 @@ class _ThreadReader:
         decided = scores.found(Head.DECISION, [*self._by_authority(), *claimed])
         firm = self._objecting()
         objected = scores.found(Head.OBJECTION, firm)
-        still_open = scores.found(Head.OPEN_ISSUE)
+        still_open = [one for one in scores.found(Head.OPEN_ISSUE) if not self._is_decided_there(one)]
         fates = [fate_of(thread, put, one) for one in objected]
         objections = [
             self._objection(one, fate if any(one is other for other in firm) else Fate.UNCLEAR)
@@ -137,6 +140,11 @@ class _ThreadReader:
 
     def _place(self, sentence: OwnSentence) -> tuple[str, int]:
         return self._thread.mail_of(sentence).mail.message_id, sentence.start
+
+    def _is_decided_there(self, sentence: OwnSentence) -> bool:
+        """Who asks and then decides in one mail has answered it."""
+        evidence = self._verdict.evidence
+        return self._verdict.sure and evidence is not None and evidence.mail == sentence.mail
 
     def _is_settled(self) -> bool:
         """Where people stand on both sides, the call goes on."""

@@ -12,6 +12,7 @@ _LEAST_SHARE = 0.08
 _LEAST_FOUND = 3
 """Different function words: one alone may be a name, or the end of an address."""
 _PLAINLY = 4
+_GLANCE = 400
 _NO_PROSE = re.compile(r"\S*[@/\\_=<>{}]\S*|^[a-z]+(?:-[a-z]+)*-by:.*$|\w+\.\w+\S*", re.MULTILINE)
 """Addresses, links, code and trailers are in no language."""
 _WORD = re.compile(r"[^\W\d_]+")
@@ -50,11 +51,15 @@ _OWNERS = {word: language for language, words in reversed(_FUNCTION_WORDS.items(
 def language_of(text: str) -> str:
     """The language's code, or `und` where the text shows none."""
     sample = text[:_SAMPLE].lower()
-    known = Counter(_OWNERS[word] for word in _OWNERS.keys() & set(sample.split()))
     # Most mail is English, and shows it at once.
-    if known[ENGLISH] >= _PLAINLY and known[ENGLISH] == known.total():
+    if _is_plainly_english(sample[:_GLANCE]) or _is_plainly_english(sample):
         return ENGLISH
     return _looked_into(_NO_PROSE.sub(" ", sample))
+
+
+def _is_plainly_english(sample: str) -> bool:
+    known = _OWNERS.keys() & set(sample.split())
+    return len(known) >= _PLAINLY and all(_OWNERS[word] == ENGLISH for word in known)
 
 
 def is_readable(text: str, language: str) -> bool:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from shared.domain.consensus.own_sentences import own_sentences
 from shared.domain.consensus.reading import Tier
 from tests.support.thread_mails import GIT, mail, read
 
@@ -77,3 +78,19 @@ def test_the_output_of_a_program_is_no_open_issue() -> None:
         mail(1, "bob", 'Traceback (most recent call last): File "<stdin>", line 1, in ?'),
     )
     assert reading.open_issues == ()
+
+
+def test_a_range_diff_is_nobodys_words() -> None:
+    compared = (
+        "Changes since version one are below.\n\n"
+        "Range-diff against v1:\n"
+        "1:  e387088da2 ! 1:  ff4e5aff2a cache: count\n"
+        "    @@ Commit message\n"
+        "    ++    I object to this series and will drop it.\n"
+        "    -     We agreed to merge it.\n"
+    )
+    sentences = own_sentences(compared, (), 0)
+    assert [one.text for one in sentences] == [
+        "Changes since version one are below.",
+        "Range-diff against v1:",
+    ]

@@ -109,7 +109,7 @@ class _ThreadReader:
             self._objection(one, fate if any(one is other for other in firm) else Fate.UNCLEAR)
             for one, fate in zip(objected, fates, strict=True)
         ]
-        open_call = read_open_call(thread, put, objections, settled=self._is_settled())
+        open_call = read_open_call(thread, put, objections) if self._may_be_open() else None
         outcome = self._outcome()
         return ThreadReading(
             lang=self._lang,
@@ -146,9 +146,10 @@ class _ThreadReader:
         evidence = self._verdict.evidence
         return self._verdict.sure and evidence is not None and evidence.mail == sentence.mail
 
-    def _is_settled(self) -> bool:
-        """Where people stand on both sides, the call goes on."""
-        return self._verdict.sure and self._verdict.kind is not OutcomeKind.CONTESTED
+    def _may_be_open(self) -> bool:
+        """Surely a call, and without an outcome. Where people stand on both sides, it goes on."""
+        is_call = self._genre.kind is Genre.CALL and self._genre.tier is Tier.SAID
+        return is_call and (not self._verdict.sure or self._verdict.kind is OutcomeKind.CONTESTED)
 
     def _is_by_authority(self) -> bool:
         settled = self._verdict.settled_by

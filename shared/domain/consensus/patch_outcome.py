@@ -14,7 +14,7 @@ _PART = re.compile(
 )
 """Only some of a series is taken."""
 _ENOUGH_TRAILERS = 2
-_ENOUGH_PROMISES = 2
+_ENOUGH_PROMISES = 3
 _HEDGED = re.compile(r"\b(?:if|unless|whether|or tell me|already|later|separate|future)\b")
 """A promise that waits for something else, or was kept before, takes nothing over."""
 

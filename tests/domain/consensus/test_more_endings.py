@@ -27,26 +27,27 @@ def patch(*rest: tuple[str, str], version: int = 1) -> ThreadReading:
 
 def test_an_author_who_takes_several_remarks_over_revises_the_patch() -> None:
     remark = ("ann", "The name is too long, and the test is missing.")
-    assert ended(patch(remark, ("prop", "I will change the name. I'll add a test."))) is OutcomeKind.REVISED
+    several = "I will change the name. I'll add a test. I will drop the flag, too."
+    assert ended(patch(remark, ("prop", several))) is OutcomeKind.REVISED
     assert ended(patch(remark, ("prop", "Will fix in v2."))) is OutcomeKind.REVISED
 
 
 @pytest.mark.parametrize(
     "answer",
     [
-        "I will change the name.",
+        "I will change the name. I'll add a test.",
         "I will change the name if you insist. Or tell me and I'll add a test.",
         "I already added a test. I'll fix the name in a separate series later.",
     ],
 )
-def test_one_promise_or_a_hedged_one_revises_nothing(answer: str) -> None:
+def test_few_promises_or_hedged_ones_revise_nothing(answer: str) -> None:
     assert ended(patch(("ann", "The name is too long."), ("prop", answer))) is None
 
 
 def test_doubts_after_the_promise_leave_it_open() -> None:
     reading = patch(
         ("ann", "The name is too long, and the test is missing."),
-        ("prop", "I will change the name. I'll add a test."),
+        ("prop", "I will change the name. I'll add a test. Will fix the rest in v2."),
         ("bob", "I don't think that we want this counter at all."),
     )
     assert ended(reading) is None

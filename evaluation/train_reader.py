@@ -70,8 +70,7 @@ def _gather(threads: list[LabelledThread]) -> _Sentences:
     for number, thread in enumerate(threads):
         linked = LinkedThread(thread.mails, thread.profile)
         put = find_put(linked)
-        genre = read_genre(linked, put).kind
-        reader = FeatureReader(linked, put, genre)
+        reader = FeatureReader(linked, put, read_genre(linked, put).kind)
         for sentence in candidates_of(linked):
             message = linked.mail_of(sentence).mail.message_id.strip("<>")
             rows.append(reader.features(sentence))
@@ -79,7 +78,7 @@ def _gather(threads: list[LabelledThread]) -> _Sentences:
             messages.append(message)
             for head in Head:
                 labels[head].append(_is_labelled(thread.label, head, message, sentence.text))
-                candidates[head].append(may_be(head, sentence, linked, put, genre))
+                candidates[head].append(may_be(head, sentence, linked, put))
     names = sorted({name for row in rows for name in row})
     return _Sentences(
         names=names,
@@ -140,12 +139,12 @@ def _best_threshold(
 ) -> tuple[float, float]:
     """The middle of the thresholds that are nearly best: a sharp best one does not travel.
 
-    For objections and open issues the highest: nearly as many are found, and more of those shown are right.
+    For open issues the highest: nearly as many are found, and more of those shown are right.
     """
     candidates = np.unique(np.quantile(scores, _QUANTILES))
     values = np.array([f1(float(one)) for one in candidates])
     good = candidates[values >= values.max() - _FLAT]
-    chosen = np.median(good) if head is Head.DECISION else good.max()
+    chosen = good.max() if head is Head.OPEN_ISSUE else np.median(good)
     return float(chosen), float(values.max())
 
 

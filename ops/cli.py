@@ -21,6 +21,7 @@ from ops import (
     sources,
     status,
     subscriptions,
+    threads,
     timeline,
 )
 from ops import deletion as deleting
@@ -53,6 +54,7 @@ app.command("sweep")(maintenance.sweep)
 app.command("verify")(verifying.verify)
 app.command("resummarize")(rereading.resummarize)
 app.add_typer(corrections.app, name="corrections")
+app.add_typer(threads.app, name="thread")
 app.add_typer(subscriptions.app, name="subscription")
 app.add_typer(maintenance.migrate, name="migrate")
 archives.app.command("delete")(deleting.delete_archive)

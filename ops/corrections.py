@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ops.command import actor, run_command
-from ops.exit_codes import Code, CommandError
+from ops.exit_codes import wrong_usage
 from ops.options import Json
 from ops.output import print_json, print_note, table
 
@@ -122,10 +122,7 @@ def _asked(kind: str, value: str | None, **fields: str | None) -> "CorrectionAsk
     try:
         return CorrectionAsked.model_validate({"kind": kind, **own, **fields})
     except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        said = first["msg"].removeprefix("Value error, ")
-        raise CommandError(Code.USAGE, f"{where}: {said}" if where else said) from None
+        raise wrong_usage(error) from None
 
 
 def _shown(correction: "Correction") -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Sources: where archives come from."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,12 +14,17 @@ from ops.output import ago, fields, print_json, print_note, table
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
     from shared.documents.sources import Source
+    from shared.ingestion.recognising import SourceProposal
     from shared.ingestion.source_definitions import SourceDefinition
 
 app = typer.Typer(help="Sources: where archives are fetched from.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The source's name.", show_default=False)]
+LookedAt = Annotated[
+    str, typer.Argument(metavar="ADDRESS", help="Where the list keeps its mail.", show_default=False)
+]
 Type = Annotated[
-    str | None, typer.Option("--type", metavar="TYPE", help="upload, http, rsync, imap or local.")
+    str | None,
+    typer.Option("--type", metavar="TYPE", help="upload, http, index, public-inbox, rsync, imap or local."),
 ]
 Url = Annotated[str | None, typer.Option(metavar="URL", help="Its address.")]
 Schedule = Annotated[
@@ -79,6 +85,23 @@ def list_(json: Json = False) -> None:
         ],
         empty="There are no sources: `source add` defines one.",
     )
+    return None
+
+
+@app.command()
+def look(address: LookedAt, json: Json = False) -> None:
+    """Say what is at an address, and how it would be fetched. Nothing is stored."""
+
+    async def work(clients: "Clients") -> "SourceProposal":
+        from shared.ingestion.recognising import recognise
+
+        return await recognise(address, clients)
+
+    found = run_command(work)
+    shown = asdict(found)
+    if json:
+        return print_json(shown)
+    fields((name, ", ".join(value) if isinstance(value, tuple) else value) for name, value in shown.items())
     return None
 
 

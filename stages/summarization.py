@@ -36,6 +36,7 @@ from shared.summarization.thread_context import load_context
 from shared.summarization.vote_results import VotePair, find_vote_pair, result_mail
 from shared.threads.locating import ThreadMovedError
 from shared.threads.merging import resolve_thread
+from shared.threads.placements import placement_notes, shown_placements
 from shared.upkeep.requeue.summary_requests import request_summary
 from stages.registration import register_stage
 
@@ -131,9 +132,12 @@ async def _make(id_: str, thread: Thread, version: str, data: SummarizationReque
     context = corrections.of_context(context)
     before = await _made_uncorrected(thread, version, data, work)
     made = corrections.of_summary(before or await summarizer.summarize(context), context)
-    made = replace(made, notes=tuple(dict.fromkeys((*made.notes, *context.gaps))))
+    placements = await shown_placements(clients.store, thread, work.session)
+    notes = (*made.notes, *context.gaps, *placement_notes(placements))
+    made = replace(made, notes=tuple(dict.fromkeys(notes)))
     fields = summary_fields(made, thread, context.messages)
-    fields["reading"] = corrections.marked(fields["reading"])
+    marked = corrections.marked(fields["reading"])
+    fields["reading"] = marked.model_copy(update={"placements": placements})
     fields["metadata"]["flags"] = dict(context.flags)
     if pair is not None and result is not None:
         fields["metadata"]["result_thread"] = pair.result
@@ -178,8 +182,8 @@ async def _offer(read: Thread, summary: Summary, work: Work) -> None:
             held = await store.find(Summary, thread.summary_id, thread.id, session)
         if not supersedes(summary, held, thread):
             return
-        # It has read the messages that the thread counted then.
-        counted = thread.model_copy(update={"message_count": read.message_count})
+        # It has read the messages that the thread counted then, or that were about to leave.
+        counted = thread.model_copy(update={"message_count": read.message_count, "losing": read.losing})
         if await thread_summarized(store, counted, summary, session):
             return
         now = await read_latest_thread(store, read.id, session)

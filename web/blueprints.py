@@ -11,6 +11,7 @@ from web.api import (  # noqa: F401 - their functions enter the API's blueprint 
     health,
     messages,
     operations,
+    placements,
     reports,
     resummaries,
     search,
@@ -20,6 +21,8 @@ from web.api import (  # noqa: F401 - their functions enter the API's blueprint 
 from web.api.openapi import blueprint as api
 from web.operator.corrections import blueprint as correction_pages
 from web.operator.pages import blueprint as operator_pages
+from web.operator.parted_uploads import blueprint as parted_upload_pages
+from web.operator.sources import blueprint as source_form
 from web.operator.uploads import blueprint as upload_pages
 from web.pages.archives import blueprint as archives_pages
 from web.pages.drafts import blueprint as draft_pages
@@ -41,6 +44,8 @@ BLUEPRINTS: tuple[func.Blueprint, ...] = (
     operator_pages,
     correction_pages,
     upload_pages,
+    parted_upload_pages,
+    source_form,
     api,
     static,
     archives_pages,

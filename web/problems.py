@@ -16,6 +16,7 @@ from shared.pipeline.retry.loops import AbandonedError
 from shared.retrieval.errors import InvalidCursorError, NotFoundError
 from shared.settings.app import SettingsError
 from shared.upkeep.correcting import CorrectionConflictError, UncorrectableError, UnknownCorrectionError
+from shared.upkeep.placing import PlacementConflictError, UnknownPlacementError, UnplaceableError
 
 log = logging.getLogger(__name__)
 Handler = Callable[[func.HttpRequest], Awaitable[func.HttpResponse]]
@@ -41,6 +42,9 @@ _STATUS: dict[type[Exception], int] = {
     UnknownCorrectionError: 404,
     UncorrectableError: 422,
     CorrectionConflictError: 409,
+    UnknownPlacementError: 404,
+    UnplaceableError: 422,
+    PlacementConflictError: 409,
 }
 
 
@@ -108,7 +112,7 @@ def as_problem(error: Exception) -> Problem:
     match error:
         case Problem():
             return error
-        case NotFoundError() | UnknownCorrectionError() | UncorrectableError() | CorrectionConflictError():
+        case _ if type(error) in _STATUS:
             return Problem(_STATUS[type(error)], str(error))
         case InvalidCursorError():
             return bad_parameter("after", str(error))

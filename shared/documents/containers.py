@@ -17,6 +17,7 @@ from shared.documents.failures import FailureRecord
 from shared.documents.locks import Lock
 from shared.documents.messages import Message
 from shared.documents.operations import Operation
+from shared.documents.placements import Placement
 from shared.documents.removals import Removal
 from shared.documents.reports import Report
 from shared.documents.runs import Run
@@ -46,6 +47,7 @@ DOCUMENTS: dict[str, type[Document]] = {
         Run,
         Removal,
         Correction,
+        Placement,
         Subscription,
     )
 }
@@ -156,6 +158,7 @@ CONTAINERS: dict[str, ContainerSpec] = {
         ContainerSpec("failures", "/stage", unindexed=("/last_error",), default_ttl=FAILURES_KEPT_SECONDS),
         ContainerSpec("audits", "/day"),
         ContainerSpec("corrections", "/message_key", unindexed_trees=("/entries",)),
+        ContainerSpec("placements", "/source", unindexed_trees=("/entries",)),
         ContainerSpec("subscriptions", "/address_key", default_ttl=BY_DOCUMENT),
     )
 }

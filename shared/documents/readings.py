@@ -6,6 +6,7 @@ from typing import Self
 from pydantic import ConfigDict, TypeAdapter
 
 from shared.documents.base import Subdocument, UtcTime
+from shared.documents.placements import PlacementAct
 from shared.domain.consensus.corrections import CorrectionKind
 from shared.domain.consensus.headlines import clipped
 from shared.domain.consensus.reading import (
@@ -120,6 +121,15 @@ class ShownCorrection(CorrectedBy):
     reason: str
 
 
+class ShownPlacement(CorrectedBy):
+    """That an operator has put a message here, or taken it out."""
+
+    message_id: str
+    act: PlacementAct
+    is_here: bool
+    reason: str
+
+
 class ShownOutcome(_Stored):
     """What lists and feeds show of an outcome. The kind is shown only where its tier is `said`."""
 
@@ -217,6 +227,7 @@ class StoredReading(_Stored):
     result_of: str | None = None
     model: StoredModelReading | None = None
     corrections: list[ShownCorrection] = []
+    placements: list[ShownPlacement] = []
 
     @classmethod
     def of(cls, reading: ThreadReading) -> Self:

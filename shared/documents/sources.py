@@ -70,3 +70,5 @@ class SourceType(StrEnum):
     HTTP = "http"
     RSYNC = "rsync"
     IMAP = "imap"
+    INDEX = "index"  # a page that lists archives, such as pipermail's
+    PUBLIC_INBOX = "public-inbox"

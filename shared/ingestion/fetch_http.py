@@ -1,8 +1,9 @@
 """http(s): conditional, resumed where it broke off, redirects followed by hand, each hop checked."""
 
+import asyncio
 import re
-from collections.abc import AsyncGenerator
-from typing import Any
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 import aiohttp
@@ -15,19 +16,32 @@ from shared.documents.sources import Source
 from shared.ingestion.fetcher import FetchContext, Fetched
 from shared.ingestion.spool import Spool
 
+Result = TypeVar("Result")
 MAX_REDIRECTS = 5
 CONNECT_SECONDS = 30.0
 PIECE = 64 * 1024
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
-OK, PARTIAL, NOT_MODIFIED, RANGE_NOT_SATISFIABLE = 200, 206, 304, 416
+OK, PARTIAL, NOT_MODIFIED, NOT_FOUND, RANGE_NOT_SATISFIABLE = 200, 206, 304, 404, 416
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-\d{1,18}/(?:\d{1,18}|\*)")
+
+
+def http_session(around: FetchContext) -> aiohttp.ClientSession:
+    """Connections to checked addresses only; what comes is left as it is."""
+    idle = around.settings.SOURCE_IDLE_SECONDS
+    return aiohttp.ClientSession(
+        connector=checked_connector(around.policy),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=idle),
+        auto_decompress=False,  # an archive that is compressed stays so
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers={"User-Agent": "rough-consensus", "Accept-Encoding": "identity"},
+    )
 
 
 async def fetch_http(source: Source, around: FetchContext) -> AsyncGenerator[Fetched, None]:
     """The file at the source's address, unless it is the one that the cursor knows."""
     with around.spool() as spool:
-        transfer = _Transfer(source, around, spool)
+        transfer = HttpTransfer(source, around, spool)
         if await around.retried(transfer.attempt, source):
             spool.flush()
             yield Fetched(
@@ -35,11 +49,13 @@ async def fetch_http(source: Source, around: FetchContext) -> AsyncGenerator[Fet
             )
 
 
-class _Transfer:
+class HttpTransfer:
     """One file, over as many attempts as it takes: what has arrived is kept while the file is the same."""
 
-    def __init__(self, source: Source, around: FetchContext, spool: Spool) -> None:
+    def __init__(self, source: Source, around: FetchContext, spool: Spool, *, search: bool = False) -> None:
+        """`search`: a POST whose answer is made for it, and for which "not found" is an answer."""
         self._source = source
+        self._search = search
         self._around = around
         self._spool = spool
         self._known = source.cursor if source.cursor.get("url") == source.url else {}
@@ -53,29 +69,43 @@ class _Transfer:
     async def attempt(self) -> bool:
         """Whether there is a new file; it is whole then."""
         try:
-            async with self._session() as session:
-                return await self._follow(session)
+            async with http_session(self._around) as session:
+                return await self._follow(session, self._take)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise FetchError(f"{redacted_url(self._source.url)}: {type(error).__name__}: {error}") from error
 
-    def _session(self) -> aiohttp.ClientSession:
-        idle = self._around.settings.SOURCE_IDLE_SECONDS
-        return aiohttp.ClientSession(
-            connector=checked_connector(self._around.policy),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=idle),
-            auto_decompress=False,  # an archive that is compressed stays so
-            cookie_jar=aiohttp.DummyCookieJar(),
-            headers={"User-Agent": "rough-consensus", "Accept-Encoding": "identity"},
-        )
-
-    async def _follow(self, session: aiohttp.ClientSession) -> bool:
+    async def _follow(
+        self, session: aiohttp.ClientSession, take: Callable[[aiohttp.ClientResponse], Awaitable[Result]]
+    ) -> Result:
         url = check_http_url(self._source.url, self._around.policy)
         for _ in range(MAX_REDIRECTS + 1):
-            async with session.get(url, headers=self._conditions(), allow_redirects=False) as response:
+            asking = session.request(
+                "POST" if self._search else "GET", url, headers=self._conditions(), allow_redirects=False
+            )
+            async with asking as response:
                 if response.status not in REDIRECTS:
-                    return await self._take(response)
+                    return await take(response)
                 url = self._next_hop(url, response.headers.get("Location"))
         raise SourceError(f"{redacted_url(self._source.url)}: more than {MAX_REDIRECTS} redirects")
+
+    async def beginning(self, most: int, seconds: float) -> bytes:
+        """What stands at the address, up to so many bytes: to see what it is."""
+
+        async def take(response: aiohttp.ClientResponse) -> bytes:
+            self._check_status(response)
+            pieces = b""
+            while len(pieces) < most and (piece := await response.content.read(most - len(pieces))):
+                pieces += piece
+            return pieces
+
+        where = redacted_url(self._source.url)
+        try:
+            async with asyncio.timeout(seconds), http_session(self._around) as session:
+                return await self._follow(session, take)
+        except TimeoutError:
+            raise FetchError(f"{where}: no whole answer within {seconds:g} s") from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise FetchError(f"{where}: {type(error).__name__}: {error}") from error
 
     def _next_hop(self, url: URL, location: str | None) -> URL:
         if not location:
@@ -107,6 +137,8 @@ class _Transfer:
 
     async def _take(self, response: aiohttp.ClientResponse) -> bool:
         if response.status == NOT_MODIFIED and not self._spool.size:
+            return False
+        if response.status == NOT_FOUND and self._search:
             return False
         self._check_status(response)
         if response.status == OK:

@@ -4,10 +4,12 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from shared.clients.outbound import AddressPolicy, SourceError
+from shared.core.runtime import Runtime
 from shared.documents.sources import Source
 from shared.ingestion.spool import Spool
 from shared.pipeline.retry.loops import with_backoff
@@ -41,6 +43,7 @@ class FetchContext:
     policy: AddressPolicy
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     secrets: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    now: Callable[[], datetime] = field(default_factory=lambda: Runtime().now)
 
     async def retried(self, fetch: Callable[[], Awaitable[Result]], source: Source) -> Result:
         backoff = Backoff.from_settings(self.settings)

@@ -30,6 +30,7 @@ class SourceSettings(BaseModel):
     username_setting: str | None = Field(default=None, pattern=rf"^{SECRET_PREFIX}[A-Z0-9_]{{1,80}}$")
     password_setting: str | None = Field(default=None, pattern=rf"^{SECRET_PREFIX}[A-Z0-9_]{{1,80}}$")
     plaintext: bool = False
+    since: Annotated[str, Field(pattern=r"^(19|20)\d\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d)$")] | None = None
     chairs: Annotated[list[_Address], Field(max_length=50)] = []
     aliases: Annotated[
         list[Annotated[list[_Address], Field(min_length=2, max_length=20)]], Field(max_length=500)
@@ -118,7 +119,7 @@ def check_reachable(definition: SourceDefinition, settings: Settings) -> None:
     policy = AddressPolicy.parse(settings.SOURCE_ALLOWED_HOSTS)
     try:
         match definition.source_type:
-            case SourceType.HTTP:
+            case SourceType.HTTP | SourceType.INDEX | SourceType.PUBLIC_INBOX:
                 check_http_url(definition.url, policy)
             case SourceType.RSYNC:
                 rsync_address(definition.url, policy)

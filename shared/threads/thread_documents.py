@@ -36,13 +36,23 @@ class ThreadChanges:
     """The thread, which is no more, that the added messages were in."""
     also_in: Mapping[str, str] = field(default_factory=dict)
     """An archive that has conflicting copies of a thread's messages."""
+    reborn: Mapping[str, Thread] = field(default_factory=dict)
+    """Redirects that are threads again, and are replaced."""
 
     def absorbed(self, name: str) -> set[str]:
         """The threads that messages of this one have to be fetched from."""
         base = self.known.get(name)
         moved = {old for old, new in self.result.moved.values() if new == name}
+        # What a thread had not fetched yet when it lost its messages is still where it was before.
+        moved |= {one for old in moved & self.known.keys() for one in self.known[old].absorbing}
         moved |= {self.origin} if self.origin and name in self.added else set()
         return (moved | set(base.absorbing if base else ())) - {name}
+
+    def losing(self, name: str) -> set[str]:
+        """The threads that messages of this one have to go to."""
+        base = self.known.get(name)
+        moved = {new for old, new in self.result.moved.values() if old == name}
+        return (moved | set(base.losing if base else ())) - {name}
 
 
 def thread_documents(changes: ThreadChanges, now: datetime) -> list[Thread]:
@@ -62,9 +72,7 @@ def _document(name: str, changes: ThreadChanges, now: datetime) -> Thread:
     rebuilt = changes.rebuilt.get(name)
     earlier = base if base is not None and rebuilt is None else None
     facts = changes.added.get(name, ()) if rebuilt is None else rebuilt
-    thread = base or Thread(
-        id=name, thread_id=name, root_message_id=state.root, archive_id="-", created_at=now
-    )
+    thread = base or _new(name, state.root, changes.reborn.get(name), now)
     document = thread.model_copy(
         update={
             **_shown(earlier, facts, changes.also_in.get(name)),
@@ -73,10 +81,19 @@ def _document(name: str, changes: ThreadChanges, now: datetime) -> Thread:
             "source": changes.source,
             "message_count": len(state.members),
             "absorbing": sorted(changes.absorbed(name)),
+            "losing": sorted(changes.losing(name)),
             "threading": state.to_document(),
         }
     )
     return thread_changed(document) if is_changed or rebuilt is not None else document
+
+
+def _new(name: str, root: str, redirect: Thread | None, now: datetime) -> Thread:
+    """A redirect that is a thread again has nothing of what it was, but for how often it was corrected."""
+    thread = Thread(id=name, thread_id=name, root_message_id=root, archive_id="-", created_at=now)
+    if redirect is None:
+        return thread
+    return thread.model_copy(update={"etag": redirect.etag, "corrections": redirect.corrections})
 
 
 def facts_of_thread(facts: Sequence[Fact]) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from shared.upkeep.integrity.run import KIND, TIMER, IntegrityError, VerifyOptio
 from shared.upkeep.oversight.canary import tend_canary
 from shared.upkeep.oversight.consumers import enabled_queues, say_consumers
 from shared.upkeep.oversight.measuring import measure_ages
+from shared.upkeep.placing import resume_placements
 from shared.upkeep.removal.requests import resume_removals
 
 log = logging.getLogger(__name__)
@@ -82,6 +83,12 @@ async def _resume_removals(clients: Clients, now: datetime) -> None:
         log.warning("%d deletions broke off and go on: %s", len(asked), ", ".join(asked))
 
 
+async def _resume_placements(clients: Clients, _now: datetime) -> None:
+    resumed = await resume_placements(clients)
+    if resumed:
+        log.warning("%d placements of messages broke off, and were carried out", len(resumed))
+
+
 async def _say_consumers(clients: Clients, _now: datetime) -> None:
     """Which queues this app takes messages from: Service Bus tells nobody."""
     await say_consumers(clients, enabled_queues())
@@ -127,6 +134,7 @@ CHORES: dict[str, Chore] = {
     "digests due": _refresh_digests,
     "digests by e-mail": _send_digests,
     "removals silent": _resume_removals,
+    "placements unfinished": _resume_placements,
     "consumers": _say_consumers,
     "queue depths": _measure_queues,
     "ages": _measure_ages,

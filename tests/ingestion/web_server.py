@@ -1,6 +1,7 @@
 """A web server for fetchers: ETags, ranges, redirects, and transfers that break off."""
 
 import asyncio
+import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ class Site:
     break_after: list[int] = field(default_factory=list)
     statuses: list[tuple[int, dict[str, str]]] = field(default_factory=list)
     redirects: dict[str, str] = field(default_factory=dict)
+    files: dict[str, bytes] = field(default_factory=dict)  # by address; where there are some, nothing else is
     ranges: bool = True
     wrong_range: bool = False
     endless: bool = False
@@ -32,6 +34,8 @@ class Site:
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         self.asked.append(request)
+        if self.files:
+            return self._file(request)
         if self.statuses:
             status, headers = self.statuses.pop(0)
             return web.Response(status=status, headers=headers)
@@ -40,6 +44,14 @@ class Site:
         if self._is_known(request):
             return web.Response(status=304)
         return await self._send(request)
+
+    def _file(self, request: web.Request) -> web.Response:
+        content = self.files.get(request.path_qs)
+        if content is None:
+            return web.Response(status=404)
+        etag = f'"{zlib.crc32(content)}"'
+        known = request.headers.get("If-None-Match") == etag
+        return web.Response(status=304) if known else web.Response(body=content, headers={"ETag": etag})
 
     def _is_known(self, request: web.Request) -> bool:
         etag, date = request.headers.get("If-None-Match"), request.headers.get("If-Modified-Since")

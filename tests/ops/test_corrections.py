@@ -57,5 +57,18 @@ async def test_a_thread_is_corrected_exported_read_anew_and_revoked(place: OpsPl
     assert revoked["revoked"]
     assert await threads.work_off(1) == 1
     assert (await threads.report(0)).counts == {"support": 1}
+    split = (await ops("thread", "split", thread, message, *why, "--json")).json()
+    assert await threads.work_off(2) == 2
+    assert (await threads.thread(1)).message_count == 1
+    shown = await ops("thread", "history", thread)
+    assert ("split" in shown.out, "it was irony" in shown.out) == (True, True)
+    under = ("--under", threads.id_of(1))
+    refused = await ops("thread", "reattach", threads.thread_id(1), message, *under, *why)
+    assert (refused.code, len(refused.err.splitlines())) == (1, 1)
+    moved = await ops("thread", "move", threads.thread_id(1), message, "--to", thread, *why)
+    assert moved.out.split() == [split["id"]]
+    undone = (await ops("thread", "undo", split["id"], *why, "--json")).json()
+    assert [entry["act"] for entry in undone["entries"]] == ["split", "moved", "undone"]
+    assert (await threads.thread(0)).message_count == 2
     unknown = await ops("corrections", "revoke", "0" * 32, *why)
     assert (unknown.code, len(unknown.err.splitlines())) == (1, 1)

@@ -288,6 +288,25 @@ async def test_a_late_ancestor_takes_its_answers_to_its_own_thread_with_all_they
         assert {thread for event in parsed for thread in event.data.thread_ids} == {ROOT, late}
 
 
+async def test_a_thread_that_became_another_is_one_again_when_a_mail_claims_its_root(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    """m0 is never there: m21 waits in its thread for m20, and m23 knows nothing but m0."""
+    claims = mail(23, parent=0, subject="Of the first")
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(SPLIT)
+        await place.take_in(mail(20))
+        assert (await place.clients.store.read(Thread, ROOT, ROOT, Session())).merged_into is not None
+        await place.take_in(claims)
+        threads = {each["message_id"]: each["thread_id"] for each in await place.stored("messages")}
+        own = thread_id("<m20@example.org>", "list")
+        assert threads == {f"<m{n}@example.org>": own for n in (20, 21, 22)} | {"<m23@example.org>": ROOT}
+        assert (await place.clients.store.read(Thread, ROOT, ROOT, Session())).merged_into is None
+        await place.take_in(mail(24, parent=23, subject="Of the first"))
+        found = await place.stored("messages")
+        assert [each["thread_id"] for each in found if "m24" in each["message_id"]] == [ROOT]
+
+
 async def test_chunks_of_content_that_is_replaced_meanwhile_are_made_again(
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 
 from shared.documents.messages import Address
+from shared.documents.placements import PlacementAct
 from shared.documents.readings import (
     CorrectedBy,
     ShownCorrection,
+    ShownPlacement,
     StoredModelReading,
     StoredOpenCall,
     StoredOutcome,
@@ -87,6 +89,7 @@ class ReadingView:
     remarks: list[ShownQuote]
     call: CallView | None
     corrections: list[tuple[str, ShownCorrection]]  # in words, and who and when
+    placements: list[tuple[str, ShownPlacement, str | None]]  # likewise, and where the message is
     model: StoredModelReading | None  # where a chat model has read it as well
     quoted: frozenset[tuple[str, str]]
     """The message and the words of every sentence that stands here: nothing else repeats them."""
@@ -189,6 +192,7 @@ def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> 
         remarks=quoting.fresh((one.citation, one.person) for one in remarks),
         call=call,
         corrections=[(_corrected(one, places), one) for one in reading.corrections],
+        placements=[(_placed(one), one, places.message(one.message_id)) for one in reading.placements],
         model=reading.model,
         quoted=frozenset(quoting.quoted),
     )
@@ -282,3 +286,14 @@ def _corrected(one: ShownCorrection, places: QuotePlaces) -> str:
         CorrectionKind.GENRE: "The genre",
         CorrectionKind.HIDDEN: "A sentence that is not shown",
     }[one.kind]
+
+
+def _placed(one: ShownPlacement) -> str:
+    if one.act is PlacementAct.UNDONE:
+        return "where it was put was undone"
+    if not one.is_here:
+        return "was put into another thread"
+    return {
+        PlacementAct.SPLIT: "was split off as a thread of its own",
+        PlacementAct.MOVED: "was put into this thread",
+    }.get(one.act, "was attached to the message that it answers")

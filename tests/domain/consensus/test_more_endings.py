@@ -25,50 +25,16 @@ def patch(*rest: tuple[str, str], version: int = 1) -> ThreadReading:
     return read(first, *mails, profile=GIT)
 
 
-def test_an_author_who_takes_several_remarks_over_revises_the_patch() -> None:
+def test_an_author_who_promises_changes_has_not_made_them() -> None:
+    """Of five labelled threads that end so, one came to something else: it is not said."""
     remark = ("ann", "The name is too long, and the test is missing.")
-    assert ended(patch(remark, ("prop", "I will change the name. I'll add a test."))) is OutcomeKind.REVISED
-    assert ended(patch(remark, ("prop", "Will fix in v2."))) is OutcomeKind.REVISED
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "I will change the name.",
-        "I will change the name if you insist. Or tell me and I'll add a test.",
-        "I already added a test. I'll fix the name in a separate series later.",
-    ],
-)
-def test_one_promise_or_a_hedged_one_revises_nothing(answer: str) -> None:
-    assert ended(patch(("ann", "The name is too long."), ("prop", answer))) is None
-
-
-def test_doubts_after_the_promise_leave_it_open() -> None:
-    reading = patch(
-        ("ann", "The name is too long, and the test is missing."),
-        ("prop", "I will change the name. I'll add a test."),
-        ("bob", "I don't think that we want this counter at all."),
-    )
-    assert ended(reading) is None
+    promises = "I will change the name. I'll add a test. Will send a new version."
+    assert ended(patch(remark, ("prop", promises))) is None
 
 
 def test_a_promise_alone_is_no_consensus() -> None:
     reading = patch(("ann", "The name is too long."), ("prop", "Will fix in v2."))
     assert not reading.has_consensus
-
-
-def test_a_new_version_that_is_supported_is_a_revision() -> None:
-    def versions(answers: int) -> ThreadReading:
-        return read(
-            mail(0, "prop", f"Count the entries.{DIFF}", subject="[PATCH] cache: count"),
-            mail(1, "ann", "The name is too long.", subject="Re: [PATCH] cache: count"),
-            mail(2, "prop", f"Count the entries.{DIFF}", subject="[PATCH v2] cache: count"),
-            mail(3, "ann", "This looks good to me.", answers=answers, subject="Re: [PATCH v2] cache: count"),
-            profile=GIT,
-        )
-
-    assert ended(versions(2)) is OutcomeKind.REVISED
-    assert ended(versions(0)) is None
 
 
 def called(*rest: tuple[str, str]) -> ThreadReading:
@@ -166,3 +132,41 @@ def test_what_somebody_answered_is_no_open_issue() -> None:
 
     assert asked() == [asks]
     assert asked(("prop", "Bob changes it next week.")) == []
+
+
+def asked_until(last_day: int, *, until: str = " Please reply by 20 January 2024.") -> ThreadReading:
+    """A call of 8 January, and one answer to it, that many days later."""
+    call = f"This is a call for adoption of the cookie draft. Please say whether you support it.{until}"
+    return read(mail(0, CHAIR, call), mail(1, "ann", "Section two has a typo.", day=last_day), profile=IETF)
+
+
+def test_a_call_is_open_until_somebody_writes_after_its_end() -> None:
+    running = asked_until(5).open_call
+    assert running is not None
+    assert running.ends is not None
+    assert running.ends.isoformat() == "2024-01-20"
+    # What comes after the end may be the result, in words that the reader does not know.
+    assert asked_until(14).open_call is None
+
+
+def test_a_call_that_names_no_end_is_open_for_two_weeks() -> None:
+    assert asked_until(5, until="").open_call is not None
+    assert asked_until(20, until="").open_call is None
+
+
+def test_a_call_with_an_outcome_is_not_open() -> None:
+    reading = called(("ann", "I support it."), (CHAIR, "I will forward the document to the area director."))
+    assert ended(reading) is OutcomeKind.ACCEPTED
+    assert reading.open_call is None
+
+
+@pytest.mark.parametrize(
+    ("text", "is_said"),
+    [
+        ("How do I list all files? I am trying to write a script and can't find the option.", True),
+        ("How can I list all files? I am wondering why not print the directories, too.", False),
+    ],
+)
+def test_a_question_that_hints_at_a_change_is_not_called_one(text: str, is_said: bool) -> None:
+    reading = read(mail(0, "ann", text, subject="Listing of files"), mail(1, "bob", "See the manual."))
+    assert (reading.genre.tier is Tier.SAID) == is_said

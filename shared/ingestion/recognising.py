@@ -1,0 +1,155 @@
+"""A source from an address that somebody pasted: what is there, and how it would be fetched.
+
+One request at most, of bounded size, to an address that sources may lead to. Nothing is stored.
+"""
+
+import re
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from yarl import URL
+
+from shared.clients.connections import Clients
+from shared.clients.outbound import AddressPolicy, SourceError, check_http_url, redacted_url
+from shared.documents.sources import NAME_PATTERN, Source, SourceType
+from shared.domain.consensus.thread_mail import Preset
+from shared.ingestion.fetcher import FetchContext
+from shared.ingestion.index_pages import archive_links, is_public_inbox
+from shared.ingestion.unpacking.formats import ZIP_MAGIC
+from shared.ingestion.unpacking.streams import compression_of
+from shared.ingestion.unpacking.tar import BLOCK, is_tar_header
+
+LONGEST_ADDRESS = 2000
+LOOKED_AT = 512 * 1024
+LOOK_SECONDS = 15.0
+SHOWN_FILES = 5
+NIGHTLY = "0 30 4 * * *"
+_IETF = re.compile(r"/arch/(?:browse|msg)/([A-Za-z0-9._-]+)/?.*")
+_BARE_HOST = re.compile(r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+(:\d+)?(/.*)?")
+_HEADER = re.compile(
+    rb"(?:Return-Path|Received|From|Date|Subject|Message-ID|MIME-Version|Delivered-To): ", re.IGNORECASE
+)
+_RSYNC = re.compile(r"[A-Za-z0-9.-]+::.+")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceProposal:
+    """What a source at the address would be."""
+
+    source_type: SourceType
+    url: str
+    name: str
+    found: str  # what is there, in a sentence
+    preset: Preset = Preset.FREE
+    archive_template: str = ""
+    files: tuple[str, ...] = field(default=())  # some of those that would be fetched
+
+
+async def recognise(text: str, clients: Clients, policy: AddressPolicy | None = None) -> SourceProposal:
+    """SourceError or FetchError where nothing can be made of it; the message says why."""
+    address = text.strip()
+    if not address or len(address) > LONGEST_ADDRESS or not address.isprintable():
+        raise SourceError("paste one address, such as https://lists.example.org/pipermail/my-list/")
+    if address.startswith("rsync://") or _RSYNC.fullmatch(address):
+        return SourceProposal(
+            SourceType.RSYNC, address, _name_of(address), "a folder that is copied by rsync"
+        )
+    if address.startswith(("imap://", "imaps://")):
+        return SourceProposal(SourceType.IMAP, address, _name_of(address), "a mailbox that is read by IMAP")
+    if "://" not in address and _BARE_HOST.fullmatch(address):
+        address = f"https://{address}"
+    used = policy or AddressPolicy.parse(clients.settings.SOURCE_ALLOWED_HOSTS)
+    url = check_http_url(address, used)
+    if url.host == "mailarchive.ietf.org" and (listed := _IETF.fullmatch(url.path)):
+        return _ietf(listed[1].lower())
+    return _judge(await _look(url, clients, used), url)
+
+
+def _ietf(name: str) -> SourceProposal:
+    """Its pages give no file without an account; the IETF has the same mail by rsync, a file a month."""
+    return SourceProposal(
+        SourceType.RSYNC,
+        f"rsync://rsync.ietf.org/mailman-archive/{name}/",
+        name,
+        "a list of the IETF, which has its archives by rsync",
+        Preset.IETF,
+        "https://mailarchive.ietf.org/arch/msg/{list}/{ietf_hash}/",
+    )
+
+
+async def _look(url: URL, clients: Clients, policy: AddressPolicy) -> bytes:
+    """The beginning of what is there."""
+    from shared.ingestion.fetch_http import HttpTransfer  # noqa: PLC0415 - aiohttp is slow to import
+
+    asked = Source(
+        id="look", name="look", source_type=SourceType.HTTP, url=str(url), created_at=clients.runtime.now()
+    )
+    with tempfile.TemporaryDirectory(prefix="look-") as folder:
+        around = FetchContext(clients.settings, Path(folder), policy, clients.runtime.sleep)
+        with around.spool() as spool:
+            return await HttpTransfer(asked, around, spool).beginning(LOOKED_AT, LOOK_SECONDS)
+
+
+def _judge(beginning: bytes, url: URL) -> SourceProposal:
+    if looks_like_archive(beginning):
+        return SourceProposal(SourceType.HTTP, str(url), _name_of(url.path), "one archive", files=(url.name,))
+    folder = url if url.path.endswith("/") else url.with_path(f"{url.path}/")
+    for place in (url, folder):
+        if is_public_inbox(beginning, place):
+            return _inbox(folder)
+    links = archive_links(beginning, url)
+    if links:
+        return _index(url, [link.name for link in links])
+    raise SourceError(
+        f"{redacted_url(url)}: there is no archive, no public-inbox, and no page that lists archives"
+        " (.mbox, .mail, or .txt named by a month)"
+    )
+
+
+def looks_like_archive(beginning: bytes) -> bool:
+    """By its first bytes, packed or not; the whole of it is looked at when it is fetched."""
+    return (
+        compression_of(beginning) is not None
+        or beginning.startswith((*ZIP_MAGIC, b"From "))
+        or is_tar_header(beginning[:BLOCK])
+        or _HEADER.match(beginning) is not None
+    )
+
+
+def _inbox(folder: URL) -> SourceProposal:
+    preset = Preset.GIT if folder.host == "lore.kernel.org" else Preset.FREE
+    return SourceProposal(
+        SourceType.PUBLIC_INBOX,
+        str(folder),
+        _name_of(folder.path),
+        "a list kept by public-inbox; the first fetch brings its last 90 days",
+        preset,
+        f"{folder}{{message_id}}/",
+    )
+
+
+def _index(url: URL, names: list[str]) -> SourceProposal:
+    few = tuple(names[:SHOWN_FILES]) if len(names) <= SHOWN_FILES else (*names[: SHOWN_FILES - 1], names[-1])
+    pipermail = "/pipermail/" in url.path
+    return SourceProposal(
+        SourceType.INDEX,
+        str(url),
+        _name_of(url.path),
+        f"a page that lists {len(names)} archives",
+        archive_template=f"{url}{{year}}-{{month_name}}/thread.html" if pipermail else "",
+        files=few,
+    )
+
+
+def _name_of(address: str) -> str:
+    """The last part of the address that can be a source's name; empty where none can."""
+    parts = [part for part in re.split(r"[/:]+", address.rstrip("/")) if part]
+    for part in reversed(parts):
+        bare = re.sub(
+            r"(\.(mbox|mail|txt|gz|bz2|xz|zip|tar))+$", "", part.partition("@")[0], flags=re.IGNORECASE
+        )
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", bare).strip("-._").lower()
+        if re.fullmatch(NAME_PATTERN, name):
+            return name
+    return ""

@@ -1,0 +1,73 @@
+"""An operator's word on where messages belong, laid over what the mails say themselves."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Store
+from shared.documents.containers import read_document
+from shared.documents.placements import Placement, PlacementAct
+from shared.documents.queries.placements import ACTIVE_PLACEMENTS, PLACEMENTS_OF_SOURCE
+from shared.documents.readings import ShownPlacement
+from shared.documents.threads import Thread
+from shared.domain.threading.assignment import Links
+
+MAX_SHOWN = 50
+
+
+async def load_placements(store: Store, source: str, session: Session) -> dict[str, str]:
+    """The parent of each message of the source that an operator has placed; empty where it has none.
+
+    Whoever asks holds the threading lease, and so sees what was placed under it.
+    """
+    rows = store.query(ACTIVE_PLACEMENTS, session, partition_value=source)
+    return {row["message_id"]: row["parent"] async for row in rows}
+
+
+def placed(links: Sequence[Links], parents: Mapping[str, str]) -> list[Links]:
+    """With the operator's word in place of the mail's own, where there is one."""
+    if not parents:
+        return list(links)
+    return [_placed(one, parents[one.node]) if one.node in parents else one for one in links]
+
+
+def _placed(links: Links, parent: str) -> Links:
+    """It seeks nothing by its subject; others may still find it by that."""
+    entries = [entry._replace(seeks=False) for entry in links.entries]
+    return Links(links.node, [parent] if parent else [], entries, decided=True)
+
+
+async def placements_of(store: Store, thread: Thread, session: Session) -> list[Placement]:
+    """Of messages that are in the thread, or were taken out of it; undone ones too, the latest last."""
+    members = {member["id"] for member in thread.threading.get("members", [])}
+    rows = store.query(PLACEMENTS_OF_SOURCE, session, partition_value=thread.source or "")
+    found = [read_document(Placement, row) async for row in rows]
+    about = [one for one in found if one.message_id in members or _was_in(thread.id, one)]
+    return sorted(about, key=lambda placement: (placement.last.at, placement.id))
+
+
+def _was_in(thread_id: str, placement: Placement) -> bool:
+    return any(entry.thread_id == thread_id for entry in placement.entries)
+
+
+async def shown_placements(store: Store, thread: Thread, session: Session) -> list[ShownPlacement]:
+    """What a reader of the thread is told of them. A thread that nobody has touched is not looked up."""
+    if not thread.corrections:
+        return []
+    members = {member["id"] for member in thread.threading.get("members", [])}
+    return [
+        ShownPlacement(
+            message_id=placement.message_id,
+            act=placement.last.act,
+            is_here=placement.message_id in members,
+            by=placement.last.by,
+            at=placement.last.at,
+            reason=placement.last.reason,
+        )
+        for placement in (await placements_of(store, thread, session))[-MAX_SHOWN:]
+    ]
+
+
+def placement_notes(placements: Iterable[ShownPlacement]) -> tuple[str, ...]:
+    """What the flag of a thread cannot say: that something was taken out of it."""
+    gone = [one for one in placements if not one.is_here and one.act is not PlacementAct.UNDONE]
+    return tuple(f"An operator has put a message elsewhere on {one.at:%Y-%m-%d}." for one in gone)

@@ -1,0 +1,264 @@
+"""Operators say where a message belongs: in a thread of its own, in another thread, or under another message.
+
+Its answers go with it. What was said is stored first, then the threads are made to follow, and their
+summaries are asked for. Where that breaks off, whoever repeats it, or housekeeping, does the rest. Parsing
+and deletion read what is stored, so it holds for mails that come again.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.lease import THREADING, Lease
+from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Conflict
+from shared.core.errors import PermanentError
+from shared.core.ids import message_key
+from shared.documents.containers import read_document
+from shared.documents.messages import Message
+from shared.documents.placements import Placement, PlacementAct, PlacementEntry
+from shared.documents.queries.messages import MESSAGES_OF_THREAD
+from shared.documents.queries.placements import PLACEMENTS_OF_SOURCE, UNAPPLIED_PLACEMENTS
+from shared.documents.queries.several_containers import first_with_id
+from shared.documents.threads import Thread
+from shared.domain.threading.assignment import ThreadState
+from shared.pipeline.lifecycle.placements import placement_applied
+from shared.pipeline.lifecycle.threads import thread_corrected
+from shared.threads.merging import resolve_thread, threads_of_messages
+from shared.threads.placements import placements_of
+from shared.threads.registry import Registry
+from shared.upkeep.audit import Actor, audited
+from shared.upkeep.correcting import Reason
+from shared.upkeep.requeue.summary_requests import request_summary
+
+MAX_ENTRIES = 50
+MAX_PLACEMENTS = 1000
+"""Of one source: all of them are read whenever mails of the source are threaded."""
+MessageId = Annotated[str, Field(min_length=1, max_length=1000)]
+
+
+class UnplaceableError(PermanentError):
+    """The message cannot be put there. The text says why."""
+
+
+class UnknownPlacementError(PermanentError):
+    """There is no placement with this id."""
+
+
+class PlacementConflictError(PermanentError):
+    """Somebody else placed the same message meanwhile."""
+
+
+class PlacementAsked(BaseModel):
+    """Where a message of a thread belongs, and why."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    message_id: MessageId
+    to_thread: str | None = Field(None, max_length=32, description="the thread that it is moved to")
+    parent_id: MessageId | None = Field(None, description="the Message-ID that it is attached to")
+    reason: Reason
+
+    @model_validator(mode="after")
+    def _has_one_target(self) -> Self:
+        if self.to_thread is not None and self.parent_id is not None:
+            raise ValueError("to_thread, parent_id: name one of them, or none to split the thread")
+        return self
+
+    @property
+    def act(self) -> PlacementAct:
+        if self.to_thread is not None:
+            return PlacementAct.MOVED
+        return PlacementAct.REATTACHED if self.parent_id is not None else PlacementAct.SPLIT
+
+
+async def place_message(clients: Clients, thread_id: str, asked: PlacementAsked, actor: Actor) -> Placement:
+    """Store where the message belongs, and have the threads follow."""
+    session = Session()
+    selection = {
+        "thread": thread_id, "message_id": asked.message_id, "to": asked.to_thread or asked.parent_id,
+        "reason": asked.reason,
+    }  # fmt: skip
+    async with audited(clients, f"placement.{asked.act}", actor, selection) as counts:
+        async with Lease(clients.store, THREADING, clients.runtime).held(session):
+            thread, message = await _found(clients, thread_id, asked.message_id, session)
+            parent = await _parent(clients, message, asked, session)
+            entry = PlacementEntry(
+                act=asked.act, by=actor.name[:200], via=actor.via, at=clients.runtime.now(),
+                reason=asked.reason, thread_id=thread.id, parent=parent,
+            )  # fmt: skip
+            stored = await _stored(clients, message, entry, session)
+            changed = await _follow(clients, stored, session)
+        counts["threads"] = len(changed)
+        return await _announced(clients, stored, changed, session)
+
+
+async def undo_placement(clients: Clients, id_: str, reason: str, actor: Actor) -> Placement:
+    """Let the message's own headers say again where it belongs; the record of the placement stays."""
+    session = Session()
+    placement = await find_placement(clients, id_, session)
+    selection = {"placement": id_, "message_id": placement.message_id, "reason": reason}
+    async with audited(clients, "placement.undone", actor, selection) as counts:
+        async with Lease(clients.store, THREADING, clients.runtime).held(session):
+            if not placement.revoked:
+                entry = PlacementEntry(
+                    act=PlacementAct.UNDONE, by=actor.name[:200], via=actor.via, at=clients.runtime.now(),
+                    reason=reason, thread_id=await _thread_of(clients, placement, session) or "-",
+                )  # fmt: skip
+                placement = await _replaced(clients, _with_entry(placement, entry), session)
+            changed = await _follow(clients, placement, session)
+        counts["threads"] = len(changed)
+        return await _announced(clients, placement, changed, session)
+
+
+async def resume_placements(clients: Clients) -> list[str]:
+    """Those that broke off before the threads were as they say; the messages that they are about."""
+    session = Session()
+    rows = [row async for row in clients.store.query(UNAPPLIED_PLACEMENTS, session)]
+    for placement in (read_document(Placement, row) for row in rows):
+        async with Lease(clients.store, THREADING, clients.runtime).held(session):
+            changed = await _follow(clients, placement, session)
+        await _announced(clients, placement, changed, session)
+    return [row["message_id"] for row in rows]
+
+
+async def find_placement(clients: Clients, id_: str, session: Session) -> Placement:
+    found = await clients.store.query_documents(
+        Placement, first_with_id(Placement.container), session, id=id_
+    )
+    if not found:
+        raise UnknownPlacementError("There is no placement with this id.")
+    return found[0]
+
+
+async def placements_of_thread(clients: Clients, thread_id: str) -> list[Placement]:
+    """Of messages that are in it, or were taken out of it; undone ones too, the latest last."""
+    session = Session()
+    return await placements_of(clients.store, await _thread(clients, thread_id, session), session)
+
+
+async def _found(
+    clients: Clients, thread_id: str, message_id: str, session: Session
+) -> tuple[Thread, Message]:
+    thread = await _thread(clients, thread_id, session)
+    key = message_key(message_id, thread.source or "")
+    message = await clients.store.find(Message, key, thread.id, session)
+    if message is None or message.thread_id != thread.id:
+        raise UnplaceableError("message_id: there is no such message in this thread.")
+    return thread, message
+
+
+async def _thread(clients: Clients, thread_id: str, session: Session) -> Thread:
+    place = await resolve_thread(clients, thread_id, session)
+    thread = await clients.store.find(Thread, place, place, session)
+    if thread is None:
+        raise UnplaceableError("There is no thread with this id.")
+    return thread
+
+
+async def _parent(clients: Clients, message: Message, asked: PlacementAsked, session: Session) -> str:
+    """The Message-ID that the message goes under; empty where it begins a thread."""
+    if asked.to_thread is not None:
+        thread = await _thread(clients, asked.to_thread, session)
+        parent = thread.root_message_id
+    elif asked.parent_id is not None:
+        parent = asked.parent_id
+        home = (await threads_of_messages(clients, [message_key(parent, message.source)], session)).values()
+        if not home:
+            raise UnplaceableError("parent_id: there is no such message in this list.")
+        thread = await _thread(clients, next(iter(home)), session)
+    else:
+        return ""
+    if thread.source != message.source:
+        raise UnplaceableError("to_thread: threads of different lists are never joined.")
+    if _leads_to(parent, message.message_id, ThreadState.from_document(thread.threading)):
+        raise UnplaceableError("A message cannot go under itself, or under one of its own answers.")
+    return parent
+
+
+def _leads_to(one: str, target: str, state: ThreadState) -> bool:
+    """Whether the edges from this message pass the target."""
+    seen: set[str] = set()
+    while one and one not in seen:
+        if one == target:
+            return True
+        seen.add(one)
+        one = state.members[one].parent if one in state.members else ""
+    return False
+
+
+async def _stored(clients: Clients, message: Message, entry: PlacementEntry, session: Session) -> Placement:
+    """Created, or in the place of the one that was there; the same one again is left as it is."""
+    before = await clients.store.find(Placement, message.id, message.source, session)
+    if before is not None:
+        if not before.revoked and before.parent == entry.parent:
+            return before
+        return await _replaced(clients, _with_entry(before, entry), session)
+    await _check_room(clients, message.source, session)
+    made = Placement(
+        id=message.id, created_at=entry.at, source=message.source, message_key=message.id,
+        message_id=message.message_id, parent=entry.parent, entries=[entry],
+    )  # fmt: skip
+    if not await clients.store.create(made, session):
+        raise PlacementConflictError(_MEANWHILE)
+    return await clients.store.read(Placement, made.id, made.source, session)
+
+
+_MEANWHILE = "Somebody placed the same message meanwhile: look at the thread again."
+
+
+async def _check_room(clients: Clients, source: str, session: Session) -> None:
+    rows = [row async for row in clients.store.query(PLACEMENTS_OF_SOURCE, session, partition_value=source)]
+    if len(rows) >= MAX_PLACEMENTS:
+        raise UnplaceableError(f"A list has at most {MAX_PLACEMENTS} placements.")
+
+
+def _with_entry(placement: Placement, entry: PlacementEntry) -> Placement:
+    changes = {
+        "entries": [*placement.entries, entry][-MAX_ENTRIES:],
+        "parent": entry.parent,
+        "revoked": entry.act is PlacementAct.UNDONE,
+        "applied": False,
+    }
+    return placement.model_copy(update=changes)
+
+
+async def _replaced(clients: Clients, changed: Placement, session: Session) -> Placement:
+    stored = await clients.store.replace(changed, session)
+    if isinstance(stored, Conflict):
+        raise PlacementConflictError(_MEANWHILE)
+    return stored
+
+
+async def _follow(clients: Clients, placement: Placement, session: Session) -> list[str]:
+    """Thread the message again, under the lease; the threads that it was in, and that it is in now.
+
+    A message that is not there is placed when it comes. Doing it again changes nothing.
+    """
+    home = await _thread_of(clients, placement, session)
+    if home is None:
+        return []
+    messages = await clients.store.query_documents(Message, MESSAGES_OF_THREAD, session, partition_value=home)
+    own: Sequence[Message] = [message for message in messages if message.id == placement.message_key]
+    threaded = await Registry(clients).rethread(own, placement.source, session, origin=None)
+    changed = {placement.last.thread_id, home, *threaded.threads.values(), *threaded.touched.values()}
+    return sorted(changed - {"-"})
+
+
+async def _thread_of(clients: Clients, placement: Placement, session: Session) -> str | None:
+    homes = await threads_of_messages(clients, [placement.message_key], session)
+    return homes.get(placement.message_key)
+
+
+async def _announced(
+    clients: Clients, placement: Placement, changed: Sequence[str], session: Session
+) -> Placement:
+    """Their summaries and reports are made anew, also where they have the same messages as before."""
+    for thread_id in changed:
+        if await clients.store.find(Thread, thread_id, thread_id, session) is not None:
+            await thread_corrected(clients.store, thread_id, session)
+            await request_summary(clients, thread_id, session)
+    await placement_applied(clients.store, placement, session)
+    return await clients.store.read(Placement, placement.id, placement.source, session)

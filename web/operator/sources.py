@@ -1,0 +1,112 @@
+"""The operator's form to add a source: paste an address, see what is there, have it fetched."""
+
+import azure.functions as func
+from pydantic import ValidationError
+
+from shared.clients.connections import Clients, clients
+from shared.clients.cosmos.session import Session
+from shared.clients.outbound import FetchError, ForbiddenAddressError, SourceError
+from shared.documents.sources import Source, SourceType
+from shared.domain.consensus.thread_mail import Preset
+from shared.ingestion.fetch_requests import request_fetch
+from shared.ingestion.recognising import NIGHTLY, SourceProposal, recognise
+from shared.ingestion.source_definitions import SourceDefinition, check_reachable, source_of
+from shared.retrieval.links import page_of
+from web.access import Visitor, cookie_header, visitor
+from web.operator.forms import NEVER_KEPT, back_to, checked_sender, form_of, login_page
+from web.problems import Problem
+from web.rendering import html_errors, show
+
+blueprint = func.Blueprint()
+SCHEDULES = {NIGHTLY: "Every night", "0 0 * * * *": "Every hour", "": "Only when asked"}
+
+
+@blueprint.function_name("operator_source")
+@blueprint.route(route="operator/source", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@html_errors
+async def source_form(req: func.HttpRequest) -> func.HttpResponse:
+    connected = await clients()
+    who = visitor(req, connected.settings)
+    if who is None:
+        return login_page(req, connected)
+    return _page(req, who)
+
+
+@blueprint.function_name("operator_source_send")
+@blueprint.route(route="operator/source", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
+@html_errors
+async def source_sent(req: func.HttpRequest) -> func.HttpResponse:
+    """First the address alone: what is there is shown. Then the whole form: it is added and fetched."""
+    connected, form = await clients(), form_of(req)
+    who = checked_sender(req, connected, form)
+    if "name" in form:
+        return await _add(req, connected, who, form)
+    try:
+        found = await recognise(form.get("address", ""), connected)
+    except (SourceError, ForbiddenAddressError, FetchError) as error:
+        return _page(req, who, address=form.get("address", ""), fault=str(error))
+    return _page(req, who, address=form.get("address", ""), found=found)
+
+
+async def _add(
+    req: func.HttpRequest, connected: Clients, who: Visitor, form: dict[str, str]
+) -> func.HttpResponse:
+    try:
+        definition = _definition(form)
+        check_reachable(definition, connected.settings)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise Problem(422, f"{where}: {first['msg']}" if where else str(first["msg"])) from None
+    except ValueError as error:
+        raise Problem(422, str(error)) from None
+    source = source_of(definition, connected.runtime.now())
+    if not await connected.store.create(source, Session()):
+        return _page(
+            req, who, address=definition.url, fault=f"There is a source named {source.name} already."
+        )
+    stored = await connected.store.read(Source, source.id, source.id, Session())
+    await request_fetch(
+        stored, connected, requested_by=f"operator's page: {who.name}", now=connected.runtime.now()
+    )
+    return back_to(page_of("sources", source.name))
+
+
+def _definition(form: dict[str, str]) -> SourceDefinition:
+    kind = form.get("type", "")
+    login = {name: form[name] for name in ("username_setting", "password_setting") if form.get(name)}
+    return SourceDefinition.model_validate(
+        {
+            "name": form["name"].strip(),
+            "source_type": kind,
+            "url": form.get("url", ""),
+            "schedule": form.get("schedule") or None,
+            "preset": form.get("preset", Preset.FREE),
+            "archive_template": form.get("archive_template", ""),
+            "settings": {**login, **({"since": form["since"]} if form.get("since") else {})},
+        }
+    )
+
+
+def _page(
+    req: func.HttpRequest,
+    who: Visitor,
+    *,
+    address: str = "",
+    found: SourceProposal | None = None,
+    fault: str | None = None,
+) -> func.HttpResponse:
+    headers = {**NEVER_KEPT, **(cookie_header(req, who.cookie) if who.cookie else {})}
+    return show(
+        req,
+        "operator/source.html",
+        status=422 if fault else 200,
+        headers=headers,
+        who=who,
+        address=address,
+        found=found,
+        fault=fault,
+        presets=list(Preset),
+        schedules=SCHEDULES,
+        types=SourceType,
+    )

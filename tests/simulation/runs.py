@@ -22,6 +22,7 @@ from tests.simulation.memory_cosmos import MemoryServer
 from tests.simulation.moments import Saved
 from tests.simulation.monitors import install_monitors
 from tests.simulation.mutations import MUTATIONS, remove
+from tests.simulation.outages import outage_plan
 from tests.simulation.scenarios import SCENARIOS, Scenario
 from tests.simulation.world import Rules, World
 from tests.support.services import ROOT
@@ -32,7 +33,7 @@ PARTS_OF_A_PROCESS = 400  # then another one takes its place: whatever it holds 
 WHOLE = 21  # one in so many seeds runs its scenario from the beginning
 LATER = ".later"  # ends the name of a scenario whose runs begin further along
 PREFIXES = 4  # calm runs of a scenario, whose moments the runs begin with
-DEFAULT = tuple(SCENARIOS)
+DEFAULT = tuple(name for name, scenario in SCENARIOS.items() if not scenario.away)
 """Each seed runs one of these, in turn."""
 
 
@@ -165,7 +166,9 @@ def _start_of(run: Run) -> Saved | None:
 def run_one(run: Run, *, traced: bool = False) -> Outcome:
     _prepare(run.removed)
     later = run.scenario.endswith(LATER)
+    away = _scenario(run.scenario).away
     plan = later_plan_of(run.seed) if later else plan_of(run.seed)
+    plan = outage_plan(away, run.seed) if away else plan
     if run.removed:
         plan = MUTATIONS[run.removed].plan(plan)
     if Rules.through_sdks:

@@ -8,6 +8,9 @@ param tags object
 @description('Who may send telemetry: the app, by its identity.')
 param publisherPrincipalId string
 
+@description('Who may read what was sent: the operators ({ id, type }).')
+param readers array
+
 @description('How long logs and metrics are kept.')
 @minValue(30)
 @maxValue(730)
@@ -62,6 +65,22 @@ resource publisher 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   }
 }
 
+resource reader 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for principal in readers: {
+    name: guid(workspace.id, principal.id, roles['Log Analytics Reader'])
+    scope: workspace
+    properties: {
+      roleDefinitionId: subscriptionResourceId(
+        'Microsoft.Authorization/roleDefinitions',
+        roles['Log Analytics Reader']
+      )
+      principalId: principal.id
+      principalType: principal.type
+    }
+  }
+]
+
 output workspaceId string = workspace.id
+output queryId string = workspace.properties.customerId
 output componentId string = component.id
 output componentName string = component.name

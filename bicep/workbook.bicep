@@ -91,6 +91,12 @@ var queryPanels = [
   }
   {
     tab: 'Archive'
+    title: 'Why it is not done, and what happens next'
+    view: 'table'
+    query: loadTextContent('../infra/kql/archive-why.kql')
+  }
+  {
+    tab: 'Archive'
     title: 'What each stage did for this archive'
     view: 'table'
     query: loadTextContent('../infra/kql/archive-stages.kql')

@@ -334,6 +334,7 @@ module monitoring '../bicep/monitoring.bicep' = {
     location: location
     tags: tags
     publisherPrincipalId: identity.outputs.principalId
+    readers: operators
     retentionInDays: logRetentionDays
     dailyCapGb: logDailyCapGb
   }
@@ -528,6 +529,7 @@ output APP_URI string = app.outputs.uri
 output BUDGET_START_DATE string = budgetAmount > 0 ? firstDayOfBudget : budgetStartDate
 output COSMOS_DATABASE string = cosmos.outputs.databaseName
 output COSMOS_ENDPOINT string = cosmos.outputs.endpoint
+output LOG_WORKSPACE_ID string = monitoring.outputs.queryId
 output SEARCH_ENDPOINT string = search.outputs.endpoint
 output SERVICEBUS_CONNECTION__fullyQualifiedNamespace string = serviceBus.outputs.fullyQualifiedNamespace
 output STORAGE_BLOB_ENDPOINT string = storage.outputs.blobEndpoint

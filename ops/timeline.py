@@ -16,12 +16,10 @@ def timeline(
     json: Json = False,
 ) -> None:
     """Show everything that happened to a document or an event, across stages, in the order of time."""
-    from shared.upkeep.oversight.spans import receiver_address
+    from shared.upkeep.oversight.spans import span_store
     from shared.upkeep.oversight.timeline import read_timeline
 
-    telemetry = receiver_address(
-        setting_values(GLOBAL_OPTIONS.settings).get("APPLICATIONINSIGHTS_CONNECTION_STRING")
-    )
+    telemetry = span_store(setting_values(GLOBAL_OPTIONS.settings))
     found = run_command(lambda clients: read_timeline(clients, id_, telemetry))
     if not found.entries:
         raise CommandError(Code.FAILED, f"Nothing is known of {id_!r}.")

@@ -184,8 +184,8 @@ async def _offer(read: Thread, summary: Summary, work: Work) -> None:
             held = await store.find(Summary, thread.summary_id, thread.id, session)
         if not supersedes(summary, held, thread):
             return
-        # It has read the messages that the thread counted then.
-        counted = thread.model_copy(update={"message_count": read.message_count})
+        # It has read the messages that the thread counted then, or that were about to leave.
+        counted = thread.model_copy(update={"message_count": read.message_count, "losing": read.losing})
         if await thread_summarized(store, counted, summary, session):
             return
         now = await read_latest_thread(store, read.id, session)

@@ -6,6 +6,9 @@ from pydantic import Field
 
 from shared.documents.base import ProcessingStatus, SharedPartitionDocument, Subdocument, UtcTime
 
+FENCE = "fence"
+"""The id of a document in each partition of messages or threads that is neither (clients/cosmos/fence.py)."""
+
 
 class Address(Subdocument):
     name: str = ""

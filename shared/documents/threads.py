@@ -46,6 +46,7 @@ class Thread(SharedPartitionDocument):
     vote_thread: str | None = None  # it brings the result of this vote
     result_thread: str | None = None  # it is a vote, and its summary was made with the result in this thread
     absorbing: list[str] = []  # threads that became this one, whose documents still have to follow
+    losing: list[str] = []  # threads that some of its messages still have to go to: it waits for that
     merged_into: str | None = None  # set on a thread that is another one now
     status: ProcessingStatus = ProcessingStatus.PENDING
 

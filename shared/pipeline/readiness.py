@@ -1,7 +1,7 @@
 """Whether a thread is ready for its summary.
 
-A thread is ready when all its messages are stored and chunked, and all its chunks are settled: embedded, or
-given up. Its version is a hash of what it is made of.
+A thread is ready when all its messages are stored and chunked, all its chunks are settled (embedded, or given
+up), and none of its messages is about to leave it. Its version is a hash of what it is made of.
 """
 
 import hashlib
@@ -43,8 +43,10 @@ def is_ready(
     thread: Thread, message_states: Sequence[MemberState], chunk_states: Sequence[MemberState]
 ) -> bool:
     """The rule. A member that was given up does not hold the thread up: its summary names the gap."""
-    return has_all_messages(thread.message_count, len(message_states)) and all(
-        is_finished(state.status) for state in (*message_states, *chunk_states)
+    return (
+        not thread.losing
+        and has_all_messages(thread.message_count, len(message_states))
+        and all(is_finished(state.status) for state in (*message_states, *chunk_states))
     )
 
 

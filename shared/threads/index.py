@@ -15,7 +15,8 @@ from typing import Any
 
 from shared.clients.cosmos.batches import RawDocument
 from shared.clients.cosmos.session import Session
-from shared.clients.cosmos.store import Store
+from shared.clients.cosmos.store import Conflict, Store
+from shared.core.errors import TransientError
 from shared.core.ids import message_key, subject_entry_id
 from shared.core.times import stored_time
 from shared.documents.queries.messages import THREADS_OF_MESSAGES
@@ -34,6 +35,10 @@ Spans = dict[str, list[int]]
 """Thread id to the first and last time at which it matches; empty where it matches at any time."""
 
 
+class EntryChangedError(TransientError):
+    """An entry changed between being read and being written: another worker has the lease by now."""
+
+
 @dataclass
 class IndexLookup:
     """The result of a lookup of message ids and subjects."""
@@ -47,12 +52,14 @@ class IndexLookup:
     """The threads of the messages that are stored under these ids."""
     entries: dict[str, Spans] = field(default_factory=dict)
     buckets: dict[str, str] = field(default_factory=dict)
+    etags: dict[str, str] = field(default_factory=dict)
 
     def add(self, stored: Mapping[str, Any]) -> None:
         """Add an entry. Two workers may have stored it in two partitions: then both apply."""
         id_ = stored["id"]
         self.entries[id_] = _merged(self.entries.get(id_, {}), stored["threads"])
-        self.buckets.setdefault(id_, stored["bucket"])
+        if id_ not in self.buckets:
+            self.buckets[id_], self.etags[id_] = stored["bucket"], stored["_etag"]
 
     def threads(self) -> set[str]:
         """The threads that the messages may belong to."""
@@ -99,22 +106,22 @@ class ThreadIndex:
         moved: Mapping[str, str],
         bucket: str,
         session: Session,
-    ) -> None:
+    ) -> bool:
         """Add these threads to the entries that were looked up; all their other entries exist already.
 
-        A thread id that has `moved` (its redirect is stored) is replaced on the way.
+        A thread id that has `moved` (its redirect is stored) is replaced on the way. False where an entry is
+        not as it was looked up: some are written then, and others are not.
         """
-        changed, new, now = [], set(), stored_time(self._now())
+        changed, now = [], stored_time(self._now())
         for id_, threads in _entries(states, found).items():
             old = found.entries.get(id_)
             if old is None:
-                new.add(id_)
                 changed.append(_raw(id_, bucket, threads, now))
                 continue
             entry = _merged(_renamed(old, moved), threads)
             if entry != old:
-                changed.append(_raw(id_, found.buckets[id_], entry, now))
-        await self._store.upsert_all(changed, session, new=new)
+                changed.append(_raw(id_, found.buckets[id_], entry, now, found.etags[id_]))
+        return await self._store.write_all(changed, session) is None
 
     async def leave(self, names: Collection[str], state: ThreadState, source: str, session: Session) -> None:
         """Remove a deleted thread, under all its ids, from every entry; entries left empty are deleted."""
@@ -141,10 +148,13 @@ class ThreadIndex:
         for stored in entries:
             others = {name: span for name, span in stored["threads"].items() if name not in names}
             if others and len(others) < len(stored["threads"]):
-                changed.append(_raw(stored["id"], stored["bucket"], others, now))
+                changed.append(_raw(stored["id"], stored["bucket"], others, now, stored["_etag"]))
             elif not others:
-                await self._store.delete(ThreadEntry, stored["id"], stored["bucket"], session)
-        await self._store.upsert_all(changed, session)
+                await self._store.delete(
+                    ThreadEntry, stored["id"], stored["bucket"], session, etag=stored["_etag"]
+                )
+        if await self._store.write_all(changed, session) is Conflict.CONFLICT:
+            raise EntryChangedError
 
 
 def _entries(states: Mapping[str, ThreadState], found: IndexLookup) -> dict[str, Spans]:
@@ -190,7 +200,7 @@ def _subject_ids(key: str, first: int, last: int, source: str) -> Iterator[str]:
 _subject_entry_id = lru_cache(10_000)(subject_entry_id)
 
 
-def _raw(id_: str, bucket: str, threads: Spans, now: str) -> RawDocument:
+def _raw(id_: str, bucket: str, threads: Spans, now: str, etag: str | None = None) -> RawDocument:
     return RawDocument(
         ThreadEntry.container,
         bucket,
@@ -202,4 +212,5 @@ def _raw(id_: str, bucket: str, threads: Spans, now: str) -> RawDocument:
             "created_at": now,
         },
         _EMPTY_BYTES + _NAME_BYTES * len(threads),
+        etag,
     )

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.fence import TurnOverError
 from shared.clients.cosmos.session import Session
 from shared.core.ids import message_key
 from shared.documents.base import Document
@@ -21,7 +22,7 @@ from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.domain.threading.assignment import ThreadState
 from shared.pipeline.lifecycle.summaries import all_outdated
-from shared.pipeline.lifecycle.threads import merge_finished
+from shared.pipeline.lifecycle.threads import merge_finished, messages_left
 
 MAX_REDIRECTS = 50  # a bound, in case damaged documents point to each other
 
@@ -36,15 +37,32 @@ async def resolve_thread(clients: Clients, thread_id: str, session: Session) -> 
     return thread_id
 
 
-async def absorb(clients: Clients, thread: Thread, session: Session) -> None:
-    """Fetch the thread's messages from where they were before. The caller holds the lease."""
+async def absorb(clients: Clients, thread: Thread, session: Session) -> list[Thread]:
+    """Fetch the thread's messages from where they were before; the threads that lost some, and still exist.
+
+    The caller holds the lease. A crash on the way leaves `absorbing` here and `losing` there, so that whoever
+    comes next goes on, and the losing threads are not summarised before.
+    """
+    losers: list[Thread] = []
     if not thread.absorbing:
-        return
+        return losers
     state = ThreadState.from_document(thread.threading)
     keys = {message_key(node, thread.source or "") for node in state.members}
     for old in thread.absorbing:
         await move_messages(clients, old, dict.fromkeys(keys, thread.id), session)
-    await merge_finished(clients.store, thread.id, session)
+        losers += await _finish_losing(clients, old, thread.id, session)
+    await merge_finished(clients.store, thread, session)
+    return losers
+
+
+async def _finish_losing(clients: Clients, old: str, new: str, session: Session) -> list[Thread]:
+    await clients.store.catch_up(Thread, [old], session)
+    loser = await clients.store.find(Thread, old, old, session)
+    if loser is None or loser.merged_into is not None:
+        return []
+    if new in loser.losing and not await messages_left(clients.store, loser, new, session):
+        raise TurnOverError
+    return [loser]
 
 
 async def move_messages(clients: Clients, old: str, new_threads: Mapping[str, str], session: Session) -> None:

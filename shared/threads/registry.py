@@ -4,14 +4,14 @@ Where messages move from one thread to another, there are five writes, in this o
 
 1. The index: message ids and subjects lead to the thread that they will be in. If we crash after this step:
    a lookup finds an id of no stored thread, which it ignores.
-2. The threads, each on the condition that it is as it was read. A thread that gets messages of others names
-   these in `absorbing`, and is written before those that lose them: a crash in between leaves a message in
-   two threads, never in none. If we crash after this step: both ways of finding a message lead to a thread
-   that is there.
+2. The threads, each on the condition that it is as it was read; first those that get messages of others,
+   which they name in `absorbing`, then those that only lose some, with `losing`. A crash in between leaves a
+   message in two threads, never in none. If we crash after this step: both ways of finding a message lead to
+   a thread that is there, and no thread that loses messages gets a summary before they are gone.
 3. The redirects: each thread of which nothing is left says where it went (`merged_into`). If we crash after
    this step: its documents are still in the old partition; `absorbing` says that they have to move.
-4. The messages move with all that belongs to them, and `absorbing` is emptied. If we crash after this step:
-   only the new messages are missing.
+4. The messages move with all that belongs to them, `losing` is emptied, then `absorbing`. If we crash after
+   this step: only the new messages are missing.
 5. The new messages. If we crash after this step: nothing is missing but the event that announces them.
 
 After any crash the archive's event is delivered again and threads the same messages: it finds what is done,
@@ -124,6 +124,8 @@ class _Plan:
     """Those that change, as they are to be stored."""
     states: Mapping[str, ThreadState]
     """Those that the messages are in, changed or not."""
+    losers: list[Thread] = field(default_factory=list)
+    """Those that messages have left, and that still exist: known when they have moved."""
 
     @property
     def is_moving(self) -> bool:
@@ -293,7 +295,7 @@ class Registry:
         }
 
     async def _write(self, plan: _Plan, writes: MessageWrites, session: Session) -> bool:
-        """False where a thread had changed: then nothing after the threads is written."""
+        """False where something had changed since it was read: then it is planned again."""
         write = self._write_moving if plan.is_moving else self._write_unmoved
         return await write(plan, writes, session)
 
@@ -305,24 +307,23 @@ class Registry:
         """
         if await self._store.write_all(plan.threads, session) is Conflict.CONFLICT:
             return False
-        await gather_limited([self._enter(plan, session), self._store_messages(writes, session)])
-        return True
+        done = await gather_limited([self._enter(plan, session), self._store_messages(writes, session)])
+        return all(done)
 
     async def _write_moving(self, plan: _Plan, writes: MessageWrites, session: Session) -> bool:
         """Writes 1 to 5."""
-        await self._enter(plan, session)
-        await self._enter_moved(plan, session)
-        for threads in _gaining_first(plan.threads, plan.result.moved.values()):
-            if await self._store.write_all(threads, session) is Conflict.CONFLICT:
-                return False
+        if not await self._enter(plan, session) or not await self._enter_moved(plan, session):
+            return False
         redirects = [
             thread_merged(plan.loaded.threads[old], into=new) for old, new in _renamed(plan.result).items()
         ]
-        await self._store.upsert_all(redirects, session)
+        in_order = _gaining_first(plan.threads, plan.result.moved.values())
+        for threads in (*in_order, redirects):
+            if await self._store.write_all(threads, session) is Conflict.CONFLICT:
+                return False
         for thread in plan.threads:
-            await absorb(self._clients, thread, session)
-        await self._store_messages(writes, session)  # last: some may have moved
-        return True
+            plan.losers += await absorb(self._clients, thread, session)
+        return await self._store_messages(writes, session)  # last: some may have moved
 
     async def _load(self, wanted: Wanted, names: Collection[str], source: str, session: Session) -> _Loaded:
         """The threads that the messages may belong to, and those with these ids; redirects are followed."""
@@ -359,11 +360,13 @@ class Registry:
         found = await self._store.query_by_ids(THREADS_BY_ID, names, session)
         return {row["id"]: read_document(Thread, row) for row in found}
 
-    async def _enter(self, plan: _Plan, session: Session) -> None:
+    async def _enter(self, plan: _Plan, session: Session) -> bool:
         touched = {name: plan.states[name] for name in {*plan.result.assignments.values()}}
-        await self._index.enter(touched, plan.loaded.found[0], plan.loaded.moved, plan.slice.bucket, session)
+        return await self._index.enter(
+            touched, plan.loaded.found[0], plan.loaded.moved, plan.slice.bucket, session
+        )
 
-    async def _enter_moved(self, plan: _Plan, session: Session) -> None:
+    async def _enter_moved(self, plan: _Plan, session: Session) -> bool:
         """What leads to a message that moves has to lead to its new thread."""
         homes = {node: new for node, (_, new) in plan.result.moved.items()}
         states = {name: plan.states[name] for name in set(homes.values())}
@@ -371,14 +374,18 @@ class Registry:
         ids = {one for member in members for one in (member.parent, *member.wants) if one}
         entries = [entry for state in states.values() for entry in state.subjects if entry.node in homes]
         found = await self._index.find(sorted(ids), entries, plan.slice.source, session)
-        await self._index.enter(states, found, plan.loaded.moved, plan.slice.bucket, session)
+        return await self._index.enter(states, found, plan.loaded.moved, plan.slice.bucket, session)
 
-    async def _store_messages(self, writes: MessageWrites, session: Session) -> None:
-        await self._store.create_missing(writes.created, session)
+    async def _store_messages(self, writes: MessageWrites, session: Session) -> bool:
+        """False where one is there that was not: who had the lease before was slow. It counts, too."""
+        created = await self._store.create_missing(writes.created, session)
+        if len(created) < len(writes.created):
+            return False
         await self._store.patch_all(Message, writes.patches, session)
         replaced = {document.partition_value for document in writes.replaced}
         await threads_changed(self._store, sorted(replaced | writes.flagged), session)
         await self._store.upsert_all(writes.replaced, session)
+        return True
 
 
 def _fact(arrival: Arrival, archive_id: str) -> Fact:
@@ -397,8 +404,10 @@ def _homes(conflicting: Mapping[str, str], result: ThreadingResult) -> dict[str,
 def _threaded(plan: _Plan, threads: dict[str, str], elsewhere: Mapping[str, str]) -> Threaded:
     source, result = plan.slice.source, plan.result
     moved = {message_key(node, source): new for node, (_, new) in result.moved.items()}
-    lost = {old for old, _ in result.moved.values()} & plan.states.keys()
-    touched = {message_key(min(plan.states[name].members), source): name for name in sorted(lost)}
+    touched = {
+        message_key(min(ThreadState.from_document(loser.threading).members), source): loser.id
+        for loser in plan.losers
+    }
     return Threaded(threads, moved, {**touched, **elsewhere})
 
 

@@ -43,8 +43,16 @@ class ThreadChanges:
         """The threads that messages of this one have to be fetched from."""
         base = self.known.get(name)
         moved = {old for old, new in self.result.moved.values() if new == name}
+        # What a thread had not fetched yet when it lost its messages is still where it was before.
+        moved |= {one for old in moved & self.known.keys() for one in self.known[old].absorbing}
         moved |= {self.origin} if self.origin and name in self.added else set()
         return (moved | set(base.absorbing if base else ())) - {name}
+
+    def losing(self, name: str) -> set[str]:
+        """The threads that messages of this one have to go to."""
+        base = self.known.get(name)
+        moved = {new for old, new in self.result.moved.values() if old == name}
+        return (moved | set(base.losing if base else ())) - {name}
 
 
 def thread_documents(changes: ThreadChanges, now: datetime) -> list[Thread]:
@@ -73,6 +81,7 @@ def _document(name: str, changes: ThreadChanges, now: datetime) -> Thread:
             "source": changes.source,
             "message_count": len(state.members),
             "absorbing": sorted(changes.absorbed(name)),
+            "losing": sorted(changes.losing(name)),
             "threading": state.to_document(),
         }
     )

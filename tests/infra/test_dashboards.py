@@ -212,10 +212,12 @@ def test_one_archive_can_be_watched_by_its_id() -> None:
         panel["name"]: run_kql(panel["content"]["query"].replace("{archive}", "one"), rows, 9.0)
         for panel in asking
     }
-    stages, stuck, errors = shown.values()
+    why, stages, stuck, errors = shown.values()
 
     assert parameter["type"] == 1
-    assert [panel["conditionalVisibility"]["value"] for panel in asking] == ["Archive"] * 3
+    assert [panel["conditionalVisibility"]["value"] for panel in asking] == ["Archive"] * 4
+    assert [(row["stage"], row["GivenUp"]) for row in why] == [("parsing", 1)]
+    assert why[0]["Next"].startswith("the sweep tries its documents again")
     assert [(row["stage"], row["Runs"], row["Failed"], row["Messages"]) for row in stages] == [
         ("parsing", 3, 2, 15)
     ]

@@ -212,7 +212,7 @@ async def test_a_trace_leads_to_its_dead_letters_and_a_silent_receiver_is_told(
     assert (shown.code, "dead letter" in shown.out) == (0, True)
     assert shown.err == "No spans: the telemetry receiver at http://127.0.0.1:9 does not answer.\n"
     elsewhere = await Commands(place, tmp_path)("timeline", trace)
-    assert elsewhere.err.startswith("No spans: only the local telemetry receiver can be asked")
+    assert elsewhere.err.startswith("No spans: LOG_WORKSPACE_ID says where Application Insights keeps them")
 
 
 async def test_the_status_shows_dead_letters_and_fails_a_check(place: OpsPlace, ops: Commands) -> None:

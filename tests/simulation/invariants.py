@@ -141,8 +141,8 @@ def _threads(world: World) -> Iterator[str]:
             continue
         if counted[thread["id"]] != thread["message_count"]:
             yield f"thread {thread['id']} counts {thread['message_count']} messages, has {counted[thread['id']]}"
-        if thread.get("absorbing") or thread.get("requesting"):
-            yield f"thread {thread['id']} is still absorbing or claimed"
+        if thread.get("absorbing") or thread.get("losing") or thread.get("requesting"):
+            yield f"thread {thread['id']} is still absorbing, losing or claimed"
 
 
 def _summaries(world: World) -> Iterator[str]:

@@ -251,6 +251,7 @@ def _starts_with(text: Any, start: Any) -> Any:
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ARRAY_CONTAINS": _array_contains,
+    "ARRAY_LENGTH": lambda value: len(value) if isinstance(value, list) else UNDEFINED,
     "CONCAT": _concatenated,
     "IS_ARRAY": lambda value: isinstance(value, list),
     "IS_DEFINED": lambda value: value is not UNDEFINED,

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from localcloud.servicebus.config import NamespaceConfig
+from shared.documents.messages import FENCE
 from shared.settings.app import Settings, load_settings
 from tests.simulation.app import QUEUES
 from tests.simulation.chance import Chance, Plan
@@ -107,10 +108,13 @@ class World:
     def rows(self, container: str) -> list[dict[str, Any]]:
         """Every document, past the network; read once when the run has ended."""
         if self._rows is None:
-            return self.cosmos.rows(container)
+            return self._stored(container)
         if container not in self._rows:
-            self._rows[container] = self.cosmos.rows(container)
+            self._rows[container] = self._stored(container)
         return self._rows[container]
+
+    def _stored(self, container: str) -> list[dict[str, Any]]:
+        return [row for row in self.cosmos.rows(container) if row["id"] != FENCE]
 
     def elapsed(self) -> float:
         """Seconds since this run began."""

@@ -10,6 +10,7 @@ from shared.clients.cosmos.session import Session
 from shared.core.ids import archive_id, file_hash
 from shared.core.runtime import Runtime
 from shared.documents.archives import Archive
+from shared.documents.queries.conditions import NO_FENCE
 from shared.documents.queries.named_query import NamedQuery
 from shared.pipeline.event_types import ArchiveIngested, EventData
 from shared.pipeline.events.envelope import Event
@@ -110,7 +111,7 @@ class MailIn:
 
     async def stored(self, container: str, *without: str) -> list[dict[str, Any]]:
         """Everything in a container, without what has to differ from run to run."""
-        query = NamedQuery("everything", container, "SELECT * FROM c")
+        query = NamedQuery("everything", container, f"SELECT * FROM c WHERE {NO_FENCE}")
         found = [document async for document in self.clients.store.query(query, Session())]
         cleaned = [{k: v for k, v in document.items() if k not in (*MOVING, *without)} for document in found]
         return sorted(cleaned, key=lambda document: str(document["id"]))

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 from shared.core.json_size import json_bytes_at_most
 from shared.documents.containers import document_class
 
-MAX_OPERATIONS = 100
+MAX_OPERATIONS = 99  # of the 100 that Cosmos DB takes: one is for the fence
 MAX_BYTES = 1_000_000  # half of Cosmos DB's limit, and no body that blocks the event loop for long
 MAX_PATCH_OPERATIONS = 10
 
@@ -28,6 +28,13 @@ class Storable(Protocol):
     def to_cosmos(self) -> dict[str, Any]: ...
 
 
+class Replaceable(Storable, Protocol):
+    """One that may replace what was read."""
+
+    @property
+    def etag(self) -> str | None: ...
+
+
 Some = TypeVar("Some", bound=Storable)
 
 
@@ -40,6 +47,8 @@ class RawDocument:
     stored: dict[str, Any]
     size: int | None = None
     """Bytes at most, where that is known."""
+    etag: str | None = None
+    """Of the one that it replaces."""
 
     @property
     def id(self) -> str:

@@ -58,7 +58,8 @@ class Lease:
     async def held(self, session: Session | None = None, *, for_good: bool = False) -> AsyncIterator[None]:
         """Until the work is done. `for_good`: nobody will want this lock again, so its document goes.
 
-        The session sees what those wrote who held the lock before with theirs, wherever they ran.
+        The session sees what those wrote who held the lock before with theirs, wherever they ran. Under the
+        threading lease it also has the number of this turn, which fences off its earlier holders.
         """
         session = session or Session()
         # Those of this process take turns without asking the store again and again.
@@ -82,12 +83,14 @@ class Lease:
     async def _kept(self, lock: Lock, session: Session, *, for_good: bool) -> AsyncIterator[None]:
         """Renewed for as long as the work takes, and then released."""
         session.merge(Session(lock.session))
+        session.turn = lock.turn if self._name == THREADING else None
         done = asyncio.Event()
         renewing = asyncio.create_task(self._renewed(lock, done))
         try:
             yield
         finally:
             done.set()
+            session.turn = None
             await self._release(await renewing, session, for_good=for_good)
 
     async def _renewed(self, lock: Lock, done: asyncio.Event) -> Lock:
@@ -125,13 +128,15 @@ class Lease:
 
     async def _try(self) -> Lock | None:
         session, now = Session(), self._runtime.now().timestamp()
-        mine = {"owner": self._owner, "expires": now + self._seconds}
         known = await self._store.find(Lock, self._name, self._name, session)
         if known is None:
             await self._store.create(Lock(id=self._name, created_at=self._runtime.now()), session)
             known = await self._store.read(Lock, self._name, self._name, session)
         if known.owner and known.expires > now:
             return None
+        # By the clock, too: the turns of a lock that is lost and made anew are not below those before.
+        turn = max(known.turn + 1, int(now * 1000))
+        mine = {"owner": self._owner, "expires": now + self._seconds, "turn": turn}
         taken = await self._store.replace(known.model_copy(update=mine), session)
         return None if taken is Conflict.CONFLICT else taken
 

@@ -34,6 +34,8 @@ class Session:
 
     def __init__(self, tokens: Mapping[str, str] | None = None) -> None:
         self._tokens: dict[str, str] = {}
+        self.turn: int | None = None
+        """Of the threading lease, while it is held: writes of an earlier turn are refused (fence.py)."""
         for container, token in (tokens or {}).items():
             self.observe(container, token)
 

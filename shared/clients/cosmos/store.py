@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from azure.core import MatchConditions
 
 from shared.clients.call_metrics import Calls
-from shared.clients.cosmos.batches import Patch, Storable, by_partition, in_batches
+from shared.clients.cosmos.batches import (
+    MAX_OPERATIONS,
+    Patch,
+    Replaceable,
+    Storable,
+    by_partition,
+    in_batches,
+)
+from shared.clients.cosmos.fence import FENCED, fenced_batch
 from shared.clients.cosmos.session import Session
 from shared.core.concurrency import batches_of, gather_limited
 from shared.core.errors import DocumentNotFoundError
@@ -34,7 +42,6 @@ log = logging.getLogger(__name__)
 Model = TypeVar("Model", bound=Document)
 READ_BATCH_SIZE = 100  # the SDK makes one query of them, and a long one costs more than its parts
 PAGE_ITEMS = 1000
-MAX_BATCH_OPERATIONS = 100  # of a transactional batch
 MAX_IDS_PER_QUERY = 4000  # ids in a query, which may have 512 KB
 SESSION_HEADER = "x-ms-session-token"
 NO_DOCUMENT = "no-such-document"
@@ -204,7 +211,7 @@ class Store:
             for batch in in_batches(group)
         )
 
-    async def write_all(self, documents: Sequence[Document], session: Session) -> Conflict | None:
+    async def write_all(self, documents: Sequence[Replaceable], session: Session) -> Conflict | None:
         """Create those that are new, replace those that were read; CONFLICT where another writer was faster.
 
         A batch is written whole or not at all: after a conflict, some are written and others are not.
@@ -284,7 +291,7 @@ class Store:
         await gather_limited(
             self._patching(model.container, partition, batch, session)
             for partition, group in groups.items()
-            for batch in batches_of(group, MAX_BATCH_OPERATIONS)
+            for batch in batches_of(group, MAX_OPERATIONS)
         )
 
     async def catch_up(
@@ -293,7 +300,8 @@ class Store:
         """Let the session see all that anybody has written to these partitions so far.
 
         Only the primary runs a batch, and the token of its answer covers every write before it. This batch
-        reads a document that does not exist.
+        reads a document that does not exist; under the threading lease it raises the fence, so that whoever
+        had the lease before cannot write there any more.
         """
         partitions = sorted({model.partition_of(value) for value in partition_values})
         await gather_limited(self._catch_up(model.container, partition, session) for partition in partitions)
@@ -315,6 +323,11 @@ class Store:
     ) -> bool:
         """Whether it was there, and, where an etag is given, still as it was read."""
         container = model.container
+        if self._turn(container, session) is not None:
+            deletion = ("delete", (checked_id(id_),), {"if_match_etag": etag} if etag is not None else {})
+            return not await self._conflicts(
+                container, model.partition_of(partition_value), [deletion], session
+            )
         unchanged: dict[str, Any] = (
             {"etag": etag, "match_condition": MatchConditions.IfNotModified} if etag is not None else {}
         )
@@ -395,6 +408,9 @@ class Store:
             raise DocumentNotFoundError(f"{container}/{missing} is not there") from None
 
     async def _catch_up(self, container: str, partition: str, session: Session) -> None:
+        if self._turn(container, session) is not None:
+            await self._batch(container, partition, [], session)
+            return
         # A plain call that fails would not do: the SDK may file its token under another container.
         async with self._calls.measured("catch_up"):
             try:
@@ -417,11 +433,17 @@ class Store:
     async def _batch(
         self, container: str, partition: str, operations: list[tuple[Any, ...]], session: Session
     ) -> None:
+        proxy, turn = self._container(container), self._turn(container, session)
         async with self._call("batch", writes=True):
-            results = await self._container(container).execute_item_batch(
-                operations, partition, no_response=True
-            )
+            if turn is not None:
+                results = await fenced_batch(proxy, operations, partition, turn)
+            else:
+                results = await proxy.execute_item_batch(operations, partition, no_response=True)
         self._observe(container, results, session)
+
+    @staticmethod
+    def _turn(container: str, session: Session) -> int | None:
+        return session.turn if container in FENCED else None
 
 
 @asynccontextmanager

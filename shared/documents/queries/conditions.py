@@ -1,6 +1,9 @@
 """Conditions that several queries share. `c` is the document."""
 
+from shared.documents.messages import FENCE
 from shared.documents.sources import CANARY_SOURCE
+
+NO_FENCE = f"c.id != '{FENCE}'"  # where a query asks for no field that a fence has not
 
 OPEN = "c.status IN ('pending', 'processing')"  # we never write "processing", yet read it
 PROCESSED = "c.status = 'processed'"

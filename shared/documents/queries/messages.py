@@ -1,6 +1,6 @@
 """Every query of the container `messages`."""
 
-from shared.documents.queries.conditions import OF_ARCHIVE
+from shared.documents.queries.conditions import NO_FENCE, OF_ARCHIVE
 from shared.documents.queries.named_query import ALL, ONE, NamedQuery
 
 MESSAGES_TO_CHECK = NamedQuery(
@@ -12,7 +12,10 @@ MESSAGES_TO_CHECK = NamedQuery(
 )
 
 ALL_MESSAGE_THREADS = NamedQuery(
-    "message_homes", "messages", "SELECT c.id, c.thread_id, c._ts FROM c WHERE c._ts <= @before", ALL
+    "message_homes",
+    "messages",
+    f"SELECT c.id, c.thread_id, c._ts FROM c WHERE c._ts <= @before AND {NO_FENCE}",
+    ALL,
 )
 
 MESSAGES_OF_THREAD = NamedQuery(
@@ -63,7 +66,8 @@ STORED_COPIES = NamedQuery(
 MESSAGES_WITHOUT_SOURCE = NamedQuery(
     "messages_without_source",
     "messages",
-    "SELECT c.id, c.message_id, c.thread_id, c.archive_ids FROM c WHERE NOT IS_DEFINED(c.post_id)",
+    "SELECT c.id, c.message_id, c.thread_id, c.archive_ids FROM c"
+    f" WHERE NOT IS_DEFINED(c.post_id) AND {NO_FENCE}",
     ALL,
 )
 

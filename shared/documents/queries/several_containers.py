@@ -1,7 +1,7 @@
 """Queries that read the same of several containers."""
 
 from shared.core.ids import REPORT_PREFIX
-from shared.documents.queries.conditions import GIVEN_UP, OF_ARCHIVE, PROCESSED
+from shared.documents.queries.conditions import GIVEN_UP, NO_FENCE, OF_ARCHIVE, PROCESSED
 from shared.documents.queries.named_query import ALL, NamedQuery
 
 
@@ -14,7 +14,8 @@ def states_of_threads(container: str, count: int) -> NamedQuery:
 
 def outdated_documents(container: str) -> NamedQuery:
     """Documents whose stored schema version is not @version, for a backfill."""
-    text = "SELECT * FROM c WHERE NOT IS_DEFINED(c.schema_version) OR c.schema_version != @version"
+    outdated = "NOT IS_DEFINED(c.schema_version) OR c.schema_version != @version"
+    text = f"SELECT * FROM c WHERE ({outdated}) AND {NO_FENCE}"
     return NamedQuery("outdated_documents", container, text, ALL)
 
 

@@ -7,12 +7,12 @@ ENTRIES_TO_CHECK = NamedQuery(
 )
 
 ENTRIES_OF_BUCKET = NamedQuery(
-    "entries_of_bucket", "thread_index", "SELECT c.id, c.bucket, c.threads FROM c", ONE
+    "entries_of_bucket", "thread_index", "SELECT c.id, c.bucket, c.threads, c._etag FROM c", ONE
 )
 
 THREAD_ENTRIES = NamedQuery(
     "thread_entries",
     "thread_index",
-    "SELECT c.id, c.bucket, c.threads FROM c WHERE ARRAY_CONTAINS(@ids, c.id)",
+    "SELECT c.id, c.bucket, c.threads, c._etag FROM c WHERE ARRAY_CONTAINS(@ids, c.id)",
     ALL,
 )

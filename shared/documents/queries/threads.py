@@ -1,6 +1,6 @@
 """Every query of the container `threads`."""
 
-from shared.documents.queries.conditions import FOR_READERS, OF_ARCHIVE, PROCESSED
+from shared.documents.queries.conditions import FOR_READERS, NO_FENCE, OF_ARCHIVE, PROCESSED
 from shared.documents.queries.list_query import CONSENSUS, OUTCOME, PARTICIPANT, ListQuery
 from shared.documents.queries.named_query import ALL, NamedQuery
 from shared.documents.threads import Thread
@@ -14,7 +14,8 @@ _WITH_SUMMARY = (
 THREADS_TO_CHECK = NamedQuery(
     "all_threads",
     "threads",
-    "SELECT c.id, c.message_count, c.archive_ids, c._ts FROM c WHERE NOT IS_STRING(c.merged_into)",
+    "SELECT c.id, c.message_count, c.archive_ids, c._ts FROM c"
+    f" WHERE NOT IS_STRING(c.merged_into) AND {NO_FENCE}",
     ALL,
 )
 
@@ -65,7 +66,7 @@ THREADS_WITH_ARCHIVE = NamedQuery(
 
 # Those that an edition did not reach yet, or whose summary of it is still due.
 _LEFT_BY_EDITION = (
-    "SELECT VALUE c.id FROM c WHERE NOT IS_STRING(c.merged_into)"
+    f"SELECT VALUE c.id FROM c WHERE NOT IS_STRING(c.merged_into) AND {NO_FENCE}"
     " AND (NOT IS_STRING(c.edition) OR c.edition != @edition OR c.status = 'pending')"
 )
 LEFT_BY_EDITION = NamedQuery("left_by_edition", "threads", _LEFT_BY_EDITION, ALL)
@@ -137,5 +138,7 @@ THREAD_LIST = ListQuery(
     },
     sorts=("-last_message_date", "last_message_date", "-first_message_date", "-message_count"),
     # Without what threading keeps, which can be large.
-    fields=tuple(name for name in Thread.model_fields if name not in {"threading", "absorbing", "etag"}),
+    fields=tuple(
+        name for name in Thread.model_fields if name not in {"threading", "absorbing", "losing", "etag"}
+    ),
 )

@@ -43,7 +43,9 @@ class Cue:
         return found or (self._search(folded) if self._search else None)
 
     def finds(self, sentence: OwnSentence) -> bool:
-        if self not in triggered(sentence):
+        # The function is called once for a sentence, not for each of its hundred questions.
+        hits = sentence.triggered
+        if self not in (triggered(sentence) if hits is None else hits):
             return False
         return self._is_words or self.answer(sentence) is not None
 
@@ -74,9 +76,10 @@ class Family:
         return not self._all.isdisjoint(triggered(sentence))
 
     def search(self, sentence: OwnSentence) -> re.Match[str] | None:
-        hits = self._all & triggered(sentence)
-        if not hits:
+        possible = triggered(sentence)
+        if self._all.isdisjoint(possible):
             return None
+        hits = self._all & possible
         return next(filter(None, (cue.answer(sentence) for cue in self.cues if cue in hits)), None)
 
     def finds(self, sentence: OwnSentence) -> bool:
@@ -102,6 +105,8 @@ ACCEPTS = Cue(
     r"(?:queued|applied|merged|pushed|pulled|committed|landed|picked up|checked in|accepted)\b"
     r"(?! (?:from|by|into my|against|an?|some|my|another)\b)",
     r"\blet'?s (?:\w+ ){0,4}(?:queue|queue?ing|merge|merging|apply|applying|take)\b",
+    r"\blet(?:'?s| me) .{0,60}\band (?:then )?(?:merge|queue|apply) "
+    r"(?:it|this|them|these|the (?:topic|series|patch\w*|result))\b",
     r"^\W{0,4}(?:queue?ing|merging|applying) (?:this|it|these|them|now|to)\b",
     r"\b(?:i'll|i will|can|will|happy to|be done) .{0,80}\b(?:while|when|on|upon) (?:i )?(?:committing|"
     r"applying|commit|"

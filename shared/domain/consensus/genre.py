@@ -48,6 +48,14 @@ _PUTS_FIRMLY = Cue(
     r"you (?:all )?think\b|\bi think we should\b",
 )
 
+# Who asks whether something should be otherwise may propose it.
+_HINTS = Cue(
+    "should|could|can|why|like|would|let's|support|feature|add|better",
+    r"\bshould (?:we|be|it)\b|\b(?:could|can) we\b|\bwhy (?:don't|not)\b|\bit would be\b|\blet's\b|"
+    r"\b(?:would|'d) like to (?:add|see|have|change|make|allow)\b|\b(?:add|adding) (?:\w+ )?support\b|"
+    r"\bfeature\b|\bbetter (?:to|way)\b",
+)
+
 
 @dataclass(slots=True)
 class _Opening:
@@ -140,7 +148,8 @@ def _by_asking(thread: LinkedThread, put: Put, opening: _Opening) -> tuple[Genre
     # On lists about a text people ask "how about ..." and mean a change of it.
     if asks_for_help and thread.preset is not Preset.IETF and not opening.has(_PUTS_FIRMLY):
         named = _BUG.search(opening.subject) or _CHANGE.search(opening.subject)
-        return Genre.QUESTION, not opening.has(PROPOSES) and not named
+        puts = opening.has(PROPOSES) or opening.has(_HINTS)
+        return Genre.QUESTION, not puts and not named
     if any(map(_PUTS_FIRMLY.finds, put.mail.sentences[:12])):
         return Genre.PROPOSAL, put.mail is thread.root and not subject_asks and not wants_help
     return _by_default(thread, put, opening, wants_help=wants_help)

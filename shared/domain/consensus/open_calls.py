@@ -27,6 +27,8 @@ _LASTS = re.compile(r"\b(\d{1,3}|one|two|three|four|a)[ -](hours?|days?|weeks?)\
 _NUMBERS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4}
 _HOURS = {"h": 1, "d": 24, "w": 168}
 _APACHE_WINDOW = timedelta(hours=72)
+_USUAL_TIME = timedelta(days=14)
+"""Of a call that names no end."""
 
 
 def read_open_call(
@@ -35,6 +37,8 @@ def read_open_call(
     if settled or put.form not in {PropositionForm.VOTE, PropositionForm.CALL}:
         return None
     ends, words = find_end(thread, put)
+    if not _is_running(thread, put, ends):
+        return None
     spoken = dict.fromkeys(
         mail.mail.address.lower() for mail in thread.mails if mail.person not in put.proposers
     )
@@ -45,6 +49,15 @@ def read_open_call(
         spoken=tuple(spoken),
         outstanding=tuple(one.citation for one in objections if one.fate is Fate.OUTSTANDING),
     )
+
+
+def _is_running(thread: LinkedThread, put: Put, ends: date | None) -> bool:
+    """Nobody wrote after its end: what is written then may be the result, in words that are not known."""
+    sent = put.mail.mail.date
+    written = [mail.mail.date for mail in thread.mails if mail.mail.date is not None]
+    if ends is None and sent is not None:
+        ends = (sent + _USUAL_TIME).date()
+    return ends is None or not written or max(written).date() <= ends
 
 
 def find_end(thread: LinkedThread, put: Put) -> tuple[date | None, str]:

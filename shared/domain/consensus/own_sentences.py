@@ -8,7 +8,6 @@ import re
 import string
 from bisect import bisect_right
 from collections.abc import Iterator
-from functools import cached_property
 
 from shared.domain.consensus.thread_mail import QuotedBlock
 
@@ -72,10 +71,13 @@ class OwnSentence:
     """One sentence. `text` is as shown, with white space folded; `folded` is as patterns read it."""
 
     __slots__ = (
-        "__dict__",
+        "_key",
+        "_words",
         "answers",
+        "asks",
         "block",
         "end",
+        "folded",
         "index",
         "mail",
         "opens_paragraph",
@@ -93,6 +95,8 @@ class OwnSentence:
         self.start = start
         self.end = end
         self.text = text
+        self.folded = fold(text)
+        self.asks = text.rstrip("\"') ").endswith("?")
         self.block = block
         """The number of the quoted block right above; -1 where none is."""
         self.opens_paragraph = opens
@@ -100,23 +104,22 @@ class OwnSentence:
         """What the cues found in it."""
         self.triggered: frozenset[object] | None = None
         """The cues that may find something in it, once asked for."""
-
-    @cached_property
-    def folded(self) -> str:
-        return fold(self.text)
-
-    @cached_property
-    def words(self) -> frozenset[str]:
-        return frozenset(_WORD.findall(self.folded))
-
-    @cached_property
-    def key(self) -> str:
-        """The bare words: the same for the same sentence, however it was wrapped or marked."""
-        return word_key(self.folded)
+        # Kept by hand: a thread has a thousand sentences, and `cached_property` takes a lock for each.
+        self._words: frozenset[str] | None = None
+        self._key: str | None = None
 
     @property
-    def asks(self) -> bool:
-        return self.text.rstrip("\"') ").endswith("?")
+    def words(self) -> frozenset[str]:
+        if self._words is None:
+            self._words = frozenset(_WORD.findall(self.folded))
+        return self._words
+
+    @property
+    def key(self) -> str:
+        """The bare words: the same for the same sentence, however it was wrapped or marked."""
+        if self._key is None:
+            self._key = word_key(self.folded)
+        return self._key
 
 
 def fold(text: str) -> str:

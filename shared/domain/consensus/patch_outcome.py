@@ -58,9 +58,8 @@ def _by_others(ending: Evidence) -> Ending | None:
     if found.withdrawn and len(ending.put.proposers) == 1:
         word = found.withdrawn[-1]
         return ended_by(OutcomeKind.REJECTED, word, ConsensusBasis.UNKNOWN, "withdrawn", sure=True)
-    if _is_taken_over(ending):
-        word = found.promised[-1]
-        return ended_by(OutcomeKind.REVISED, word, ConsensusBasis.UNKNOWN, "remarks taken over", sure=True)
+    if taken := _takes_over(ending):
+        return ended_by(OutcomeKind.REVISED, taken, ConsensusBasis.UNKNOWN, "remarks taken over", sure=True)
     if found.taken:
         sure = not _is_changed(ending)
         return ended_by(_kind(ending), found.taken[-1], ConsensusBasis.COUNTED, "taken", sure=sure)
@@ -69,12 +68,13 @@ def _by_others(ending: Evidence) -> Ending | None:
     return counted(OutcomeKind.ACCEPTED, "acked") if _is_acked(ending) else None
 
 
-def _is_taken_over(ending: Evidence) -> bool:
+def _takes_over(ending: Evidence) -> EndingWord | None:
     """Its author promises several changes, or the next version, and nobody has doubts after that."""
     promised = [word for word in ending.settlements.promised if not _HEDGED.search(word.sentence.folded)]
-    if len(promised) < _ENOUGH_PROMISES and not ending.settlements.names_next_version:
-        return False
-    return bool(promised) and not _is_doubted_after(ending, promised[-1])
+    enough = len(promised) >= _ENOUGH_PROMISES or ending.settlements.names_next_version
+    if not promised or not enough or ending.heard_against or _is_doubted_after(ending, promised[-1]):
+        return None
+    return promised[-1]
 
 
 def _is_newest_supported(ending: Evidence) -> bool:

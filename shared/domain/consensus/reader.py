@@ -139,7 +139,8 @@ class _ThreadReader:
         return self._thread.mail_of(sentence).mail.message_id, sentence.start
 
     def _is_settled(self) -> bool:
-        return self._verdict.sure and self._verdict.basis is not ConsensusBasis.COUNTED
+        """Where people stand on both sides, the call goes on."""
+        return self._verdict.sure and self._verdict.kind is not OutcomeKind.CONTESTED
 
     def _is_by_authority(self) -> bool:
         settled = self._verdict.settled_by

@@ -8,13 +8,17 @@ from dataclasses import dataclass, field
 
 from shared.domain.consensus.call_cues import ADVANCES, PUTS_OFF
 from shared.domain.consensus.cues import (
+    ACCEPTS,
     CLOSES_CALL,
     NEGATION,
     PROMISES,
     REJECTS,
     REPORTED,
     RULES,
+    THANKS,
     WITHDRAWS,
+    Cue,
+    Family,
 )
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
@@ -55,7 +59,14 @@ _DENIES = re.compile(
     r"\b(?:no|not|never|lack of|without|isn't|wasn't|don't|didn't|hasn't|neither)\b(?: \w+){0,4} "
     r"(?:consensus|adopted|agreed|accepted|approved|agreement|passed|passes|concluded|closed|over)\b"
 )
-_NOTED = re.compile(r"\b(?:is|was|are|were|to be) (?:\w+ )?(?:noted|postponed|not pursued|not treated)\b")
+_NOTED = Cue(
+    "noted|postponed|pursued|treated",
+    r"\b(?:is|was|are|were|to be) (?:\w+ )?(?:noted|postponed|not pursued|not treated)\b",
+)
+_SETTLES = Family(
+    *(CLOSES_CALL, RULES, REJECTS, _NOTED, ADVANCES, PUTS_OFF, ACCEPTS, THANKS, WITHDRAWS, PROMISES)
+)
+"""All wordings that settle something. What triggers none of them needs no second look."""
 _CALLED = frozenset({PropositionForm.VOTE, PropositionForm.CALL})
 _LONGEST, _LONGEST_ACCEPTANCE, _SHORT_ACCEPTANCE = 500, 250, 12
 
@@ -129,7 +140,7 @@ class _Filing:
         role = self._role(mail)
         by_proposer = mail.person in self._put.proposers and self._is_proposer(mail)
         for sentence in mail.sentences:
-            if not sentence.asks and len(sentence.text) <= _LONGEST:
+            if _SETTLES.may_find(sentence) and not sentence.asks and len(sentence.text) <= _LONGEST:
                 self._file(sentence, role, by_proposer=by_proposer)
 
     def _file(self, sentence: OwnSentence, role: str | None, *, by_proposer: bool) -> None:
@@ -186,7 +197,7 @@ class _Filing:
     def _denies(self, sentence: OwnSentence) -> bool:
         if REJECTS.finds(sentence) or (RULES.finds(sentence) and _DENIES.search(sentence.folded)):
             return True
-        return self._thread.preset is Preset.THREEGPP and bool(_NOTED.search(sentence.folded))
+        return self._thread.preset is Preset.THREEGPP and _NOTED.finds(sentence)
 
     def _acceptance(self, sentence: OwnSentence, role: str | None) -> bool:
         if role and takes_a_pull(self._thread, self._put, sentence):

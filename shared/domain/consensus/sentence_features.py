@@ -7,6 +7,7 @@ weight counts nothing, so that one can be tried in training before it ships.
 # ruff: noqa: PLR2004 -- the bound of a feature is its definition
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from functools import lru_cache
 
@@ -23,6 +24,7 @@ from shared.domain.consensus.cues import (
     THANKS,
     WITHDRAWS,
     Cue,
+    Family,
     triggered,
 )
 from shared.domain.consensus.doubt_cues import DOUBTS, OPPOSES
@@ -164,6 +166,10 @@ _PAIRS: dict[str, list[tuple[str, str]]] = {}
 for _name, (_one, _other) in _TOGETHER.items():
     _PAIRS.setdefault(_one, []).append((_name, _other))
 _PAIRED = _PAIRS.keys()
+_APPROVAL = Family(AGREES, *APPROVES.cues, *SUPPORTS.cues)
+_SIZES = (15, 40, 60, 201, 221)
+"""Letters from which on a sentence is no longer tiny, no longer short, middling, no longer that, and long."""
+_FIRST, _LAST = 12, 4
 _DIGITS = frozenset("0123456789")
 _CODE_MARKS = frozenset("{}=;<>|$:()")
 _YOU = frozenset({"you", "your", "you're"})
@@ -180,13 +186,11 @@ class FeatureReader:
         self._thread = thread
         self._put = put
         self._genre = genre
-        self._content = {
-            id(one): {word for word in one.words if len(word) > 3} - _STOP for one in thread.sentences()
-        }
-        contents = {
-            mail.number: set().union(*(self._content[id(one)] for one in mail.sentences))
-            for mail in thread.mails
-        }
+        self._content: dict[int, set[str]] = {}
+        contents: dict[int, set[str]] = {mail.number: set() for mail in thread.mails}
+        for one in candidates_of(thread):
+            content = self._content[id(one)] = {word for word in one.words if len(word) > 3} - _STOP
+            contents[one.mail] |= content
         self._spread = Counter(word for content in contents.values() for word in content)
         common = {word for word, count in self._spread.items() if count > 1}
         self._widely = {word for word, count in self._spread.items() if count > 2}
@@ -255,7 +259,8 @@ class FeatureReader:
     def _own(self, sentence: OwnSentence, count: int) -> dict[str, float]:
         left, length = count - 1 - sentence.index, len(sentence.text)
         under = sentence.block >= 0
-        found = dict(_place(min(sentence.index, 11), left == 0, sentence.opens_paragraph, under, length))
+        size = bisect_right(_SIZES, length)
+        found = dict(_place(min(sentence.index, 11), left == 0, sentence.opens_paragraph, under, size))
         if sentence is self._put.words:
             found["puts it"] = 1.0
         _add_form(sentence.folded, found)
@@ -275,8 +280,18 @@ class FeatureReader:
             found["requoted"] = min(2.0, requoted)
 
 
-@lru_cache(maxsize=20_000)
-def _place(index: int, is_last: bool, opens: bool, under: bool, length: int) -> dict[str, float]:  # noqa: FBT001 -- a key of the cache
+def candidates_of(thread: LinkedThread) -> list[OwnSentence]:
+    """Each mail's first sentences and its last: 97 in 100 labelled ones stand there."""
+    return [
+        sentence
+        for mail in thread.mails
+        for sentence in mail.sentences
+        if sentence.index < _FIRST or sentence.index >= len(mail.sentences) - _LAST
+    ]
+
+
+@lru_cache(maxsize=1_000)
+def _place(index: int, is_last: bool, opens: bool, under: bool, size: int) -> dict[str, float]:  # noqa: FBT001 -- a key of the cache
     flags = {
         "first": index == 0,
         "second": index == 1,
@@ -285,10 +300,10 @@ def _place(index: int, is_last: bool, opens: bool, under: bool, length: int) -> 
         "early": index < 5,
         "paragraph start": opens,
         "under a quote": under,
-        "short": length < 40,
-        "tiny": length < 15,
-        "long": length > 220,
-        "middling": 60 <= length <= 200,
+        "short": size < 2,
+        "tiny": size < 1,
+        "long": size > 4,
+        "middling": size == 3,
     }
     return {name: 1.0 for name, flag in flags.items() if flag}
 
@@ -315,7 +330,7 @@ def _add_wording(sentence: OwnSentence, found: dict[str, float]) -> None:
             found["asks openly"] = 1.0
     if asks_group(sentence):
         found["asks the group"] = 1.0
-    if AGREES.finds(sentence) or APPROVES.finds(sentence) or SUPPORTS.finds(sentence):
+    if _APPROVAL.finds(sentence):
         found["approves"] = 1.0
     if not _YOU.isdisjoint(sentence.words):
         found["you"] = 1.0

@@ -12,7 +12,7 @@ from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.proposition import Put
 from shared.domain.consensus.reading import Genre
-from shared.domain.consensus.sentence_features import FeatureReader
+from shared.domain.consensus.sentence_features import FeatureReader, candidates_of
 from shared.domain.consensus.sentence_kinds import Head
 from shared.domain.consensus.sentence_weights import THRESHOLDS, WEIGHTS
 
@@ -20,7 +20,6 @@ MOST_MAILS = {Head.POINT: 12, Head.DECISION: 4, Head.OBJECTION: 4, Head.OPEN_ISS
 MOST_SHOWN = 12
 """Sentences that a page shows of one thread, in all."""
 _PER_MAIL = 4
-_FIRST, _LAST = 16, 4
 _MOST_SCORED = 6_000
 """Sentences of one thread that are scored; a longer thread is read from both ends."""
 _HOUSEKEEPING = Cue("rebased|rebasing|resent|resending")
@@ -117,16 +116,6 @@ def _sum(features: dict[str, float], base: _Row) -> _Row:
             objection += weights[2] * value
             issue += weights[3] * value
     return point, decision, objection, issue
-
-
-def candidates_of(thread: LinkedThread) -> list[OwnSentence]:
-    """Each mail's first sentences and its last: 98 in 100 labelled ones stand there."""
-    return [
-        sentence
-        for mail in thread.mails
-        for sentence in mail.sentences
-        if sentence.index < _FIRST or sentence.index >= len(mail.sentences) - _LAST
-    ]
 
 
 def _bounded(sentences: list[OwnSentence]) -> list[OwnSentence]:

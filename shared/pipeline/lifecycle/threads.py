@@ -103,8 +103,8 @@ async def thread_summarized(store: Store, thread: Thread, summary: Summary, sess
     """Make it the thread's summary; False where the thread is not as it was read.
 
     Precondition: the summary supersedes the one that the thread had when it was read, and the thread is
-    neither merged nor made anew since. The thread is done, unless it has grown since the summary was made:
-    then it gets the summary, and stays pending for its next one.
+    neither merged nor made anew since. The thread is done, unless it has grown since the summary was made, or
+    messages were about to leave it: then it gets the summary, and stays pending for its next one.
     """
     call = summary.reading.shown_call if summary.reading else None
     said: dict[str, Any] = {
@@ -123,7 +123,10 @@ async def thread_summarized(store: Store, thread: Thread, summary: Summary, sess
     )
     same = _same_summary(thread)
     not_grown = f"{same} AND c.message_count = {thread.message_count:d}"
-    if await store.patch(Thread, done, session, condition=not_grown) is not Conflict.CONFLICT:
+    if (
+        not thread.losing
+        and await store.patch(Thread, done, session, condition=not_grown) is not Conflict.CONFLICT
+    ):
         return True
     grown = Patch(thread.id, thread.id, set=said)
     return await store.patch(Thread, grown, session, condition=same) is not Conflict.CONFLICT
@@ -219,11 +222,33 @@ def thread_merged(thread: Thread, into: str) -> Thread:
             "merged_into": into,
             "threading": {},
             "absorbing": [],
+            "losing": [],
             "status": ProcessingStatus.PROCESSED,
         }
     )
 
 
-async def merge_finished(store: Store, thread_id: str, session: Session) -> None:
-    """Precondition: the documents of all threads that it absorbs have moved to it."""
-    await store.patch(Thread, Patch(thread_id, thread_id, set={"absorbing": []}), session)
+async def merge_finished(store: Store, thread: Thread, session: Session) -> None:
+    """Precondition: the documents of all threads that it absorbs have moved to it.
+
+    One that absorbs others by now, for somebody else, goes on with that.
+    """
+    patch = Patch(thread.id, thread.id, set={"absorbing": []})
+    await store.patch(Thread, patch, session, condition=_names("absorbing", thread.absorbing))
+
+
+async def messages_left(store: Store, thread: Thread, to: str, session: Session) -> bool:
+    """Have it made anew without them. Precondition: the messages that it lost to the other have moved.
+
+    False where messages of it go elsewhere, for somebody else, than when it was read.
+    """
+    others = [one for one in thread.losing if one != to]
+    patch = Patch(thread.id, thread.id, set={"losing": others, **RESET_ATTEMPTS})
+    condition = f"NOT IS_STRING(c.merged_into) AND {_names('losing', thread.losing)}"
+    return await store.patch(Thread, patch, session, condition=condition) is not Conflict.CONFLICT
+
+
+def _names(name: str, threads: Sequence[str]) -> str:
+    """Whether the field has these threads and no others; over ids of ours."""
+    named = [f"ARRAY_CONTAINS(c.{name}, '{one}')" for one in threads]
+    return " AND ".join([f"ARRAY_LENGTH(c.{name}) = {len(named):d}", *named])

@@ -140,7 +140,7 @@ class Repairer:
         if thread_id in self.done:
             return True
         self.done.add(thread_id)
-        async with Lease(self.clients.store, THREADING, self.clients.runtime).held():
+        async with Lease(self.clients.store, THREADING, self.clients.runtime).held(session):
             thread = await self.clients.store.find(Thread, thread_id, thread_id, session)
             if thread is not None:
                 await drop_thread(self.clients, thread, session)
@@ -213,7 +213,7 @@ class Repairer:
     async def _forget_threads(self, finding: Finding) -> bool:
         """Under the threading lease, because entries are read and then written as a whole."""
         store, session = self.clients.store, Session()
-        async with Lease(store, THREADING, self.clients.runtime).held():
+        async with Lease(store, THREADING, self.clients.runtime).held(session):
             entry = await store.find(ThreadEntry, finding.id, finding.partition, session)
             if entry is None:
                 return True

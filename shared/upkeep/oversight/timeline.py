@@ -16,11 +16,11 @@ from shared.documents.queries.threads import THREADS_WITH_ARCHIVE
 from shared.pipeline.topology import QUEUES
 from shared.upkeep.audit import last_audits
 from shared.upkeep.deadletters.groups import diagnosed_letters
-from shared.upkeep.oversight.spans import NoReceiverError, spans_about
+from shared.upkeep.oversight.spans import NoSpansError, SpanStore
 from shared.upkeep.oversight.stuck_documents import find_anywhere
 
 AUDITS_SEARCHED = 500
-ONLY_LOCAL = "only the local telemetry receiver can be asked; in Azure see Application Insights"
+NOBODY_ASKED = "LOG_WORKSPACE_ID says where Application Insights keeps them, and is not set"
 
 RELATED = {
     "archives": (THREADS_WITH_ARCHIVE,),
@@ -58,8 +58,8 @@ class Timeline:
     without: str | None = None  # why there are no spans
 
 
-async def read_timeline(clients: Clients, id_: str, telemetry: str | None) -> Timeline:
-    """`telemetry` is the receiver's address, where spans can be asked for."""
+async def read_timeline(clients: Clients, id_: str, telemetry: SpanStore | None) -> Timeline:
+    """`telemetry` is where spans can be asked for, if anywhere."""
     found: list[TimelineEntry] = []
     documents = await find_anywhere(clients, id_)
     for container, stored in documents:
@@ -75,13 +75,13 @@ async def read_timeline(clients: Clients, id_: str, telemetry: str | None) -> Ti
 
 
 async def _asked_spans(
-    telemetry: str | None, id_: str, containers: Sequence[str]
+    telemetry: SpanStore | None, id_: str, containers: Sequence[str]
 ) -> tuple[list[dict[str, Any]], str | None]:
     if telemetry is None:
-        return [], ONLY_LOCAL
+        return [], NOBODY_ASKED
     try:
-        return await spans_about(telemetry, id_, containers), None
-    except NoReceiverError as error:
+        return await telemetry.about(id_, containers), None
+    except NoSpansError as error:
         return [], str(error)
 
 

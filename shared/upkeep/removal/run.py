@@ -143,7 +143,7 @@ class _Remover:
             await self._store.delete(Archive, archive_id, archive_id, Session(), etag=archive.etag)
 
     async def _mark(self, archive_id: str) -> None:
-        if not await archive_removing(self._store, archive_id, Session()):
+        if not await archive_removing(self._store, archive_id, self._session):
             log.info("archive %s is gone already: what is left of it goes now", archive_id)
         if self._removal.target_kind != "archive":
             await self._store.upsert(self._tombstone(archive_id), Session())
@@ -165,7 +165,9 @@ class _Remover:
     async def _remove_all(self, archive_id: str) -> None:
         """In rounds, until the check finds nothing: a stage may write while we delete."""
         while True:
-            await self._catch_up()
+            # With the lease: who stood still with it before cannot write messages or threads any more.
+            async with Lease(self._store, THREADING, self._runtime).held(self._session):
+                await self._catch_up()
             async for thread_id in self._threads(archive_id):
                 await self._thread(archive_id, thread_id)
             await self._delete_failures(archive_id)
@@ -199,7 +201,7 @@ class _Remover:
     async def _thread(self, archive_id: str, thread_id: str) -> None:
         if self._runtime.monotonic() > self._until:
             raise _OutOfTimeError
-        async with Lease(self._store, THREADING, self._runtime).held():
+        async with Lease(self._store, THREADING, self._runtime).held(self._session):
             part = await find_part(self._clients, archive_id, thread_id, self._session)
             self._touched.add(thread_id)
             if self._removal.unit != thread_id:
@@ -209,7 +211,7 @@ class _Remover:
                 self._removal.unit = thread_id
                 await self._save()
                 self._run.progress("counted")
-            await remove_part(self._clients, part, self._run.progress)
+            await remove_part(self._clients, part, self._run.progress, self._session)
         if not part.staying:
             self._emptied |= {thread_id, *part.redirects}
         self._run.progress("thread")
@@ -235,9 +237,9 @@ class _Remover:
                 left = await self._rows(query, partition_value=thread_id)
                 await self._store.delete_all(model, left, thread_id, Session())
         if await self._stray_entries(archive_id):
-            async with Lease(self._store, THREADING, self._runtime).held():
+            async with Lease(self._store, THREADING, self._runtime).held(self._session):
                 gone = await self._gone()
-                await self._index.forget(archive_id, gone, Session())
+                await self._index.forget(archive_id, gone, self._session)
 
     async def _delete_vectors(self, archive_id: str) -> None:
         """Those without a chunk. A chunk that stays has other archives, which its vector may not know yet."""

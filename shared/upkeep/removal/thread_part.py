@@ -8,6 +8,7 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
+from shared.core.ids import report_id
 from shared.documents.archives import Archive
 from shared.documents.chunks import Chunk
 from shared.documents.failures import FailureRecord
@@ -144,9 +145,11 @@ async def _find_derived(clients: Clients, part: ThreadPart, session: Session) ->
     part.redirects = names[1:]
 
 
-async def remove_part(clients: Clients, part: ThreadPart, progress: Callable[[str], None]) -> None:
+async def remove_part(
+    clients: Clients, part: ThreadPart, progress: Callable[[str], None], session: Session
+) -> None:
     """Remove it, each document before the one that it is found by. The caller holds the threading lease."""
-    session, store = Session(), clients.store
+    store = clients.store
     await touch(clients, part.digests())
     chunks = [chunk["id"] for chunk in part.chunks_gone]
     await clients.index.delete(chunks)
@@ -157,15 +160,18 @@ async def remove_part(clients: Clients, part: ThreadPart, progress: Callable[[st
     conflicts = await _forget_elsewhere(clients, part, session)
     await _read_again(clients, part, session)
     progress("shared")
-    for model, rows in ((Summary, part.summaries), (Report, part.reports)):
-        for row in rows:
-            await store.delete(model, row["id"], row["scope"], session)
+    for row in part.summaries:
+        await store.delete(Summary, row["id"], row["scope"], session)
+    # Also those that were published since: who publishes looks for the summary afterwards.
+    published = {(report_id(row["id"]), row["scope"]) for row in part.summaries}
+    for id_, scope in sorted(published | {(row["id"], row["scope"]) for row in part.reports}):
+        await store.delete(Report, id_, scope, session)
     for failure in part.failures:
         await store.delete(FailureRecord, failure["id"], failure["stage"], session)
     progress("derived")
     await store.delete_all(Message, part.gone, part.thread_id, session)
     progress("messages")
-    await _finish_thread(clients, part, progress)
+    await _finish_thread(clients, part, progress, session)
     for thread_id in sorted(conflicts):
         await request_summary(clients, thread_id, session)
     await touch(clients, part.digests())  # again: a refresh may have started since the first touch
@@ -219,8 +225,10 @@ async def _read_again(clients: Clients, part: ThreadPart, session: Session) -> N
         await clients.bus.send_to_queue(PARSING.name, [to_message(event)])
 
 
-async def _finish_thread(clients: Clients, part: ThreadPart, progress: Callable[[str], None]) -> None:
-    session, thread = Session(), part.thread
+async def _finish_thread(
+    clients: Clients, part: ThreadPart, progress: Callable[[str], None], session: Session
+) -> None:
+    thread = part.thread
     if thread is not None and (part.loses or not part.archives):
         await drop_thread(clients, thread, session, part.redirects)
         progress("thread_dropped")

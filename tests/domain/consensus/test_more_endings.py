@@ -166,3 +166,41 @@ def test_what_somebody_answered_is_no_open_issue() -> None:
 
     assert asked() == [asks]
     assert asked(("prop", "Bob changes it next week.")) == []
+
+
+def asked_until(last_day: int, *, until: str = " Please reply by 20 January 2024.") -> ThreadReading:
+    """A call of 8 January, and one answer to it, that many days later."""
+    call = f"This is a call for adoption of the cookie draft. Please say whether you support it.{until}"
+    return read(mail(0, CHAIR, call), mail(1, "ann", "Section two has a typo.", day=last_day), profile=IETF)
+
+
+def test_a_call_is_open_until_somebody_writes_after_its_end() -> None:
+    running = asked_until(5).open_call
+    assert running is not None
+    assert running.ends is not None
+    assert running.ends.isoformat() == "2024-01-20"
+    # What comes after the end may be the result, in words that the reader does not know.
+    assert asked_until(14).open_call is None
+
+
+def test_a_call_that_names_no_end_is_open_for_two_weeks() -> None:
+    assert asked_until(5, until="").open_call is not None
+    assert asked_until(20, until="").open_call is None
+
+
+def test_a_call_with_an_outcome_is_not_open() -> None:
+    reading = called(("ann", "I support it."), (CHAIR, "I will forward the document to the area director."))
+    assert ended(reading) is OutcomeKind.ACCEPTED
+    assert reading.open_call is None
+
+
+@pytest.mark.parametrize(
+    ("text", "is_said"),
+    [
+        ("How do I list all files? I am trying to write a script and can't find the option.", True),
+        ("How can I list all files? I am wondering why not print the directories, too.", False),
+    ],
+)
+def test_a_question_that_hints_at_a_change_is_not_called_one(text: str, is_said: bool) -> None:
+    reading = read(mail(0, "ann", text, subject="Listing of files"), mail(1, "bob", "See the manual."))
+    assert (reading.genre.tier is Tier.SAID) == is_said

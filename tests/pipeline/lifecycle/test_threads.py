@@ -11,6 +11,7 @@ from shared.documents.threads import Thread
 from shared.pipeline.lifecycle.threads import (
     NO_SUMMARY,
     merge_finished,
+    messages_left,
     requested_version,
     summary_requested,
     thread_changed,
@@ -161,9 +162,28 @@ async def test_of_a_merged_thread_a_redirect_stays(store: Store) -> None:
 
 async def test_a_finished_merge_forgets_what_it_absorbed(store: Store) -> None:
     thread = new_thread(absorbing=["older"])
-    assert await changes_to(store, thread, lambda: merge_finished(store, "t1", Session())) == {
+    assert await changes_to(store, thread, lambda: merge_finished(store, thread, Session())) == {
         "absorbing": []
     }
+
+
+@pytest.mark.parametrize("finished", [["older"], ["older", "fourth"]])
+async def test_a_finished_merge_does_not_end_another_one(store: Store, finished: list[str]) -> None:
+    thread = new_thread(absorbing=["older", "third"])
+    ended = thread.model_copy(update={"absorbing": finished})
+    assert await changes_to(store, thread, lambda: merge_finished(store, ended, Session())) == {}
+
+
+async def test_a_thread_that_lost_messages_is_made_anew_when_they_are_gone(store: Store) -> None:
+    thread = new_thread(losing=["other", "third"], status="processed", **TRIED)
+    changes = await changes_to(store, thread, lambda: messages_left(store, thread, "other", Session()))
+    assert (changes["losing"], changes["status"]) == (["third"], "pending")
+
+
+async def test_messages_that_leave_for_somebody_else_are_not_forgotten(store: Store) -> None:
+    thread = new_thread(losing=["other", "third"])
+    read = thread.model_copy(update={"losing": ["other"]})
+    assert await changes_to(store, thread, lambda: messages_left(store, read, "other", Session())) == {}
 
 
 async def test_no_summary_is_a_field_of_a_stored_thread(store: Store) -> None:

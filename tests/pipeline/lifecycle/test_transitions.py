@@ -157,7 +157,7 @@ ACTS: dict[str, Act] = {
     ),
     "thread_changed": lambda store, one: store.upsert(threads.thread_changed(one), Session()),
     "thread_merged": lambda store, one: store.upsert(threads.thread_merged(one, into="other"), Session()),
-    "merge_finished": lambda store, one: threads.merge_finished(store, one.id, Session()),
+    "merge_finished": lambda store, one: threads.merge_finished(store, one, Session()),
 }
 
 _THREADS: dict[str, dict[str, Any]] = {

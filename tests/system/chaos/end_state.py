@@ -5,15 +5,18 @@ from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
+from shared.documents.queries.conditions import NO_FENCE
 from shared.documents.queries.named_query import NamedQuery
 from shared.settings.app import Settings
 
 __all__ = ["QUERIES", "end_state"]
 
 QUERIES = {
-    "messages": "SELECT c.id, c.thread_id, c.archive_ids, c.status, c.body_normalized FROM c",
+    "messages": "SELECT c.id, c.thread_id, c.archive_ids, c.status, c.body_normalized FROM c"
+    f" WHERE {NO_FENCE}",
     "chunks": "SELECT c.id, c.thread_id, c.text, c.embedding_generated, c.status FROM c",
-    "threads": "SELECT c.id, c.message_count, c.status, c.summary_id, c.merged_into, c.has_consensus FROM c",
+    "threads": "SELECT c.id, c.message_count, c.status, c.summary_id, c.merged_into, c.has_consensus FROM c"
+    f" WHERE {NO_FENCE}",
     "summaries": "SELECT c.id, c.content_markdown, c.citations FROM c WHERE c.outdated = false",
     "reports": "SELECT c.id, c.summary_id FROM c WHERE c.outdated = false",
 }

@@ -16,7 +16,8 @@ def tables_of(folder: Path, *, later: float = 0.0) -> dict[str, Rows]:
         database.row_factory = sqlite3.Row
         return {
             "AppMetrics": _metrics(database, later),
-            "AppRequests": _requests(database, later),
+            "AppRequests": _spans(database, "request", later),
+            "AppDependencies": _spans(database, "dependency", later),
             "AppExceptions": _exceptions(database, later),
             "AppTraces": _traces(database, later),
             "AzureMetrics": [],
@@ -51,7 +52,7 @@ def _metrics(database: sqlite3.Connection, later: float) -> Rows:
     ]
 
 
-def _requests(database: sqlite3.Connection, later: float) -> Rows:
+def _spans(database: sqlite3.Connection, kind: str, later: float) -> Rows:
     return [
         {
             "TimeGenerated": row["start"] + later,
@@ -63,7 +64,7 @@ def _requests(database: sqlite3.Connection, later: float) -> Rows:
             "ItemCount": 1,
             "OperationId": row["trace_id"],
         }
-        for row in database.execute("SELECT * FROM spans WHERE kind = 'request' ORDER BY start")
+        for row in database.execute("SELECT * FROM spans WHERE kind = ? ORDER BY start", (kind,))
     ]
 
 

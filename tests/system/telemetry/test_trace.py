@@ -21,6 +21,7 @@ from tests.support.kills import settings_values
 from tests.support.receiver import receiving
 from tests.support.services import RunningService
 from tests.support.span_attributes import COUNT_PREFIX, SPAN_ATTRIBUTES
+from tests.system.telemetry.query_api import WORKSPACE, query_api
 
 STAGES = ("parsing", "chunking", "embedding", "orchestration", "summarization", "reporting")
 THREADS = 3
@@ -149,6 +150,19 @@ def test_the_timeline_of_an_operator_has_the_spans_of_every_stage(
     assert "stage summarization" in shown.out
 
 
+def test_the_timeline_reads_the_same_spans_from_application_insights(
+    app: RunningApp, archive_id: str, trace: dict[str, Any], tmp_path: Path
+) -> None:
+    with query_api(app.receiver.folder) as endpoint:
+        azure = {"LOG_WORKSPACE_ID": WORKSPACE, "LOG_QUERY_ENDPOINT": endpoint, CONNECTION: ""}
+        settings = str(write_settings(tmp_path, {**settings_values(app.settings), **azure}))
+        story = run_command("--settings", settings, "timeline", archive_id, "--json").json()
+    spans = [entry for entry in story if entry["what"].startswith("span ")]
+    told = {(entry["where"], entry["what"].split(":")[0].removeprefix("span ")) for entry in spans}
+    assert told == {("telemetry", "upload"), *((name, f"stage {name}") for name in STAGES)}
+    assert {entry["trace_id"] for entry in spans} == {trace["trace_id"]}
+
+
 def test_spans_have_only_the_attributes_of_the_list(trace: dict[str, Any]) -> None:
     used = {name for span in trace["spans"] for name in span["attributes"]}
 
@@ -221,11 +235,14 @@ def test_a_canary_goes_through_unseen_by_readers_and_is_deleted(app: RunningApp)
     for listed in ("archives", "threads", "reports", "search?mode=words&q=pipeline"):
         assert CANARY_SOURCE not in json.dumps(app.get(f"/api/{listed}")), listed
 
-    def out() -> Any:
-        keep_house(app)
-        return app.receiver.metric("canary_runs_total", outcome="out")
-
-    assert wait_for(out, seconds=60, what="the canary's end")["total"] == 1
+    wait_for(
+        lambda: app.get(f"/api/archives/{canary}")["progress"]["complete"], seconds=60, what="its last mark"
+    )
+    keep_house(app)
+    out = wait_for(
+        lambda: app.receiver.metric("canary_runs_total", outcome="out"), seconds=60, what="the canary's end"
+    )
+    assert out["total"] == 1
     assert app.receiver.metric("canary_runs_total", outcome="late") is None
     wait_for(lambda: status_of(app, f"/api/archives/{canary}") == 404, seconds=60, what="its deletion")
 

@@ -9,6 +9,7 @@ import json
 import re
 import uuid
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from shared.core.errors import InvalidIdError
 
@@ -62,7 +63,13 @@ def archive_id(full_hash: str, source: str = "") -> str:
 
 def message_key(message_id: str, source: str = "") -> str:
     """Each source has its own copy of a message. Without a source: what all copies have in common."""
-    return _short(_join(source, message_id)) if source else _short(message_id)
+    return _key_in(source, message_id) if source else _short(message_id)
+
+
+@lru_cache(8192)
+def _key_in(source: str, message_id: str) -> str:
+    """A slice of an archive asks for each of its keys several times."""
+    return _short(_join(source, message_id))
 
 
 def node_without_id(key: str) -> str:
@@ -199,4 +206,4 @@ def _hash(text: str) -> str:
 
 
 def _join(*fields: str) -> str:
-    return "".join(f"{len(field)}:{field}," for field in fields)
+    return "".join([f"{len(field)}:{field}," for field in fields])

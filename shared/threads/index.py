@@ -7,7 +7,7 @@ merged finds the redirect. A thread that an entry names may not want it any more
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
@@ -191,9 +191,9 @@ def _near(span: list[int], times: list[int]) -> bool:
     return bool(span) and any(span[0] - MARGIN <= at <= span[1] + MARGIN for at in times)
 
 
-def _subject_ids(key: str, first: int, last: int, source: str) -> Iterator[str]:
-    for period in range(first // _PERIOD, last // _PERIOD + 1):
-        yield _subject_entry_id(period, key, source)
+def _subject_ids(key: str, first: int, last: int, source: str) -> list[str]:
+    periods = range(first // _PERIOD, last // _PERIOD + 1)
+    return [_subject_entry_id(period, key, source) for period in periods]
 
 
 # A thread's messages share a subject, which is looked up and then stored.

@@ -86,8 +86,10 @@ def _arrival(
     return Arrival(messages[0], in_list_order([*known, *copies]), stored, list(elsewhere))
 
 
-def in_list_order(copies: Iterable[StoredCopy]) -> list[StoredCopy]:
+def in_list_order(copies: Sequence[StoredCopy]) -> list[StoredCopy]:
     """Each once, the first ones."""
+    if len(copies) == 1:
+        return list(copies)
     unique = {(copy["archive_id"], *copy["place"]): copy for copy in copies}
     return sorted(unique.values(), key=_rank)[:MAX_COPIES]
 
@@ -118,9 +120,9 @@ def provenance(
     """The fields that say where a message comes from, and what else goes by its id."""
     identity = copies[0]["identity"]
     others = {row["source"]: row["identity"] for row in elsewhere}
-    same = {name for name, other in others.items() if other == identity}
-    contents = {copy["identity"] for copy in copies} | set(others.values())
-    known = sorted({*archives, *(copy["archive_id"] for copy in copies)})
+    same = [name for name, other in others.items() if other == identity]
+    contents = {*[copy["identity"] for copy in copies], *others.values()}
+    known = sorted({*archives, *[copy["archive_id"] for copy in copies]})
     return {
         "copies": list(copies),
         "place": copies[0]["place"],
@@ -128,5 +130,5 @@ def provenance(
         "archive_id": known[0],
         "elsewhere": [{"source": name, "identity": others[name]} for name in sorted(others)],
         "sources": sorted({source, *same}),
-        "conflicts": len(contents - {identity}),
+        "conflicts": len(contents) - 1,
     }

@@ -73,7 +73,7 @@ def _part(part: str, options: argparse.Namespace) -> list[Run]:
         return [Run(int(seed), scenario, options.remove) for scenario, seed in filter(None, lines)]
     first, _, last = part.partition("-")
     return [
-        Run(seed, options.scenario or scenario_of(seed), options.remove)
+        Run(seed, options.scenario or scenario_of(seed, options.remove), options.remove)
         for seed in range(int(first), int(last or first) + 1)
     ]
 

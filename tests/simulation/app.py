@@ -63,7 +63,6 @@ def _functions() -> dict[str, tuple[Function, str | None]]:
 
 FUNCTIONS = _functions()
 QUEUES = {queue: function for function, queue in FUNCTIONS.values() if queue is not None}
-TIMERS = {name: function for name, (function, queue) in FUNCTIONS.items() if queue is None}
 
 
 class ToyEmbedder:

@@ -40,6 +40,8 @@ ON_CALLS = (
 )
 SERVICES = ("cosmos", "bus", "search", "blobs")
 MOST_SKEW = 10.0
+SLOW_SECONDS = 3.0
+SLOW_DAYS = 0.04  # share of the runs
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,8 @@ class Plan:
     concurrent_calls: int = 16
     quiet_seconds: int = 0
     sdk_retries: int = 0
-    slow_calls: float = 0.03  # share of calls that take up to three seconds
+    slow_calls: float = 0.03  # share of calls of which a way takes up to so many seconds:
+    slow_seconds: float = SLOW_SECONDS
     hosts: int = 2
 
 
@@ -94,7 +97,13 @@ def plan_of(seed: int) -> Plan:
 def later_plan_of(seed: int) -> Plan:
     """Of a run that begins further along: fewer faults, for there are fewer calls to hit."""
     draw = random.Random(f"later-{seed}")
-    return replace(plan_of(seed), budget=draw.choice([1, 2, 3, 4, 6, 9]), rate=draw.choice([0.02, 0.05, 0.1]))
+    plan = replace(plan_of(seed), budget=draw.choice([1, 2, 3, 4, 6, 9]), rate=draw.choice([0.02, 0.05, 0.1]))
+    return slow_day(plan) if draw.random() < SLOW_DAYS else plan
+
+
+def slow_day(plan: Plan) -> Plan:
+    """Most calls take seconds: what is held for a while is held past its life."""
+    return replace(plan, slow_calls=0.8, slow_seconds=12.0)
 
 
 def _outages(draw: random.Random) -> tuple[Outage, ...]:
@@ -127,7 +136,7 @@ class Chance:
         """The seconds of one way to a service: mostly milliseconds, some seconds."""
         share = self.draw.random()
         if share < self.plan.slow_calls:
-            return 0.05 + 3 * share / self.plan.slow_calls
+            return 0.05 + self.plan.slow_seconds * share / self.plan.slow_calls
         return 0.0005 + 0.004 * share
 
     def think(self) -> float:

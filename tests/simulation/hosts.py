@@ -21,7 +21,8 @@ from shared.clients.servicebus.bus import Bus
 from shared.core.runtime import Runtime
 from shared.embedding.instance import EMBEDDER
 from shared.upkeep.housekeeping import CHORES, keep_house
-from tests.simulation.app import QUEUES, TIMERS, ToyEmbedder
+from shared.upkeep.sweep.run import sweep
+from tests.simulation.app import QUEUES, ToyEmbedder
 from tests.simulation.blobs import SimulatedBlobService
 from tests.simulation.cosmos import SimulatedDatabase
 from tests.simulation.loop import HOST, NOBODY
@@ -172,11 +173,10 @@ class Host:
     async def timer(self, name: str) -> None:
         try:
             if name == "housekeeping":
-                await keep_house(
-                    self.clients, {chore: CHORES[chore] for chore in self._world.scenario.chores}
-                )
+                chores = {chore: CHORES[chore] for chore in self._world.scenario.chores}
+                await keep_house(self.clients, chores)
             else:
-                await TIMERS[name](None)
+                await sweep(self.clients)  # without a look at dead letters: the end is to show them
         except Exception as error:  # noqa: BLE001 - the host logs it; the next time comes
             self._world.count_error(name, error)
 

@@ -195,8 +195,10 @@ def _attempts(world: World) -> Iterator[str]:
 
 
 def _failures(world: World) -> Iterator[str]:
-    """Each dead letter of a stage has a failure record, unless it died with its hosts."""
+    """Each dead letter of a stage has a failure record, unless it died with its hosts; without faults is none."""
     records = {(row["stage"], row["idempotency_key"]) for row in world.rows("failures")}
+    if records and not (world.chance.spent or world.is_rough):
+        yield f"{len(records)} events failed, and there was no fault"
     for queue, letters in world.broker.dead_letters().items():
         if queue not in {stage.name for stage in STAGES}:
             yield f"{len(letters)} dead letters of {queue}"

@@ -1,13 +1,19 @@
 """What must hold at every moment, although the end may be right without it: noted while the run goes on."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
 from shared.clients.cosmos.lease import Lease
+from shared.clients.servicebus.bus import Bus
+from shared.clients.servicebus.resending import REQUEUED_BY
+from shared.pipeline import runner
+from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.retry.event_retries import EventRetries
+from shared.pipeline.retry.policies import Backoff
 from shared.pipeline.runner import StageRunner
 from shared.upkeep.requeue.requeuer import Requeuer
+from stages import orchestration
 from tests.simulation.app import replace_in
 from tests.simulation.loop import HOST
 
@@ -17,6 +23,9 @@ def install_monitors() -> None:
     _one_holder_of_a_lease()
     _one_copy_of_a_retry()
     _one_event_for_each_requeue()
+    _no_more_retries_than_allowed()
+    _nothing_is_asked_for_before_it_is_stored()
+    _one_id_for_one_event()
 
 
 def _one_holder_of_a_lease() -> None:
@@ -81,3 +90,60 @@ def _one_event_for_each_requeue() -> None:
         await publish(self, requeues, session)
 
     replace_in(Requeuer, "_publish", published)
+
+
+def _no_more_retries_than_allowed() -> None:
+    """Over all deliveries of an event and its copies."""
+    schedule = runner.schedule_retry  # type: ignore[attr-defined]
+
+    async def scheduled(
+        clients: Any, queue: str, event: Any, delivery: Any, retries: Any, *rest: Any
+    ) -> None:
+        world, settings = HOST.get().world, clients.settings
+        copies = world.copies.setdefault(retries.chain, set())
+        copies.add(delivery.message_id)
+        allowed = settings.RETRY_MAX_ATTEMPTS + Backoff.from_settings(settings).max_retries
+        if len(copies) > allowed and delivery.properties.get(REQUEUED_BY) is None:
+            world.violations.append(f"{queue} retried {event.event_type} {len(copies)} times")
+        await schedule(clients, queue, event, delivery, retries, *rest)
+
+    replace_in(runner, "schedule_retry", scheduled)
+
+
+def _nothing_is_asked_for_before_it_is_stored() -> None:
+    """The summary of a thread is requested when all messages that it counts are there."""
+    claim = orchestration._claim
+
+    async def claimed(ready: Any, claimer: str, work: Any) -> bool:
+        world, thread = HOST.get().world, ready.thread
+        stored = sum(row["thread_id"] == thread.id for row in world.rows("messages"))
+        now = next((row for row in world.rows("threads") if row["id"] == thread.id), None)
+        if (
+            stored < thread.message_count
+            and now is not None
+            and now["message_count"] == thread.message_count
+            and not (now["absorbing"] or now.get("merged_into"))
+            and not world.rows("removals")
+        ):
+            world.violations.append(f"{stored} of {thread.message_count} messages were stored of {thread.id}")
+        return await claim(ready, claimer, work)
+
+    replace_in(orchestration, "_claim", claimed)
+
+
+def _one_id_for_one_event() -> None:
+    """A summary that is made current again is another event: under the id of the first the broker drops it."""
+    publish = Bus.publish
+
+    async def published(self: Bus, events: Iterable[Any]) -> None:
+        given, host = list(events), HOST.get()
+        for event in given:
+            if isinstance(event.data, SummaryComplete) and host is not None:
+                made = event.data.generated_at
+                if host.world.announced.setdefault(event.message_id, made) != made:
+                    host.world.violations.append(
+                        f"summary {event.data.summary_id} is revived under its old id"
+                    )
+        await publish(self, given)
+
+    replace_in(Bus, "publish", published)

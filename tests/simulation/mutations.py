@@ -6,20 +6,24 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.lease import Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.documents.chunks import Chunk
+from shared.documents.digests import Digest
 from shared.pipeline import readiness, runner
 from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.lifecycle import threads
 from shared.pipeline.retry.event_retries import EventRetries
-from shared.threads import merging
+from shared.publishing.webhooks import delivery
+from shared.summarization.digests import refreshing
+from shared.threads import merging, registry
 from shared.upkeep.requeue.requeuer import Requeuer
 from shared.upkeep.sweep import run as sweep
 from stages import chunking, embedding, orchestration, reporting, summarization
 from tests.simulation.app import replace_in
-from tests.simulation.chance import Fault, Outage, Plan
+from tests.simulation.chance import Fault, Outage, Plan, slow_day
 from tests.simulation.cosmos import SimulatedContainer
 from tests.simulation.hosts import Host
 from tests.simulation.world import Rules
@@ -29,17 +33,22 @@ Change = Callable[[], None]
 
 @dataclass(frozen=True)
 class Mutation:
+    """`plan` and `scenarios` are aimed: some safeties matter in few places."""
+
     text: str
     change: Change
     plan: Callable[[Plan], Plan] = lambda plan: plan
+    scenarios: tuple[str, ...] = ()  # none: all that run by default
 
 
 MUTATIONS: dict[str, Mutation] = {}
 
 
-def mutation(text: str, plan: Callable[[Plan], Plan] = lambda plan: plan) -> Callable[[Change], Change]:
+def mutation(
+    text: str, plan: Callable[[Plan], Plan] = lambda plan: plan, scenarios: tuple[str, ...] = ()
+) -> Callable[[Change], Change]:
     def add(change: Change) -> Change:
-        MUTATIONS[change.__name__.replace("_", "-")] = Mutation(text, change, plan)
+        MUTATIONS[change.__name__.replace("_", "-")] = Mutation(text, change, plan, scenarios)
         return change
 
     return add
@@ -63,6 +72,10 @@ def _pausing(plan: Plan) -> Plan:
     return _with(plan, Fault.PAUSE, Fault.SLOW)
 
 
+def _standing_still(plan: Plan) -> Plan:
+    return replace(_undisturbed(plan), faults=frozenset({Fault.PAUSE}), budget=6, rate=0.1)
+
+
 def _crashing(plan: Plan) -> Plan:
     return _with(plan, Fault.CRASH_AFTER, Fault.CRASH_BEFORE)
 
@@ -74,11 +87,22 @@ def _only_crashes(plan: Plan) -> Plan:
 
 
 def _slow(plan: Plan) -> Plan:
-    return _with(plan, Fault.SLOW, rate=0.12)
+    """And the clocks of the hosts agree: a lease runs out for both at the same time."""
+    return replace(slow_day(plan), faults=frozenset(), skews=(0.0, 0.0), outages=(), restarts=(), lag=0.0)
+
+
+def _redelivered(plan: Plan) -> Plan:
+    faults = frozenset({Fault.REDELIVER, Fault.REORDER})
+    return replace(plan, faults=faults, budget=6, lag=0.0, outages=(), restarts=())
+
+
+def _undisturbed(plan: Plan) -> Plan:
+    return replace(plan, faults=frozenset(), lag=0.0, outages=(), restarts=())
 
 
 def _away(plan: Plan) -> Plan:
-    return replace(plan, outages=(Outage("cosmos", 3.0, 1000.0),))
+    """From a moment on that differs from run to run."""
+    return replace(plan, outages=(Outage("cosmos", 0.15 * plan.budget, 1000.0),))
 
 
 @mutation("a chunk is flagged as embedded before its vector is stored", _crashing)
@@ -109,7 +133,7 @@ def no_lease() -> None:
     replace_in(Lease, "held", _not_held)
 
 
-@mutation("a lease is not renewed while it is held", _slow)
+@mutation("a lease is not renewed while it is held", _slow, ("overlap", "growth", "late_merge"))
 def lease_not_renewed() -> None:
     async def renewed(_self: Any, lock: Any, done: asyncio.Event) -> Any:
         await done.wait()
@@ -130,8 +154,10 @@ def no_current_summary_check() -> None:
     replace_in(reporting, "thread_flags_settled", unchecked)
 
 
-@mutation("a document that exists is written over")
+@mutation("a document that exists is written over; no sweep", _redelivered)
 def create_overwrites() -> None:
+    Rules.sweeps = False
+
     async def create_missing(self: Store, documents: Any, session: Session) -> set[str]:
         given = list(documents)
         await self.upsert_all(given, session)
@@ -204,7 +230,7 @@ def no_session_token() -> None:
     replace_in(Session, "token", lambda _self, _container: "0:-1#0")
 
 
-@mutation("nobody looks whether a thread was merged after writing to it")
+@mutation("nobody looks whether a thread was merged after writing to it", _pausing, ("late_merge", "overlap"))
 def no_place_check() -> None:
     async def unchecked(*_: Any, **__: Any) -> None:
         return None
@@ -229,9 +255,27 @@ def retry_number_ignored() -> None:
     replace_in(runner, "claim_number", claimed)
 
 
+# Those that take away nothing that matters: where these fail, the plans above are to blame.
+
+
 @mutation("none but the sweep, which has nothing to do: this one must hold", _only_crashes)
 def control() -> None:
     Rules.sweeps = False
+
+
+@mutation("the same, where messages are delivered again: this one must hold", _redelivered)
+def control_redelivered() -> None:
+    Rules.sweeps = False
+
+
+@mutation("the same without any fault: this one must hold", _undisturbed, ("late_merge", "overlap"))
+def control_undisturbed() -> None:
+    Rules.sweeps = False
+
+
+@mutation("none, on slow days: this one must hold", _slow, ("overlap", "growth", "late_merge"))
+def control_slow() -> None:
+    """Nothing is taken away."""
 
 
 # Those that were not thought of when the simulation was built.
@@ -262,8 +306,10 @@ def vectors_not_moved() -> None:
     replace_in(merging, "_move", move)
 
 
-@mutation("a redirect is not followed")
+@mutation("a redirect is not followed; no sweep", _undisturbed, ("late_merge", "overlap"))
 def redirects_ignored() -> None:
+    Rules.sweeps = False
+
     async def same(_clients: Any, thread_id: str, _session: Any) -> str:
         return thread_id
 
@@ -284,6 +330,72 @@ def unreported_not_swept() -> None:
     replace_in(sweep._Sweep, "_reopen_unreported", nothing)
 
 
-@mutation("a revived summary is announced under its old id")
+@mutation("a revived summary is announced under its old id", _undisturbed, ("back",))
 def revived_under_old_id() -> None:
     replace_in(SummaryComplete, "identity", ("thread_id", "summary_id", "llm_model"))
+
+
+# And those that were thought of last.
+
+
+@mutation("a document that moves is deleted at the old place first", _crashing, ("late_merge", "overlap"))
+def delete_before_create() -> None:
+    move = merging._move
+
+    async def deleted_first(clients: Any, documents: Any, old: str, new: Any, session: Any) -> None:
+        if documents:
+            model = type(documents[0])
+            shelf = model.partition_of(old)
+            gone = [each.id for each in documents if model.partition_of(new[each.id]) != shelf]
+            await clients.store.delete_all(model, gone, old, session)
+        await move(clients, documents, old, new, session)
+
+    replace_in(merging, "_move", deleted_first)
+
+
+@mutation(
+    "a merge is said to be finished before its documents have moved", _crashing, ("late_merge", "overlap")
+)
+def merge_finished_first() -> None:
+    absorb = merging.absorb
+
+    async def finished_first(clients: Any, thread: Any, session: Any) -> None:
+        if thread.absorbing:
+            await merging.merge_finished(clients.store, thread.id, session)  # type: ignore[attr-defined]
+        await absorb(clients, thread, session)
+
+    replace_in(registry, "absorb", finished_first)
+
+
+@mutation("a delivery is said to have arrived before it is sent", _crashing, ("webhooks",))
+def delivery_noted_first() -> None:
+    send = delivery._DeliveryRun._send
+
+    async def noted_first(self: Any, hook: Any, report: Any, index: int) -> Any:
+        noted = await delivery.delivery_arrived(self.clients.store, report, index, self.now)  # type: ignore[attr-defined]
+        return await send(self, hook, noted, index)
+
+    replace_in(delivery._DeliveryRun, "_send", noted_first)
+
+
+@mutation("any refresh of a digest may name its summary", _standing_still, ("digests",))
+def digest_named_by_any() -> None:
+    async def named(store: Any, digest: Any, summary_id: Any, session: Any) -> bool:
+        patch = Patch(digest.id, digest.id, set={"named": digest.touches, "summary_id": summary_id})
+        await store.patch(Digest, patch, session)
+        return True
+
+    replace_in(refreshing, "digest_named", named)
+
+
+@mutation(
+    "a refresh of a digest counts touches that came while it worked as seen", _standing_still, ("digests",)
+)
+def touches_taken_for_seen() -> None:
+    made = refreshing.digest_made  # type: ignore[attr-defined]
+
+    async def all_seen(store: Any, digest: Any) -> None:
+        latest = await store.read(Digest, digest.id, digest.id, Session())
+        await made(store, latest)
+
+    replace_in(refreshing, "digest_made", all_seen)

@@ -68,8 +68,9 @@ class Calm:
     moments: dict[int, list[Saved]] = field(default_factory=dict)  # by the calm run that they are of
 
 
-def scenario_of(seed: int, scenarios: Sequence[str] = DEFAULT) -> str:
+def scenario_of(seed: int, removed: str = "") -> str:
     """Most seeds begin somewhere within a scenario, some with it."""
+    scenarios = (MUTATIONS[removed].scenarios if removed else ()) or DEFAULT
     number = len(scenarios)
     if seed % WHOLE == 0:
         return scenarios[seed // WHOLE % number]
@@ -97,7 +98,7 @@ def _prepare(removed: str) -> None:
         read_documents_once()
     install_monitors()
     if removed:
-        for name in SCENARIOS:
+        for name in MUTATIONS[removed].scenarios or DEFAULT:
             _calm_of(name)
             for number in range(PREFIXES):
                 _moments(name + LATER, number)

@@ -93,6 +93,17 @@ LATE_ANCESTOR = Scenario(
     before=(upload("answers", mailbox(mail(1), mail(2, [1]), mail(31, [1, 30]))),),
 )
 
+# A thread gets a mail and loses it again within minutes, so that a summary which was outdated is current once more.
+BACK = Scenario(
+    "back",
+    (
+        upload("two", mailbox(mail(1), mail(2, [1])), latest=0.5),
+        upload("answer", mailbox(mail(31, [1, 30])), earliest=2.0, latest=8.0),
+        upload("late", mailbox(mail(30)), earliest=10.0, latest=30.0),
+    ),
+    3,
+)
+
 # One thread that grows, by archives that repeat what the ones before had.
 GROWTH = Scenario(
     "growth",
@@ -166,6 +177,7 @@ SCENARIOS = {
         OVERLAP,
         LATE_MERGE,
         LATE_ANCESTOR,
+        BACK,
         GROWTH,
         DELETION,
         DELETION_AT_ONCE,

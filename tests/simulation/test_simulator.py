@@ -32,11 +32,28 @@ def test_each_safety_of_the_list_can_be_removed() -> None:
     assert set(MUTATIONS) >= LISTED
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("name", [name for name in MUTATIONS if not name.startswith("control")])
+def test_a_safety_that_is_taken_away_is_missed_within_two_thousand_seeds(name: str) -> None:
+    done = simulate("1-2000", "--remove", name)
+    assert f"{name} was caught" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in MUTATIONS if name.startswith("control")])
+def test_the_plans_by_themselves_break_nothing(name: str) -> None:
+    done = simulate("1-100", "--remove", name)
+    assert f"{name} was NOT caught" in done.stdout, done.stdout + done.stderr
+
+
 def test_without_a_safety_a_seed_fails_and_says_how_to_replay_it() -> None:
-    done = simulate("13", "--scenario", "late_merge", "--remove", "flag-before-vector")
-    assert done.returncode == 1
-    assert "is flagged and has no vector" in done.stdout
-    assert "replay: python -m tests.simulation 13 --scenario late_merge" in done.stdout
+    done = simulate("1-200", "--remove", "no-sweep")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "no-sweep was caught" in done.stdout
+    assert re.search(
+        r"replay: python -m tests.simulation \d+ --scenario [\w.]+ --remove no-sweep", done.stdout
+    )
 
 
 def test_seeds_differ_in_their_faults_and_the_calm_has_none() -> None:

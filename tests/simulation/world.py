@@ -9,7 +9,7 @@ from localcloud.servicebus.config import NamespaceConfig
 from shared.documents.messages import FENCE
 from shared.settings.app import Settings, load_settings
 from tests.simulation.app import QUEUES
-from tests.simulation.chance import Chance, Plan
+from tests.simulation.chance import SLOW_SECONDS, Chance, Plan
 from tests.simulation.cosmos import CosmosEngine
 from tests.simulation.hosts import EPOCH, Host
 from tests.simulation.local_cosmos import LocalServer
@@ -38,6 +38,7 @@ BASE_SETTINGS = {
     "EMBEDDING_MODEL": MODEL,
     "RETRY_JOB_STUCK_THRESHOLD_HOURS": "2",
 }
+BUGS = ("AttributeError", "NameError", "TypeError", "NotImplementedError")  # no fault leads to these
 _servers: dict[Any, CosmosEngine] = {}
 
 
@@ -62,6 +63,7 @@ class World:
     ) -> None:
         """`saved`: what an earlier run left, for this one to begin with. `moments` is given those of this one."""
         self.scenario, self.plan, self.seed = scenario, plan, seed
+        self.is_rough = bool(plan.outages or plan.restarts or plan.lag or plan.slow_seconds > SLOW_SECONDS)
         self._sequential, self._moments = sequential, moments
         self.chance = Chance(plan, seed)
         self.started_at = saved.at if saved is not None else 0.0
@@ -91,6 +93,8 @@ class World:
         self.holders: dict[str, dict[int, Any]] = {}
         self.retried: dict[tuple[str, int], str] = {}
         self.requeued: set[tuple[str, str, int]] = set()
+        self.copies: dict[str, set[str]] = {}
+        self.announced: dict[str, Any] = {}
         numbers = range(len(scenario.acts)) if saved is None or saved.acts is None else saved.acts
         self._acts = [(number, scenario.acts[number]) for number in numbers]
         self._acting = 0
@@ -142,6 +146,8 @@ class World:
     def count_error(self, where: str, error: Exception) -> None:
         text = f"{where}: {type(error).__name__}: {str(error)[:120]}"
         self.errors[text] = self.errors.get(text, 0) + 1
+        if any(bug in text for bug in BUGS):
+            self.violations.append(text)
 
     # the run
 

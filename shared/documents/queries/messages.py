@@ -113,7 +113,7 @@ MESSAGES_OF_ARCHIVE = NamedQuery(
 MESSAGE_ARCHIVES = NamedQuery(
     "message_archives",
     "messages",
-    "SELECT c.id, c.thread_id, c.archive_id, c.archive_ids FROM c WHERE c._ts <= @before",
+    f"SELECT c.id, c.thread_id, c.archive_id, c.archive_ids FROM c WHERE c._ts <= @before AND {NO_FENCE}",
     ALL,
 )
 

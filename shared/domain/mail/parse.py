@@ -29,7 +29,8 @@ _OWN_FIELDS = frozenset(
     {"message-id", "in-reply-to", "references", "subject", "from", "to", "cc", "date", "content-type",
      "content-transfer-encoding", "mime-version", *TRACE_FIELDS}
 )  # fmt: skip
-_MAX_TRACE, _MAX_TRACE_VALUE = 4, 1_000
+_MAX_TRACE = dict.fromkeys(TRACE_FIELDS, 4) | {"received": 2}
+_MAX_TRACE_VALUE = 1_000
 _MAX_HEADER_VALUE = 2_000
 _MAX_HEADERS = 200
 _MAX_REPEATS = 50
@@ -172,11 +173,23 @@ _PLAIN_ID = re.compile(r"<[!-;=?-~]{1,900}>")
 
 def _trace(headers: Headers) -> dict[str, list[str]]:
     """In the mail's order, folded as they came: the last to handle it stands first."""
-    return {
-        name: [value[:_MAX_TRACE_VALUE] for value in headers[name][:_MAX_TRACE]]
+    trace = {
+        name: [value[:_MAX_TRACE_VALUE] for value in headers[name][: _MAX_TRACE[name]]]
         for name in TRACE_FIELDS
         if name in headers
     }
+    if _DKIM in trace:
+        trace[_DKIM] = [_without_signature(value) for value in trace[_DKIM]]
+    return trace
+
+
+def _without_signature(value: str) -> str:
+    """Who signed it, and how. The numbers say nothing without the original bytes, which have them."""
+    return ";".join([tag for tag in value.split(";") if not tag.lstrip().startswith(_SIGNATURE)])
+
+
+_DKIM = "dkim-signature"
+_SIGNATURE = ("b=", "bh=", "h=")
 
 
 def _other_headers(headers: Headers) -> dict[str, str]:

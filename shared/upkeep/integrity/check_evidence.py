@@ -59,7 +59,7 @@ async def _check_thread(clients: Clients, id_: str) -> Finding | None:
     session = Session()
     async with Lease(clients.store, THREADING, clients.runtime).held(session):
         thread = await clients.store.find(Thread, id_, id_, session)
-        if thread is None or thread.merged_into or thread.absorbing or not thread.source:
+        if thread is None or not thread.source or _is_unfinished(thread):
             return None
         rows = clients.store.query(MEMBER_FACTS, session, partition_value=id_)
         facts = [row async for row in rows]
@@ -70,7 +70,15 @@ async def _check_thread(clients: Clients, id_: str) -> Finding | None:
     return Finding(FindingKind.THREAD_CHANGED, "threads", id_, id_, detail)
 
 
+def _is_unfinished(thread: Thread) -> bool:
+    """Whether messages are still on their way to it or from it, or all are gone to another."""
+    return bool(thread.merged_into or thread.absorbing or thread.losing)
+
+
 def _differences(thread: Thread, facts: Sequence[Mapping[str, Any]]) -> Iterable[str]:
+    if "members" not in thread.threading:
+        yield "threading, which is that of an earlier version"
+        return
     state = ThreadState.from_document(thread.threading)
     if state.present != sorted(fact["message_id"] for fact in facts):
         yield "messages"

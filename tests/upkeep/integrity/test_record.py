@@ -17,13 +17,15 @@ from shared.documents.queries.messages import THREADS_OF_MESSAGES
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
+from shared.upkeep.audit import Actor
 from shared.upkeep.integrity.findings import Finding
-from shared.upkeep.integrity.run import VerifyOptions, verify
+from shared.upkeep.integrity.run import RECORD_KINDS, VerifyOptions, verify
+from shared.upkeep.placing import PlacementAsked, place_message, undo_placement
 from tests.stages.mail_in import MailIn, archive_of, mail, mail_in
 from tests.support.clock import with_clock
 from tests.support.cloud import LocalCloud
 from tests.support.services import RunningService
-from tests.upkeep.removal.finished import take_all_in
+from tests.upkeep.removal.finished import drain, finish, take_all_in
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 TEXT = "I think that this is right, and here is why it is so."
@@ -251,6 +253,16 @@ async def test_what_was_tampered_with_is_found_and_named(place: MailIn, group: t
             if (finding.kind.value, finding.id) == (kind, id_ or finding.id) and detail in finding.detail
         ]
         assert matching, (tamper, findings)
+
+
+async def test_what_an_operator_decided_is_no_damage(place: MailIn) -> None:
+    asked = PlacementAsked(message_id="<m3@example.org>", reason="another matter")
+    made = await place_message(place.clients, LUNCH, asked, Actor("ann", "api"))
+    assert (await stored(place, KEYS[4])).thread_id == thread_id("<m3@example.org>", "list")
+    assert [finding for finding in await found(place) if finding.kind in RECORD_KINDS] == []
+    await undo_placement(place.clients, made.id, "it was the same matter", Actor("ann", "api"))
+    await finish(place)
+    await drain(place)
 
 
 async def test_afterwards_it_is_as_it_was(place: MailIn) -> None:

@@ -44,7 +44,7 @@ from shared.pipeline.isolation import isolate_poison
 from shared.pipeline.lifecycle.chunks import chunk_embedded, chunk_given_up, chunks_recovered, is_settled
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.threads.locating import ensure_in_place, find_unmerged, load_retained_chunks
-from shared.threads.rechunking import ensure_texts_unchanged, index_archives
+from shared.threads.rechunking import ensure_texts_unchanged, index_archives, index_labels
 from stages.registration import register_stage
 
 blueprint = func.Blueprint()
@@ -93,7 +93,8 @@ async def _embed(event: Event[ChunksPrepared], work: Work) -> StageResult:
     done = await _embed_groups(open_ones, threads, model, work)
     if done.errors:
         raise done.errors[0]
-    await ensure_texts_unchanged(work.clients, open_ones, work.session)
+    relabelled = await _relabel(chunks, model, work)
+    await ensure_texts_unchanged(work.clients, [*open_ones, *relabelled], work.session)
     await _place_moved(event.data, chunks, work)
     opened = {chunk.id for chunk in open_ones}
     settled = [chunk for chunk in chunks if chunk.embedding_generated and chunk.id not in opened]
@@ -176,6 +177,18 @@ async def _place_moved(data: ChunksPrepared, chunks: Sequence[Chunk], work: Work
     await work.clients.index.upsert(
         [{"chunk_id": chunk.id, "thread_id": chunk.thread_id} for chunk in embedded]
     )
+
+
+async def _relabel(chunks: Sequence[Chunk], model: Embedder, work: Work) -> list[Chunk]:
+    """Those that have their vector, while what else the index says of them has changed."""
+    pending = [chunk for chunk in chunks if chunk.status is ProcessingStatus.PENDING]
+    relabelled = [chunk for chunk in pending if is_settled(chunk, model.model)]
+    await index_labels(work.clients, relabelled)
+    patches = [
+        chunk_embedded(chunk, model=model.model, attempt=work.attempt, now=work.now()) for chunk in relabelled
+    ]
+    await work.clients.store.patch_all(Chunk, patches, work.session)
+    return relabelled
 
 
 async def _embed_groups(

@@ -21,7 +21,7 @@ from shared.documents.containers import read_document
 from shared.documents.messages import Message
 from shared.documents.queries.chunks import CHUNK_CREATION_TIMES, CHUNKS_OF_MESSAGES
 from shared.documents.queries.messages import STORED_VARIANTS
-from shared.pipeline.lifecycle.chunks import chunks_reset
+from shared.pipeline.lifecycle.chunks import chunk_relabelled, chunks_reset
 
 _TIME: TypeAdapter[datetime] = TypeAdapter(UtcTime)
 INDEXED = ("sender", "sender_name", "date", "subject", "draft_mentions")
@@ -68,8 +68,8 @@ async def _update(pairs: Sequence[tuple[Chunk, Chunk]], clients: Clients, sessio
     same_text = [(old, new) for old, new in pairs if _text(old) == _text(new)]
     changed = [(old, new) for old, new in same_text if _position(old) != _position(new)]
     patches = [Patch(new.id, new.thread_id, set=_position(new)) for _, new in changed]
+    patches += [chunk_relabelled(new) for old, new in changed if old.embedding_generated]
     await clients.store.patch_all(Chunk, patches, session)
-    await clients.index.upsert([_indexed(new) for old, new in changed if old.embedding_generated])
 
 
 def _text(chunk: Chunk) -> tuple[str, int]:
@@ -94,6 +94,11 @@ def _position(chunk: Chunk) -> dict[str, object]:
         "end_offset": chunk.end_offset,
         "metadata": chunk.metadata,
     }
+
+
+async def index_labels(clients: Clients, chunks: Sequence[Chunk]) -> None:
+    """Write what the index says of chunks besides their vectors and texts, which it has."""
+    await clients.index.upsert([_indexed(chunk) for chunk in chunks])
 
 
 def _indexed(chunk: Chunk) -> dict[str, object]:

@@ -32,7 +32,7 @@ PARTS_OF_A_PROCESS = 400  # then another one takes its place: whatever it holds 
 WHOLE = 10  # one in so many seeds runs its scenario from the beginning
 LATER = ".later"  # ends the name of a scenario whose runs begin further along
 PREFIXES = 4  # calm runs of a scenario, whose moments the runs begin with
-DEFAULT = ("overlap", "late_merge", "growth", "digests", "reembedding", "webhooks")
+DEFAULT = tuple(SCENARIOS)
 """Each seed runs one of these, in turn."""
 
 

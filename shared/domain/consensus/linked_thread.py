@@ -61,12 +61,6 @@ class LinkedMail:
         return int(found[1]) if found else 1
 
     @property
-    def series_part(self) -> int:
-        """The number of a patch in its series; 0 for a cover letter or a single patch."""
-        found = _SERIES_PART.search(self.mail.subject)
-        return int(found[1]) if found else 0
-
-    @property
     def is_one_of_many(self) -> bool:
         """One patch of a series of several, or an answer to one."""
         found = _SERIES_PART.search(self.mail.subject)
@@ -166,9 +160,6 @@ class LinkedThread:
     def following(self, sentence: OwnSentence) -> OwnSentence | None:
         own = self.mail_of(sentence).sentences
         return own[sentence.index + 1] if sentence.index + 1 < len(own) else None
-
-    def preceding(self, sentence: OwnSentence) -> OwnSentence | None:
-        return self.mail_of(sentence).sentences[sentence.index - 1] if sentence.index else None
 
     def cite(self, sentence: OwnSentence) -> SentenceCitation:
         return SentenceCitation(

@@ -11,7 +11,7 @@ from shared.core.errors import ClassifiedError
 from shared.core.times import stored_time
 from shared.documents.base import ProcessingStatus
 from shared.documents.chunks import Chunk
-from shared.pipeline.lifecycle.attempts import error_text
+from shared.pipeline.lifecycle.attempts import RESET_ATTEMPTS, error_text
 
 NOT_EMBEDDED = {"embedding_generated": False, "embedding_model": None}
 
@@ -48,6 +48,14 @@ def _settled(chunk: Chunk, outcome: dict[str, Any], attempt: int, now: datetime)
 def chunk_reembedded(chunk: Chunk, *, model: str) -> Patch:
     """Precondition: it is embedded, and its vector of this model is in the model's own index."""
     return Patch(chunk.id, chunk.thread_id, set={"embedding_model": model})
+
+
+def chunk_relabelled(chunk: Chunk) -> Patch:
+    """Precondition: it is embedded, and what the index has to say of it besides its vector is other now.
+
+    It is pending, so that the index learns of that even if the event is lost.
+    """
+    return Patch(chunk.id, chunk.thread_id, set=RESET_ATTEMPTS)
 
 
 async def chunks_recovered(store: Store, chunks: Iterable[Chunk], session: Session) -> None:

@@ -57,6 +57,7 @@ TRANSITIONS = (
     Transition("chunk", "chunk_given_up", PENDING, GIVEN_UP),
     Transition("chunk", "chunks_recovered", PROCESSED, PROCESSED),
     Transition("chunk", "chunk_reembedded", PROCESSED, PROCESSED),
+    Transition("chunk", "chunk_relabelled", PROCESSED, PENDING),
     Transition("chunk", "chunks_reset", PROCESSED, PENDING),
     *_attempts("chunk"),
     Transition("thread", STORED, NEW, WAITING),

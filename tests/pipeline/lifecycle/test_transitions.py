@@ -114,6 +114,7 @@ async def _chunk(store: Store, chunk: Chunk, name: str) -> None:
         "chunk_embedded": lambda: chunks.chunk_embedded(chunk, model="m", **options),
         "chunk_given_up": lambda: chunks.chunk_given_up(chunk, _failure(chunk), **options),
         "chunk_reembedded": lambda: chunks.chunk_reembedded(chunk, model="n"),
+        "chunk_relabelled": lambda: chunks.chunk_relabelled(chunk),
     }
     await store.patch_all(Chunk, [patches[name]()], Session())
 
@@ -140,7 +141,7 @@ ACTS: dict[str, Act] = {
     ),
     **{
         name: lambda store, one, name=name: _chunk(store, one, name)  # type: ignore[misc]
-        for name in ("chunk_embedded", "chunk_given_up", "chunk_reembedded")
+        for name in ("chunk_embedded", "chunk_given_up", "chunk_reembedded", "chunk_relabelled")
     },
     "chunks_recovered": lambda store, one: chunks.chunks_recovered(store, [one], Session()),
     "chunks_reset": lambda store, one: chunks.chunks_reset(store, [(one.id, one.thread_id)], Session()),

@@ -20,7 +20,7 @@ from tests.stages.mail_in import MailIn, archive_of, mail
 from tests.support.documents import CREATED
 from tests.support.events import event_of
 
-PENDING = NamedQuery("pending", "chunks", "SELECT * FROM c WHERE c.embedding_generated = false")
+PENDING = NamedQuery("pending", "chunks", "SELECT * FROM c WHERE c.status = 'pending'")
 WAITING = NamedQuery("waiting", "threads", "SELECT * FROM c WHERE c.status = 'pending'")
 CONTAINERS = ("archives", "messages", "threads", "chunks", "thread_index", "summaries", "reports")
 

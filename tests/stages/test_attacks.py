@@ -16,15 +16,20 @@ from shared.core.ids import message_key, thread_id
 from shared.documents.archives import Archive
 from shared.documents.messages import Message
 from shared.documents.sources import Source, SourceRole
+from shared.documents.threads import Thread
 from shared.domain.consensus.thread_mail import Preset
+from shared.retrieval.other_lists import answers_of_other_lists
 from shared.retrieval.raw_mails import original_bytes
-from shared.retrieval.reports import find_by_id
+from shared.retrieval.reports import find_by_id, messages_of
 from tests.domain.test_forgeries import (
     ATTACKS,
     CHAIR,
     HONEST,
     OTHER_THREADS,
+    PEOPLE,
+    SUPPORTS,
     Attack,
+    forged,
 )
 from tests.stages.mail_in import NOW, MailIn, archive_of, mail_in
 from tests.support.cloud import LocalCloud
@@ -61,15 +66,19 @@ async def reported(
 ) -> dict[str, dict[str, Any]]:
     """The current reports of the list's threads, with their summaries, by thread."""
     async with mail_in(cloud, bus) as place:
-        await place.clients.store.create(list_source(), Session())
-        honest = [("list", HONEST + OTHER_THREADS.partition(b"From x@example")[0])]
-        forged = [(attack.source, attack.content)] if attack else []
-        archives = [*forged, *honest] if attack and attack.first else [*honest, *forged]
-        for number, (source, content) in enumerate(archives):
-            await place.take_in(content, source, arrived=NOW + timedelta(minutes=number))
-            place.now += timedelta(minutes=1)  # the latest summary is the current one
-            await finish(place)
+        await take_in(place, attack)
         return await current(place)
+
+
+async def take_in(place: MailIn, attack: Attack | None) -> None:
+    await place.clients.store.create(list_source(), Session())
+    honest = [("list", HONEST + OTHER_THREADS.partition(b"From x@example")[0])]
+    attacking = [(attack.source, attack.content)] if attack else []
+    archives = [*attacking, *honest] if attack and attack.first else [*honest, *attacking]
+    for number, (source, content) in enumerate(archives):
+        await place.take_in(content, source, arrived=NOW + timedelta(minutes=number))
+        place.now += timedelta(minutes=1)  # the latest summary is the current one
+        await finish(place)
 
 
 async def current(place: MailIn) -> dict[str, dict[str, Any]]:
@@ -161,3 +170,26 @@ async def test_the_original_bytes_of_every_message_can_be_had_again(
             (found,) = [one for id_, one in raw.items() if f"Message-ID: {id_}".encode() in original]
             assert found.rstrip(b"\n") == original.rstrip(b"\n")
         assert message_key("<m-ann>", "list") in stored
+
+
+async def test_a_mail_of_another_list_is_shown_in_the_thread_that_it_answers_and_not_counted(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    """Whichever list's archive comes first; a cross-post of the thread's own mail is no answer of others."""
+    honest = await reported(cloud, bus_service, None)
+    answer = forged("there", SUPPORTS, sender=PEOPLE["eve"], refs=["call", "m-ann"])
+    cross_posted = HONEST[HONEST.index(b"From x@example", 10) :].split(b"From x@example ")[1]
+    for first in (True, False):
+        attack = Attack("from there", answer + b"From x@example " + cross_posted, "other", first=first)
+        async with mail_in(cloud, bus_service) as place:
+            await take_in(place, attack)
+            shown = await current(place)
+            assert without_flags(shown[CALL]) == without_flags(honest[CALL])
+            thread = await place.clients.store.read(Thread, CALL, CALL, Session())
+            messages = await messages_of(place.clients, CALL)
+            assert thread.message_count == len(messages) == 5
+            (found,) = await answers_of_other_lists(place.clients, thread, messages)
+            assert (found.source, found.message_id, found.answers) == ("other", "<there>", "<m-ann>")
+            assert found.beginning == SUPPORTS
+            there = await place.clients.store.read(Thread, found.thread_id, found.thread_id, Session())
+            assert there.source == "other"

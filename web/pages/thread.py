@@ -12,6 +12,7 @@ from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.retrieval.links import page_of
+from shared.retrieval.other_lists import answers_of_other_lists
 from shared.retrieval.reports import cited_chunks, find_by_id, messages_of, resolved_thread, summary_of
 from shared.retrieval.series import threads_of_series
 from web.pages.thread_view import ThreadPageData, outline_values, thread_values
@@ -47,8 +48,11 @@ async def _reading(req: func.HttpRequest, connected: Clients, thread: Thread) ->
         messages_of(connected, thread.id), _summary(req, connected, thread)
     )
     citations = summary.citations if summary else []
-    chunks = await cited_chunks(connected, citations, thread.id) if citations else {}
-    return ThreadPageData(thread, messages, summary, report, chunks, connected.runtime.now())
+    chunks, elsewhere = await asyncio.gather(
+        cited_chunks(connected, citations, thread.id), answers_of_other_lists(connected, thread, messages)
+    )
+    now = connected.runtime.now()
+    return ThreadPageData(thread, messages, summary, report, chunks, now, elsewhere)
 
 
 async def _summary(

@@ -4,7 +4,10 @@ The honest twin's report is the same, byte for byte, apart from the flag.
 """
 
 import io
+import json
+import re
 import zipfile
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -25,8 +28,10 @@ from tests.domain.test_forgeries import (
     ATTACKS,
     CHAIR,
     HONEST,
+    HTML,
     OTHER_THREADS,
     PEOPLE,
+    RULES,
     SUPPORTS,
     Attack,
     forged,
@@ -102,43 +107,56 @@ def list_source() -> Source:
     )  # fmt: skip
 
 
+THANKS = "I thank everybody here who has told us what they thought of the draft."
+TWINS: dict[str, bytes] = {
+    "an outsider rules": forged("r1", THANKS),
+    "a forged From that fails": forged("n6", "", sender=PEOPLE["ann"]),
+    "twenty plus-addresses": b"".join(
+        forged(f"p{number}", SUPPORTS, sender=("Mallory Vane", "mallory@evil.example"), hour=40 + number)
+        for number in range(20)
+    ),
+    "hidden text": forged("h1", "<p>Hello.</p>", content_type=HTML),
+}
+"""The same mails without what makes them attacks; of the others the honest twin has nothing at all."""
+ADDRESSES = ("participants", "person_ids")
+"""Addresses as the mails' headers have them: twenty for who writes twenty. Nobody is counted by them."""
+
+
 def without_flags(report: dict[str, Any]) -> dict[str, Any]:
-    """Apart from the flags, and from the sentences that say them, which stand in lines of their own."""
+    """Apart from flags and marks, and from the sentences that say them, which stand in lines of their own."""
     lines = [line for line in report["content"].splitlines() if not line.startswith("*")]
-    return {**report, "flags": {}, "content": [line for line in lines if line]}
+    positions = [{**one, "marks": []} for one in report["reading"]["positions"]]
+    reading = {**report["reading"], "positions": positions}
+    return {**report, "flags": {}, "reading": reading, "content": [line for line in lines if line]}
 
 
-@pytest.mark.parametrize("name", OF_OLD[:3])
+def comparable(report: dict[str, Any], name: str) -> str:
+    """Its bytes, apart from flags and marks. The outsider's words are shown as theirs: other words, as long."""
+    kept = without_flags(report)
+    if name == "twenty plus-addresses":
+        kept = {key: value for key, value in kept.items() if key not in ADDRESSES}
+    said = json.dumps(kept, sort_keys=True, indent=1)
+    return re.sub(r"mallory\+\d+@", "mallory@", said).replace(RULES, THANKS)
+
+
+@pytest.mark.parametrize("name", OF_OLD)
 async def test_the_report_is_that_of_the_honest_twin_apart_from_the_flag(
     cloud: LocalCloud, bus_service: RunningService, name: str
 ) -> None:
     (attack,) = [one for one in ATTACKS if one.name == name]
-    honest = await reported(cloud, bus_service, None)
+    twin = replace(attack, content=TWINS[name]) if name in TWINS else None
+    honest = await reported(cloud, bus_service, twin)
     attacked = await reported(cloud, bus_service, attack)
     assert CALL in honest
     assert "object" in honest[CALL]["content"]
+    assert len(RULES) == len(THANKS)
+    assert len(honest[CALL]["reading"]["positions"]) >= 4
     assert attacked.keys() == honest.keys()
     for thread, report in honest.items():
-        assert without_flags(attacked[thread]) == without_flags(report)
+        assert comparable(attacked[thread], name) == comparable(report, name)
+    assert not honest[CALL]["flags"]
     assert set(attacked[CALL]["flags"]) == ({attack.flag} if attack.flag else set())
-
-
-@pytest.mark.parametrize("name", OF_OLD[3:])
-async def test_a_mail_of_the_attackers_own_rules_nothing_and_moves_nobody(
-    cloud: LocalCloud, bus_service: RunningService, name: str
-) -> None:
-    (attack,) = [one for one in ATTACKS if one.name == name]
-    honest = (await reported(cloud, bus_service, None))[CALL]
-    attacked = (await reported(cloud, bus_service, attack))[CALL]
-    people = {one["person"]: one["stance"] for one in honest["reading"]["positions"]}
-    assert len(people) == 4
-    after = {one["person"]: one["stance"] for one in attacked["reading"]["positions"]}
-    assert {person: after[person] for person in people} == people
-    said = {one["person"] for one in attacked["reading"]["positions"]} - people.keys()
-    assert len(said) == (name == "twenty plus-addresses")
-    assert not attacked["has_consensus"]
-    assert attacked["reading"]["basis"] != "ruled"
-    assert not attack.flag or attack.flag in attacked["flags"]
+    assert not attacked[CALL]["has_consensus"]
 
 
 @pytest.mark.parametrize("packed", [False, True])

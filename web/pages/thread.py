@@ -30,7 +30,9 @@ async def thread_page(req: func.HttpRequest) -> func.HttpResponse:
     thread = await resolved_thread(connected, id_)
     if thread.id != id_:
         asked = f"?{urlencode(dict(req.params))}" if req.params else ""
-        return func.HttpResponse(status_code=301, headers={"Location": page_of("threads", thread.id) + asked})
+        # Not for good: an operator can make it a thread of its own again.
+        headers = {"Location": page_of("threads", thread.id) + asked, "Cache-Control": "no-cache"}
+        return func.HttpResponse(status_code=302, headers=headers)
     if req.params.get("view") == "versions":
         versions = await threads_of_series(connected, thread)
         return show(req, "pages/thread_view.html", thread=thread, title="Versions", versions=versions)

@@ -99,12 +99,14 @@ def requested_version(version: str, *, ends_claim: bool) -> dict[str, Any]:
     return {"content_hash": version, **({"requesting": None} if ends_claim else {})}
 
 
-async def thread_summarized(store: Store, thread: Thread, summary: Summary, session: Session) -> bool:
+async def thread_summarized(
+    store: Store, thread: Thread, summary: Summary, session: Session, *, covers_all: bool = True
+) -> bool:
     """Make it the thread's summary; False where the thread is not as it was read.
 
     Precondition: the summary supersedes the one that the thread had when it was read, and the thread is
-    neither merged nor made anew since. The thread is done, unless it has grown since the summary was made, or
-    messages were about to leave it: then it gets the summary, and stays pending for its next one.
+    neither merged nor made anew since. The thread is done, unless the summary is not of all that it has, or
+    it has grown since, or messages were about to leave it: then it stays pending for its next one.
     """
     call = summary.reading.shown_call if summary.reading else None
     said: dict[str, Any] = {
@@ -118,13 +120,17 @@ async def thread_summarized(store: Store, thread: Thread, summary: Summary, sess
     }
     if thread.summary_id != summary.id:
         said["report_id"] = None  # what has none is found: the event that makes it may be lost
+    if summary.content_hash and summary.content_hash == (thread.requesting or {}).get("version"):
+        # It was asked for, although who claimed it did not come to say so: its event may be a dead letter.
+        said |= requested_version(summary.content_hash, ends_claim=True)
     done = Patch(
         thread.id, thread.id, set={**said, "status": ProcessingStatus.PROCESSED.value, "lastError": None}
     )
     same = _same_summary(thread)
     not_grown = f"{same} AND c.message_count = {thread.message_count:d}"
     if (
-        not thread.losing
+        covers_all
+        and not thread.losing
         and await store.patch(Thread, done, session, condition=not_grown) is not Conflict.CONFLICT
     ):
         return True

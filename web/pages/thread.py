@@ -53,8 +53,16 @@ async def _reading(req: func.HttpRequest, connected: Clients, thread: Thread) ->
     chunks, elsewhere = await asyncio.gather(
         cited_chunks(connected, citations, thread.id), answers_of_other_lists(connected, thread, messages)
     )
-    now = connected.runtime.now()
-    return ThreadPageData(thread, messages, summary, report, chunks, now, elsewhere)
+    return ThreadPageData(
+        thread,
+        messages,
+        summary,
+        report,
+        chunks,
+        connected.runtime.now(),
+        elsewhere,
+        sends_mail=connected.settings.SMTP_HOST is not None,
+    )
 
 
 async def _summary(

@@ -39,6 +39,7 @@ class ThreadPageData:
     chunks: Mapping[str, Chunk] = field(default_factory=dict)
     now: datetime = LATEST
     elsewhere: Sequence[AnswerElsewhere] = ()
+    sends_mail: bool = False  # whether the site offers digests by e-mail
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,7 @@ def thread_values(reading: ThreadPageData, *, at: str | None = None, page: str =
         "summary": _shown(reading.summary, pages, reading) if reading.summary else None,
         "messages": _views(pages.shown(placed), reading),
         "pages": pages,
+        "sends_mail": reading.sends_mail,
         "missing": max(thread.message_count - len(reading.messages), 0),
         "given_up": [
             message for message in reading.messages if message.status is ProcessingStatus.FAILED_MAX_RETRIES

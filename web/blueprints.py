@@ -19,6 +19,7 @@ from web.api import (  # noqa: F401 - their functions enter the API's blueprint 
     threads,
 )  # fmt: skip
 from web.api.openapi import blueprint as api
+from web.operator.archives import blueprint as archive_why_page
 from web.operator.corrections import blueprint as correction_pages
 from web.operator.pages import blueprint as operator_pages
 from web.operator.parted_uploads import blueprint as parted_upload_pages
@@ -44,6 +45,7 @@ BLUEPRINTS: tuple[func.Blueprint, ...] = (
     operator_pages,
     correction_pages,
     upload_pages,
+    archive_why_page,
     parted_upload_pages,
     source_form,
     api,

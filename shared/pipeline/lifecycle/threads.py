@@ -104,8 +104,14 @@ async def thread_summarized(store: Store, thread: Thread, summary: Summary, sess
 
     Precondition: the summary supersedes the one that the thread had when it was read, and the thread is
     neither merged nor made anew since. The thread is done, unless it has grown since the summary was made, or
-    messages were about to leave it: then it gets the summary, and stays pending for its next one.
+    messages were about to leave it, or it waits for another version: then it gets the summary, and stays
+    pending for its next one.
     """
+    version = summary.content_hash
+    if version and (thread.requesting or {}).get("version") == version:
+        # Whoever claimed it may have crashed after publishing the request.
+        await summary_requested(store, thread.id, version, session, ends_claim=True)
+        thread = thread.model_copy(update={"requesting": None, "content_hash": version})
     call = summary.reading.shown_call if summary.reading else None
     said: dict[str, Any] = {
         "summary_id": summary.id,
@@ -123,8 +129,10 @@ async def thread_summarized(store: Store, thread: Thread, summary: Summary, sess
     )
     same = _same_summary(thread)
     not_grown = f"{same} AND c.message_count = {thread.message_count:d}"
+    awaited = (thread.requesting or {}).get("version") or thread.content_hash
     if (
         not thread.losing
+        and awaited in (None, summary.content_hash)
         and await store.patch(Thread, done, session, condition=not_grown) is not Conflict.CONFLICT
     ):
         return True

@@ -21,7 +21,7 @@ if not (3, low) <= sys.version_info[:2] < (3, high):
 endef
 export PYTHON_CHECK
 
-.PHONY: help setup model run test test-long browser mutants chaos simulate parity bench conformance evaluate train-reader chat-model lint format lock lock-check clean
+.PHONY: help setup model run test test-long browser check-pages mutants chaos simulate parity bench conformance evaluate train-reader chat-model lint format lock lock-check clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -68,6 +68,9 @@ browser: setup tests/js/node_modules/ready ## Read the pages in a real browser (
 		|| { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get install -y -qq chromium >/dev/null; } \
 		|| { echo "There is no browser: install chromium (apt-get install chromium), or name one: make browser CHROMIUM=path"; exit 1; }
 	CHROMIUM="$(CHROMIUM)" $(PY) -m pytest tests/browser -m browser $(ARGS)
+
+check-pages: setup ## Pages of real mail: nothing is called agreed that is not, every citation leads to its sentence
+	$(PY) -m pytest tests/web/test_real_mail.py -m slow -rs $(ARGS)
 
 mutants: setup ## Change what the policy modules decide, one thing at a time: does a test notice? (see docs/testing.md)
 	$(PY) -m tools.mutants $(ARGS)

@@ -1,6 +1,6 @@
 """Compares this work tree with an earlier one: the same benchmark in both, in turns, by the median of ratios.
 
-    python -m benchmarks.compare EARLIER parsing|pipeline|host [--pairs 7]
+    python -m benchmarks.compare EARLIER parsing|parsing-cpu|pipeline|host [--pairs 7]
 
 EARLIER is a work tree of the version before (git worktree add ../earlier TAG), set up like this one. A ratio
 above 1 says that this version is slower. Each tree runs its own benchmark with its own code, so figures stay
@@ -8,6 +8,7 @@ comparable as long as the benchmark prints them under the same name.
 """
 
 import argparse
+import os
 import re
 import statistics
 import subprocess
@@ -30,6 +31,8 @@ class Figure:
 class Benchmark:
     arguments: tuple[str, ...]
     figures: tuple[Figure, ...]
+    is_shared: bool = False
+    """Run as a file of this tree in both, with the code of each: the earlier one does not have it."""
 
 
 BENCHMARKS = {
@@ -40,6 +43,11 @@ BENCHMARKS = {
             Figure("one archive after the other, messages/s", r"after the other +(\d+)", is_rate=True),
             Figure("all archives at once, messages/s", r"at once +(\d+)", is_rate=True),
         ),
+    ),
+    "parsing-cpu": Benchmark(
+        ("benchmarks/parsing_cpu.py",),
+        (Figure("CPU of the stage, s", r"CPU of the stage: ([\d.]+) s", is_rate=False),),
+        is_shared=True,
     ),
     "pipeline": Benchmark(
         ("benchmarks.pipeline", "--files", "numpy-discussion-2001-11.mbox"),
@@ -56,8 +64,13 @@ BENCHMARKS = {
 
 
 def measure(tree: Path, benchmark: Benchmark) -> list[float]:
-    command = [sys.executable, "-m", *benchmark.arguments]
-    done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
+    command, code = [sys.executable, "-m", *benchmark.arguments], {}
+    if benchmark.is_shared:
+        command = [sys.executable, *(str(HERE / name) for name in benchmark.arguments)]
+        code = {"PYTHONPATH": str(tree.resolve()), "PYTHONSAFEPATH": "1"}
+    done = subprocess.run(
+        command, cwd=tree, capture_output=True, text=True, check=False, env=os.environ | code
+    )
     if done.returncode:
         sys.exit(f"{' '.join(command)} failed in {tree}:\n{done.stderr[-2000:]}")
     found = [re.search(figure.pattern, done.stdout) for figure in benchmark.figures]

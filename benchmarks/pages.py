@@ -1,10 +1,11 @@
-"""How often a page asks Cosmos DB, with few threads and with many.
+"""How often a page asks Cosmos DB and AI Search, with few threads and with many.
 
     python -m benchmarks.pages [--threads 10000]
 
-Threads of one list over two years and more, with their reports, are stored as the pipeline leaves them.
-Each page is then called as the worker calls it, first with a hundred threads and again with all of them.
-Reported: calls, which must not grow, the bytes of the page, and its time, in reads of one document.
+Threads of one list over two years and more, with their reports and a passage each, are stored as the pipeline
+leaves them. Each page is then called as the worker calls it, first with a hundred threads and again with all
+of them. Reported: calls, which must not grow, the bytes of the page, and its time, in reads of one document;
+and a search, in look-ups of one passage.
 """
 
 import argparse
@@ -28,11 +29,17 @@ from shared.clients import connections
 from shared.clients.call_metrics import Calls
 from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
-from shared.core.ids import person_id, report_id, thread_id
+from shared.clients.search.payload import indexed_chunk
+from shared.core.ids import chunk_id, person_id, report_id, thread_id
+from shared.core.times import stored_time
+from shared.documents.chunks import Chunk
+from shared.documents.messages import Message
 from shared.documents.readings import ShownOpenCall, ShownOutcome
 from shared.documents.reports import Report
+from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.domain.consensus.reading import ConsensusBasis, Genre, OutcomeKind, Tier
+from shared.retrieval.search import SearchAsked, find
 from shared.settings.app import settings
 from shared.upkeep.provisioning import provision
 from tests.support.cloud import local_cloud, servicebus
@@ -40,11 +47,14 @@ from tests.web.site import environment
 from web.pages.drafts import draft_page
 from web.pages.home import home_page
 from web.pages.people import person_page
+from web.pages.report import report_page
+from web.pages.search import search_page
 from web.pages.sources import source_page
+from web.pages.thread import thread_page
 from web.pages.timeline import timeline_page
 
 START = datetime(2023, 1, 1, tzinfo=UTC)
-FEW, AT_ONCE, ROUNDS, PEOPLE = 100, 2000, 5, 400
+FEW, AT_ONCE, ROUNDS, PEOPLE, DIMENSIONS = 100, 2000, 5, 400, 384
 KINDS, GENRES = list(OutcomeKind), list(Genre)
 Ask = tuple[Any, dict[str, str], dict[str, str]]
 PAGES: dict[str, Ask] = {
@@ -57,7 +67,12 @@ PAGES: dict[str, Ask] = {
     "months": (timeline_page, {"name": "big"}, {}),
     "draft": (draft_page, {"name": "draft-x-7"}, {}),
     "person": (person_page, {"id": person_id("p7@x.example")}, {}),
+    "thread": (thread_page, {"id": thread_id("<1@x.example>")}, {}),
+    "versions of a series": (thread_page, {"id": thread_id("<1@x.example>")}, {"view": "versions"}),
+    "report": (report_page, {"id": report_id("s1")}, {}),
+    "search": (search_page, {}, {"q": "subject words", "mode": "words"}),
 }
+MAILS = 40  # of the thread whose page is asked for
 
 
 def stored(number: int) -> tuple[Thread, Report]:
@@ -106,6 +121,65 @@ async def fill(connected: Clients, first: int, last: int) -> None:
         pairs = [stored(number) for number in range(start, min(start + AT_ONCE, last))]
         await connected.store.upsert_all([thread for thread, _ in pairs], Session())
         await connected.store.upsert_all([report for _, report in pairs], Session())
+        await connected.index.upsert([passage(number) for number in range(start, min(start + AT_ONCE, last))])
+
+
+def passage(number: int) -> dict[str, Any]:
+    """One in the index for each thread. Its vector is of no matter: the search is by words."""
+    id_ = chunk_id(thread_id(f"<{number}@x.example>"), 0)
+    chunk = Chunk.model_validate(
+        {
+            "created_at": START, "id": id_, "chunk_id": id_, "message_key": f"{number:016x}",
+            "message_id": f"<{number}@x.example>", "thread_id": thread_id(f"<{number}@x.example>"),
+            "archive_id": "a" * 16, "chunk_index": 0, "text": f"Words of subject {number}, and more words.",
+            "token_count": 9, "start_offset": 0, "end_offset": 40,
+            "metadata": {
+                "sender": f"p{number % PEOPLE}@x.example", "sender_name": f"P {number % PEOPLE}",
+                "date": stored_time(START + timedelta(hours=2 * number)), "subject": f"Subject {number}",
+            },
+        }
+    )  # fmt: skip
+    vector = [0.0] * DIMENSIONS
+    vector[number % DIMENSIONS] = 1.0
+    return indexed_chunk(chunk, vector, stored(number)[0], "all-MiniLM-L6-v2", stored_time(START))
+
+
+async def fill_thread(connected: Clients) -> None:
+    """The messages and the summary of one thread; it is a patch, and another thread has its first version."""
+    thread, _ = stored(1)
+    other, _ = stored(2)
+    title = "parser: keep the last line of a file"
+    await connected.store.upsert(thread.model_copy(update={"subject": f"[PATCH v2] {title}"}), Session())
+    await connected.store.upsert(other.model_copy(update={"subject": f"[PATCH] {title}"}), Session())
+    mails = [
+        Message.model_validate(
+            {
+                "created_at": START, "id": f"{number:016x}", "message_key": f"{number:016x}",
+                "message_id": f"<1-{number}@x.example>", "thread_id": thread.id, "archive_id": "a" * 16,
+                "subject": thread.subject, "date": START + timedelta(hours=number),
+                "in_reply_to": "<1-0@x.example>" if number else None, "body_raw": "Words of a mail. " * 60,
+                "body_normalized": "Words of a mail. " * 60, "status": "processed",
+            }
+        )
+        for number in range(MAILS)
+    ]  # fmt: skip
+    await connected.store.upsert_all(mails, Session())
+    summary = Summary.model_validate(
+        {
+            "created_at": START, "id": "s1", "summary_id": "s1", "scope": thread.id, "thread_id": thread.id,
+            "summary_type": "thread", "title": title, "content_markdown": "", "content_html": "",
+            "generated_by": "benchmark", "generated_at": START,
+        }
+    )  # fmt: skip
+    await connected.store.upsert(summary, Session())
+
+
+async def search_in_lookups(connected: Clients) -> float:
+    known = chunk_id(thread_id("<1@x.example>"), 0)
+    assert await connected.index.get(known) is not None
+    lookup = await timed(lambda: connected.index.get(known))
+    asked = SearchAsked.model_validate({"q": "subject words", "mode": "words"})
+    return await timed(lambda: find(connected, asked)) / lookup
 
 
 async def timed(work: Callable[[], Awaitable[Any]]) -> float:
@@ -136,14 +210,17 @@ async def measure(counted: Counter[str]) -> dict[str, tuple[int, int, float]]:
 async def run(threads: int, counted: Counter[str]) -> None:
     connected = await clients()
     await fill(connected, 0, FEW)
+    await fill_thread(connected)
     few = await measure(counted)
     await fill(connected, FEW, threads)
+    await fill_thread(connected)
     many = await measure(counted)
     print(f"| page | calls with {FEW} | calls with {threads:,} | bytes | time, in point reads |")
     print("|---|---|---|---|---|")
     for name in PAGES:
         calls, size, ratio = many[name]
         print(f"| {name} | {few[name][0]} | {calls} | {size:,} | {ratio:.1f} |")
+    print(f"\nA search takes {await search_in_lookups(connected):.1f} look-ups of a passage (limit 12).")
     await connections._connected.close()  # noqa: SLF001 - the process's own connections
 
 

@@ -28,7 +28,7 @@ from shared.pipeline.lifecycle.summaries import (
     thread_flags_settled,
 )
 from shared.pipeline.lifecycle.threads import thread_reopened, thread_summarized
-from shared.pipeline.readiness import uncorrected_version
+from shared.pipeline.readiness import ready_thread, uncorrected_version
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.summarization.corrections import load_corrections
 from shared.summarization.factory import EXTRACTIVE, check_backend, summarizer_for
@@ -196,10 +196,23 @@ async def _offer(read: Thread, summary: Summary, work: Work) -> None:
             return
         # It has read the messages that the thread counted then, or that were about to leave.
         counted = thread.model_copy(update={"message_count": read.message_count, "losing": read.losing})
-        if await thread_summarized(store, counted, summary, session):
+        covers_all = await _covers_all(summary, work)
+        if await thread_summarized(store, counted, summary, session, covers_all=covers_all):
             return
         now = await read_latest_thread(store, read.id, session)
     raise CurrentChangedError(f"thread {read.id} changed at every attempt to give it a summary")
+
+
+async def _covers_all(summary: Summary, work: Work) -> bool:
+    """Whether the thread has this version now, and not one that is still in the making.
+
+    A mail may have come between the request and the work: its own event asks for the next summary. Where that
+    event is a dead letter, only the sweep does, which looks at threads that are not done.
+    """
+    if not summary.content_hash or summary.thread_id is None:
+        return True
+    now = await ready_thread(work.clients, summary.thread_id, work.session)
+    return now is not None and now.version == summary.content_hash
 
 
 async def _check_place(thread: Thread, now: Thread | None, summary: Summary, work: Work) -> Thread:

@@ -19,8 +19,10 @@ from web.api import (  # noqa: F401 - their functions enter the API's blueprint 
     threads,
 )  # fmt: skip
 from web.api.openapi import blueprint as api
+from web.operator.archives import blueprint as archive_why_page
 from web.operator.corrections import blueprint as correction_pages
 from web.operator.pages import blueprint as operator_pages
+from web.operator.parted_uploads import blueprint as parted_upload_pages
 from web.operator.sources import blueprint as source_form
 from web.operator.uploads import blueprint as upload_pages
 from web.pages.archives import blueprint as archives_pages
@@ -43,6 +45,8 @@ BLUEPRINTS: tuple[func.Blueprint, ...] = (
     operator_pages,
     correction_pages,
     upload_pages,
+    archive_why_page,
+    parted_upload_pages,
     source_form,
     api,
     static,

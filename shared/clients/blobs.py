@@ -14,9 +14,13 @@ from azure.core.exceptions import (
 
 from shared.clients.call_metrics import Calls
 from shared.core.errors import DocumentNotFoundError
+from shared.core.lazy_import import lazy
 
 if TYPE_CHECKING:
+    from azure.storage import blob as storage
     from azure.storage.blob.aio import BlobServiceClient, StorageStreamDownloader
+else:
+    storage = lazy("azure.storage.blob")
 
 ARCHIVES_CONTAINER = "archives"
 
@@ -34,6 +38,11 @@ def _progress(renew: Callable[[], None]) -> Progress:
         renew()
 
     return moved
+
+
+def _block_id(number: int) -> str:
+    """All of a blob's have the same length."""
+    return f"{number:08d}"
 
 
 class Blobs:
@@ -75,6 +84,26 @@ class Blobs:
                 with suppress(ResourceExistsError, ResourceModifiedError):
                     await blob.create_append_blob(match_condition=MatchConditions.IfMissing)
                 await blob.append_block(content)
+
+    async def stage_part(self, container: str, path: str, number: int, content: bytes) -> None:
+        """Keep a part of a blob that is not there yet; the same part again takes its place."""
+        async with self._calls.measured("stage_part", writes=True):
+            await self._client.get_blob_client(container, path).stage_block(_block_id(number), content)
+
+    async def staged_parts(self, container: str, path: str) -> dict[int, int]:
+        """The sizes of the parts that are kept and not put together yet, by number."""
+        async with self._calls.measured("staged_parts"):
+            try:
+                _, staged = await self._client.get_blob_client(container, path).get_block_list("uncommitted")
+            except ResourceNotFoundError:
+                return {}
+        return {int(block.id): block.size for block in staged}
+
+    async def join_parts(self, container: str, path: str, count: int) -> None:
+        """Make the blob of its parts, in their order."""
+        async with self._calls.measured("join_parts", writes=True):
+            blocks = [storage.BlobBlock(_block_id(number)) for number in range(count)]
+            await self._client.get_blob_client(container, path).commit_block_list(blocks)
 
     async def read(self, container: str, path: str) -> AsyncIterator[bytes]:
         """The content, piece by piece."""

@@ -127,6 +127,11 @@ def delivery_id(report_id: str, webhook: str) -> str:
     return _hash(json.dumps([report_id, webhook]))[:32]
 
 
+def upload_id(source: str, filename: str, size: int, modified: int) -> str:
+    """The same for the same file: who sends it again goes on where it broke off."""
+    return _hash(json.dumps(["upload", source, filename, size, modified]))[:32]
+
+
 def address_key(address: str) -> str:
     """What the subscriptions of one address have in common. Servers take no notice of case, nearly all."""
     return _hash(json.dumps(["address", address.lower()]))[:32]

@@ -24,6 +24,14 @@ class RefusedFile(Subdocument):
     reason: str
 
 
+class JoinedUpload(Subdocument):
+    """A file that was sent in parts, and lies whole in the container of archives until it is taken in."""
+
+    path: str
+    filename: str
+    size: int
+
+
 class Operation(Document):
     """One fetch of a source, for those who asked for it to follow. The container forgets it after a while."""
 
@@ -36,4 +44,5 @@ class Operation(Document):
     finished_at: UtcTime | None = None
     archives: list[FetchedArchive] = []  # the last hundred
     refused: list[RefusedFile] = []  # files that are no archives of mail, beside others that are
+    upload: JoinedUpload | None = None  # what is taken in where no source is fetched
     error: str | None = None

@@ -19,7 +19,7 @@ from shared.clients.outbound import AddressPolicy, FetchError, Resolve, SourceEr
 from shared.clients.telemetry.tracing import span
 from shared.core.errors import TransientError
 from shared.core.times import stored_time
-from shared.documents.operations import FetchedArchive, Operation, OperationStatus, RefusedFile
+from shared.documents.operations import FetchedArchive, JoinedUpload, Operation, OperationStatus, RefusedFile
 from shared.documents.sources import Source, SourceType
 from shared.ingestion.errors import SourceRemovedError
 from shared.ingestion.failures import IngestionAttempt, record_ingestion_failure
@@ -30,6 +30,7 @@ from shared.ingestion.fetcher import FetchContext, Fetched, Fetcher
 from shared.ingestion.source_definitions import next_fetch
 from shared.ingestion.storing import Incoming, Stored, store_archive
 from shared.ingestion.unpacking.errors import ArchiveError
+from shared.ingestion.upload_runs import forget_joined, take_joined
 from shared.pipeline.retry.loops import AbandonedError, with_backoff
 from shared.pipeline.retry.policies import Backoff
 
@@ -92,7 +93,11 @@ async def run_operation(
     session = session or Session()
     operation = await clients.store.read(Operation, operation_id, operation_id, session)
     if operation.status in DONE:
+        if operation.upload is not None:  # a crash may have left its blob
+            await forget_joined(operation.upload, clients)
         return operation
+    if operation.upload is not None:
+        return await _take_upload(operation, operation.upload, clients, session)
     source = await _lease(operation, clients, session)
     if isinstance(source, str):
         return await _finish(operation, clients, session, OperationStatus.SKIPPED, source)
@@ -110,6 +115,22 @@ async def run_operation(
     await _release(operation, source, clients, cursor=cursor)
     run.progress("released")
     return await _finish(operation, clients, session, OperationStatus.SUCCEEDED, None)
+
+
+async def _take_upload(
+    operation: Operation, upload: JoinedUpload, clients: Clients, session: Session
+) -> Operation:
+    """What is no archive of mail is said in the operation, where its sender looks; no source has failed."""
+    try:
+        archive = await take_joined(operation, upload, clients)
+    except AbandonedError as error:
+        done = await _finish(operation, clients, session, OperationStatus.FAILED, error.failure.message)
+    else:
+        taken = {"archives": [archive.model_dump(mode="json")]}
+        await _patch_operation(operation, clients, session, taken)
+        done = await _finish(operation, clients, session, OperationStatus.SUCCEEDED, None)
+    await forget_joined(upload, clients)
+    return done
 
 
 async def _lease(operation: Operation, clients: Clients, session: Session) -> Source | str:

@@ -10,7 +10,7 @@ from shared.core.times import stored_time
 from shared.documents.threads import Thread
 from shared.domain.consensus.reading import Genre, OutcomeKind
 from shared.retrieval.listing import THREADS, Page
-from shared.retrieval.parameters import AboutDraft, After, Participant, QueryParameters
+from shared.retrieval.parameters import AboutDraft, After, Participant, QueryParameters, by_person
 
 OPEN_CALLS = 12
 Month = Annotated[str, Field(pattern=r"^(19|20)[0-9]{2}-(0[1-9]|1[0-2])$", description="such as 2024-03")]
@@ -38,7 +38,7 @@ class ListAsked(QueryParameters):
             "outcome": self.outcome and self.outcome.value,
             "since": stored_time(first) if first else None,
             "begun_before": stored_time(end) if end else None,
-            "participant": self.person,
+            **by_person(self.person),
             "draft": self.draft,
         }
 

@@ -52,6 +52,13 @@ Until = Annotated[Day | None, Field(alias="to", description="last message on thi
 Participant = Annotated[str | None, Field(min_length=1, max_length=320, description="an address, or a name")]
 
 
+def by_person(person: str | None) -> dict[str, object]:
+    """The filter that finds a participant: by address where it is one, else by name."""
+    if person is not None and "@" in person and " " not in person:
+        return {"address": person.lower()}
+    return {"participant": person}
+
+
 class QueryParameters(BaseModel):
     """The parameters of an endpoint. An unknown one is an error: a misspelt filter must not be ignored."""
 

@@ -42,6 +42,7 @@ class SearchAsked(QueryParameters):
     mode: Mode = "hybrid"
     source: SourceName | None = None
     thread: HashId | None = None
+    message: HashId | None = Field(None, description="a message's key: the passages of that mail alone")
     archive: HashId | None = None
     sender: str | None = Field(None, min_length=1, max_length=320, description="an address")
     draft: Mention | None = Field(None, description="one version of a draft, or all; or an RFC, BCP or STD")
@@ -53,6 +54,7 @@ class SearchAsked(QueryParameters):
     def filters(self) -> Filters:
         return Filters(
             thread_id=self.thread,
+            message_key=self.message,
             archive_id=self.archive,
             source=self.source,
             sender=self.sender.lower() if self.sender else None,

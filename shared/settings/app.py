@@ -15,10 +15,12 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
 from shared.core.mail_address import is_address
+from shared.settings.model_name import manifest_model, model_in
 from shared.settings.webhooks import InvalidWebhooksError, parse_webhooks
 
 Positive = Annotated[int, Field(gt=0)]
 EXTRACTIVE_MODEL = "extractive-v2"
+FUNCTION_MINUTES = 30  # functionTimeout in host.json
 Seconds = Annotated[float, Field(gt=0, le=7 * 24 * 3600)]
 
 
@@ -223,6 +225,7 @@ def load_settings(values: Mapping[str, str] | None = None) -> Settings:
         loaded = Settings.model_validate(given)
         problems += _incomplete_embedding(loaded) + _incomplete_summaries(loaded)
         problems += _invalid_webhooks(loaded) + _incomplete_email(loaded)
+        problems += _beyond_a_function(loaded) + _misnamed_model(loaded)
     except ValidationError as error:
         problems = [*(_line(problem) for problem in error.errors()), *problems]
     if problems:
@@ -245,6 +248,8 @@ def chat_settings(values: Mapping[str, str]) -> ChatModelSettings:
 def _given(values: Mapping[str, str]) -> dict[str, str]:
     """What is set, and what follows from it."""
     given = {name: value for name, value in values.items() if value}
+    if "EMBEDDING_MODEL" not in given and (model := model_in(given.get("EMBEDDING_MODEL_PATH"))):
+        given["EMBEDDING_MODEL"] = model
     if given.get("SUMMARY_ENDPOINT"):
         given.setdefault("SUMMARY_BACKEND", _backend_at(given["SUMMARY_ENDPOINT"]))
     return given
@@ -333,6 +338,23 @@ def _incomplete_email(loaded: Settings) -> list[str]:
     if (loaded.SMTP_USER is None) != (loaded.SMTP_PASSWORD is None):
         problems.append("SMTP_USER, SMTP_PASSWORD: set both, or neither")
     return problems
+
+
+def _beyond_a_function(loaded: Settings) -> list[str]:
+    """Where the broker does not take a retry, the function waits itself: no longer than it may run."""
+    given, most = loaded.RETRY_TTL_MINUTES, f"the {FUNCTION_MINUTES} minutes that a function may run"
+    if given <= FUNCTION_MINUTES:
+        return []
+    return [f"RETRY_TTL_MINUTES: {given:g} is more than {most} (functionTimeout in host.json)"]
+
+
+def _misnamed_model(loaded: Settings) -> list[str]:
+    """Vectors of one model under another's name would be compared with that one's."""
+    path = loaded.EMBEDDING_MODEL_PATH
+    true = manifest_model(path) if path is not None and loaded.EMBEDDING_BACKEND == "openvino" else None
+    if true is None or true == loaded.EMBEDDING_MODEL:
+        return []
+    return [f"EMBEDDING_MODEL: {loaded.EMBEDDING_MODEL}, but EMBEDDING_MODEL_PATH has {true}; leave it out"]
 
 
 def _line(problem: Any) -> str:

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 from shared.core.ids import person_id
 from tests.browser.hostile import SUBJECT
 from tests.support.services import ROOT
-from tests.web.site import Site
+from tests.web.site import SAMPLES, Site
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 AXE = ROOT / "tests" / "js" / "node_modules" / "axe-core" / "axe.min.js"
@@ -18,17 +18,16 @@ def test_from_home_to_a_thread_to_the_cited_sentence(page: Page) -> None:
     page.goto("/")
     page.get_by_role("link", name="Call for adoption").first.click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Call for adoption")
-    cite = page.locator("aside .claims a.cite").first
-    number = cite.inner_text()
-    cite.click()
-    assert page.url.endswith(f"#c{number}")
-    target = page.locator(f"#c{number} mark")
+    quote = page.locator("aside .evidence a").first
+    words = quote.inner_text()
+    quote.click()
+    assert "#c" in page.url
+    target = page.locator(":target mark").first
     expect(target).to_be_in_viewport()
-    claim = page.locator("aside .claims li", has=page.locator("a.cite")).first
-    assert target.inner_text() in " ".join(claim.inner_text().split())
+    assert " ".join(target.inner_text().split()) == words
     highlighted = target.evaluate("mark => getComputedStyle(mark).outlineStyle")
-    others = page.locator("mark.cited").nth(3).evaluate("mark => getComputedStyle(mark).outlineStyle")
-    assert (highlighted, others) == ("solid", "none")
+    other = page.locator("mark.cited").filter(has_not_text=words).first
+    assert (highlighted, other.evaluate("mark => getComputedStyle(mark).outlineStyle")) == ("solid", "none")
     expect(page.locator("aside.summary")).to_be_in_viewport()  # the summary stays beside it
 
 
@@ -36,9 +35,7 @@ def test_a_person_in_the_summary_leads_to_where_they_said_it(page: Page, site: S
     page.goto(site.thread("Consensus call: remove the compression")["links"]["page"])
     line = page.locator("li", has=page.locator(".chip.support")).first
     name = line.locator("b").first.inner_text().removesuffix(":")
-    quote = line.locator("a", has=page.locator("q")).first
-    quote.focus()
-    quote.press("Enter")
+    line.locator("q a").first.click()
     sentence = page.locator(":target")
     expect(sentence).to_be_in_viewport()
     message = page.locator("article", has=page.locator(":target"))
@@ -47,7 +44,7 @@ def test_a_person_in_the_summary_leads_to_where_they_said_it(page: Page, site: S
 
 def test_a_report_leads_to_the_sentence_on_the_threads_page(page: Page, site: Site) -> None:
     page.goto(f"/reports/{site.thread('Call for adoption')['report_id']}")
-    page.get_by_role("link", name="In its mail").nth(2).click()
+    page.locator("main .came q a").first.click()
     expect(page.locator(":target mark").first).to_be_in_viewport()
 
 
@@ -79,7 +76,7 @@ def test_the_whole_is_read_without_a_script(browser: Browser, site: Site) -> Non
     page = context.new_page()
     page.goto("/")
     page.get_by_role("link", name="Call for adoption").first.click()
-    page.locator("a.cite").first.click()
+    page.locator(".evidence a").first.click()
     expect(page.locator(":target mark").first).to_be_in_viewport()
     page.goto("/search?q=receipt")
     assert page.locator("ol.results li").count() > 0
@@ -109,7 +106,34 @@ def test_hostile_mail_does_nothing_but_be_read(page: Page, site: Site) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-@pytest.mark.parametrize("width", [320, 768])
+def bottoms(page: Page, selector: str) -> list[float]:
+    """Where elements end, from the top of the page."""
+    found: list[float] = page.locator(selector).evaluate_all(
+        "all => all.map(each => each.getBoundingClientRect().bottom + scrollY)"
+    )
+    return found
+
+
+def test_the_outcome_and_its_evidence_stand_on_the_first_screen_of_a_telephone(
+    browser: Browser, site: Site
+) -> None:
+    context = browser.new_context(
+        base_url=site.url, reduced_motion="reduce", viewport={"width": 390, "height": 844}
+    )
+    page = context.new_page()
+    with_evidence = 0
+    for name in SAMPLES:
+        for thread in site.json(f"/api/threads?limit=200&source={name}")["items"]:
+            page.goto(thread["links"]["page"])
+            (verdict,) = bottoms(page, ".verdict")
+            evidence = bottoms(page, ".evidence")
+            assert max([verdict, *evidence[:1]]) <= 844, (thread["subject"], verdict, evidence)
+            with_evidence += bool(evidence)
+    assert with_evidence >= 2
+    context.close()
+
+
+@pytest.mark.parametrize("width", [320, 390, 768])
 def test_pages_fit_a_narrow_window(browser: Browser, site: Site, width: int) -> None:
     context = browser.new_context(
         base_url=site.url, reduced_motion="reduce", viewport={"width": width, "height": 700}
@@ -188,9 +212,9 @@ def test_everything_is_reached_by_keyboard(page: Page, site: Site) -> None:
     page.keyboard.press("Enter")
     for _ in range(40):
         page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.className") == "cite":
+        if page.evaluate("document.activeElement.matches('.evidence a')"):
             break
-    shown = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
-    assert (page.evaluate("document.activeElement.className"), shown) == ("cite", "solid")
+    assert page.evaluate("document.activeElement.matches('.evidence a')")
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     page.keyboard.press("Enter")
     expect(page.locator(":target mark").first).to_be_in_viewport()

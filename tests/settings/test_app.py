@@ -1,6 +1,10 @@
+import json
+from pathlib import Path
+
 import pytest
 
-from shared.settings.app import Settings, SettingsError, load_settings
+from shared.settings.app import FUNCTION_MINUTES, Settings, SettingsError, load_settings
+from tests.support.services import ROOT
 
 LOCAL = {
     "COSMOS_ENDPOINT": "http://localhost:8081",
@@ -163,3 +167,28 @@ def test_a_chat_model_that_cannot_be_asked_is_refused_at_the_start(
 ) -> None:
     with pytest.raises(SettingsError, match=f"^{named}"):
         load_settings({**LOCAL, **CHAT, **change})
+
+
+def test_a_race_may_not_be_waited_for_longer_than_a_function_may_run() -> None:
+    timeout = json.loads((ROOT / "host.json").read_text())["functionTimeout"]
+    assert timeout == f"00:{FUNCTION_MINUTES}:00"
+    assert load_settings({**LOCAL, "RETRY_TTL_MINUTES": "30"}).RETRY_TTL_MINUTES == 30
+    with pytest.raises(SettingsError, match=r"^RETRY_TTL_MINUTES: 31 is more than the 30 minutes"):
+        load_settings({**LOCAL, "RETRY_TTL_MINUTES": "31"})
+
+
+def test_a_model_in_a_folder_goes_by_its_true_name(tmp_path: Path) -> None:
+    folder = tmp_path / "some-model"
+    path = {**LOCAL, "EMBEDDING_MODEL_PATH": str(folder)}
+    assert load_settings(path).EMBEDDING_MODEL == "all-MiniLM-L6-v2"  # whoever loads it says it is missing
+    folder.mkdir()
+    assert load_settings(path).EMBEDDING_MODEL == "some-model"
+    (folder / "manifest.json").write_text('{"model": "all-mpnet-base-v2"}')
+    assert load_settings(path).EMBEDDING_MODEL == "all-mpnet-base-v2"
+    assert (
+        load_settings({**path, "EMBEDDING_MODEL": "all-mpnet-base-v2"}).EMBEDDING_MODEL == "all-mpnet-base-v2"
+    )
+    with pytest.raises(SettingsError, match=r"^EMBEDDING_MODEL: another, but .* has all-mpnet-base-v2"):
+        load_settings({**path, "EMBEDDING_MODEL": "another"})
+    (folder / "manifest.json").write_text("no JSON")
+    assert load_settings({**path, "EMBEDDING_MODEL": "another"}).EMBEDDING_MODEL == "another"

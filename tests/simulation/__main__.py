@@ -53,9 +53,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--done", type=Path, help="a file of runs that held, to go on from")
     parser.add_argument(
         "--engine",
-        choices=["memory", "local"],
+        choices=["memory", "local", "sdk"],
         default="memory",
-        help="of Cosmos DB: quick, or localcloud's own",
+        help="of Cosmos DB: quick, or localcloud's own; or that through the real SDKs",
     )
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--stop", action="store_true", help="end with the first failure")

@@ -14,7 +14,7 @@ from azure.functions.servicebus import ServiceBusMessage
 from localcloud.servicebus.entities import Queue
 from localcloud.servicebus.messages import Message
 from shared.clients.blobs import Blobs
-from shared.clients.connections import Clients
+from shared.clients.connections import Clients, _FirstUse
 from shared.clients.cosmos.store import Store
 from shared.clients.search.index import Index
 from shared.clients.servicebus.bus import Bus
@@ -22,9 +22,11 @@ from shared.core.runtime import Runtime
 from shared.embedding.instance import EMBEDDER
 from shared.upkeep.housekeeping import CHORES, keep_house
 from shared.upkeep.sweep.run import sweep
+from tests.simulation import sdk
 from tests.simulation.app import QUEUES, ToyEmbedder
 from tests.simulation.blobs import SimulatedBlobService
 from tests.simulation.cosmos import SimulatedDatabase
+from tests.simulation.local_cosmos import DATABASE
 from tests.simulation.loop import HOST, NOBODY
 from tests.simulation.search import SimulatedSearch, SimulatedSearchAdmin
 from tests.simulation.servicebus import SimulatedBusClient
@@ -39,7 +41,7 @@ RESTART_SECONDS = (1, 90)
 
 def connect(world: "World", *, skew: float = 0.0, name: str = "-") -> Clients:
     """Clients of the simulated services, with a clock and a source of numbers of their own."""
-    settings, network = world.settings, world.network
+    settings = world.settings
     draw = random.Random(f"{world.seed}-{name}")
     runtime = Runtime(
         now=lambda: datetime.fromtimestamp(EPOCH + world.loop.time() + skew, UTC),
@@ -48,25 +50,41 @@ def connect(world: "World", *, skew: float = 0.0, name: str = "-") -> Clients:
         random=draw,
         new_id=lambda: str(uuid.UUID(int=draw.getrandbits(128), version=4)),
     )
-    index: Any = Index(
-        lambda index_name: SimulatedSearch(world.search, network, index_name),  # type: ignore[arg-type, return-value]
-        SimulatedSearchAdmin(world.search, network),  # type: ignore[arg-type]
-        settings.SEARCH_INDEX,
-        settings.EMBEDDING_MODEL,
-    )
+    store, index, blobs = (_through_sdks if world.through_sdks else _simulated)(world)
     index.versions._clock = world.loop.time
     clients = Clients(
         settings,
-        Store(SimulatedDatabase(world.cosmos, network)),  # type: ignore[arg-type]
+        store,
         Bus(SimulatedBusClient(world.broker), settings.SERVICEBUS_TOPIC),  # type: ignore[arg-type]
         index,
-        Blobs(SimulatedBlobService(network, world.blobs)),  # type: ignore[arg-type]
+        blobs,
         None,  # type: ignore[arg-type]  # only provisioning asks for the client itself
         AsyncExitStack(),
         runtime,
     )
     clients.resources.give(EMBEDDER, ToyEmbedder(settings.EMBEDDING_MODEL))
     return clients
+
+
+def _simulated(world: "World") -> tuple[Store, Any, Blobs]:
+    settings, network = world.settings, world.network
+    index = Index(
+        lambda name: SimulatedSearch(world.search, network, name),  # type: ignore[arg-type, return-value]
+        SimulatedSearchAdmin(world.search, network),  # type: ignore[arg-type]
+        settings.SEARCH_INDEX,
+        settings.EMBEDDING_MODEL,
+    )
+    store = Store(SimulatedDatabase(world.cosmos, network))  # type: ignore[arg-type]
+    return store, index, Blobs(SimulatedBlobService(network, world.blobs))  # type: ignore[arg-type]
+
+
+def _through_sdks(world: "World") -> tuple[Store, Any, Blobs]:
+    settings, network = world.settings, world.network
+    cosmos = sdk.cosmos_client(network, world.cosmos)  # type: ignore[arg-type]  # the local one
+    store = Store(cosmos.get_database_client(DATABASE), connected=_FirstUse(cosmos))
+    documents, admin = sdk.search_clients(network, world.search)
+    index = Index(documents, admin, settings.SEARCH_INDEX, settings.EMBEDDING_MODEL)
+    return store, index, Blobs(sdk.blob_client(network, world.blobs))
 
 
 class Host:

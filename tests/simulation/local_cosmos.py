@@ -115,7 +115,7 @@ class LocalServer:
 
     def __init__(self) -> None:
         self._clock: Clock | None = None
-        self._account = Account(None, self, synchronous="OFF")
+        self._account = self.account = Account(None, self, synchronous="OFF")
         self._account.create_database({"id": DATABASE}, Throughput())
         for spec in CONTAINERS.values():
             definition: dict[str, Any] = {

@@ -29,7 +29,7 @@ from tests.support.services import ROOT
 ENGINE = "SIMULATION_ENGINE"
 PART = 25  # seeds that a worker takes at a time
 PARTS_OF_A_PROCESS = 400  # then another one takes its place: whatever it holds is bounded
-WHOLE = 10  # one in so many seeds runs its scenario from the beginning
+WHOLE = 21  # one in so many seeds runs its scenario from the beginning
 LATER = ".later"  # ends the name of a scenario whose runs begin further along
 PREFIXES = 4  # calm runs of a scenario, whose moments the runs begin with
 DEFAULT = tuple(SCENARIOS)
@@ -91,8 +91,9 @@ def _prepare(removed: str) -> None:
     warnings.simplefilter("ignore", RuntimeWarning)
     sys.unraisablehook = lambda _unraisable: None
     prepare_process()
-    if os.environ.get(ENGINE) == "local":
+    if os.environ.get(ENGINE) in ("local", "sdk"):
         Rules.cosmos = LocalServer
+        Rules.through_sdks = os.environ[ENGINE] == "sdk"
     else:
         Rules.cosmos = MemoryServer
         read_documents_once()
@@ -167,6 +168,8 @@ def run_one(run: Run, *, traced: bool = False) -> Outcome:
     plan = later_plan_of(run.seed) if later else plan_of(run.seed)
     if run.removed:
         plan = MUTATIONS[run.removed].plan(plan)
+    if Rules.through_sdks:
+        plan = replace(plan, sdk_retries=0)  # they have their own
     calm, start = _calm_of(run.scenario), _start_of(run)
     set_scale(small=later)
     world = World(_scenario(run.scenario), plan, run.seed, start).run()

@@ -122,7 +122,7 @@ class SimulatedSearch:
         return results
 
     async def search(self, text: str | None, **options: Any) -> "_Results":
-        matches = _matcher(options.get("filter"))
+        matches = matcher(options.get("filter"))
 
         def effect() -> list[Document]:
             found = self._server.visible(self._server.index(self._name)).values()
@@ -159,7 +159,7 @@ class _Results:
             yield {"@search.score": 1.0, **{name: document.get(name) for name in names}}
 
 
-def _matcher(condition: str | None) -> Callable[[Document], bool]:
+def matcher(condition: str | None) -> Callable[[Document], bool]:
     """Of the filters that the app makes: comparisons of texts, search.in and "the list or the field has it"."""
     if not condition:
         return lambda _document: True

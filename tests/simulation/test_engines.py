@@ -8,7 +8,7 @@ from localcloud.cosmos.sql_values import UNDEFINED
 from tests.simulation.memory_sql import compiled, meets
 from tests.simulation.test_simulation import simulate
 
-SEEDS = "3-10"
+SEEDS = "14-21"
 
 
 def test_a_seed_is_the_same_schedule_on_both_engines() -> None:
@@ -18,6 +18,19 @@ def test_a_seed_is_the_same_schedule_on_both_engines() -> None:
     ]
     assert len(traces[0]) == 8
     assert sorted(traces[0]) == sorted(traces[1])
+
+
+@pytest.mark.slow
+def test_schedules_hold_through_the_real_sdks() -> None:
+    done = simulate("1-10", "--engine", "sdk")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "10 schedules" in done.stdout
+
+
+def test_a_schedule_holds_through_the_real_sdks() -> None:
+    done = simulate("17", "--scenario", "reembedding", "--engine", "sdk")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert all(call in done.stdout for call in ("cosmos.post", "search.post", "blobs.put", "blobs.get"))
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_seeds_differ_in_their_faults_and_the_calm_has_none() -> None:
 
 
 def test_most_seeds_begin_within_a_scenario_and_some_with_it() -> None:
-    names = {scenario_of(seed) for seed in range(200)}
+    names = {scenario_of(seed) for seed in range(2000)}
     assert names == {name + end for name in DEFAULT for end in ("", LATER)}
 
 

@@ -48,6 +48,7 @@ class Rules:
     sweeps = True
     config: NamespaceConfig = CONFIG
     cosmos: type[MemoryServer | LocalServer] = MemoryServer
+    through_sdks = False
 
 
 class World:
@@ -67,6 +68,7 @@ class World:
         self._sequential, self._moments = sequential, moments
         self.chance = Chance(plan, seed)
         self.started_at = saved.at if saved is not None else 0.0
+        self.through_sdks = Rules.through_sdks
         self.loop = VirtualLoop(self.chance.think, self.started_at)
         self.trace = Trace()
         self.network = Network(self.loop, self.chance, self.trace, is_down=self._is_down)

@@ -18,6 +18,7 @@ from shared.retrieval.parameters import (
     Since,
     SourceName,
     Until,
+    by_person,
     stored_period,
 )
 
@@ -49,7 +50,7 @@ class ReportsAsked(QueryParameters):
             "source": self.source,
             "thread": self.thread,
             "draft": self.draft,
-            "participant": self.participant,
+            **by_person(self.participant),
             "person": self.person,
             "consensus": self.consensus,
             "type": self.type and self.type.value,
@@ -80,7 +81,7 @@ class ThreadsAsked(QueryParameters):
             "source": self.source,
             "archive": self.archive,
             "draft": self.draft,
-            "participant": self.participant,
+            **by_person(self.participant),
             "consensus": self.consensus,
             "status": self.status and self.status.value,
             "open_call": self.open_call,

@@ -239,11 +239,13 @@ def marks_of_citation(citation: Citation, chunk: Chunk, message: Message, anchor
     return marks
 
 
-def marks_of_stance(message: Message, start: int, end: int, anchor: str) -> list[TextMark]:
-    """The sentence that shows a stance, from its offsets in the normalised text."""
+def marks_of_span(
+    message: Message, start: int, end: int, anchor: str, *, cited: bool = True
+) -> list[TextMark]:
+    """A sentence, from its offsets in the normalised text."""
     body = NormalizedBody(message.body_raw, _segments(message))
     spans = body.raw_spans(start, end)
     return [
-        TextMark(first, last, (anchor,) if number == 0 else (), cited=False)
+        TextMark(first, last, (anchor,) if number == 0 else (), cited=cited)
         for number, (first, last) in enumerate(spans)
     ]

@@ -10,6 +10,7 @@ from shared.core.ids import REPORT_ID
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
+from shared.retrieval.links import page_of_mail
 from shared.retrieval.reports import cited_in, report_and_summary
 from web.pages.reading_view import QuotePlaces, names_of, reading_view
 from web.pages.summary_view import CitedClaim, ShownSummary, sentence_address, shown_summary
@@ -37,6 +38,7 @@ def _shown(report: Report, summary: Summary, addresses: list[str | None], now: d
     """A digest has no reading of its own."""
     if summary.reading is None:
         return shown_summary(summary, addresses, {})
+    cited = sentence_address(summary, addresses)
     places = QuotePlaces(
         people=names_of(report.participants),
         senders={
@@ -45,7 +47,7 @@ def _shown(report: Report, summary: Summary, addresses: list[str | None], now: d
             for index in claim.citations
             if claim.speaker
         },
-        sentence=sentence_address(summary, addresses),
+        sentence=lambda quote: cited(quote) or page_of_mail(quote.message_id, quote.quote),
         message=lambda _message_id: None,
     )
     return shown_summary(summary, addresses, {}, reading_view(summary.reading, places, now))

@@ -48,7 +48,9 @@ async def _reading(req: func.HttpRequest, connected: Clients, thread: Thread) ->
     )
     citations = summary.citations if summary else []
     chunks = await cited_chunks(connected, citations, thread.id) if citations else {}
-    return ThreadPageData(thread, messages, summary, report, chunks, connected.runtime.now())
+    sends_mail = connected.settings.SMTP_HOST is not None
+    now = connected.runtime.now()
+    return ThreadPageData(thread, messages, summary, report, chunks, now, sends_mail)
 
 
 async def _summary(

@@ -9,6 +9,7 @@ from typing import Any
 from shared.documents.base import ProcessingStatus
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
+from shared.documents.readings import StoredQuote
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary, SummaryStance
 from shared.documents.threads import Thread
@@ -16,10 +17,11 @@ from shared.domain.consensus.language import ENGLISH, UNKNOWN, language_of
 from shared.retrieval.conversation import Placed, in_reading_order
 from shared.retrieval.links import page_of
 from shared.retrieval.series import series_of, versions_in_thread
-from web.pages.message_body import Block, TextMark, body_blocks, is_cut, marks_of_citation, marks_of_stance
+from web.pages.message_body import Block, body_blocks, is_cut, marks_of_span
 from web.pages.outline import DEEPEST, INLINE, LONG, Fold, folds, outline_rows
 from web.pages.reading_view import QuotePlaces, names_of, reading_view
 from web.pages.summary_view import ShownSummary, sentence_address, shown_summary
+from web.pages.thread_marks import anchor_of, marks_in, uncited_quotes
 from web.pages.thread_pages import Pages, in_pages
 
 LATEST = datetime.max.replace(tzinfo=UTC)
@@ -36,6 +38,7 @@ class ThreadPageData:
     report: Report | None = None
     chunks: Mapping[str, Chunk] = field(default_factory=dict)
     now: datetime = LATEST
+    sends_mail: bool = False  # whether the site offers digests by e-mail
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,7 @@ def thread_values(reading: ThreadPageData, *, at: str | None = None, page: str =
         "summary": _shown(reading.summary, pages, reading) if reading.summary else None,
         "messages": _views(pages.shown(placed), reading),
         "pages": pages,
+        "sends_mail": reading.sends_mail,
         "missing": max(thread.message_count - len(reading.messages), 0),
         "given_up": [
             message for message in reading.messages if message.status is ProcessingStatus.FAILED_MAX_RETRIES
@@ -140,8 +144,17 @@ def _shown(summary: Summary, pages: Pages, page: ThreadPageData) -> ShownSummary
 def _places(
     summary: Summary, citations: Sequence[str | None], pages: Pages, page: ThreadPageData
 ) -> QuotePlaces:
+    reading = summary.reading
     keys = {message.message_id: message.id for message in page.messages}
     cited = sentence_address(summary, citations)
+    uncited = {
+        (quote.message_id, quote.start): pages.address(message.id, anchor_of(message, quote))
+        for message, quote in (uncited_quotes(page.messages, summary, reading) if reading else ())
+    }
+
+    def sentence(quote: StoredQuote) -> str | None:
+        own = uncited.get((quote.message_id, quote.start))
+        return cited(quote) or own or message_address(quote.message_id)
 
     def message_address(message_id: str) -> str | None:
         key = keys.get(message_id)
@@ -150,33 +163,20 @@ def _places(
     return QuotePlaces(
         people=names_of(page.thread.participants),
         senders={message.message_id: message.from_.name or message.from_.email for message in page.messages},
-        sentence=lambda quote: cited(quote) or message_address(quote.message_id),
+        sentence=sentence,
         message=message_address,
     )
 
 
 def _views(placed: Sequence[Placed], reading: ThreadPageData) -> list[MessageView]:
-    marks = _marks_of_citations(reading)
+    marks = marks_in(reading.messages, reading.summary, reading.chunks)
     stances = {stance.message_key: stance for stance in reading.summary.stances} if reading.summary else {}
     views = []
     for reply, fold in zip(placed, folds(placed), strict=True):
         message, stance = reply.message, stances.get(reply.message.id)
         own = marks.get(message.id, [])
         if stance is not None and stance.start is not None and stance.end is not None:
-            own = [*own, *marks_of_stance(message, stance.start, stance.end, f"s-{message.id}")]
+            own = [*own, *marks_of_span(message, stance.start, stance.end, f"s-{message.id}", cited=False)]
         blocks = body_blocks(message, own)
         views.append(MessageView(reply, blocks, is_cut(message, blocks), stance, fold))
     return views
-
-
-def _marks_of_citations(reading: ThreadPageData) -> dict[str, list[TextMark]]:
-    """By message: where the sentences stand that the summary cites."""
-    messages = {message.id: message for message in reading.messages}
-    found: dict[str, list[TextMark]] = {}
-    for number, citation in enumerate(reading.summary.citations if reading.summary else [], 1):
-        chunk = reading.chunks.get(citation.chunk_id)
-        message = messages.get(chunk.message_key) if chunk else None
-        if chunk is not None and message is not None:
-            marks = marks_of_citation(citation, chunk, message, f"c{number}")
-            found.setdefault(message.id, []).extend(marks)
-    return found

@@ -1,36 +1,87 @@
 // Sends the form's file and shows how far it is. Without this script the browser sends the form by itself.
+// A large file goes in parts; after a break, the same file goes on with the parts that are missing.
 "use strict";
 (() => {
   const form = document.getElementById("upload");
   const bar = document.getElementById("bar");
   const sent = document.getElementById("sent");
   const button = form.querySelector("button");
+  const ATTEMPTS = 6;
   const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
+  const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
   const fail = (words) => {
     sent.textContent = words;
     bar.hidden = true;
     button.disabled = false;
   };
+  const show = (loaded, total) => {
+    bar.value = total ? (100 * loaded) / total : 0;
+    sent.textContent = `${megabytes(loaded)} of ${megabytes(total)} MB sent`;
+  };
 
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    const file = document.getElementById("file").files[0];
-    if (file.size > form.dataset.largest * 1e6) return fail(`This file has ${megabytes(file.size)} MB, more than can be sent this way.`);
+  const whole = () => {
     const request = new XMLHttpRequest();
-    request.upload.addEventListener("progress", (at) => {
-      bar.value = at.total ? (100 * at.loaded) / at.total : 0;
-      sent.textContent = `${megabytes(at.loaded)} of ${megabytes(at.total)} MB sent`;
-    });
+    request.upload.addEventListener("progress", (at) => show(at.loaded, at.total));
     request.addEventListener("load", () => {
       if (request.status < 400) return location.assign(request.responseURL); // where its progress is shown
       const said = new DOMParser().parseFromString(request.responseText, "text/html").querySelector(".lead");
       fail(said ? said.textContent : `The answer was ${request.status}.`);
     });
     request.addEventListener("error", () => fail("The connection broke. Send it again: what is here already is not taken in twice."));
-    button.disabled = true;
-    bar.hidden = false;
     request.open("POST", form.action);
     request.send(new FormData(form));
+  };
+
+  // A refusal ends it; a connection that breaks, or a server that is busy, is asked again.
+  const ask = async (method, path, file, body) => {
+    const named = new URLSearchParams({ source: form.elements.source.value, filename: file.name, size: file.size, modified: file.lastModified });
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        const answer = await fetch(`/operator/upload/${path}?${named}`, { method, body, headers: { "x-form-token": form.elements.token.value } });
+        if (answer.ok) return await answer.json();
+        if (answer.status < 500) throw new TypeError((await answer.json()).detail, { cause: "refused" });
+      } catch (error) {
+        if (error.cause === "refused" || attempt >= ATTEMPTS) throw error;
+      }
+      if (attempt >= ATTEMPTS) throw new TypeError("The server does not answer.", { cause: "refused" });
+      await wait(500 * 2 ** attempt);
+    }
+  };
+
+  const taken = async (operation) => {
+    for (;;) {
+      const answer = await fetch(`/api/operations/${operation}`, { cache: "no-cache" });
+      const state = answer.ok ? await answer.json() : {};
+      if (state.status === "failed") return fail(state.error || "It could not be taken in.");
+      if (state.archives?.length) return location.assign(`/archives/${state.archives[0].archive_id}`);
+      await wait(1000);
+    }
+  };
+
+  const parts = async (file) => {
+    const { part_bytes: size, count, here } = await ask("POST", "parts", file);
+    const known = new Set(here);
+    let loaded = 0;
+    for (let number = 0; number < count; number += 1) {
+      const part = file.slice(number * size, (number + 1) * size);
+      if (!known.has(number)) await ask("PUT", `parts/${number}`, file, part);
+      loaded += part.size;
+      show(loaded, file.size);
+    }
+    const { operation_id: operation } = await ask("POST", "end", file);
+    sent.textContent = "All is sent; it is being taken in.";
+    await taken(operation);
+  };
+
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const file = document.getElementById("file").files[0];
+    button.disabled = true;
+    bar.hidden = false;
+    if (file.size <= form.dataset.largest * 1e6) return whole();
+    parts(file).catch((error) =>
+      fail(error.cause === "refused" ? error.message : "The connection broke. Choose the same file and send it again: it goes on where it broke.")
+    );
   });
 })();

@@ -10,6 +10,7 @@ from shared.core.errors import InvalidIdError
 @dataclass(frozen=True)
 class Filters:
     thread_id: str | None = None
+    message_key: str | None = None
     archive_id: str | None = None
     source: str | None = None
     without_source: str | None = None
@@ -21,7 +22,7 @@ class Filters:
     def to_odata(self) -> str | None:
         terms = [
             f"{name} eq {_quoted(value)}"
-            for name in ("thread_id", "source", "sender")
+            for name in ("thread_id", "message_key", "source", "sender")
             if (value := getattr(self, name)) is not None
         ]
         if self.without_source is not None:

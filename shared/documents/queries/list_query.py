@@ -9,10 +9,9 @@ from shared.documents.queries.named_query import ALL, NamedQuery
 ListPosition = tuple[str | int | None, str]
 """The last row of a page: its value in the sorted column, and its id."""
 
-PARTICIPANT = (
-    "EXISTS(SELECT VALUE p FROM p IN c.participants"
-    " WHERE p.email = LOWER(@participant) OR STRINGEQUALS(p.name, @participant, true))"
-)
+PARTICIPANT = "EXISTS(SELECT VALUE p FROM p IN c.participants WHERE STRINGEQUALS(p.name, @participant, true))"
+# By itself, since an index finds it; names are compared one by one, because they are written in many ways.
+ADDRESS = "EXISTS(SELECT VALUE p FROM p IN c.participants WHERE p.email = @address)"
 OUTCOME = "(c.outcome.kind = @outcome AND c.outcome.tier = 'said')"
 CONSENSUS = "(c.consensus_type = @consensus OR (@consensus = 'none' AND IS_NULL(c.consensus_type)))"
 

@@ -1,7 +1,7 @@
 """Every query of the container `reports`."""
 
 from shared.documents.queries.conditions import ABOUT_THREAD, FOR_READERS
-from shared.documents.queries.list_query import CONSENSUS, OUTCOME, PARTICIPANT, ListQuery
+from shared.documents.queries.list_query import ADDRESS, CONSENSUS, OUTCOME, PARTICIPANT, ListQuery
 from shared.documents.queries.named_query import ALL, ONE, NamedQuery
 
 REPORT_EVIDENCE = NamedQuery(
@@ -69,6 +69,7 @@ REPORT_LIST = ListQuery(
         "since": "c.last_message_date >= @since",
         "until": "c.last_message_date < @until",
         "participant": PARTICIPANT,
+        "address": ADDRESS,
         "consensus": CONSENSUS,
         "type": "c.summary_type = @type",
         "digests": "c.summary_type IN ('weekly', 'consensus')",

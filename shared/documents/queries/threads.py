@@ -1,7 +1,7 @@
 """Every query of the container `threads`."""
 
 from shared.documents.queries.conditions import FOR_READERS, NO_FENCE, OF_ARCHIVE, PROCESSED
-from shared.documents.queries.list_query import CONSENSUS, OUTCOME, PARTICIPANT, ListQuery
+from shared.documents.queries.list_query import ADDRESS, CONSENSUS, OUTCOME, PARTICIPANT, ListQuery
 from shared.documents.queries.named_query import ALL, NamedQuery
 from shared.documents.threads import Thread
 
@@ -122,6 +122,7 @@ THREAD_LIST = ListQuery(
         "since": "c.last_message_date >= @since",
         "until": "c.last_message_date < @until",
         "participant": PARTICIPANT,
+        "address": ADDRESS,
         "consensus": CONSENSUS,
         "status": "c.status = @status",
         "open_call": "IS_OBJECT(c.open_call) = @open_call",

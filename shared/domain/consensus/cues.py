@@ -73,14 +73,15 @@ class Family:
         self._all = frozenset(cues)
 
     def may_find(self, sentence: OwnSentence) -> bool:
-        return not self._all.isdisjoint(triggered(sentence))
+        hits = sentence.triggered
+        return not self._all.isdisjoint(triggered(sentence) if hits is None else hits)
 
     def search(self, sentence: OwnSentence) -> re.Match[str] | None:
-        possible = triggered(sentence)
+        hits = sentence.triggered
+        possible = triggered(sentence) if hits is None else hits
         if self._all.isdisjoint(possible):
             return None
-        hits = self._all & possible
-        return next(filter(None, (cue.answer(sentence) for cue in self.cues if cue in hits)), None)
+        return next(filter(None, (cue.answer(sentence) for cue in self.cues if cue in possible)), None)
 
     def finds(self, sentence: OwnSentence) -> bool:
         return self.search(sentence) is not None

@@ -123,7 +123,8 @@ def _by_call(thread: LinkedThread, put: Put, opening: _Opening) -> tuple[Genre, 
     if put.form is not PropositionForm.CALL:
         return None
     if put.mail is thread.root or is_answer(thread.root):
-        return Genre.CALL, True
+        # A notice that asks for something in passing is first of all a notice.
+        return Genre.CALL, not opening.has(ANNOUNCES, 3)
     return (Genre.REPORT if opening.has(REPORTS, 8) else Genre.PROPOSAL), False
 
 
@@ -132,7 +133,7 @@ def _by_words(thread: LinkedThread, put: Put, opening: _Opening) -> tuple[Genre,
     if brought or (opening.starts and re.search(r"\bpatch\b", opening.subject, re.IGNORECASE)):
         return Genre.PATCH, False
     if re.search(r"\b(?:RFC|PROPOSAL)\b", opening.tags) or _PROPOSAL.search(opening.subject):
-        return Genre.PROPOSAL, opening.starts
+        return Genre.PROPOSAL, opening.starts and not _QUESTION.search(opening.subject)
     if opening.starts and (
         re.search(r"\bBUG\b", opening.tags, re.IGNORECASE)
         or re.match(r"bug\b", opening.subject, re.IGNORECASE)

@@ -12,6 +12,7 @@ _LEAST_SHARE = 0.08
 _LEAST_FOUND = 3
 """Different function words: one alone may be a name, or the end of an address."""
 _PLAINLY = 4
+_GLANCE = 400
 _NO_PROSE = re.compile(r"\S*[@/\\_=<>{}]\S*|^[a-z]+(?:-[a-z]+)*-by:.*$|\w+\.\w+\S*", re.MULTILINE)
 """Addresses, links, code and trailers are in no language."""
 _WORD = re.compile(r"[^\W\d_]+")
@@ -42,17 +43,31 @@ _FUNCTION_WORDS = {
     "sv": "och att det inte som med f\u00f6r \u00e4r jag vi men har till kan den ett om p\u00e5 ska",
     "pl": "nie jest si\u0119 na \u017ce jak ale dla przez tak czy jest po od tylko mo\u017ce ten tego",
 }
+_MANY_WORDS = 15
+_ENGLISH_WORDS = frozenset(_FUNCTION_WORDS[ENGLISH].split()) | {"my", "or", "can", "when", "which"}
 _OWNERS = {word: language for language, words in reversed(_FUNCTION_WORDS.items()) for word in words.split()}
 
 
 def language_of(text: str) -> str:
     """The language's code, or `und` where the text shows none."""
     sample = text[:_SAMPLE].lower()
-    known = Counter(_OWNERS[word] for word in _OWNERS.keys() & set(sample.split()))
     # Most mail is English, and shows it at once.
-    if known[ENGLISH] >= _PLAINLY and known[ENGLISH] == known.total():
+    if _is_plainly_english(sample[:_GLANCE]) or _is_plainly_english(sample):
         return ENGLISH
     return _looked_into(_NO_PROSE.sub(" ", sample))
+
+
+def _is_plainly_english(sample: str) -> bool:
+    known = _OWNERS.keys() & set(sample.split())
+    return len(known) >= _PLAINLY and all(_OWNERS[word] == ENGLISH for word in known)
+
+
+def is_readable(text: str, language: str) -> bool:
+    """English, or too little of anything to tell: prose of many words, none of them English, is not read."""
+    if language != UNKNOWN:
+        return language == ENGLISH
+    words = _WORD.findall(_NO_PROSE.sub(" ", text[:_SAMPLE].lower()))
+    return len(words) < _MANY_WORDS or not _ENGLISH_WORDS.isdisjoint(words)
 
 
 def _looked_into(sample: str) -> str:

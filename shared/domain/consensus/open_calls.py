@@ -31,10 +31,8 @@ _USUAL_TIME = timedelta(days=14)
 """Of a call that names no end."""
 
 
-def read_open_call(
-    thread: LinkedThread, put: Put, objections: Sequence[Objection], *, settled: bool
-) -> OpenCall | None:
-    if settled or put.form not in {PropositionForm.VOTE, PropositionForm.CALL}:
+def read_open_call(thread: LinkedThread, put: Put, objections: Sequence[Objection]) -> OpenCall | None:
+    if put.form not in {PropositionForm.VOTE, PropositionForm.CALL}:
         return None
     ends, words = find_end(thread, put)
     if not _is_running(thread, put, ends):
@@ -55,9 +53,9 @@ def _is_running(thread: LinkedThread, put: Put, ends: date | None) -> bool:
     """Nobody wrote after its end: what is written then may be the result, in words that are not known."""
     sent = put.mail.mail.date
     written = [mail.mail.date for mail in thread.mails if mail.mail.date is not None]
-    if ends is None and sent is not None:
+    if ends is None and sent is not None and put.form is PropositionForm.CALL:
         ends = (sent + _USUAL_TIME).date()
-    return ends is None or not written or max(written).date() <= ends
+    return ends is not None and bool(written) and max(written).date() <= ends
 
 
 def find_end(thread: LinkedThread, put: Put) -> tuple[date | None, str]:

@@ -30,7 +30,11 @@ _BARE = bytes(ord(chr(code).lower()) if chr(code) in _ASCII_WORDS else ord(" ") 
 """For ASCII: letters in lower case and digits, a space for everything else."""
 _LONGEST_GREETING, _LONGEST_ATTRIBUTION = 45, 250
 
-_DIFF_START = re.compile(r"(?:diff --git |--- a/|\+\+\+ b/|@@ .{0,200}@@|index [0-9a-f]{6,40}\.\.|Index: \S)")
+# The last one heads a patch in a range-diff: what is indented below it compares two versions.
+_DIFF_START = re.compile(
+    r"(?:diff --git |--- a/|\+\+\+ b/|@@ .{0,200}@@|index [0-9a-f]{6,40}\.\.|Index: \S|"
+    r"\s{0,4}(?:\d{1,3}|-):\s{1,4}(?:[0-9a-f]{6,40}|-{5,}) [!=<>]\s)"
+)
 _DIFF_LINE = re.compile(r"[-+ @\\]|index |diff |new file|deleted file|similarity|rename |$|GIT binary")
 _UNMARKED_QUOTE = re.compile(r"\s{0,4}(?:&gt;|[A-Za-z]{0,12}>|\|\s)")
 _ATTRIBUTION = re.compile(

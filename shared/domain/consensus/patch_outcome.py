@@ -14,9 +14,6 @@ _PART = re.compile(
 )
 """Only some of a series is taken."""
 _ENOUGH_TRAILERS = 2
-_ENOUGH_PROMISES = 2
-_HEDGED = re.compile(r"\b(?:if|unless|whether|or tell me|already|later|separate|future)\b")
-"""A promise that waits for something else, or was kept before, takes nothing over."""
 
 
 def of_patch(ending: Evidence) -> Ending:
@@ -58,35 +55,12 @@ def _by_others(ending: Evidence) -> Ending | None:
     if found.withdrawn and len(ending.put.proposers) == 1:
         word = found.withdrawn[-1]
         return ended_by(OutcomeKind.REJECTED, word, ConsensusBasis.UNKNOWN, "withdrawn", sure=True)
-    if taken := _takes_over(ending):
-        return ended_by(OutcomeKind.REVISED, taken, ConsensusBasis.UNKNOWN, "remarks taken over", sure=True)
     if found.taken:
         sure = not _is_changed(ending)
         return ended_by(_kind(ending), found.taken[-1], ConsensusBasis.COUNTED, "taken", sure=sure)
     if ending.newer_version:
-        return unknown(OutcomeKind.REVISED, "new version", sure=_is_newest_supported(ending))
+        return unknown(OutcomeKind.REVISED, "new version")
     return counted(OutcomeKind.ACCEPTED, "acked") if _is_acked(ending) else None
-
-
-def _takes_over(ending: Evidence) -> EndingWord | None:
-    """Its author promises several changes, or the next version, and nobody has doubts after that."""
-    promised = [word for word in ending.settlements.promised if not _HEDGED.search(word.sentence.folded)]
-    enough = len(promised) >= _ENOUGH_PROMISES or ending.settlements.names_next_version
-    if not promised or not enough or ending.heard_against or _is_doubted_after(ending, promised[-1]):
-        return None
-    return promised[-1]
-
-
-def _is_newest_supported(ending: Evidence) -> bool:
-    """Who supports it answers its last version: what was asked for is in it."""
-    thread, numbers = ending.thread, ending.put.mails
-    newest = max(thread.mails[number].version for number in numbers)
-    last = {
-        thread.mails[number].mail.message_id for number in numbers if thread.mails[number].version == newest
-    }
-    return not ending.heard_against and any(
-        one.stance is PositionStance.SUPPORT and one.answers in last for one in ending.said
-    )
 
 
 def _by_nobody(ending: Evidence) -> Ending:

@@ -25,6 +25,11 @@ _LAST_CALL_IN_PASSING = Cue(
     r"received|before|passed|completed|since|previous)\b.{0,60}\b(?:last call|wglc)",
     r"\b(?:last call|wglc|lc) (?:comments?|review|issues?|period (?:has|is))\b",
 )
+_NO_MATTER = re.compile(
+    r"(?:From|Date|Subject|To|Cc|[A-Z][a-z]+(?:-[a-z]+)*-by):\s|[(#]|(?:Dear|Hi|Hello)\b.{0,30}$|"
+    r"I hope (?:you|this)\b|(?:Thanks|Thank you)\b.{0,60}$|Any thoughts\b|Originally reported\b",
+)
+"""What stands at a mail's head and puts nothing: headers, trailers, asides in brackets, courtesies."""
 _EARLY = 6
 """Mails among which a proposition is looked for where the first one puts none."""
 _SHORT, _LONG = 120, 1_500
@@ -152,7 +157,7 @@ def _words(mail: LinkedMail, form: PropositionForm) -> OwnSentence | None:
         for sentence in mail.sentences[:40]:
             if test(sentence):
                 return sentence
-    return mail.sentences[0] if mail.sentences else None
+    return next((one for one in mail.sentences[:40] if not _NO_MATTER.match(one.text)), None)
 
 
 def something_is_put(put: Put) -> bool:

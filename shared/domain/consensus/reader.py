@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from shared.domain.consensus.genre import read_genre
 from shared.domain.consensus.headlines import authority_of, outcome_sentence, three_lines
-from shared.domain.consensus.language import ENGLISH, UNKNOWN, language_of, main_language
+from shared.domain.consensus.language import ENGLISH, is_readable, language_of, main_language
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.objections import fate_of
 from shared.domain.consensus.open_calls import read_open_call
@@ -42,7 +42,7 @@ from shared.domain.consensus.votes import count_votes, read_ballots
 _DECIDABLE = frozenset({Genre.PATCH, Genre.CALL, Genre.PROPOSAL})
 _NOT_AGREED = frozenset({OutcomeKind.REJECTED, OutcomeKind.CONTESTED})
 _SETTLED = frozenset({Fate.ANSWERED, Fate.TAKEN, Fate.WITHDRAWN})
-_BY_PROPOSER = frozenset({"taken over", "remarks taken over", "will be edited"})
+_BY_PROPOSER = frozenset({"taken over", "will be edited"})
 """Endings by the word of one who writes the text."""
 _ENOUGH_VOICES = 2
 _SURE, _UNSURE = 0.9, 0.4
@@ -57,8 +57,11 @@ def read_thread(mails: Sequence[ThreadMail], profile: SourceProfile | None = Non
     languages = [language_of(mail.text) for mail in mails]
     lang = main_language(languages)
     # What the reader cannot read it must not judge. The mail stays in place: replies keep their parent.
+    # A short "+1" shows no language: under mail that is not read it answers what nobody here understood.
     readable = [
-        mail if language in {ENGLISH, UNKNOWN} and not (mail.failed and muted) else _muted(mail)
+        mail
+        if lang == ENGLISH and is_readable(mail.text, language) and not (mail.failed and muted)
+        else _muted(mail)
         for mail, language in zip(mails, languages, strict=True)
     ]
     return _ThreadReader(LinkedThread(readable, profile), lang).read()
@@ -100,13 +103,13 @@ class _ThreadReader:
         decided = scores.found(Head.DECISION, [*self._by_authority(), *claimed])
         firm = self._objecting()
         objected = scores.found(Head.OBJECTION, firm)
-        still_open = scores.found(Head.OPEN_ISSUE)
+        still_open = [one for one in scores.found(Head.OPEN_ISSUE) if not self._is_decided_there(one)]
         fates = [fate_of(thread, put, one) for one in objected]
         objections = [
             self._objection(one, fate if any(one is other for other in firm) else Fate.UNCLEAR)
             for one, fate in zip(objected, fates, strict=True)
         ]
-        open_call = read_open_call(thread, put, objections, settled=self._is_settled())
+        open_call = read_open_call(thread, put, objections) if self._may_be_open() else None
         outcome = self._outcome()
         return ThreadReading(
             lang=self._lang,
@@ -138,9 +141,15 @@ class _ThreadReader:
     def _place(self, sentence: OwnSentence) -> tuple[str, int]:
         return self._thread.mail_of(sentence).mail.message_id, sentence.start
 
-    def _is_settled(self) -> bool:
-        """Where people stand on both sides, the call goes on."""
-        return self._verdict.sure and self._verdict.kind is not OutcomeKind.CONTESTED
+    def _is_decided_there(self, sentence: OwnSentence) -> bool:
+        """Who asks and then decides in one mail has answered it."""
+        evidence = self._verdict.evidence
+        return self._verdict.sure and evidence is not None and evidence.mail == sentence.mail
+
+    def _may_be_open(self) -> bool:
+        """Surely a call, and without an outcome. Where people stand on both sides, it goes on."""
+        is_call = self._genre.kind is Genre.CALL and self._genre.tier is Tier.SAID
+        return is_call and (not self._verdict.sure or self._verdict.kind is OutcomeKind.CONTESTED)
 
     def _is_by_authority(self) -> bool:
         settled = self._verdict.settled_by

@@ -24,31 +24,35 @@ _MOST_SCORED = 6_000
 """Sentences of one thread that are scored; a longer thread is read from both ends."""
 _HOUSEKEEPING = Cue("rebased|rebasing|resent|resending")
 """What somebody did with their own branch settles nothing."""
-_NOTHING_PUT = frozenset({Genre.ANNOUNCEMENT, Genre.DISCUSSION})
-"""Where nothing is proposed nobody objects to it."""
+_MACHINE_WORDS = ("traceback ", 'file "', ">>>", "$ ")
 _COLUMNS = {head: column for column, head in enumerate(Head)}
 
 
 _Row = tuple[float, float, float, float]
 
 
-def may_be(head: Head, sentence: OwnSentence, thread: LinkedThread, put: Put, genre: Genre) -> bool:
+def may_be(head: Head, sentence: OwnSentence, thread: LinkedThread, put: Put) -> bool:
     """What a sentence cannot be, whatever its score."""
     if head is Head.OBJECTION:
-        objectable = genre not in _NOTHING_PUT and not sentence.asks
-        return objectable and thread.mail_of(sentence).person not in put.proposers
+        return thread.mail_of(sentence).person not in put.proposers
     if head is Head.OPEN_ISSUE:
-        return sentence.mail not in thread.answered_by_others and (
-            sentence.asks or OPEN.finds(sentence) or DOUBTS.finds(sentence)
-        )
+        return sentence.mail not in thread.answered_by_others and _may_be_open(sentence)
     if head is Head.DECISION:
-        return not sentence.asks and not _HOUSEKEEPING.finds(sentence)
+        # A patch's log message tells what was done before, not what is decided here.
+        told = thread.mail_of(sentence).is_patch or _HOUSEKEEPING.finds(sentence)
+        return not sentence.asks and not told
     return True
+
+
+def _may_be_open(sentence: OwnSentence) -> bool:
+    if sentence.folded.startswith(_MACHINE_WORDS):
+        return False
+    return sentence.asks or OPEN.finds(sentence) or DOUBTS.finds(sentence)
 
 
 class SentenceScores:
     def __init__(self, thread: LinkedThread, put: Put, genre: Genre) -> None:
-        self._thread, self._put, self._genre = thread, put, genre
+        self._thread, self._put = thread, put
         scorer = _Scorer(FeatureReader(thread, put, genre))
         self._sentences = _bounded(candidates_of(thread))
         self._scores = {id(sentence): scorer.scores(sentence) for sentence in self._sentences}
@@ -63,13 +67,16 @@ class SentenceScores:
         chosen = [
             one
             for one in self._sentences
-            if self._scores[id(one)][column] > threshold
-            and may_be(head, one, self._thread, self._put, self._genre)
+            if self._scores[id(one)][column] > threshold and may_be(head, one, self._thread, self._put)
         ]
         ranked = [*besides, *sorted(chosen, key=lambda one: -self._scores[id(one)][column])]
         best: dict[int, OwnSentence] = {}
+        keys: set[str] = set()
         for sentence in ranked:
-            best.setdefault(sentence.mail, sentence)
+            # Who sends the next version of a text repeats what stands in it.
+            if sentence.mail not in best and sentence.key not in keys:
+                best[sentence.mail] = sentence
+                keys.add(sentence.key)
         kept = list(best.values())[: MOST_MAILS[head]]
         return sorted(kept, key=lambda one: (one.mail, one.index))
 

@@ -6,8 +6,14 @@ The text that comes out can always be encoded as UTF-8 and holds no NUL.
 import codecs
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from chardet import detect_all
+from shared.core.lazy_import import lazy
+
+if TYPE_CHECKING:
+    import chardet
+else:
+    chardet = lazy("chardet")  # a reader process starts sooner, and most mail says what it is in
 
 _ALIASES = {
     "ansi_x3.110-1983": "latin-1",
@@ -128,7 +134,7 @@ def _detected(data: bytes) -> str:
 def _guess(data: bytes) -> str:
     likely = {
         found["encoding"].lower().replace("windows-", "cp"): found["confidence"]
-        for found in detect_all(data, include_encodings=_PLAUSIBLE)
+        for found in chardet.detect_all(data, include_encodings=_PLAUSIBLE)
         if found["encoding"]
     }
     best = max(likely, key=likely.__getitem__, default=_WESTERN)

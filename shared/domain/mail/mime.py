@@ -5,13 +5,19 @@ Depth and number of parts are bounded; what is beyond is left out with a warning
 
 import re
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from shared.core.lazy_import import lazy
 from shared.domain.mail import charsets
 from shared.domain.mail.flowed import unflow
 from shared.domain.mail.headers import Headers, parameters, read_headers, text_of
-from shared.domain.mail.html import html_to_text
 from shared.domain.mail.models import Limits, ParsedAttachment, SegmentKind
 from shared.domain.mail.transfer import decode_transfer
+
+if TYPE_CHECKING:
+    from shared.domain.mail import html
+else:
+    html = lazy("shared.domain.mail.html")  # it brings a browser's parser, which plain text does not need
 
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s{0,5}=\s{0,5}[\"']?([\w-]{1,40})", re.IGNORECASE)
 _LINE_END = re.compile(r"\r+\n|\r")
@@ -82,7 +88,7 @@ class _PartReader:
             text = _LINE_END.sub("\n", text)
         content = Content(has_plain=not is_html, warnings=warnings)
         if is_html:
-            read = html_to_text(text)
+            read = html.html_to_text(text)
             content.html, text = text, self._bounded(read.text, warnings)
             warnings += ["hidden-text"] if read.has_hidden else []
         elif "format" in options and options["format"].strip().lower() == "flowed":

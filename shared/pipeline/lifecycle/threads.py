@@ -99,17 +99,19 @@ def requested_version(version: str, *, ends_claim: bool) -> dict[str, Any]:
     return {"content_hash": version, **({"requesting": None} if ends_claim else {})}
 
 
-async def thread_summarized(store: Store, thread: Thread, summary: Summary, session: Session) -> bool:
+async def thread_summarized(
+    store: Store, thread: Thread, summary: Summary, session: Session, *, covers_all: bool = True
+) -> bool:
     """Make it the thread's summary; False where the thread is not as it was read.
 
     Precondition: the summary supersedes the one that the thread had when it was read, and the thread is
-    neither merged nor made anew since. The thread is done, unless it has grown since the summary was made, or
-    messages were about to leave it, or it waits for another version: then it gets the summary, and stays
+    neither merged nor made anew since. The thread is done, unless the summary is not of all that it has, or
+    it has grown since, or messages were about to leave it, or it waits for another version: then it stays
     pending for its next one.
     """
     version = summary.content_hash
     if version and (thread.requesting or {}).get("version") == version:
-        # Whoever claimed it may have crashed after publishing the request.
+        # Whoever claimed it did not come to say that it was asked for. By itself: a patch has ten operations.
         await summary_requested(store, thread.id, version, session, ends_claim=True)
         thread = thread.model_copy(update={"requesting": None, "content_hash": version})
     call = summary.reading.shown_call if summary.reading else None
@@ -131,7 +133,8 @@ async def thread_summarized(store: Store, thread: Thread, summary: Summary, sess
     not_grown = f"{same} AND c.message_count = {thread.message_count:d}"
     awaited = (thread.requesting or {}).get("version") or thread.content_hash
     if (
-        not thread.losing
+        covers_all
+        and not thread.losing
         and awaited in (None, summary.content_hash)
         and await store.patch(Thread, done, session, condition=not_grown) is not Conflict.CONFLICT
     ):

@@ -10,6 +10,7 @@ import pytest
 from shared.domain.consensus.language import language_of
 from shared.domain.consensus.own_sentences import MAX_SENTENCE, MAX_SENTENCES, own_sentences
 from shared.domain.consensus.parsed_mails import thread_mail_of
+from shared.domain.consensus.reading import Tier
 from shared.domain.consensus.thread_mail import Preset, ProfileError, QuotedBlock, ThreadMail, read_profile
 from shared.domain.mail.parse import parse_message
 from tests.support.thread_mails import mail, read, said
@@ -160,3 +161,25 @@ def test_a_parsed_mail_keeps_its_quotes_at_their_places() -> None:
     assert found.reply_to == "<m0@x>"
     assert [found.text[quote.position :].strip() for quote in found.quotes] == ["I support this."]
     assert found.quotes[0].text.split() == ["drop", "the", "old", "tool", "from", "the", "tree"]
+
+
+@pytest.mark.parametrize("answer", ["+1 from me", "I support this proposal.", "NAK", "+1 LGTM, bin dabei"])
+def test_under_mail_in_another_language_nobody_is_judged(answer: str) -> None:
+    german = "Ich schlage vor, dass wir das Werkzeug nicht mehr mit ausliefern, und bitte um eure Meinung."
+    long = "Wir haben das schon oft besprochen, und ich denke auch, dass es nicht mehr gebraucht wird."
+    reading = read(mail(0, "prop", german), mail(1, "ann", answer), mail(2, "bob", long))
+    assert reading.lang == "de"
+    assert (reading.positions, reading.objections, reading.decisions) == ((), (), ())
+    assert reading.outcome.tier is Tier.REMARK
+
+
+def test_a_language_that_the_reader_has_never_seen_is_not_judged() -> None:
+    finnish = (
+        "Mielestäni ehdotus on hyvä, +1. Vanhaa työkalua ei enää käytä kukaan, eikä sitä kannata ylläpitää. "
+        "LGTM, poistetaan se heti."
+    )
+    assert language_of(finnish) == "und"
+    reading = read(mail(0, "prop", PROPOSAL), mail(1, "ann", finnish), mail(2, "bob", "+1"))
+    assert said(reading) == {"bob": "support"}
+    assert "ann@list.example" not in {one.person for one in reading.positions}
+    assert "ann@list.example" not in {one.person for one in reading.objections}

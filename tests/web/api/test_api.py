@@ -173,6 +173,15 @@ def test_search_finds_by_meaning_what_has_other_words(site: Site) -> None:
     assert any("compress" in item["text"].lower() for item in found["items"])
 
 
+def test_a_search_can_be_narrowed_to_one_message(site: Site) -> None:
+    found = site.json("/api/search?q=compression&mode=words&limit=50")
+    wanted = found["items"][0]["message_key"]
+    assert {item["message_key"] for item in found["items"]} > {wanted}
+    narrowed = site.json(f"/api/search?q=compression&mode=words&limit=50&message={wanted}")
+    assert {item["message_key"] for item in narrowed["items"]} == {wanted}
+    assert site.host.get("/api/search?q=compression&message=..%2F").status == 422
+
+
 def test_facets_count_what_a_filter_then_gives(site: Site) -> None:
     found = site.json("/api/search?q=receipts&mode=words")
     assert {"source", "sender", "draft_mentions", "date"} <= set(found["facets"])

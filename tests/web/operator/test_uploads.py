@@ -64,3 +64,28 @@ def test_what_is_no_archive_is_said_on_the_page(host: Host, cookie: str) -> None
         (multipart(b"From x", source="../mine", token=token), 422),
     ):
         assert send(host, body, cookie=cookie).status == status
+
+
+def ask(host: Host, path: str, body: bytes, *, method: str = "POST", **headers: str) -> Answer:
+    named = "source=mine&filename=big.mbox&modified=1"
+    return host.ask(method, f"/operator/upload/{path}?{named}&size={len(FILE)}", body, 30, **headers)
+
+
+FILE = (ROOT / "samples" / "tally.mbox").read_bytes()
+
+
+def test_a_file_in_parts_is_taken_from_the_form_alone(host: Host, cookie: str) -> None:
+    token = token_in(host.get("/operator/upload", cookie=cookie))
+    own = {"cookie": cookie, "origin": host.url, "x_form_token": token}
+    for headers in ({}, {**own, "x_form_token": "0" * 64}, {**own, "origin": "https://evil.example"}):
+        assert ask(host, "parts", b"", **headers).status == 403
+    begun = ask(host, "parts", b"", **own)
+    assert (begun.status, begun.json()["count"], begun.json()["here"]) == (200, 1, [])
+    assert ask(host, "end", b"", **own).status == 409
+    assert ask(host, "parts/7", FILE, method="PUT", **own).status == 422
+    assert ask(host, "parts/0", FILE[:-1], method="PUT", **own).status == 422
+    assert ask(host, "parts/0", FILE, method="PUT", **own).status == 200
+    assert ask(host, "parts", b"", **own).json()["here"] == [0]
+    ended = ask(host, "end", b"", **own)
+    assert ended.status == 202
+    assert host.get(f"/api/operations/{ended.json()['operation_id']}").json()["source"] == "mine"

@@ -27,6 +27,7 @@ from web.pages.subscriptions import (
     unsubscribe_page,
     unsubscribe_send,
 )
+from web.pages.thread import thread_page
 
 __all__ = ["calls"]
 OWN = {"host": "lists.example.org", "origin": "https://lists.example.org", "sec-fetch-site": "same-origin"}
@@ -94,6 +95,10 @@ def test_a_reader_asks_confirms_and_ends(
 ) -> None:
     async def walk(server: MailServer) -> None:
         assert "Digest by e-mail" in (await ask(source_page, route={"name": "tally"}))[1].text
+        thread = site.thread("Mandatory-to-implement")["thread_id"]
+        assert "Digest by e-mail" in (await ask(thread_page, route={"id": thread}))[1].text
+        topic = {"kind": "threads", "name": thread}
+        assert "Mandatory-to-implement" in (await ask(subscribe_page, params=topic))[1].text
         status, form = await ask(subscribe_page, params=LIST)
         assert (status, "tally" in form.text) == (200, True)
         given = {**LIST, "address": "reader@example.org", "cadence": "daily"}

@@ -1,0 +1,63 @@
+"""Seconds of CPU that the parsing stage takes, with its readers and the servers that it writes to.
+
+    python -m benchmarks.parsing_cpu
+
+On a machine that others use, CPU time says more than wall time. `benchmarks.compare` runs this file in both
+work trees, with the code of each. Linux only: it reads /proc.
+"""
+
+import asyncio
+import os
+import tempfile
+from pathlib import Path
+
+from benchmarks.parsing import FIRST, read, real_archives
+from shared.core.garbage_collection import tune_garbage_collector
+from stages.parsing import PARSING
+from tests.stages.mail_in import mail_in
+from tests.support.cloud import local_cloud, servicebus
+
+TICKS = os.sysconf("SC_CLK_TCK")
+PARENT, USER, SYSTEM = 1, 11, 12  # fields of /proc/PID/stat, after the name
+
+
+def processes() -> dict[int, tuple[int, float]]:
+    """The parent and the seconds of CPU of each."""
+    found: dict[int, tuple[int, float]] = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        found[int(entry.name)] = int(fields[PARENT]), (int(fields[USER]) + int(fields[SYSTEM])) / TICKS
+    return found
+
+
+def own_cpu() -> float:
+    """Of this process and all that it has started."""
+    known, own = processes(), {os.getpid()}
+    while more := {pid for pid, (parent, _) in known.items() if parent in own} - own:
+        own |= more
+    return sum(known[pid][1] for pid in own)
+
+
+async def parse_all(archives: list[bytes]) -> float:
+    with tempfile.TemporaryDirectory() as folder, local_cloud() as cloud, servicebus(Path(folder)) as bus:
+        async with mail_in(cloud, bus) as place:
+            events = [await place.ingest(content) for content in archives]
+            await place.run(PARSING, await place.ingest(FIRST))  # connections are made once, not per archive
+            before = own_cpu()
+            for event in events:
+                await place.run(PARSING, event)
+            return own_cpu() - before
+
+
+def main() -> None:
+    tune_garbage_collector()  # as the app does
+    print(f"CPU of the stage: {asyncio.run(parse_all([read(path) for path in real_archives()])):.2f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,184 @@
+"""Pages of real mail: nothing is called agreed that is not, and every citation leads to its sentence, marked.
+
+    make check-pages
+
+Reads every archive of the data folder without services, makes the pages of every thread and its report, and
+follows every citation on them.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pytest
+
+from shared.domain.chunking.tokens import ModelTokenizer
+from shared.domain.consensus.reading import OutcomeKind, Tier
+from shared.domain.consensus.thread_mail import SourceProfile, read_profile
+from shared.domain.mail.archive_addresses import bare_message_id
+from shared.embedding.tokenizer_file import model_tokenizer
+from shared.retrieval.links import page_of_message
+from tests.support.mail_data import WHY_SKIPPED, data_folder
+from tests.web.markup import Element, Page, parsed
+from tests.web.read_archive import NOW, ReadThread, threads_in
+from web.pages.home import _group
+from web.pages.quote_places import place_of
+from web.pages.report import _shown
+from web.pages.summary_view import shown_summary
+from web.pages.thread_view import ThreadPageData, thread_values
+from web.rendering import render
+
+AGREED = {OutcomeKind.ACCEPTED, OutcomeKind.REVISED}
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
+FOLDER = data_folder()
+
+
+def archives() -> list[Path]:
+    if FOLDER is None:
+        return []
+    labelled = FOLDER.parent / "consensus"
+    return [path for folder in (FOLDER, labelled) for path in sorted(folder.glob("*.mbox*"))]
+
+
+def profile_of(path: Path) -> SourceProfile:
+    """As the labelled lists have it: `git-2024-01.mbox.gz` is the list `git`."""
+    roles = path.parent.parent / "consensus" / "roles.json"
+    known = json.loads(roles.read_text(encoding="utf-8")) if roles.exists() else {}
+    return read_profile(known.get(path.name.partition(".")[0].partition("-20")[0], {}))
+
+
+class ThreadPages:
+    """All pages of a thread, by the message that an address asks for."""
+
+    def __init__(self, read: ReadThread) -> None:
+        self._data = ThreadPageData(read.thread, read.messages, read.summary, None, read.chunks, NOW)
+        first = thread_values(self._data)
+        self._numbers = first["pages"].page_numbers
+        self._pages = {1: self._made(1)}
+        self._mails = {bare_message_id(message.message_id): message for message in read.messages}
+
+    def _made(self, number: int) -> Page:
+        values = thread_values(self._data, page=str(number))
+        return parsed(render("pages/thread.html", path="/threads/x", query="", **values))
+
+    @property
+    def first(self) -> Page:
+        return self._pages[1]
+
+    def target(self, address: str) -> Element | None:
+        """What an address leads to: a place on a page of the thread, or words that are marked in a mail."""
+        parts = urlsplit(address)
+        if parts.path.startswith("/m/"):
+            message = self._mails[unquote(parts.path.removeprefix("/m/"))]
+            place = place_of(message, parse_qs(parts.query)["quote"][0])
+            return Element("mark", {"id": "quote"}, message.body_raw[slice(*place)]) if place else None
+        asked = parse_qs(parts.query).get("at")
+        number = self._numbers.get(asked[0]) if asked else 1
+        if number is None:
+            return None
+        if number not in self._pages:
+            self._pages[number] = self._made(number)
+        page = self._pages[number]
+        return next((each for each in page.elements if each.attributes.get("id") == parts.fragment), None)
+
+
+def words(text: str) -> str:
+    return " ".join(text.replace("\u200b", "").split())
+
+
+def quotes_on(page: Page) -> Iterator[tuple[str, str]]:
+    """The address and the words of every citation: a quote is its link, a claim has its number beside it."""
+    after_quote = False
+    for element in page.elements:
+        if element.tag == "a" and after_quote and element.attributes.get("href"):
+            yield element.attributes["href"], words(element.text)
+        after_quote = element.tag == "q"
+    for link in page.all("a", class_="cite"):
+        yield link.attributes["href"], ""
+
+
+def faults_of(read: ReadThread) -> Iterator[str]:
+    pages, report = ThreadPages(read), _report(read)
+    yield from _called_agreed(read, {"thread": pages.first, "report": report, "print": _print(read)})
+    for name, page in (("thread", pages.first), ("report", report)):
+        for address, quote in quotes_on(page):
+            target = pages.target(address)
+            if target is None or not target.attributes["id"].startswith(("c", "q")):
+                yield f"{name}: {address} leads to no sentence: {quote[:80]!r}"
+            elif quote and quote not in words(target.text) and words(target.text) not in quote:
+                yield f"{name}: {address} marks other words: {quote[:80]!r}"
+    for message_id, quote in _in_mails(read):
+        message = next(each for each in read.messages if each.message_id == message_id)
+        if place_of(message, quote) is None:
+            yield f"mail: not found in its mail: {quote[:80]!r}"
+
+
+def _called_agreed(read: ReadThread, pages: dict[str, Page]) -> Iterator[str]:
+    reading = read.summary.reading
+    assert reading is not None
+    if reading.has_consensus and reading.outcome.tier is Tier.SAID and reading.outcome.kind in AGREED:
+        return
+    for name, page in pages.items():
+        heads = [each.text for level in ("h1", "h2", "h3") for each in page.all(level)]
+        if any("What was agreed" in head for head in heads):
+            yield f"{name}: called agreed"
+    if "What was agreed, and by whom" in read.summary.content_markdown:
+        yield "markdown: called agreed"
+    if _group(read.report) == "agreed":
+        yield "home: called agreed"
+
+
+def _in_mails(read: ReadThread) -> Iterator[tuple[str, str]]:
+    """What pages of people, Markdown and paper link to."""
+    assert read.summary.reading is not None
+    for citation in read.summary.citations:
+        yield citation.message_id, citation.quote
+    for position in read.summary.reading.positions:
+        yield position.citation.message_id, position.citation.quote
+    for objection in read.summary.reading.objections:
+        yield objection.citation.message_id, objection.citation.quote
+
+
+def _report(read: ReadThread) -> Page:
+    addresses = [
+        page_of_message(read.thread.id, citation.message_key or "", f"c{number}", read.report.id)
+        for number, citation in enumerate(read.summary.citations, 1)
+    ]
+    shown = _shown(read.report, read.summary, list(addresses), NOW)
+    values = {"report": read.report, "summary": shown, "threads": []}
+    return parsed(render("pages/report.html", path="/reports/x", query="", **values))
+
+
+def _print(read: ReadThread) -> Page:
+    places: list[str | None] = [None for _ in read.summary.citations]
+    assert read.summary.reading is not None
+    return parsed(
+        render(
+            "pages/print.html", path="/", query="", report=read.report,
+            headline=read.summary.reading.headline, summary=shown_summary(read.summary, places, {}),
+            permalink="/reports/x", origin="http://localhost",
+        )
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> ModelTokenizer:
+    return model_tokenizer()
+
+
+@pytest.mark.skipif(FOLDER is None, reason=WHY_SKIPPED)
+@pytest.mark.parametrize("path", archives(), ids=lambda path: path.name)
+def test_nothing_is_called_agreed_that_is_not_and_every_citation_leads_to_its_sentence(
+    path: Path, tokenizer: ModelTokenizer
+) -> None:
+    counted: Counter[str] = Counter()
+    faults = []
+    for read in threads_in(path, profile_of(path), tokenizer):
+        counted["threads"] += 1
+        counted["citations"] += len(read.summary.citations)
+        faults += [f"{read.thread.subject[:60]!r} {fault}" for fault in faults_of(read)]
+    print(f"{path.name}: {dict(counted)}, {len(faults)} faults")
+    assert counted["threads"] > 0
+    assert faults == []

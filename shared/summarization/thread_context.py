@@ -24,7 +24,7 @@ from shared.domain.mail.models import Segment, SegmentKind
 from shared.domain.mail.normalize import normalize
 from shared.domain.summaries.models import ContextChunk, ContextMessage, ThreadContext
 from shared.pipeline.readiness import MemberState, corrected_version, has_all_messages, version_of
-from shared.summarization.record_flags import flag_sentences, record_flags
+from shared.summarization.record_flags import flag_sentences, message_marks, record_flags
 
 VERSIONED = {"id", "status", "variant", "conflicts"}
 PROCESSED, GIVEN_UP = ProcessingStatus.PROCESSED, ProcessingStatus.FAILED_MAX_RETRIES
@@ -72,6 +72,7 @@ async def load_context(
         version=_version(thread, messages, chunks),
         gaps=(*_gaps(messages, chunks), *flag_sentences(flags)),
         flags=flags,
+        marks=message_marks(thread, messages),
     )
 
 

@@ -102,6 +102,7 @@ class ThreadContext:
     version: str = ""  # of what it is made of
     gaps: tuple[str, ...] = ()  # what the reader has to know of the thread, in sentences
     flags: Mapping[str, int] = field(default_factory=dict)  # how many messages each is about
+    marks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # what is odd, by Message-ID
 
     def message(self, key: str) -> ContextMessage | None:
         return next((message for message in self.messages if message.key == key), None)

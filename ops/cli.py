@@ -17,6 +17,7 @@ from ops import (
     dlq,
     documents,
     maintenance,
+    people,
     reports,
     sources,
     status,
@@ -55,6 +56,7 @@ app.command("verify")(verifying.verify)
 app.command("resummarize")(rereading.resummarize)
 app.add_typer(corrections.app, name="corrections")
 app.add_typer(threads.app, name="thread")
+app.add_typer(people.app, name="people")
 app.add_typer(subscriptions.app, name="subscription")
 app.add_typer(maintenance.migrate, name="migrate")
 archives.app.command("delete")(deleting.delete_archive)

@@ -31,6 +31,7 @@ from shared.pipeline.readiness import ready_thread, uncorrected_version
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.summarization.corrections import load_corrections
 from shared.summarization.factory import EXTRACTIVE, check_backend, summarizer_for
+from shared.summarization.record_flags import marked_positions
 from shared.summarization.summary_document import summary_fields, thread_summary
 from shared.summarization.thread_context import load_context
 from shared.summarization.vote_results import VotePair, find_vote_pair, result_mail
@@ -137,7 +138,8 @@ async def _make(id_: str, thread: Thread, version: str, data: SummarizationReque
     made = replace(made, notes=tuple(dict.fromkeys(notes)))
     fields = summary_fields(made, thread, context.messages)
     marked = corrections.marked(fields["reading"])
-    fields["reading"] = marked.model_copy(update={"placements": placements})
+    placed = marked.model_copy(update={"placements": placements})
+    fields["reading"] = marked_positions(placed, context.marks)
     fields["metadata"]["flags"] = dict(context.flags)
     if pair is not None and result is not None:
         fields["metadata"]["result_thread"] = pair.result

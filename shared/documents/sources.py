@@ -54,6 +54,7 @@ class Source(Document):
             self.preset,
             (*holders, *chairs),
             tuple(tuple(addresses) for addresses in settings.get("aliases", [])),
+            tuple(tuple(addresses) for addresses in settings.get("namesakes", [])),
             settings.get("authserv_id", ""),
             bool(settings.get("require_authenticated")),
         )

@@ -20,6 +20,11 @@ from shared.settings.app import Settings
 
 LOGIN_SETTINGS = ("username_setting", "password_setting")
 _Address = Annotated[str, Field(pattern=r"^[^@\s]{1,64}@[^@\s]{1,255}$")]
+MAX_GROUPS, MAX_ADDRESSES = 500, 20
+_AddressGroups = Annotated[
+    list[Annotated[list[_Address], Field(min_length=2, max_length=MAX_ADDRESSES)]],
+    Field(max_length=MAX_GROUPS),
+]
 
 
 class SourceSettings(BaseModel):
@@ -32,9 +37,8 @@ class SourceSettings(BaseModel):
     plaintext: bool = False
     since: Annotated[str, Field(pattern=r"^(19|20)\d\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d)$")] | None = None
     chairs: Annotated[list[_Address], Field(max_length=50)] = []
-    aliases: Annotated[
-        list[Annotated[list[_Address], Field(min_length=2, max_length=20)]], Field(max_length=500)
-    ] = []  # addresses of one person each
+    aliases: _AddressGroups = []  # addresses of one person each
+    namesakes: _AddressGroups = []  # addresses of different people with one name
     authserv_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,200}$")] = (
         ""  # whose Authentication-Results count
     )

@@ -9,6 +9,7 @@ The record is found again by what the message says (`invalid_key`), so that its 
 
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 from shared.clients.classify import SDK_ERRORS, classify
@@ -19,11 +20,14 @@ from shared.core.errors import ClassifiedError, ErrorKind
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.failures import failure_record
 from shared.pipeline.retry.event_retries import EventRetries, schedule_unread_retry
-from shared.pipeline.retry.policies import NON_RETRYABLE, Abandon, Backoff
+from shared.pipeline.retry.policies import NON_RETRYABLE, Abandon, Backoff, Decision
 from shared.pipeline.topology import QueueRow
 
 log = logging.getLogger(__name__)
 BACKOFF = Backoff(max_retries=40, base_seconds=5.0, cap_seconds=300.0)  # some three hours
+RACES = Backoff(
+    max_retries=8, base_seconds=5.0, cap_seconds=300.0
+)  # what is not there yet: a quarter of an hour
 
 
 async def run_request(
@@ -34,7 +38,7 @@ async def run_request(
         await work()
     except Exception as error:
         failure, retries = classify(error), EventRetries.of(delivery, clients.runtime.now())
-        decision = BACKOFF.decide(failure, retries.backoffs)
+        decision = _decide(failure, retries.backoffs)
         if isinstance(decision, Abandon):
             await _record(row, delivery, clients, failure, retries, decision.reason)
             raise
@@ -48,6 +52,13 @@ async def run_request(
         except (*SDK_ERRORS, OSError):
             await _record(row, delivery, clients, failure, retries, NON_RETRYABLE)
             raise
+
+
+def _decide(failure: ClassifiedError, retries: int) -> Decision:
+    """A document that a replica does not show yet comes soon; one that is not there at all is given up."""
+    if failure.kind is ErrorKind.RACE:
+        return RACES.decide(replace(failure, kind=ErrorKind.TRANSIENT), retries)
+    return BACKOFF.decide(failure, retries)
 
 
 async def _record(

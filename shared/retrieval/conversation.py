@@ -1,10 +1,12 @@
 """The reading order of a thread: every reply below its parent, as the headers name it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from shared.documents.messages import Message
+from shared.documents.threads import Thread
+from shared.domain.threading.assignment import BY_OPERATOR
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
@@ -16,11 +18,26 @@ class Placed:
     depth: int
 
 
-def in_reading_order(messages: Sequence[Message]) -> list[Placed]:
-    """Depth first, without recursion: a chain of replies can be long, and forged headers form a cycle."""
+def placed_by_operator(thread: Thread) -> dict[str, str]:
+    """By Message-ID: the parents that an operator gave; empty for one that begins the thread."""
+    members = thread.threading.get("members", [])
+    return {one["id"]: one.get("parent", "") for one in members if one.get("via") == BY_OPERATOR}
+
+
+def in_reading_order(messages: Sequence[Message], decided: Mapping[str, str] | None = None) -> list[Placed]:
+    """Depth first, without recursion: a chain of replies can be long, and forged headers form a cycle.
+
+    `decided` has the parents that an operator gave, which count before the headers.
+    """
     in_time = sorted(messages, key=lambda message: (message.date or _NEVER, message.id))
     by_id = {message.message_id: message for message in reversed(in_time)}
-    parents = {message.id: _parent(message, by_id) for message in in_time}
+    given = decided or {}
+    parents = {
+        message.id: by_id.get(given[message.message_id])
+        if message.message_id in given
+        else _parent(message, by_id)
+        for message in in_time
+    }
     _break_cycles(in_time, parents)
     replies: dict[str, list[Message]] = {}
     for message in in_time:

@@ -86,11 +86,26 @@ class MessageInThread(ReadModel):
     links: Links
 
 
+class AnswerElsewhere(ReadModel):
+    """A mail of another list that answers a message here. It takes no part in what is counted here."""
+
+    message_key: str
+    message_id: str
+    answers: str
+    source: str
+    thread_id: str
+    sender: Address = Field(alias="from")
+    date: UtcTime | None
+    beginning: str
+    links: Links
+
+
 class MessagesOfThread(ReadModel):
     thread_id: str
     message_count: int
     missing: int
     items: list[MessageInThread]
+    elsewhere: list[AnswerElsewhere]
     next: str | None
 
 

@@ -6,11 +6,16 @@ A flag changes nothing that is counted, unless its sentence says so.
 from collections.abc import Mapping, Sequence
 
 from shared.documents.messages import Message
+from shared.documents.readings import StoredReading
 from shared.documents.threads import Thread
 from shared.domain.consensus.people import CLAIMS_ROLE, CONFUSABLE, SAME_NAME, UNAUTHENTICATED, People
 from shared.domain.threading.assignment import BY_OPERATOR, BY_SUBJECT
 
 _HIDDEN = "hidden-text"
+CONFLICTING = "another content goes by its Message-ID"
+HAS_HIDDEN_TEXT = "has hidden text, which is not read"
+JOINED = "is here by its subject alone"
+MOVED = "was put here by an operator"
 _SENTENCES = {
     "conflicting_copies": "{} of its messages have copies with other content: the first of the list counts.",
     "joined_by_subject": "{} of its messages name nothing that they answer: they are here by subject.",
@@ -41,6 +46,34 @@ def record_flags(thread: Thread, messages: Sequence[Message], people: People, ma
     marks = [mark for number in range(mails) for mark in people.marks(number)]
     flags |= {name: marks.count(mark) for mark, name in _MARKS.items()}
     return {name: count for name, count in flags.items() if count}
+
+
+def message_marks(thread: Thread, messages: Sequence[Message]) -> dict[str, tuple[str, ...]]:
+    """What is odd about a message itself, by Message-ID; those of which nothing is are left out."""
+    via = {member["id"]: member.get("via") for member in thread.threading.get("members", [])}
+    marks = {
+        message.message_id: tuple(
+            mark
+            for mark, holds in (
+                (CONFLICTING, message.conflicts > 0),
+                (HAS_HIDDEN_TEXT, _HIDDEN in message.warnings),
+                (JOINED, via.get(message.message_id) == BY_SUBJECT),
+                (MOVED, via.get(message.message_id) == BY_OPERATOR),
+            )
+            if holds
+        )
+        for message in messages
+    }
+    return {message_id: odd for message_id, odd in marks.items() if odd}
+
+
+def marked_positions(reading: StoredReading, marks: Mapping[str, Sequence[str]]) -> StoredReading:
+    """A position is shown with what is odd about the message that it stands in."""
+    positions = [
+        one.model_copy(update={"marks": [*one.marks, *marks.get(one.citation.message_id, ())]})
+        for one in reading.positions
+    ]
+    return reading.model_copy(update={"positions": positions})
 
 
 def flag_sentences(flags: Mapping[str, int]) -> tuple[str, ...]:

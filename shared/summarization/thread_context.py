@@ -24,7 +24,7 @@ from shared.domain.mail.models import Segment, SegmentKind
 from shared.domain.mail.normalize import normalize
 from shared.domain.summaries.models import ContextChunk, ContextMessage, ThreadContext
 from shared.pipeline.readiness import has_all_messages
-from shared.summarization.record_flags import flag_sentences, record_flags
+from shared.summarization.record_flags import flag_sentences, message_marks, record_flags
 
 
 async def load_context(
@@ -68,6 +68,7 @@ async def load_context(
         context_window_tokens=window,
         gaps=(*_gaps(messages, chunks), *flag_sentences(flags)),
         flags=flags,
+        marks=message_marks(thread, messages),
     )
 
 

@@ -55,9 +55,11 @@ class InMemoryRecord:
         self._stored: dict[str, dict[str, Any]] = {}
         self._count = 0
 
-    def take_in(self, source: str, content: bytes) -> None:
+    def take_in(self, source: str, content: bytes, arrived: str | None = None) -> None:
+        """Parse it now; `arrived` says when the source got it, where that was not now."""
         self._count += 1
-        archive = ArchiveOfSource(hashlib.sha256(content).hexdigest()[:16], source, f"{self._count:04d}")
+        at = arrived or f"{self._count:04d}"
+        archive = ArchiveOfSource(hashlib.sha256(content).hexdigest()[:16], source, at)
         mails = [mail for mail in parse_archive(io.BytesIO(content)) if isinstance(mail, ParsedMail)]
         assert mails
         own = {row["message_id"]: row for row in self._stored.values() if row["source"] == source}

@@ -194,8 +194,8 @@ def stands(thread: ReadThread, people: set[str]) -> dict[str, PositionStance]:
     }
 
 
-def test_there_are_the_attacks_of_old_and_thirty_more() -> None:
-    assert len({attack.name for attack in ATTACKS}) == len(ATTACKS) >= 36
+def test_there_are_the_seven_attacks_of_old_and_thirty_more() -> None:
+    assert len({attack.name for attack in ATTACKS}) == len(ATTACKS) >= 7 + 30
 
 
 def test_without_an_attack_the_list_objects_and_nothing_is_flagged() -> None:
@@ -217,7 +217,11 @@ def test_an_attack_changes_nothing_of_the_others_unseen(attack: Attack) -> None:
         assert {id_: after[name].messages[id_].body_raw for id_ in thread.messages} == {
             id_: words[id_] for id_ in thread.messages
         }
+        if set(after[name].messages) == set(thread.messages) and thread is not of_call(before):
+            assert after[name].reading.outcome == thread.reading.outcome
     honest, attacked = of_call(before), of_call(after)
+    if set(attacked.messages) == set(honest.messages):
+        assert attacked.reading == honest.reading
     addresses = {address for _, address in PEOPLE.values()}
     assert stands(attacked, addresses) == stands(honest, addresses)
     assert not attacked.reading.has_consensus

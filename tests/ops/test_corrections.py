@@ -5,10 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from shared.clients.cosmos.session import Session
+from shared.documents.audits import Audit
+from shared.documents.queries.audits import LAST_AUDITS
+from shared.documents.sources import Source
 from tests.ops.commands import Commands
 from tests.ops.environment import OpsPlace
 from tests.stages.mail_in import MailIn, mail
 from tests.stages.reported import ReportedThreads
+from tests.support.documents import CREATED
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 WORDS = "I support adoption of this draft."
@@ -57,6 +62,17 @@ async def test_a_thread_is_corrected_exported_read_anew_and_revoked(place: OpsPl
     assert revoked["revoked"]
     assert await threads.work_off(1) == 1
     assert (await threads.report(0)).counts == {"support": 1}
+    unknown = await ops("corrections", "revoke", "0" * 32, *why)
+    assert (unknown.code, len(unknown.err.splitlines())) == (1, 1)
+
+
+async def test_a_thread_is_split_and_names_are_decided_on(place: OpsPlace, tmp_path: Path) -> None:
+    ops, threads = Commands(place, tmp_path), ReportedThreads(MailIn(place.bench.fresh()))
+    await threads.take_in(mail(0, subject="Adopt it"), mail(1, parent=0, body=WORDS), name="desk")
+    await threads.request(0)
+    assert await threads.work_off(1) == 1
+    thread, message = threads.thread_id(0), threads.id_of(1)
+    why = ("--reason", "it was irony")
     split = (await ops("thread", "split", thread, message, *why, "--json")).json()
     assert await threads.work_off(2) == 2
     assert (await threads.thread(1)).message_count == 1
@@ -70,5 +86,24 @@ async def test_a_thread_is_corrected_exported_read_anew_and_revoked(place: OpsPl
     undone = (await ops("thread", "undo", split["id"], *why, "--json")).json()
     assert [entry["act"] for entry in undone["entries"]] == ["split", "moved", "undone"]
     assert (await threads.thread(0)).message_count == 2
-    unknown = await ops("corrections", "revoke", "0" * 32, *why)
-    assert (unknown.code, len(unknown.err.splitlines())) == (1, 1)
+    await place.bench.clients.store.create(
+        Source(id="desk", name="desk", source_type="upload", url="", created_at=CREATED), Session()
+    )
+    elsewhere = mail(8, subject="More", body="I am at another desk now.")
+    await threads.take_in(
+        elsewhere.replace(b"Cy Example <cy@example.org>", b"Bo Example <bo@desk.example>"), name="desk"
+    )
+    (proposed,) = (await ops("people", "proposals", "desk", "--json")).json()
+    assert (proposed["name"], len(proposed["addresses"])) == ("Bo Example", 2)
+    wrong = await ops("people", "accept", "desk", "bo@desk.example", *why)
+    assert (wrong.code, len(wrong.err.splitlines())) == (2, 1)
+    refused = (await ops("people", "refuse", "desk", *proposed["addresses"], *why, "--json")).json()
+    assert refused == {"aliases": [], "namesakes": [sorted(proposed["addresses"])]}
+    assert "No name is open" in (await ops("people", "proposals", "desk")).err
+    accepted = (await ops("people", "accept", "desk", *proposed["addresses"], *why, "--json")).json()
+    assert accepted == {"aliases": [sorted(proposed["addresses"])], "namesakes": []}
+    audits = await place.bench.clients.store.query_documents(Audit, LAST_AUDITS, Session(), limit=2)
+    assert [(one.action, one.selection["reason"]) for one in audits] == [
+        ("people.accept", "it was irony"),
+        ("people.refuse", "it was irony"),
+    ]

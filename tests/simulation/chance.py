@@ -101,6 +101,13 @@ def later_plan_of(seed: int) -> Plan:
     return slow_day(plan) if draw.random() < SLOW_DAYS else plan
 
 
+def last_plan_of(seed: int) -> Plan:
+    """Of a run that begins near the end: a few faults, often enough to hit what is left."""
+    draw = random.Random(f"last-{seed}")
+    plan = later_plan_of(seed)
+    return replace(plan, budget=draw.choice([1, 2, 3]), rate=draw.choice([0.03, 0.06, 0.15]))
+
+
 def slow_day(plan: Plan) -> Plan:
     """Most calls take seconds: what is held for a while is held past its life."""
     return replace(plan, slow_calls=0.8, slow_seconds=12.0)

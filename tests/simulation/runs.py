@@ -15,13 +15,14 @@ from functools import partial
 from pathlib import Path
 
 from tests.simulation.app import prepare_process, read_documents_once, set_scale
-from tests.simulation.chance import calm_plan, later_plan_of, plan_of
+from tests.simulation.chance import Plan, calm_plan, last_plan_of, later_plan_of, plan_of
 from tests.simulation.invariants import EndState, broken_invariants, end_state
 from tests.simulation.local_cosmos import LocalServer
 from tests.simulation.memory_cosmos import MemoryServer
 from tests.simulation.moments import Saved
 from tests.simulation.monitors import install_monitors
 from tests.simulation.mutations import MUTATIONS, remove
+from tests.simulation.outages import outage_plan
 from tests.simulation.scenarios import SCENARIOS, Scenario
 from tests.simulation.world import Rules, World
 from tests.support.services import ROOT
@@ -29,11 +30,13 @@ from tests.support.services import ROOT
 ENGINE = "SIMULATION_ENGINE"
 PART = 25  # seeds that a worker takes at a time
 PARTS_OF_A_PROCESS = 400  # then another one takes its place: whatever it holds is bounded
-WHOLE = 21  # one in so many seeds runs its scenario from the beginning
-LATER = ".later"  # ends the name of a scenario whose runs begin further along
+WHOLE, LATER_ONES = 41, 4  # of so many seeds one runs its scenario whole, and one begins anywhere within it
+LATER, LAST = ".later", ".last"  # end the name of a scenario whose runs begin within it, or near its end
 PREFIXES = 4  # calm runs of a scenario, whose moments the runs begin with
-DEFAULT = tuple(SCENARIOS)
+DEFAULT = tuple(name for name, scenario in SCENARIOS.items() if not scenario.away)
 """Each seed runs one of these, in turn."""
+LONG = ("late_ancestor", "back", "deletion", "deletion_at_once")  # their turn comes half as often
+_TURNS = (*DEFAULT, *(name for name in DEFAULT if name not in LONG))
 
 
 @dataclass(frozen=True)
@@ -69,15 +72,23 @@ class Calm:
 
 
 def scenario_of(seed: int, removed: str = "") -> str:
-    """Most seeds begin somewhere within a scenario, some with it."""
-    scenarios = (MUTATIONS[removed].scenarios if removed else ()) or DEFAULT
-    number = len(scenarios)
+    """Most seeds begin near the end of a scenario, some anywhere in it, and a few with it."""
+    turns = (MUTATIONS[removed].scenarios if removed else ()) or _TURNS
+    name = turns[seed // LATER_ONES % len(turns)]
     if seed % WHOLE == 0:
-        return scenarios[seed // WHOLE % number]
-    return scenarios[seed % number] + LATER
+        return name
+    return name + (LATER if seed % LATER_ONES == 0 else LAST)
 
 
-_calms: dict[str, Calm] = {}
+def _is_small(name: str) -> bool:
+    return "." in name
+
+
+def _base(name: str) -> str:
+    return name.partition(".")[0]
+
+
+_calms: dict[tuple[str, bool], Calm] = {}
 _prepared: list[str] = []
 
 
@@ -100,9 +111,9 @@ def _prepare(removed: str) -> None:
     install_monitors()
     if removed:
         for name in MUTATIONS[removed].scenarios or DEFAULT:
-            _calm_of(name)
+            _calm_of(name, small=False)
             for number in range(PREFIXES):
-                _moments(name + LATER, number)
+                _moments(name, number)
         remove(removed)
     _prepared.append(removed)
     # No collection during a run: it would run the `finally` of crashed hosts. Afterwards only what is new.
@@ -111,22 +122,18 @@ def _prepare(removed: str) -> None:
     gc.freeze()
 
 
-def _calm_of(name: str) -> Calm:
+def _calm_of(name: str, *, small: bool) -> Calm:
     """Of a scenario, whole or small."""
-    if name not in _calms:
-        scenario, start = _scenario(name), None
-        set_scale(small=name.endswith(LATER))
+    if (name, small) not in _calms:
+        scenario, start = SCENARIOS[name], None
+        set_scale(small=small)
         if scenario.before:
             first = replace(
                 scenario, acts=scenario.before, archives=len(scenario.before), chores=(), settings={}
             )
             start = _calm_run(first, None).save()
-        _calms[name] = Calm(start, end_state(_calm_run(scenario, start)))
-    return _calms[name]
-
-
-def _scenario(name: str) -> Scenario:
-    return SCENARIOS[name.removesuffix(LATER)]
+        _calms[name, small] = Calm(start, end_state(_calm_run(scenario, start)))
+    return _calms[name, small]
 
 
 def _calm_run(scenario: Scenario, start: Saved | None) -> World:
@@ -140,12 +147,12 @@ def _calm_run(scenario: Scenario, start: Saved | None) -> World:
 
 def _moments(name: str, number: int) -> list[Saved]:
     """Those of one calm run, in which one message at a time is worked on, of a random queue."""
-    calm = _calm_of(name)
+    calm = _calm_of(name, small=True)
     if number not in calm.moments:
         set_scale(small=True)
         found: list[Saved] = []
         plan = replace(calm_plan(), concurrent_calls=1)
-        world = World(_scenario(name), plan, number, calm.start, moments=found).run()
+        world = World(SCENARIOS[name], plan, number, calm.start, moments=found).run()
         broken = broken_invariants(world, calm.end)
         if broken or not found:
             raise AssertionError(f"the calm run {number} of {name} is broken: {broken}")
@@ -155,24 +162,39 @@ def _moments(name: str, number: int) -> list[Saved]:
 
 
 def _start_of(run: Run) -> Saved | None:
-    if not run.scenario.endswith(LATER):
-        return _calm_of(run.scenario).start
+    name = _base(run.scenario)
+    if not _is_small(run.scenario):
+        return _calm_of(name, small=False).start
     draw = random.Random(f"start-{run.seed}")
-    moments = _moments(run.scenario, draw.randrange(PREFIXES))
+    moments = _moments(name, draw.randrange(PREFIXES))
+    if run.scenario.endswith(LAST):
+        return moments[int((1 + draw.random()) / 2 * len(moments))]
     return moments[int(max(draw.random(), draw.random()) * len(moments))]  # the later, the more often
 
 
-def run_one(run: Run, *, traced: bool = False) -> Outcome:
-    _prepare(run.removed)
-    later = run.scenario.endswith(LATER)
-    plan = later_plan_of(run.seed) if later else plan_of(run.seed)
+def _plan_of(run: Run) -> Plan:
+    away = SCENARIOS[_base(run.scenario)].away
+    if away:
+        plan = outage_plan(away, run.seed)
+    elif not _is_small(run.scenario):
+        plan = plan_of(run.seed)
+    elif run.scenario.endswith(LAST):
+        plan = last_plan_of(run.seed)
+    else:
+        plan = later_plan_of(run.seed)
     if run.removed:
         plan = MUTATIONS[run.removed].plan(plan)
     if Rules.through_sdks:
         plan = replace(plan, sdk_retries=0)  # they have their own
-    calm, start = _calm_of(run.scenario), _start_of(run)
-    set_scale(small=later)
-    world = World(_scenario(run.scenario), plan, run.seed, start).run()
+    return plan
+
+
+def run_one(run: Run, *, traced: bool = False) -> Outcome:
+    _prepare(run.removed)
+    name, small = _base(run.scenario), _is_small(run.scenario)
+    calm, start = _calm_of(name, small=small), _start_of(run)
+    set_scale(small=small)
+    world = World(SCENARIOS[name], _plan_of(run), run.seed, start).run()
     lines = world.trace.lines() if traced else []  # without the checks of the end
     calls = world.network.calls
     broken = broken_invariants(world, calm.end)

@@ -10,7 +10,7 @@ import pytest
 from tests.simulation.chance import Fault, calm_plan, plan_of
 from tests.simulation.loop import HOST, QuietError, VirtualLoop
 from tests.simulation.mutations import MUTATIONS
-from tests.simulation.runs import DEFAULT, LATER, scenario_of
+from tests.simulation.runs import DEFAULT, LAST, LATER, scenario_of
 from tests.simulation.test_simulation import simulate
 
 LISTED = {
@@ -65,7 +65,7 @@ def test_seeds_differ_in_their_faults_and_the_calm_has_none() -> None:
 
 def test_most_seeds_begin_within_a_scenario_and_some_with_it() -> None:
     names = {scenario_of(seed) for seed in range(2000)}
-    assert names == {name + end for name in DEFAULT for end in ("", LATER)}
+    assert names == {name + end for name in DEFAULT for end in ("", LATER, LAST)}
 
 
 def test_runs_that_held_are_not_repeated_and_count_all_the_same(tmp_path: Path) -> None:

@@ -4,7 +4,10 @@ The honest twin's report is the same, byte for byte, apart from the flag.
 """
 
 import io
+import json
+import re
 import zipfile
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -16,15 +19,22 @@ from shared.core.ids import message_key, thread_id
 from shared.documents.archives import Archive
 from shared.documents.messages import Message
 from shared.documents.sources import Source, SourceRole
+from shared.documents.threads import Thread
 from shared.domain.consensus.thread_mail import Preset
+from shared.retrieval.other_lists import answers_of_other_lists
 from shared.retrieval.raw_mails import original_bytes
-from shared.retrieval.reports import find_by_id
+from shared.retrieval.reports import find_by_id, messages_of
 from tests.domain.test_forgeries import (
     ATTACKS,
     CHAIR,
     HONEST,
+    HTML,
     OTHER_THREADS,
+    PEOPLE,
+    RULES,
+    SUPPORTS,
     Attack,
+    forged,
 )
 from tests.stages.mail_in import NOW, MailIn, archive_of, mail_in
 from tests.support.cloud import LocalCloud
@@ -61,15 +71,19 @@ async def reported(
 ) -> dict[str, dict[str, Any]]:
     """The current reports of the list's threads, with their summaries, by thread."""
     async with mail_in(cloud, bus) as place:
-        await place.clients.store.create(list_source(), Session())
-        honest = [("list", HONEST + OTHER_THREADS.partition(b"From x@example")[0])]
-        forged = [(attack.source, attack.content)] if attack else []
-        archives = [*forged, *honest] if attack and attack.first else [*honest, *forged]
-        for number, (source, content) in enumerate(archives):
-            await place.take_in(content, source, arrived=NOW + timedelta(minutes=number))
-            place.now += timedelta(minutes=1)  # the latest summary is the current one
-            await finish(place)
+        await take_in(place, attack)
         return await current(place)
+
+
+async def take_in(place: MailIn, attack: Attack | None) -> None:
+    await place.clients.store.create(list_source(), Session())
+    honest = [("list", HONEST + OTHER_THREADS.partition(b"From x@example")[0])]
+    attacking = [(attack.source, attack.content)] if attack else []
+    archives = [*attacking, *honest] if attack and attack.first else [*honest, *attacking]
+    for number, (source, content) in enumerate(archives):
+        await place.take_in(content, source, arrived=NOW + timedelta(minutes=number))
+        place.now += timedelta(minutes=1)  # the latest summary is the current one
+        await finish(place)
 
 
 async def current(place: MailIn) -> dict[str, dict[str, Any]]:
@@ -93,43 +107,56 @@ def list_source() -> Source:
     )  # fmt: skip
 
 
+THANKS = "I thank everybody here who has told us what they thought of the draft."
+TWINS: dict[str, bytes] = {
+    "an outsider rules": forged("r1", THANKS),
+    "a forged From that fails": forged("n6", "", sender=PEOPLE["ann"]),
+    "twenty plus-addresses": b"".join(
+        forged(f"p{number}", SUPPORTS, sender=("Mallory Vane", "mallory@evil.example"), hour=40 + number)
+        for number in range(20)
+    ),
+    "hidden text": forged("h1", "<p>Hello.</p>", content_type=HTML),
+}
+"""The same mails without what makes them attacks; of the others the honest twin has nothing at all."""
+ADDRESSES = ("participants", "person_ids")
+"""Addresses as the mails' headers have them: twenty for who writes twenty. Nobody is counted by them."""
+
+
 def without_flags(report: dict[str, Any]) -> dict[str, Any]:
-    """Apart from the flags, and from the sentences that say them, which stand in lines of their own."""
+    """Apart from flags and marks, and from the sentences that say them, which stand in lines of their own."""
     lines = [line for line in report["content"].splitlines() if not line.startswith("*")]
-    return {**report, "flags": {}, "content": [line for line in lines if line]}
+    positions = [{**one, "marks": []} for one in report["reading"]["positions"]]
+    reading = {**report["reading"], "positions": positions}
+    return {**report, "flags": {}, "reading": reading, "content": [line for line in lines if line]}
 
 
-@pytest.mark.parametrize("name", OF_OLD[:3])
+def comparable(report: dict[str, Any], name: str) -> str:
+    """Its bytes, apart from flags and marks. The outsider's words are shown as theirs: other words, as long."""
+    kept = without_flags(report)
+    if name == "twenty plus-addresses":
+        kept = {key: value for key, value in kept.items() if key not in ADDRESSES}
+    said = json.dumps(kept, sort_keys=True, indent=1)
+    return re.sub(r"mallory\+\d+@", "mallory@", said).replace(RULES, THANKS)
+
+
+@pytest.mark.parametrize("name", OF_OLD)
 async def test_the_report_is_that_of_the_honest_twin_apart_from_the_flag(
     cloud: LocalCloud, bus_service: RunningService, name: str
 ) -> None:
     (attack,) = [one for one in ATTACKS if one.name == name]
-    honest = await reported(cloud, bus_service, None)
+    twin = replace(attack, content=TWINS[name]) if name in TWINS else None
+    honest = await reported(cloud, bus_service, twin)
     attacked = await reported(cloud, bus_service, attack)
     assert CALL in honest
     assert "object" in honest[CALL]["content"]
+    assert len(RULES) == len(THANKS)
+    assert len(honest[CALL]["reading"]["positions"]) >= 4
     assert attacked.keys() == honest.keys()
     for thread, report in honest.items():
-        assert without_flags(attacked[thread]) == without_flags(report)
+        assert comparable(attacked[thread], name) == comparable(report, name)
+    assert not honest[CALL]["flags"]
     assert set(attacked[CALL]["flags"]) == ({attack.flag} if attack.flag else set())
-
-
-@pytest.mark.parametrize("name", OF_OLD[3:])
-async def test_a_mail_of_the_attackers_own_rules_nothing_and_moves_nobody(
-    cloud: LocalCloud, bus_service: RunningService, name: str
-) -> None:
-    (attack,) = [one for one in ATTACKS if one.name == name]
-    honest = (await reported(cloud, bus_service, None))[CALL]
-    attacked = (await reported(cloud, bus_service, attack))[CALL]
-    people = {one["person"]: one["stance"] for one in honest["reading"]["positions"]}
-    assert len(people) == 4
-    after = {one["person"]: one["stance"] for one in attacked["reading"]["positions"]}
-    assert {person: after[person] for person in people} == people
-    said = {one["person"] for one in attacked["reading"]["positions"]} - people.keys()
-    assert len(said) == (name == "twenty plus-addresses")
-    assert not attacked["has_consensus"]
-    assert attacked["reading"]["basis"] != "ruled"
-    assert not attack.flag or attack.flag in attacked["flags"]
+    assert not attacked[CALL]["has_consensus"]
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -161,3 +188,26 @@ async def test_the_original_bytes_of_every_message_can_be_had_again(
             (found,) = [one for id_, one in raw.items() if f"Message-ID: {id_}".encode() in original]
             assert found.rstrip(b"\n") == original.rstrip(b"\n")
         assert message_key("<m-ann>", "list") in stored
+
+
+async def test_a_mail_of_another_list_is_shown_in_the_thread_that_it_answers_and_not_counted(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    """Whichever list's archive comes first; a cross-post of the thread's own mail is no answer of others."""
+    honest = await reported(cloud, bus_service, None)
+    answer = forged("there", SUPPORTS, sender=PEOPLE["eve"], refs=["call", "m-ann"])
+    cross_posted = HONEST[HONEST.index(b"From x@example", 10) :].split(b"From x@example ")[1]
+    for first in (True, False):
+        attack = Attack("from there", answer + b"From x@example " + cross_posted, "other", first=first)
+        async with mail_in(cloud, bus_service) as place:
+            await take_in(place, attack)
+            shown = await current(place)
+            assert without_flags(shown[CALL]) == without_flags(honest[CALL])
+            thread = await place.clients.store.read(Thread, CALL, CALL, Session())
+            messages = await messages_of(place.clients, CALL)
+            assert thread.message_count == len(messages) == 5
+            (found,) = await answers_of_other_lists(place.clients, thread, messages)
+            assert (found.source, found.message_id, found.answers) == ("other", "<there>", "<m-ann>")
+            assert found.beginning == SUPPORTS
+            there = await place.clients.store.read(Thread, found.thread_id, found.thread_id, Session())
+            assert there.source == "other"

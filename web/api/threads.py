@@ -6,10 +6,11 @@ from pydantic import Field
 from shared.clients.connections import clients
 from shared.core.ids import HASH_ID
 from shared.documents.threads import Thread
-from shared.retrieval.conversation import Placed, in_reading_order
+from shared.retrieval.conversation import Placed, in_reading_order, placed_by_operator
 from shared.retrieval.errors import InvalidCursorError
 from shared.retrieval.links import api_of, page_of_message
 from shared.retrieval.listing import THREADS
+from shared.retrieval.other_lists import answers_of_other_lists
 from shared.retrieval.parameters import HashId, Limit, QueryParameters
 from shared.retrieval.read_models import (
     MessageInThread,
@@ -61,7 +62,9 @@ class MessagesAsked(QueryParameters):
 async def list_messages(req: func.HttpRequest) -> func.HttpResponse:
     """A thread's messages, each answer after what it answers, with its depth; `missing` are not stored."""
     wanted, thread = parse_query(req, MessagesAsked), await _thread(req)
-    placed = in_reading_order(await messages_of(await clients(), thread.id))
+    connected = await clients()
+    messages = await messages_of(connected, thread.id)
+    placed = in_reading_order(messages, placed_by_operator(thread))
     start = _after(placed, wanted.after)
     shown = placed[start : start + wanted.limit]
     more = len(placed) > start + wanted.limit
@@ -73,6 +76,7 @@ async def list_messages(req: func.HttpRequest) -> func.HttpResponse:
             message_count=len(placed),
             missing=max(thread.message_count - len(placed), 0),
             items=[_in_thread(reply) for reply in shown],
+            elsewhere=await answers_of_other_lists(connected, thread, messages),
             next=next_address(req, path, shown[-1].message.id if more else None),
         ),
     )

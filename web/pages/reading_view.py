@@ -55,6 +55,7 @@ class PositionLine:
     answers_address: str | None
     binding: bool | None
     corrected: CorrectedBy | None
+    marks: list[str]  # what a reader has to know of the sender, and of the mail
     reader: str
     """Whose reading it is, where it is not that of the rules."""
 
@@ -248,6 +249,7 @@ def _position(one: StoredPosition, reading: StoredReading, quoting: _Quoting) ->
         answers_address=places.message(one.answers) if one.answers and answers else None,
         binding=one.binding,
         corrected=by_person.get(one.person),
+        marks=one.marks,
         reader=_reader(one),
     )
 

@@ -12,6 +12,7 @@ from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.retrieval.links import page_of
+from shared.retrieval.other_lists import answers_of_other_lists
 from shared.retrieval.reports import cited_chunks, find_by_id, messages_of, resolved_thread, summary_of
 from shared.retrieval.series import threads_of_series
 from web.pages.thread_view import ThreadPageData, outline_values, thread_values
@@ -29,7 +30,9 @@ async def thread_page(req: func.HttpRequest) -> func.HttpResponse:
     thread = await resolved_thread(connected, id_)
     if thread.id != id_:
         asked = f"?{urlencode(dict(req.params))}" if req.params else ""
-        return func.HttpResponse(status_code=301, headers={"Location": page_of("threads", thread.id) + asked})
+        # Not for good: an operator can make it a thread of its own again.
+        headers = {"Location": page_of("threads", thread.id) + asked, "Cache-Control": "no-cache"}
+        return func.HttpResponse(status_code=302, headers=headers)
     if req.params.get("view") == "versions":
         versions = await threads_of_series(connected, thread)
         return show(req, "pages/thread_view.html", thread=thread, title="Versions", versions=versions)
@@ -47,10 +50,19 @@ async def _reading(req: func.HttpRequest, connected: Clients, thread: Thread) ->
         messages_of(connected, thread.id), _summary(req, connected, thread)
     )
     citations = summary.citations if summary else []
-    chunks = await cited_chunks(connected, citations, thread.id) if citations else {}
-    sends_mail = connected.settings.SMTP_HOST is not None
-    now = connected.runtime.now()
-    return ThreadPageData(thread, messages, summary, report, chunks, now, sends_mail)
+    chunks, elsewhere = await asyncio.gather(
+        cited_chunks(connected, citations, thread.id), answers_of_other_lists(connected, thread, messages)
+    )
+    return ThreadPageData(
+        thread,
+        messages,
+        summary,
+        report,
+        chunks,
+        connected.runtime.now(),
+        elsewhere,
+        sends_mail=connected.settings.SMTP_HOST is not None,
+    )
 
 
 async def _summary(

@@ -14,9 +14,11 @@ from shared.documents.reports import Report
 from shared.documents.summaries import Summary, SummaryStance
 from shared.documents.threads import Thread
 from shared.domain.consensus.language import ENGLISH, UNKNOWN, language_of
-from shared.retrieval.conversation import Placed, in_reading_order
+from shared.retrieval.conversation import Placed, in_reading_order, placed_by_operator
 from shared.retrieval.links import page_of
+from shared.retrieval.read_models import AnswerElsewhere
 from shared.retrieval.series import series_of, versions_in_thread
+from shared.summarization.record_flags import message_marks
 from web.pages.message_body import Block, body_blocks, is_cut, marks_of_span
 from web.pages.outline import DEEPEST, INLINE, LONG, Fold, folds, outline_rows
 from web.pages.reading_view import QuotePlaces, names_of, reading_view
@@ -38,6 +40,7 @@ class ThreadPageData:
     report: Report | None = None
     chunks: Mapping[str, Chunk] = field(default_factory=dict)
     now: datetime = LATEST
+    elsewhere: Sequence[AnswerElsewhere] = ()
     sends_mail: bool = False  # whether the site offers digests by e-mail
 
 
@@ -48,6 +51,8 @@ class MessageView:
     is_cut: bool
     stance: SummaryStance | None
     fold: Fold
+    elsewhere: list[AnswerElsewhere]
+    marks: tuple[str, ...]
 
     @property
     def message(self) -> Message:
@@ -70,7 +75,7 @@ class MessageView:
 
 def thread_values(reading: ThreadPageData, *, at: str | None = None, page: str = "1") -> dict[str, Any]:
     """The template's values for the page that holds message `at`, or for the page of this number."""
-    thread, placed = reading.thread, in_reading_order(reading.messages)
+    thread, placed = reading.thread, in_reading_order(reading.messages, placed_by_operator(reading.thread))
     pages = in_pages(placed, at, page, reading.report.id if reading.report else "")
     waits = thread.status is ProcessingStatus.PENDING
     return {
@@ -119,7 +124,7 @@ def _stances(summary: Summary | None) -> dict[str, str]:
 
 def outline_values(reading: ThreadPageData) -> dict[str, Any]:
     """The outline by itself. Every address names the page of the thread that the message is on."""
-    placed = in_reading_order(reading.messages)
+    placed = in_reading_order(reading.messages, placed_by_operator(reading.thread))
     base = page_of("threads", reading.thread.id)
     rows = outline_rows(placed, _stances(reading.summary), lambda key: f"{base}?at={key}#m-{key}")
     return {"thread": reading.thread, "title": "Who answers whom", "outline": rows}
@@ -170,6 +175,7 @@ def _places(
 
 def _views(placed: Sequence[Placed], reading: ThreadPageData) -> list[MessageView]:
     marks = marks_in(reading.messages, reading.summary, reading.chunks)
+    odd = message_marks(reading.thread, reading.messages)
     stances = {stance.message_key: stance for stance in reading.summary.stances} if reading.summary else {}
     views = []
     for reply, fold in zip(placed, folds(placed), strict=True):
@@ -178,5 +184,16 @@ def _views(placed: Sequence[Placed], reading: ThreadPageData) -> list[MessageVie
         if stance is not None and stance.start is not None and stance.end is not None:
             own = [*own, *marks_of_span(message, stance.start, stance.end, f"s-{message.id}", cited=False)]
         blocks = body_blocks(message, own)
-        views.append(MessageView(reply, blocks, is_cut(message, blocks), stance, fold))
+        answers = [answer for answer in reading.elsewhere if answer.answers == message.message_id]
+        views.append(
+            MessageView(
+                reply,
+                blocks,
+                is_cut(message, blocks),
+                stance,
+                fold,
+                answers,
+                odd.get(message.message_id, ()),
+            )
+        )
     return views

@@ -27,6 +27,7 @@ else:
 ENDPOINT = "https://api.loganalytics.io"
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 LOOKED_BACK = timedelta(days=90)
+QUICKLY = {"connection_timeout": 5, "read_timeout": 60, "retry_total": 2}  # an operator waits
 
 
 class LogsUnreadError(TransientError):
@@ -54,7 +55,7 @@ class Workspace:
 
     async def _client(self, exit_stack: AsyncExitStack) -> "query_aio.LogsQueryClient":
         identity = await exit_stack.enter_async_context(identity_aio.DefaultAzureCredential())
-        options: dict[str, Any] = {"endpoint": self.endpoint}
+        options: dict[str, Any] = {"endpoint": self.endpoint, **QUICKLY}
         if urlsplit(self.endpoint).hostname in LOOPBACK:  # nobody to sign in to
             options["authentication_policy"] = policies.SansIOHTTPPolicy()
         return query_aio.LogsQueryClient(identity, **options)

@@ -86,6 +86,15 @@ MESSAGES_WITH_ID = NamedQuery(
     ALL,
 )
 
+ANSWERS_OF_OTHER_LISTS = NamedQuery(
+    "answers_of_other_lists",
+    "messages",
+    'SELECT TOP 50 c.id, c.message_id, c.in_reply_to, c.thread_id, c.source, c["from"], c.date,'
+    " LEFT(c.body_normalized, 300) AS beginning FROM c"
+    " WHERE ARRAY_CONTAINS(@ids, c.in_reply_to) AND c.source != @source",
+    ALL,
+)
+
 THREADS_OF_MESSAGES = NamedQuery(
     "threads_of_messages", "messages", "SELECT c.id, c.thread_id FROM c WHERE ARRAY_CONTAINS(@ids, c.id)", ALL
 )

@@ -33,7 +33,7 @@ NEXT_DELIVERY = NamedQuery(
 )
 
 REPORTS_ABOUT = NamedQuery(
-    "reports_about", "reports", f"SELECT c.id, c.scope FROM c WHERE {ABOUT_THREAD}", ALL
+    "reports_about", "reports", f"SELECT c.id, c.scope, c.summary_id FROM c WHERE {ABOUT_THREAD}", ALL
 )
 
 REPORT_IDS_OF_SCOPE = NamedQuery("reports_of", "reports", "SELECT VALUE c.id FROM c", ONE)

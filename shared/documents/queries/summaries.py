@@ -10,7 +10,7 @@ SUMMARY_FLAGS = NamedQuery(
 )
 
 SUMMARIES_ABOUT = NamedQuery(
-    "summaries_about", "summaries", f"SELECT c.id, c.scope FROM c WHERE {ABOUT_THREAD}", ALL
+    "summaries_about", "summaries", f"SELECT c.id, c.scope, c.created_at FROM c WHERE {ABOUT_THREAD}", ALL
 )
 
 SUMMARY_IDS_OF_SCOPE = NamedQuery("summaries_of", "summaries", "SELECT VALUE c.id FROM c", ONE)

@@ -106,6 +106,13 @@ TIMELINE_OF_SOURCE = NamedQuery(
     ALL,
 )
 
+PARTICIPANTS_OF_SOURCE = NamedQuery(
+    "participants_of_source",
+    "threads",
+    "SELECT c.participants FROM c WHERE IS_NULL(c.merged_into) AND ARRAY_CONTAINS(c.sources, @source)",
+    ALL,
+)
+
 THREAD_LIST = ListQuery(
     "threads",
     "threads",

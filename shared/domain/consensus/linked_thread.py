@@ -61,6 +61,12 @@ class LinkedMail:
         return int(found[1]) if found else 1
 
     @property
+    def is_part(self) -> bool:
+        """A patch of a series, and not its cover letter."""
+        found = _SERIES_PART.search(self.mail.subject)
+        return found is not None and int(found[1]) > 0
+
+    @property
     def is_one_of_many(self) -> bool:
         """One patch of a series of several, or an answer to one."""
         found = _SERIES_PART.search(self.mail.subject)

@@ -37,14 +37,15 @@ def read_open_call(thread: LinkedThread, put: Put, objections: Sequence[Objectio
     ends, words = find_end(thread, put)
     if not _is_running(thread, put, ends):
         return None
-    spoken = dict.fromkeys(
-        mail.mail.address.lower() for mail in thread.mails if mail.person not in put.proposers
-    )
+    spoken: dict[str, str] = {}  # each person once, however many addresses they write from
+    for mail in thread.mails:
+        if mail.person not in put.proposers:
+            spoken.setdefault(mail.person, mail.mail.address.lower())
     return OpenCall(
         question=thread.cite(put.words) if put.words else None,
         ends=ends,
         ends_text=words,
-        spoken=tuple(spoken),
+        spoken=tuple(dict.fromkeys(spoken.values())),
         outstanding=tuple(one.citation for one in objections if one.fate is Fate.OUTSTANDING),
     )
 

@@ -2,7 +2,8 @@
 
 Plus-tags are folded. One full name under several addresses is one person for as long as these addresses say
 the same (see positions.py and votes.py): a name is anybody's to write, so it never changes
-what another address said, and never brings a role. An operator can say which addresses are one person's.
+what another address said, and never brings a role. An operator can say which addresses are one person's, and
+which are not.
 """
 
 import re
@@ -57,6 +58,7 @@ class People:
             for addresses in profile.aliases
             for one in addresses
         }
+        self._namesakes = {fold_address(one) for addresses in profile.namesakes for one in addresses}
         self.authors: dict[int, str] = {}
         """By mail: who wrote the patch that it brings, where that is somebody else than its sender."""
         self.of_mail = [self._person(mail) for mail in mails]
@@ -99,7 +101,7 @@ class People:
             author = _author(mail)
             if author is None:
                 continue
-            keys = [author[1].lower(), *_full_name(author[0])]
+            keys = [author[1].lower(), *full_name_key(author[0])]
             person = next((self._known[key] for key in keys if key in self._known), keys[0])
             if person != self.of_mail[number]:
                 self.authors[number] = person
@@ -111,8 +113,10 @@ class People:
         author = _author(mail)
         sender = display_name(mail.name, mail.address)
         if author is not None and (_is_gateway(mail) or _is_same_name(sender, author[0])):
-            keys += [author[1].lower(), *_full_name(author[0])]
-        return keys + _full_name(sender)
+            keys += [author[1].lower(), *full_name_key(author[0])]
+        if fold_address(mail.address) in self._namesakes:
+            return []  # an operator has told them apart: the address alone says who it is
+        return keys + full_name_key(sender)
 
     def _role_holder(self, mail: ThreadMail) -> RoleHolder | None:
         if mail.failed:
@@ -159,7 +163,7 @@ def fold_address(address: str) -> str:
     return f"{plain}@{domain}" if at and plain else address.lower()
 
 
-def _full_name(name: str) -> list[str]:
+def full_name_key(name: str) -> list[str]:
     """A key for a full name, whichever part comes first; a first name alone tells nobody apart."""
     words = word_key(name).split()
     joined = " ".join(sorted(words))
@@ -173,7 +177,12 @@ def _author(mail: ThreadMail) -> tuple[str, str] | None:
 
 
 def _is_gateway(mail: ThreadMail) -> bool:
-    return bool(_VIA.match(mail.name.strip("\"' ")))
+    return is_gateway_name(mail.name)
+
+
+def is_gateway_name(name: str) -> bool:
+    """Whether a gateway wrote it, for whoever it names."""
+    return bool(_VIA.match(name.strip("\"' ")))
 
 
 def _is_same_name(sender: str, author: str) -> bool:

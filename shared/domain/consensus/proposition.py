@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from shared.domain.consensus.cues import ASKS_GROUP, CLOSES_CALL, PROPOSES, Cue
 from shared.domain.consensus.doubt_cues import OPPOSES
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
-from shared.domain.consensus.own_sentences import OwnSentence
+from shared.domain.consensus.own_sentences import OwnSentence, word_key
 from shared.domain.consensus.reading import PropositionForm
 from shared.domain.consensus.stance_cues import AGREES, APPROVES, SUPPORTS
 from shared.domain.consensus.thread_mail import Preset
@@ -56,7 +56,9 @@ def find_put(thread: LinkedThread) -> Put:
     proposers = {mail.person}
     if form is PropositionForm.PATCH:
         brought = [one for one in thread.mails if one.is_patch or (one.has_diff and not one.is_reply)]
-        mails.update(one.number for one in brought if one.person == mail.person)
+        for one in brought:
+            if one.person == mail.person and _is_of_the_work(one, mail, mails):
+                mails.add(one.number)
         proposers.update(one.person for one in brought)
         authors = thread.people.authors
         proposers.update(authors[one.number] for one in brought if one.number in authors)
@@ -64,6 +66,16 @@ def find_put(thread: LinkedThread) -> Put:
         # Where order was lost, answers hang on a first mail that is itself an answer.
         mails.add(thread.root.number)
     return Put(mail, form, mail.person, mails, _words(mail, form), proposers)
+
+
+def _is_of_the_work(patch: LinkedMail, first: LinkedMail, mails: set[int]) -> bool:
+    """A part or a version of what `first` brings, and not another patch that came up in the thread."""
+    if patch.version > 1:
+        return True
+    if patch.is_part:
+        return patch.parent is None or patch.parent in mails
+    words, others = (set(word_key(SUBJECT_TAGS.sub("", one.mail.subject)).split()) for one in (patch, first))
+    return len(words & others) * 2 >= min(len(words), len(others))
 
 
 def _mail_and_form(thread: LinkedThread) -> tuple[LinkedMail, PropositionForm]:

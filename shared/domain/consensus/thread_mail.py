@@ -68,6 +68,8 @@ class SourceProfile:
     roles: tuple[RoleHolder, ...] = ()
     aliases: tuple[tuple[str, ...], ...] = ()
     """Addresses of one person each, as an operator decided; the first stands for them."""
+    namesakes: tuple[tuple[str, ...], ...] = ()
+    """Addresses of different people with one name, as an operator decided."""
     authserv_id: str = ""
     """Whose Authentication-Results count; nobody's where it is empty."""
     requires_authentication: bool = False

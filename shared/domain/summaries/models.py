@@ -101,6 +101,7 @@ class ThreadContext:
     context_window_tokens: int = 16_000
     gaps: tuple[str, ...] = ()  # what the reader has to know of the thread, in sentences
     flags: Mapping[str, int] = field(default_factory=dict)  # how many messages each is about
+    marks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # what is odd, by Message-ID
 
     def message(self, key: str) -> ContextMessage | None:
         return next((message for message in self.messages if message.key == key), None)

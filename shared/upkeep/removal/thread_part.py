@@ -7,8 +7,10 @@ from typing import Any
 from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Store
 from shared.clients.servicebus.bus import to_message
 from shared.core.ids import report_id
+from shared.core.times import stored_time
 from shared.documents.archives import Archive
 from shared.documents.chunks import Chunk
 from shared.documents.failures import FailureRecord
@@ -36,6 +38,7 @@ from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread
 from shared.upkeep.requeue.summary_requests import request_summary
 
 Rows = list[dict[str, Any]]
+MAX_DELETE_ATTEMPTS = 5  # others set a summary's flag at the same time
 
 
 @dataclass
@@ -145,6 +148,24 @@ async def _find_derived(clients: Clients, part: ThreadPart, session: Session) ->
     part.redirects = names[1:]
 
 
+async def _delete_summary(store: Store, row: dict[str, Any], session: Session) -> None:
+    """Unless it was made anew since: who stood still may find what others wrote after the deletion."""
+    for _ in range(MAX_DELETE_ATTEMPTS):
+        await store.catch_up(Summary, [row["scope"]], session)
+        found = await store.find(Summary, row["id"], row["scope"], session)
+        if found is None or stored_time(found.created_at) != row["created_at"]:
+            return
+        if await store.delete(Summary, found.id, found.scope, session, etag=found.etag):
+            return
+
+
+async def _delete_report(store: Store, id_: str, scope: str, summary_id: str, session: Session) -> None:
+    """Unless its summary is there: that one was made anew since, and so was the report."""
+    await store.catch_up(Summary, [scope], session)
+    if await store.find(Summary, summary_id, scope, session) is None:
+        await store.delete(Report, id_, scope, session)
+
+
 async def remove_part(
     clients: Clients, part: ThreadPart, progress: Callable[[str], None], session: Session
 ) -> None:
@@ -161,11 +182,12 @@ async def remove_part(
     await _read_again(clients, part, session)
     progress("shared")
     for row in part.summaries:
-        await store.delete(Summary, row["id"], row["scope"], session)
+        await _delete_summary(store, row, session)
     # Also those that were published since: who publishes looks for the summary afterwards.
-    published = {(report_id(row["id"]), row["scope"]) for row in part.summaries}
-    for id_, scope in sorted(published | {(row["id"], row["scope"]) for row in part.reports}):
-        await store.delete(Report, id_, scope, session)
+    published = {(report_id(row["id"]), row["scope"], row["id"]) for row in part.summaries}
+    known = {(row["id"], row["scope"], row["summary_id"]) for row in part.reports}
+    for id_, scope, summary_id in sorted(published | known):
+        await _delete_report(store, id_, scope, summary_id, session)
     for failure in part.failures:
         await store.delete(FailureRecord, failure["id"], failure["stage"], session)
     progress("derived")

@@ -135,3 +135,25 @@ def test_a_group_that_nobody_answered_yet_can_be_asked_by_another() -> None:
     assert reading.proposition is not None
     assert reading.proposition.form is PropositionForm.CALL
     assert said(reading) == {"bob": "support"}
+
+
+@pytest.mark.parametrize(
+    ("subject", "positions"),
+    [
+        ("[PATCH] doc: name the formats", {}),
+        ("[PATCH 0/2] avoid the recursion", {}),
+        ("[PATCH] cache: count the entries, again", {"ann": "support"}),
+        ("[PATCH v2] doc: name the formats", {"ann": "support"}),
+    ],
+)
+def test_praise_of_another_patch_of_the_same_author_is_no_position(
+    subject: str, positions: dict[str, str]
+) -> None:
+    reading = read(
+        mail(0, "prop", f"Count the entries.{DIFF}", subject="[PATCH] cache: count the entries"),
+        mail(1, "bob", "How are formats named?", subject="Re: [PATCH] cache: count the entries"),
+        mail(2, "prop", f"Name the formats.{DIFF}", answers=1, subject=subject),
+        mail(3, "ann", "This looks good to me.", answers=2, subject=f"Re: {subject}"),
+        profile=GIT,
+    )
+    assert said(reading) == positions

@@ -13,6 +13,7 @@ from shared.documents.summaries import Summary, SummaryClaim, SummaryStance
 from shared.documents.threads import Thread
 from shared.domain.mail.normalize import NormalizedBody, segment
 from shared.domain.summaries.models import Citation
+from shared.retrieval.read_models import AnswerElsewhere
 from tests.support.documents import CREATED
 from tests.web.markup import Page, check
 from web.pages.thread_pages import MESSAGES_A_PAGE
@@ -323,3 +324,24 @@ def test_hostile_mail_is_shown_as_text_and_injects_nothing(nasty: str) -> None:
     assert visible[:50] in page.text
     assert "\u202e" not in page.text
     assert "49" not in page.all("title")[0].text
+
+
+def test_what_is_odd_about_a_message_is_marked_and_an_answer_on_another_list_is_shown() -> None:
+    odd = message(1, answers=0, conflicts=1, warnings=["hidden-text"])
+    members = [{"id": "<0@x>"}, {"id": "<1@x>", "parent": "<0@x>", "via": "subject"}]
+    answer = AnswerElsewhere(
+        message_key="f" * 16, message_id="<there@y>", answers="<1@x>", source="other-list", thread_id="e" * 16,
+        sender=Address(name=NASTY[0], email="e@y"), date=START, beginning=NASTY[1],
+        links={"page": f"/threads/{'e' * 16}?at={'f' * 16}#m-{'f' * 16}"},
+    )  # fmt: skip
+    data = ThreadPageData(
+        thread(threading={"members": members, "subjects": []}), [message(0), odd], elsewhere=[answer]
+    )
+    html = render("pages/thread.html", path="/threads/x", query="", **thread_values(data))
+    check(html)
+    for mark in ("another content goes by its Message-ID", "hidden text", "here by its subject alone"):
+        assert html.count(mark) == 1, mark
+    assert html.count("Answered on another list") == 1
+    assert f"/threads/{'e' * 16}?at=" in html
+    assert "<script>alert(1)" not in html
+    assert "<img src=x" not in html

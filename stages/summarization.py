@@ -4,6 +4,7 @@ A summary's id is made of the thread, its version, the template and the model: s
 however often it is asked for. Earlier versions stay, marked as outdated.
 """
 
+import logging
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 
@@ -44,7 +45,12 @@ from stages.registration import register_stage
 blueprint = func.Blueprint()
 STORING_SECONDS = 60.0
 POLL_SECONDS = 0.5
+log = logging.getLogger(__name__)
 MAX_OFFERS = 5  # of a summary to its thread: others may change the thread at the same time
+
+
+class _OutdatedRequestError(Exception):
+    """The thread has other content by now. Whoever changed it asks for that, and if not the sweep does."""
 
 
 async def summarize(event: Event[SummarizationRequested], work: Work) -> StageResult:
@@ -54,7 +60,11 @@ async def summarize(event: Event[SummarizationRequested], work: Work) -> StageRe
     pairs = zip(data.thread_ids, versions, strict=True)
     announced, unread = list[SummaryComplete](), list[VotePair]()
     for thread, version in pairs:
-        complete, pair = await _summarize_thread(thread, version, data, work)
+        try:
+            complete, pair = await _summarize_thread(thread, version, data, work)
+        except _OutdatedRequestError:
+            log.info("thread %s has another version than the one that a summary was asked for", thread)
+            continue
         announced.append(complete)
         unread += [pair] if pair is not None and pair.is_unread else []
 
@@ -129,6 +139,8 @@ async def _make(id_: str, thread: Thread, version: str, data: SummarizationReque
     result = await result_mail(clients, thread, pair, work.session)
     window = data.context_window_tokens
     context = await load_context(clients, thread, work.session, window=window, result=result)
+    if version not in ("", context.version) and (thread.content_hash or thread.requesting):
+        raise _OutdatedRequestError
     corrections = await load_corrections(clients, thread, context, work.session)
     context = corrections.of_context(context)
     before = await _made_uncorrected(thread, version, data, work)

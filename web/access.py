@@ -5,7 +5,8 @@ a form; so the app checks by itself. An operator is, in this order:
 
 - a client that sends OPERATOR_KEY in the header x-operator-key (a program: no other site can set a header)
 - an account with the role `operator`, where Easy Auth is on: the platform then writes x-ms-client-principal.
-  An account with the role `corrector` may correct what is said of threads, and nothing else
+  An account with the role `corrector` may correct what is said of threads, and nothing else; `inspector` may
+  look at the operator's page and at dead letters, and `requeuer` may send those again as well
 - a browser with a session in a signed cookie, after the key was entered on the operator's page
 - anybody at a development host on this machine, where everything else is open, too
 
@@ -32,6 +33,14 @@ from shared.settings.app import Settings
 COOKIE = "operator"
 ROLE = "operator"
 CORRECTORS = frozenset({ROLE, "corrector"})
+# What may be done with dead letters, and by which roles. What cannot be undone by a click is the operator's.
+MAY = {
+    "inspect": frozenset({ROLE, "requeuer", "inspector"}),
+    "requeue": frozenset({ROLE, "requeuer"}),
+    "restore": frozenset({ROLE, "requeuer"}),
+    "purge": frozenset({ROLE}),
+    "edit": frozenset({ROLE}),
+}
 HEADER = "x-operator-key"
 SESSION_SECONDS = 8 * 3600
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -69,6 +78,11 @@ def visitor(
     if not _session(cookie, FORM, settings):
         cookie = made = _signed(FORM, settings)
     return Visitor(name, cookie=made, token=_token(cookie, name, settings))
+
+
+def permissions(req: func.HttpRequest, settings: Settings) -> dict[str, bool]:
+    """What this visitor may do with dead letters, so that a page shows no button in vain."""
+    return {action: visitor(req, settings, roles) is not None for action, roles in MAY.items()}
 
 
 def is_operator(req: func.HttpRequest, settings: Settings) -> bool:

@@ -21,6 +21,7 @@ from web.api import (  # noqa: F401 - their functions enter the API's blueprint 
 from web.api.openapi import blueprint as api
 from web.operator.archives import blueprint as archive_why_page
 from web.operator.corrections import blueprint as correction_pages
+from web.operator.letters import blueprint as letter_pages
 from web.operator.pages import blueprint as operator_pages
 from web.operator.parted_uploads import blueprint as parted_upload_pages
 from web.operator.sources import blueprint as source_form
@@ -43,6 +44,7 @@ from web.rendering import blueprint as static
 
 BLUEPRINTS: tuple[func.Blueprint, ...] = (
     operator_pages,
+    letter_pages,
     correction_pages,
     upload_pages,
     archive_why_page,

@@ -23,8 +23,11 @@ from shared.domain.mail.authentication import SenderCheck, check_sender
 from shared.domain.mail.models import Segment, SegmentKind
 from shared.domain.mail.normalize import normalize
 from shared.domain.summaries.models import ContextChunk, ContextMessage, ThreadContext
-from shared.pipeline.readiness import has_all_messages
+from shared.pipeline.readiness import MemberState, corrected_version, has_all_messages, version_of
 from shared.summarization.record_flags import flag_sentences, message_marks, record_flags
+
+VERSIONED = {"id", "status", "variant", "conflicts"}
+PROCESSED, GIVEN_UP = ProcessingStatus.PROCESSED, ProcessingStatus.FAILED_MAX_RETRIES
 
 
 async def load_context(
@@ -66,10 +69,19 @@ async def load_context(
         mails=mails,
         profile=profile,
         context_window_tokens=window,
+        version=_version(thread, messages, chunks),
         gaps=(*_gaps(messages, chunks), *flag_sentences(flags)),
         flags=flags,
         marks=message_marks(thread, messages),
     )
+
+
+def _version(thread: Thread, messages: Sequence[Message], chunks: Sequence[Chunk]) -> str:
+    """Of what was read. What is worked on again at this moment has been part of it before."""
+    documents: list[Message | Chunk] = [*messages, *chunks]
+    states = [MemberState.of(document.model_dump(include=VERSIONED)) for document in documents]
+    read = [MemberState(PROCESSED, one.version_part) for one in states if one.status is not GIVEN_UP]
+    return corrected_version(version_of(read, thread.edition), thread.corrections)
 
 
 def _gaps(messages: Sequence[Message], chunks: Sequence[Chunk]) -> tuple[str, ...]:

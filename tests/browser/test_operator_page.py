@@ -169,6 +169,31 @@ def test_a_group_is_requeued_by_its_button_and_its_operation_ends_before_ones_ey
     assert complaints == []
 
 
+def test_letters_are_looked_at_purged_and_restored(
+    browser: Browser, troubled: Site, complaints: Complaints
+) -> None:
+    with visiting(browser, troubled) as page:
+        enter(page)
+        complaints.listen(page)
+        group_of(page, "parsing").get_by_role("link", name="Look at them").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Dead letters of parsing")
+        assert page.locator("textarea").count() == 3
+        assert HOSTILE in page.locator("textarea").first.input_value()
+        assert page.locator("img").count() == 0
+        page.get_by_role("button", name=re.compile("^Purge [0-9]+$")).first.click()
+        operation = page.url.rpartition("asked=")[2]
+        row = page.locator("tr", has_text=operation)
+        expect(row).to_contain_text("1 purged", timeout=60_000)
+        row.get_by_role("button", name=f"Restore what {operation} took out").click()
+        expect(page.locator("tr", has_text=page.url.rpartition("asked=")[2])).to_contain_text(
+            "1 restored", timeout=60_000
+        )
+        expect(group_of(page, "parsing").get_by_role("cell", name="3", exact=True)).to_be_visible(
+            timeout=60_000
+        )
+    assert complaints == []
+
+
 def test_without_a_script_the_page_does_the_same(browser: Browser, troubled: Site) -> None:
     with visiting(browser, troubled, java_script_enabled=False) as page:
         enter(page)
@@ -240,6 +265,8 @@ def test_axe_finds_nothing_on_the_operators_pages(
         page.goto("/operator")
         found = violations(page)
         enter(page)
+        found += violations(page)
+        group_of(page, "parsing").get_by_role("link", name="Look at them").click()
         found += violations(page)
     assert found == []
 

@@ -16,11 +16,18 @@ SPEC = f"{__name__}:ToyEncoder"
 class ToyEncoder:
     """A vector says how long its text is. Every batch is written down in `journal`."""
 
-    model, backend, dimension, window, token_budget = "toy", "toy", 4, 16, 64
+    model, backend, window, token_budget = "toy", "toy", 16, 64
 
     def __init__(
-        self, journal: str, *, holds_tokens: int = 10_000, ill: bool = False, start: str = ""
+        self,
+        journal: str,
+        *,
+        holds_tokens: int = 10_000,
+        ill: bool = False,
+        start: str = "",
+        dimension: int = 4,
     ) -> None:
+        self.dimension = dimension
         self._journal = Path(journal)
         self._holds_tokens = holds_tokens
         self._ill = ill
@@ -42,7 +49,8 @@ class ToyEncoder:
             os.kill(os.getpid(), signal.SIGSEGV)
         if sum(self.count_tokens(texts)) > self._holds_tokens:
             raise RuntimeError("std::bad_alloc")
-        return np.array([[len(text), 0, 0, 1] for text in texts], np.float32)
+        zeros = [0] * (self.dimension - 2)
+        return np.array([[len(text), *zeros, 1] for text in texts], np.float32)
 
     def _suffer(self, text: str) -> None:
         words = text.split()

@@ -1,5 +1,6 @@
 """Failed documents tried again or reset: what cannot be is left out and told, and holds up no other."""
 
+import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 import pytest_asyncio
 
 from shared.clients.cosmos.session import Session
+from shared.core.errors import DocumentNotFoundError
 from shared.documents.archives import Archive, ArchiveStatus
 from shared.documents.base import ProcessingStatus
 from shared.documents.messages import Message
@@ -19,6 +21,7 @@ from shared.upkeep.oversight.stuck_documents import (
     retry_documents,
     troubled_by_id,
 )
+from shared.upkeep.removal.run import run_removal
 from tests.ops.commands import Commands
 from tests.ops.environment import OpsPlace, an_archive, read_archive
 from tests.support.documents import CREATED
@@ -111,3 +114,21 @@ async def test_what_is_done_or_gone_meanwhile_is_left_out_of_a_reset_and_a_retry
         }
     assert (await read_archive(place, done.id)).status is ArchiveStatus.PROCESSED
     assert (await read_archive(place, failed.id)).attemptCount == 1
+
+
+async def test_only_archives_that_were_given_up_are_purged_and_the_rest_is_told_why(
+    place: OpsPlace, ops: Commands
+) -> None:
+    gone = await an_archive(place, "gone", status=ArchiveStatus.FAILED_MAX_RETRIES)
+    waits = await an_archive(place, "waits", status=ArchiveStatus.PENDING)
+    ended = await ops("documents", "purge", "archives", gone.id, waits.id, "--yes", "--json")
+    assert ended.code == 3
+    told = ended.json()
+    assert (told["changed"], [left["id"] for left in told["left"]]) == (1, [waits.id])
+    assert "not given up" in told["left"][0]["why"]
+    assert [(await read_archive(place, each.id)).removing for each in (gone, waits)] == [True, False]
+    (asked,) = await place.waiting("removal")
+    await run_removal(json.loads(b"".join(asked.body))["removal_id"], place.clients)
+    with pytest.raises(DocumentNotFoundError):
+        await read_archive(place, gone.id)
+    await place.empty("removal")

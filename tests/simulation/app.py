@@ -21,6 +21,7 @@ from localcloud.cosmos import documents, queries
 from shared.clients import connections
 from shared.clients.call_metrics import Calls
 from shared.clients.cosmos import lease, session, store
+from shared.core.errors import EncoderStartError
 from shared.core.ids import delivery_id
 from shared.documents.messages import Message
 from shared.documents.reports import Report
@@ -74,6 +75,8 @@ class ToyEmbedder:
         self.model = model
 
     async def encode_each(self, texts: Sequence[str]) -> EncodingResult:
+        if HOST.get().world.is_down("model"):
+            raise EncoderStartError("the encoder could not be started")
         await asyncio.sleep(0.001 * len(texts))
         return EncodingResult(
             np.array([_vector(self.model, text) for text in texts], np.float32).reshape(-1, 8)

@@ -49,6 +49,8 @@ def broken_invariants(world: World, calm: EndState | None) -> list[str]:
         *_attempts(world),
         *_failures(world),
     ]
+    if world.chance.plan.outages and world.scenario.away and not world.errors:
+        found.append("nobody has noticed the outage")
     if world.broker.delivered > MAX_DELIVERIES:
         found.append(f"{world.broker.delivered} deliveries: events go round in circles")
     if calm is not None:

@@ -22,6 +22,7 @@ from tests.simulation.memory_cosmos import MemoryServer
 from tests.simulation.moments import Saved
 from tests.simulation.monitors import install_monitors
 from tests.simulation.mutations import MUTATIONS, remove
+from tests.simulation.outages import outage_plan
 from tests.simulation.scenarios import SCENARIOS, Scenario
 from tests.simulation.world import Rules, World
 from tests.support.services import ROOT
@@ -32,7 +33,7 @@ PARTS_OF_A_PROCESS = 400  # then another one takes its place: whatever it holds 
 WHOLE, LATER_ONES = 41, 4  # of so many seeds one runs its scenario whole, and one begins anywhere within it
 LATER, LAST = ".later", ".last"  # end the name of a scenario whose runs begin within it, or near its end
 PREFIXES = 4  # calm runs of a scenario, whose moments the runs begin with
-DEFAULT = tuple(SCENARIOS)
+DEFAULT = tuple(name for name, scenario in SCENARIOS.items() if not scenario.away)
 """Each seed runs one of these, in turn."""
 LONG = ("late_ancestor", "back", "deletion", "deletion_at_once")  # their turn comes half as often
 _TURNS = (*DEFAULT, *(name for name in DEFAULT if name not in LONG))
@@ -172,7 +173,10 @@ def _start_of(run: Run) -> Saved | None:
 
 
 def _plan_of(run: Run) -> Plan:
-    if not _is_small(run.scenario):
+    away = SCENARIOS[_base(run.scenario)].away
+    if away:
+        plan = outage_plan(away, run.seed)
+    elif not _is_small(run.scenario):
         plan = plan_of(run.seed)
     elif run.scenario.endswith(LAST):
         plan = last_plan_of(run.seed)

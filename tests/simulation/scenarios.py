@@ -36,6 +36,7 @@ class Scenario:
     archives: int  # how many there are in the end
     before: tuple[Act, ...] = ()  # done once, without faults: every run begins after that
     settings: dict[str, str] = field(default_factory=dict)
+    away: str = ""  # a service that is away for half an hour: then no dead letter may stay, either
     chores: tuple[str, ...] = ()  # of housekeeping, which runs every five minutes where there are some
 
 
@@ -171,6 +172,22 @@ DIGESTS = Scenario(
     chores=("digests due",),
 )
 
+# Archives come in before, during and after an outage of each service.
+OUTAGES = tuple(
+    Scenario(
+        f"outage_{service}",
+        (
+            upload("at-once", mailbox(mail(2, [1]))),
+            upload("meanwhile", mailbox(mail(3, [1, 2]), mail(4)), earliest=60.0, latest=1500.0),
+            upload("afterwards", mailbox(mail(9, [4])), earliest=1900.0, latest=2400.0),
+        ),
+        4,
+        before=(upload("one", mailbox(mail(1))),),
+        away=service,
+    )
+    for service in ("cosmos", "bus", "search", "blobs", "model")
+)
+
 SCENARIOS = {
     scenario.name: scenario
     for scenario in (
@@ -184,5 +201,6 @@ SCENARIOS = {
         DIGESTS,
         REEMBEDDING,
         WEBHOOKS,
+        *OUTAGES,
     )
 }

@@ -17,6 +17,7 @@ from localcloud.servicebus.entities import Queue
 from localcloud.servicebus.errors import BrokerError
 from localcloud.servicebus.messages import Message
 from tests.simulation.chance import Fault
+from tests.simulation.dead_letters import SimulatedReceiver
 from tests.simulation.loop import NOBODY
 from tests.simulation.network import Errors, Network
 from tests.support.services import ROOT
@@ -226,6 +227,9 @@ class Broker:
         self._timer_at = None
         self._turn()
 
+    async def call(self, operation: str, effect: Callable[[], Any], about: str) -> Any:
+        return await self._network.call("bus", operation, effect, ERRORS, about)
+
     # settling
 
     async def settle(self, queue: Queue, token: bytes, how: str) -> None:
@@ -295,6 +299,12 @@ class SimulatedBusClient:
 
     def get_queue_sender(self, queue: str) -> _Sender:
         return _Sender(self._broker, queue)
+
+    def get_queue_receiver(self, queue: str, *, sub_queue: object = None) -> SimulatedReceiver:
+        found = self._broker.namespace.queues[queue]
+        return SimulatedReceiver(
+            self._broker, found.dead_letters if sub_queue and found.dead_letters else found
+        )
 
     async def close(self) -> None:
         """There is no connection."""

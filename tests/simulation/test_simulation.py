@@ -39,3 +39,12 @@ def test_schedules_that_once_broke_something_and_others_end_as_the_calm_run_does
 def test_several_thousand_schedules_end_as_the_calm_run_does() -> None:
     done = simulate("1-3000")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("service", ["cosmos", "bus", "search", "blobs", "model"])
+def test_after_half_an_hour_without_a_service_all_completes_and_nothing_rings(service: str) -> None:
+    done = simulate("1-60", "--scenario", f"outage_{service}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "60 schedules" in done.stdout

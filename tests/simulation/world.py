@@ -78,7 +78,7 @@ class World:
         self.through_sdks = Rules.through_sdks
         self.loop = VirtualLoop(self.chance.think, self.started_at)
         self.trace = Trace()
-        self.network = Network(self.loop, self.chance, self.trace, is_down=self._is_down)
+        self.network = Network(self.loop, self.chance, self.trace, is_down=self.is_down)
         self.settings = _settings(scenario, plan)
         self.cosmos = _cosmos(self, saved)
         self.cosmos.set_lag(plan.lag)
@@ -241,7 +241,7 @@ class World:
         hosts: list[Any] = [host for host in self.broker.receivers if host.alive]
         return hosts[int(self.chance.draw.random() * len(hosts))] if hosts else None
 
-    def _is_down(self, service: str) -> bool:
+    def is_down(self, service: str) -> bool:
         if not (self.plan.outages or self.plan.restarts):
             return False
         now = self.elapsed()
@@ -292,9 +292,22 @@ class World:
             for delivery in report["deliveries"]
             if delivery["status"] == "pending"
         ]
+        if self.scenario.away:
+            found += self._alarms()
         archives = self.rows("archives")
         if not self.acts_open and len(archives) != self.scenario.archives:
             found.append(f"there are {len(archives)} archives, not {self.scenario.archives}")
+        return found
+
+    def _alarms(self) -> list[str]:
+        """What would still ring: dead letters, and what the last sweep says."""
+        found = [
+            f"{len(letters)} dead letters of {name}" for name, letters in self.broker.dead_letters().items()
+        ]
+        sweeps = [run for run in self.rows("runs") if run["kind"] == "sweep"]
+        last = max(sweeps, key=lambda run: str(run["started_at"]), default=None)
+        if last is not None and (last["circuits"] or last["status"] == "failed"):
+            found.append(f"the last sweep is {last['status']}, circuits {last['circuits']}")
         return found
 
     def close(self) -> None:

@@ -32,11 +32,13 @@ from shared.pipeline.events.envelope import Event
 from shared.pipeline.runner import StageFailedError, StageRunner
 from shared.threads.merging import resolve_thread
 from shared.threads.rechunking import MessageReplacedError, check_variants
+from stages import chunking
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING, NoMessagesError
 from tests.stages.mail_in import NOW, MailIn, archive_of, ingested, mail, mail_in
 from tests.support.cloud import LocalCloud, plan_faults, set_replica_lag
 from tests.support.events import event_of
+from tests.support.measured import Measured
 from tests.support.services import RunningService
 from tests.support.toy_stages import Bench
 
@@ -87,6 +89,22 @@ async def test_an_archive_becomes_messages_threads_and_chunks(
             assert "quoted" not in chunk["text"]
         (archive,) = await place.stored("archives")
         assert (archive["status"], archive["message_count"], archive["thread_count"]) == ("processed", 5, 2)
+
+
+async def test_chunks_that_come_twice_are_counted_as_duplicates(
+    cloud: LocalCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured = Measured()
+    monkeypatch.setattr(chunking, "pipeline_metrics", lambda: measured.metrics)
+    async with mail_in(cloud, bus_service) as place:
+        for parsed in await place.run(PARSING, await place.ingest(b"".join(CHAIN))):
+            await place.run(CHUNKING, parsed)
+            assert measured.take("duplicates_detected_total") == {}
+            await place.run(CHUNKING, parsed)
+        stored = len(await place.stored("chunks"))
+    assert stored > 0
+    assert measured.take("duplicates_detected_total") == {("chunking", "chunk"): stored}
+    assert measured.take("chunks_created_total") == {("chunking",): stored}
 
 
 async def test_an_archive_is_unpacked_whatever_it_is_packed_as(

@@ -256,13 +256,19 @@ async def test_a_version_that_comes_back_makes_its_summary_current_again(
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(THREAD)
         events = {}
-        for version in ("v1", "v2", "v1"):
+        store, versions = place.clients.store, {}
+        for edition in ("e1", "e2", "e1"):
             place.now += timedelta(minutes=1)
-            asked = {"content_hash": version, "status": "pending"}
-            await place.clients.store.patch(Thread, Patch(ROOT, ROOT, set=asked), Session())
-            events[version] = await summarized(place, version)
-            await place.run(REPORTING, events[version])
-        now = events["v1"].data.summary_id
+            await store.patch(Thread, Patch(ROOT, ROOT, set={"edition": edition}), Session())
+            thread = await store.read(Thread, ROOT, ROOT, Session())
+            context = await load_context(place.clients, thread, Session(), window=3000)
+            versions[edition] = context.version
+            asked = {"content_hash": context.version, "status": "pending"}
+            await store.patch(Thread, Patch(ROOT, ROOT, set=asked), Session())
+            events[edition] = await summarized(place, context.version)
+            await place.run(REPORTING, events[edition])
+        assert versions["e1"] != versions["e2"]
+        now = events["e1"].data.summary_id
         assert await current(place) == {"summaries": [now], "reports": [f"rpt-{now}"]}
         thread = await place.clients.store.read(Thread, ROOT, ROOT, Session())
         assert (thread.summary_id, thread.report_id, thread.status) == (now, f"rpt-{now}", "processed")

@@ -14,8 +14,11 @@ from shared.documents.archives import Archive
 from shared.documents.removals import Removal
 from shared.documents.runs import Run, RunStatus
 from shared.documents.sources import CANARY_SOURCE
+from shared.pipeline.progress import ArchiveProgress, StageProgress
+from shared.pipeline.topology import STAGES
 from shared.retrieval.latest import latest_archives, source_names
 from shared.retrieval.listing import ARCHIVES, THREADS
+from shared.upkeep.oversight.canary import _is_out as is_out
 from shared.upkeep.oversight.canary import canary_archive, canary_mail, last_canary, tend_canary
 from shared.upkeep.oversight.status import read_status
 from shared.upkeep.oversight.system_status import AgeBounds, SystemStatus
@@ -30,6 +33,7 @@ from tests.support.services import RunningService
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
+STAGE_NAMES = [stage.name for stage in STAGES]
 ON = {"CANARY_INTERVAL_MINUTES": "60", "CANARY_BOUND_MINUTES": "30"}
 
 
@@ -127,6 +131,18 @@ async def test_one_that_a_stage_holds_up_rings_until_another_comes_out(
     old = await bird.archive(late)
     assert old is not None
     assert old.removing  # its successor has come
+
+
+async def test_one_of_which_something_was_given_up_is_not_out() -> None:
+    """All of it is settled, but not all of it is there."""
+
+    def progress(given_up: int) -> ArchiveProgress:
+        stages = [StageProgress(name, "chunk", 2, 2) for name in STAGE_NAMES]
+        stages[2] = StageProgress("embedding", "chunk", 2 - given_up, 2, given_up)
+        return ArchiveProgress("a1", "processed", 0, tuple(stages))
+
+    assert (progress(0).complete, is_out(progress(0))) == (True, True)
+    assert (progress(1).complete, is_out(progress(1))) == (True, False)
 
 
 async def test_readers_do_not_see_it(bird: Canary) -> None:

@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from shared.settings.app import Settings
-from web.access import CORRECTORS, allowed_form, cookie_header, enter, visitor
+from web.access import CORRECTORS, MAY, allowed_form, cookie_header, enter, permissions, visitor
 
 KEY = "correct horse battery staple"
 AZURE = {"WEBSITE_INSTANCE_ID": "i", "WEBSITE_SITE_NAME": "s"}
@@ -136,3 +136,25 @@ def test_a_corrector_may_correct_and_no_more(monkeypatch: pytest.MonkeyPatch) ->
     assert who.name == "Ada"
     assert visitor(asked, settings(None)) is None
     assert visitor(request(x_ms_client_principal=principal("reader")), settings(None), CORRECTORS) is None
+
+
+@pytest.mark.parametrize(
+    ("role", "may"),
+    [
+        ("operator", {"inspect", "requeue", "restore", "purge", "edit"}),
+        ("requeuer", {"inspect", "requeue", "restore"}),
+        ("inspector", {"inspect"}),
+        ("corrector", set()),
+        ("reader", set()),
+    ],
+)
+def test_each_action_on_dead_letters_has_its_roles(
+    monkeypatch: pytest.MonkeyPatch, role: str, may: set[str]
+) -> None:
+    for name, value in EASY_AUTH.items():
+        monkeypatch.setenv(name, value)
+    asked = request(x_ms_client_principal=principal(role))
+    allowed = permissions(asked, settings(None))
+    assert set(allowed) == set(MAY)
+    assert {action for action, is_allowed in allowed.items() if is_allowed} == may
+    assert (visitor(asked, settings(None)) is not None) == (role == "operator")

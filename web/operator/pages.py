@@ -8,8 +8,9 @@ from shared.clients.connections import clients
 from shared.core.ids import AUDIT_ID, CAUSE_ID
 from shared.core.times import in_one_unit
 from shared.upkeep.audit import Actor
+from shared.upkeep.deadletters.actions import RESTORABLE
 from shared.upkeep.deadletters.background import request_requeue
-from web.access import cookie_header, enter, visitor
+from web.access import MAY, cookie_header, enter, is_operator, permissions, visitor
 from web.operator.forms import NEVER_KEPT, PATH, back_to, checked_sender, form_of, login_page
 from web.operator.view import running_on, view_of
 from web.problems import Problem
@@ -23,7 +24,7 @@ blueprint = func.Blueprint()
 @html_errors
 async def operator_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
-    who = visitor(req, connected.settings)
+    who = visitor(req, connected.settings, MAY["inspect"])
     if who is None:
         return login_page(req, connected)
     asked = req.params.get("asked", "")
@@ -35,6 +36,9 @@ async def operator_page(req: func.HttpRequest) -> func.HttpResponse:
         "operator/page.html",
         headers=headers,
         who=who,
+        may=permissions(req, connected.settings),
+        operator=is_operator(req, connected.settings),
+        restorable=RESTORABLE,
         view=view,
         running=running,
         span=lambda length: in_one_unit(length.total_seconds(), "\N{NO-BREAK SPACE}"),
@@ -57,7 +61,7 @@ async def operator_enter(req: func.HttpRequest) -> func.HttpResponse:
 @blueprint.route(route="operator/leave", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def operator_leave(req: func.HttpRequest) -> func.HttpResponse:
-    checked_sender(req, await clients(), form_of(req))
+    checked_sender(req, await clients(), form_of(req), MAY["inspect"])
     return back_to(headers=cookie_header(req, "", seconds=0))
 
 
@@ -67,7 +71,7 @@ async def operator_leave(req: func.HttpRequest) -> func.HttpResponse:
 async def operator_requeue(req: func.HttpRequest) -> func.HttpResponse:
     """Have a group requeued in the background. Where that is under way already, it is not asked for again."""
     connected, form = await clients(), form_of(req)
-    who = checked_sender(req, connected, form)
+    who = checked_sender(req, connected, form, MAY["requeue"])
     wanted = form.get("group", "")
     if not re.fullmatch(CAUSE_ID, wanted):
         raise Problem(422, "group: must be a group's id")

@@ -99,6 +99,7 @@ class ThreadContext:
     """The same messages as a reader takes them, the root first."""
     profile: SourceProfile = field(default_factory=SourceProfile)
     context_window_tokens: int = 16_000
+    version: str = ""  # of what it is made of
     gaps: tuple[str, ...] = ()  # what the reader has to know of the thread, in sentences
     flags: Mapping[str, int] = field(default_factory=dict)  # how many messages each is about
     marks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # what is odd, by Message-ID

@@ -106,8 +106,14 @@ async def thread_summarized(
 
     Precondition: the summary supersedes the one that the thread had when it was read, and the thread is
     neither merged nor made anew since. The thread is done, unless the summary is not of all that it has, or
-    it has grown since, or messages were about to leave it: then it stays pending for its next one.
+    it has grown since, or messages were about to leave it, or it waits for another version: then it stays
+    pending for its next one.
     """
+    version = summary.content_hash
+    if version and (thread.requesting or {}).get("version") == version:
+        # Whoever claimed it did not come to say that it was asked for. By itself: a patch has ten operations.
+        await summary_requested(store, thread.id, version, session, ends_claim=True)
+        thread = thread.model_copy(update={"requesting": None, "content_hash": version})
     call = summary.reading.shown_call if summary.reading else None
     said: dict[str, Any] = {
         "summary_id": summary.id,
@@ -120,17 +126,16 @@ async def thread_summarized(
     }
     if thread.summary_id != summary.id:
         said["report_id"] = None  # what has none is found: the event that makes it may be lost
-    if summary.content_hash and summary.content_hash == (thread.requesting or {}).get("version"):
-        # It was asked for, although who claimed it did not come to say so: its event may be a dead letter.
-        said |= requested_version(summary.content_hash, ends_claim=True)
     done = Patch(
         thread.id, thread.id, set={**said, "status": ProcessingStatus.PROCESSED.value, "lastError": None}
     )
     same = _same_summary(thread)
     not_grown = f"{same} AND c.message_count = {thread.message_count:d}"
+    awaited = (thread.requesting or {}).get("version") or thread.content_hash
     if (
         covers_all
         and not thread.losing
+        and awaited in (None, summary.content_hash)
         and await store.patch(Thread, done, session, condition=not_grown) is not Conflict.CONFLICT
     ):
         return True

@@ -150,7 +150,10 @@ ACTS: dict[str, Act] = {
         store, one.id, VERSION, Session(), ends_claim=True
     ),
     "thread_summarized": lambda store, one: threads.thread_summarized(
-        store, one, new_summary("00000000-0000-0000-0000-000000000001", one.id), Session()
+        store,
+        one,
+        new_summary("00000000-0000-0000-0000-000000000001", one.id, content_hash=VERSION),
+        Session(),
     ),
     "thread_reported": _report,
     "report_missing": lambda store, one: threads.report_missing(

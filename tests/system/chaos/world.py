@@ -5,7 +5,9 @@ Each service keeps its port and its data over a kill, as a machine that comes ba
 
 import asyncio
 import json
+import os
 import socket
+import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,14 +15,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from localcloud.lifeline import LIFELINE_VARIABLE
+from localcloud.ports import Ports
+from localcloud.up.catalogue import plan_services
 from localcloud.up.settings_file import AZURITE_KEY, COSMOS_KEY, SEARCH_KEY
 from shared.settings.app import Settings, load_settings
 from shared.upkeep.provisioning import provision
-from tests.support.cloud import SERVICEBUS_CONFIG, azurite, faults_hit, plan_faults
+from tests.support.cloud import SERVICEBUS_CONFIG, faults_hit, plan_faults, wait_for
 from tests.support.services import ROOT, RunningService, start_service
 
 LOCK_SECONDS = 10  # what a killed worker held comes back after this, instead of five minutes
-SERVICES = ("cosmos", "search", "servicebus", "functions")
+DUPLICATE_SECONDS = 5  # the topic forgets what it has seen after this, instead of half an hour
+STORAGE = "storage"
+HOSTS = ("functions", "functions-2")
+CLOCKS = {"functions": -6.0, "functions-2": 7.0}  # seconds that each host's clock is off
+SERVICES = (STORAGE, "cosmos", "search", "servicebus", *HOSTS)
 FAULTY = ("cosmos", "search", "servicebus")
 # Quick where the specification waits for seconds and hours: the order of things stays the same.
 QUICK = {
@@ -28,6 +37,12 @@ QUICK = {
     "RETRY_BACKOFF_CAP_SECONDS": "1",
     "RETRY_BASE_DELAY_MS": "20",
     "RETRY_MAX_DELAY_SECONDS": "1",
+    "RETRY_JOB_INTERVAL_SECONDS": "12",
+    "RETRY_JOB_BASE_DELAY_SECONDS": "2",
+    "RETRY_JOB_MAX_DELAY_SECONDS": "8",
+    "RETRY_JOB_STUCK_THRESHOLD_HOURS": "0.005",
+    "RETRY_JOB_GRACE_MINUTES": "0.2",
+    **{f"RETRY_JOB_MAX_ATTEMPTS_{name}": "50" for name in ("ARCHIVES", "MESSAGES", "CHUNKS", "THREADS")},
     "APPLICATIONINSIGHTS_CONNECTION_STRING": "",
 }
 
@@ -35,18 +50,18 @@ QUICK = {
 @dataclass
 class World:
     folder: Path
-    storage: str
     ports: dict[str, int]
     running: dict[str, RunningService] = field(default_factory=dict)
-    hits: Counter[str] = field(default_factory=Counter)  # by service: faults that somebody ran into
+    planned: dict[str, str] = field(default_factory=dict)  # by service: what its faults are called
+    hits: Counter[str] = field(default_factory=Counter)  # by name: faults that somebody ran into
+    model: Path | None = None  # where the app finds its model, if not at the usual place
 
-    @property
-    def app(self) -> str:
-        return f"http://127.0.0.1:{self.ports['functions']}"
+    def app(self, host: str = "functions") -> str:
+        return f"http://127.0.0.1:{self.ports[host]}"
 
     def values(self) -> dict[str, str]:
         """The app's settings, as they stand in the environment."""
-        blobs = f"BlobEndpoint={self.storage}/devstoreaccount1;"
+        blobs = f"BlobEndpoint=http://127.0.0.1:{self.ports[STORAGE]}/devstoreaccount1;"
         return {
             "COSMOS_ENDPOINT": f"http://127.0.0.1:{self.ports['cosmos']}",
             "COSMOS_KEY": COSMOS_KEY,
@@ -62,6 +77,7 @@ class World:
             "STORAGE_CONNECTION": (
                 f"DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={AZURITE_KEY};{blobs}"
             ),
+            **({"EMBEDDING_MODEL_PATH": str(self.model)} if self.model is not None else {}),
             **QUICK,
         }
 
@@ -69,35 +85,57 @@ class World:
         return load_settings(self.values())
 
     def start(self, name: str) -> None:
+        self.running[name] = self._start_storage() if name == STORAGE else self._start_service(name)
+
+    def _start_service(self, name: str) -> RunningService:
+        broker = ("--no-clamp", "--admin-port", str(self.ports["admin"]), "--config", self._config())
         arguments = {
             "cosmos": ("--faults",),
             "search": ("--faults",),
-            "servicebus": (
-                "--faults",
-                "--no-clamp",
-                "--admin-port",
-                str(self.ports["admin"]),
-                "--config",
-                self._config(),
-            ),
-            "functions": ("--root", str(ROOT)),
-        }[name]
-        self.running[name] = start_service(
-            f"localcloud.{name}",
+            "servicebus": ("--faults", *broker),
+        }.get(name, ("--root", str(ROOT)))
+        module = "functions" if name in HOSTS else name
+        return start_service(
+            f"localcloud.{module}",
             *arguments,
             data=self.folder / name,
             port=self.ports[name],
-            env=self.values() if name == "functions" else None,
+            env={**self.values(), **_off_by(CLOCKS[name])} if name in HOSTS else None,
         )
 
-    def plan(self, name: str, *faults: dict[str, Any]) -> None:
-        """Replace the faults of this service; those that were run into are counted."""
-        self.hits[name] += faults_hit(self.running[name])
-        plan_faults(self.running[name], *faults)
+    def _start_storage(self) -> RunningService:
+        """Azurite, on the same ports and folder each time."""
+        ports = Ports(self.ports[STORAGE], self.ports["queue"], self.ports["table"])
+        data = self.folder / STORAGE
+        (plan,) = plan_services(ports, root=ROOT, data=data, only=["storage"])
+        with data.with_name("storage.log").open("ab") as log:
+            process = subprocess.Popen(
+                plan.command,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                text=True,
+                env={LIFELINE_VARIABLE: "stdin", "PATH": "/usr/bin:/bin"},
+            )
+        wait_for(lambda: _listens(self.ports[STORAGE]), seconds=60, what="Azurite")
+        return RunningService(process, {"blob": plan.address}, data)
+
+    def plan(self, service: str, fault: dict[str, Any], named: str) -> None:
+        """Replace the faults of this service; those that were run into are counted under their name."""
+        self._count(service)
+        self.planned[service] = named
+        plan_faults(self.running[service], fault)
+
+    def _count(self, service: str) -> None:
+        if service in self.planned:
+            self.hits[self.planned.pop(service)] += faults_hit(self.running[service])
+
+    def was_hit(self, named: str) -> bool:
+        services = [service for service, planned in self.planned.items() if planned == named]
+        return self.hits[named] > 0 or any(faults_hit(self.running[service]) for service in services)
 
     def kill(self, name: str) -> None:
-        if name in FAULTY:
-            self.hits[name] += faults_hit(self.running[name])
+        self._count(name)
         service = self.running.pop(name)
         service.kill()
         _close(service)
@@ -108,7 +146,8 @@ class World:
             if name not in self.running:
                 self.start(name)
         for name in FAULTY:
-            self.plan(name)
+            self._count(name)
+            plan_faults(self.running[name])
 
     def stop(self) -> None:
         for service in [self.running.pop(name) for name in reversed(SERVICES) if name in self.running]:
@@ -123,6 +162,9 @@ class World:
         ]
         for entity in (*namespace["Queues"], *subscriptions):
             entity["Properties"]["LockDuration"] = f"PT{LOCK_SECONDS}S"
+        for entity in (*namespace["Queues"], *namespace["Topics"]):
+            if entity["Properties"]["RequiresDuplicateDetection"]:
+                entity["Properties"]["DuplicateDetectionHistoryTimeWindow"] = f"PT{DUPLICATE_SECONDS}S"
         path = self.folder / "Config.json"
         path.write_text(json.dumps(config))
         return str(path)
@@ -145,15 +187,26 @@ def _free_ports(*names: str) -> dict[str, int]:
             unused.close()
 
 
+def _off_by(seconds: float) -> dict[str, str]:
+    """What gives a process of the app a clock that is off."""
+    path = os.pathsep.join((str(Path(__file__).with_name("skewed")), str(ROOT)))
+    return {"PYTHONPATH": path, "CLOCK_IS_OFF_BY": str(seconds)}
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 @contextmanager
-def world(folder: Path) -> Iterator[World]:
-    with azurite(folder / "storage") as storage:
-        made = World(folder, storage, _free_ports(*SERVICES, "admin"))
-        try:
-            for name in SERVICES[:-1]:
-                made.start(name)
-            asyncio.run(provision(made.settings()))
-            made.start("functions")
-            yield made
-        finally:
-            made.stop()
+def world(folder: Path, *, model: Path | None = None) -> Iterator[World]:
+    made = World(folder, _free_ports(*SERVICES, "admin", "queue", "table"), model=model)
+    try:
+        for name in SERVICES[: -len(HOSTS)]:
+            made.start(name)
+        asyncio.run(provision(made.settings()))
+        for name in HOSTS:
+            made.start(name)
+        yield made
+    finally:
+        made.stop()

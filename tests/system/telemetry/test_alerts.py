@@ -180,10 +180,25 @@ def test_late_reports_that_burn_the_budget_fire_fast_and_slow(sender: Sender) ->
     assert fires("report-burn-slow", sent(sender, later=-20 * MINUTE)) == {()}
     assert fires("report-burn-slow", sent(sender, later=-40 * MINUTE)) == set()
 
-    long_ago = sent(sender, later=-5 * HOUR)["AppMetrics"]
+    count = len(sent(sender)["AppMetrics"])
+    earlier = {minutes: sent(sender, later=-minutes * MINUTE)["AppMetrics"] for minutes in (20, 300)}
+    report(sender, late=0, in_time=5)
+    well = sent(sender)["AppMetrics"][count:]
+    assert sum(row["Sum"] for row in well if row["Name"] == "report_objective_total") == 5
+    for alert, minutes in (("report-burn-fast", 20), ("report-burn-slow", 300)):
+        rows = earlier[minutes] + well
+        assert fires(alert, {"AppMetrics": rows}) == set()  # late ones before, and what comes now is in time
+
+
+def test_a_few_late_reports_after_hours_of_good_ones_are_no_burn(sender: Sender) -> None:
     report(sender, late=0, in_time=1000)
-    now = {"AppMetrics": long_ago + sent(sender)["AppMetrics"]}
-    assert fires("report-burn-fast", now) == set()  # most of the hour is well
+    good = {minutes: sent(sender, later=-minutes * MINUTE)["AppMetrics"] for minutes in (40, 300)}
+    count = len(good[40])
+    report(sender, late=4, in_time=0)
+    late = sent(sender)["AppMetrics"][count:]
+    for alert, minutes in (("report-burn-fast", 40), ("report-burn-slow", 300)):
+        assert fires(alert, {"AppMetrics": good[minutes] + late}) == set()
+        assert fires(alert, {"AppMetrics": late}) == {()}
 
 
 def test_a_burn_is_measured_by_the_target_of_the_settings_and_two_reports_are_none(sender: Sender) -> None:

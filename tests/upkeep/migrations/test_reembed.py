@@ -90,6 +90,29 @@ async def test_every_chunk_moves_to_the_new_model_and_its_index_goes_live_at_the
         assert (again.outstanding, again.embedded, again.switched) == (0, 0, False)
 
 
+async def test_an_app_of_either_model_starts_after_the_migration_whatever_the_vectors_length(
+    cloud: LocalCloud, bus_service: RunningService, tmp_path: Path
+) -> None:
+    async with mail_in(cloud, bus_service) as place, with_model(place, "toy") as new:
+        chunks = await embed_with_old_model(place)
+        spec = EncoderSpec(SPEC, {"journal": str(tmp_path / "journal"), "dimension": 6})
+        model = await EncoderProcess.start(spec)
+        try:
+            done = await reembed(new, model, delete_old=True)
+        finally:
+            await model.close()
+        assert (done.embedded, done.switched) == (len(chunks), True)
+        async with with_model(place, "toy") as started:  # the app with the new settings, as it starts
+            await started.index.ensure(6)
+            assert await started.index.versions.look_up() == started.index.versions.own
+            vector = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+            assert len(await started.index.search(None, vector, top=50)) == len(chunks)
+            await started.index.upsert([{"chunk_id": chunks[0].id, "embedding": vector}])
+        async with with_model(place, OLD) as behind:  # one that has not got them yet
+            await behind.index.ensure(DIMENSION)
+            assert await behind.index.search("message", top=50) != []
+
+
 async def test_until_the_switch_searches_find_words_in_the_old_index_and_no_foreign_vector_is_compared(
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:

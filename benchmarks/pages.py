@@ -22,6 +22,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
+from uuid import UUID
 
 import azure.functions as func
 
@@ -69,10 +70,14 @@ PAGES: dict[str, Ask] = {
     "person": (person_page, {"id": person_id("p7@x.example")}, {}),
     "thread": (thread_page, {"id": thread_id("<1@x.example>")}, {}),
     "versions of a series": (thread_page, {"id": thread_id("<1@x.example>")}, {"view": "versions"}),
-    "report": (report_page, {"id": report_id("s1")}, {}),
+    "report": (report_page, {"id": report_id(str(UUID(int=1)))}, {}),
     "search": (search_page, {}, {"q": "subject words", "mode": "words"}),
 }
 MAILS = 40  # of the thread whose page is asked for
+
+
+def summary_name(number: int) -> str:
+    return str(UUID(int=number))
 
 
 def stored(number: int) -> tuple[Thread, Report]:
@@ -103,12 +108,12 @@ def stored(number: int) -> tuple[Thread, Report]:
     thread = Thread.model_validate(
         {
             **common, **named, "subject": f"Subject {number}", "message_count": 1 + number % 60,
-            "summary_id": f"s{number}",
+            "summary_id": summary_name(number),
         }
     )  # fmt: skip
     report = Report.model_validate(
         {
-            **common, "id": report_id(f"s{number}"), "scope": id_, "summary_id": f"s{number}",
+            **common, "id": report_id(summary_name(number)), "scope": id_, "summary_id": summary_name(number),
             "title": f"Subject {number}", "published_at": first,
             "person_ids": [person_id(person["email"]) for person in people],
         }
@@ -166,9 +171,9 @@ async def fill_thread(connected: Clients) -> None:
     await connected.store.upsert_all(mails, Session())
     summary = Summary.model_validate(
         {
-            "created_at": START, "id": "s1", "summary_id": "s1", "scope": thread.id, "thread_id": thread.id,
-            "summary_type": "thread", "title": title, "content_markdown": "", "content_html": "",
-            "generated_by": "benchmark", "generated_at": START,
+            "created_at": START, "id": summary_name(1), "summary_id": summary_name(1), "scope": thread.id,
+            "thread_id": thread.id, "summary_type": "thread", "title": title, "content_markdown": "",
+            "content_html": "", "generated_by": "benchmark", "generated_at": START,
         }
     )  # fmt: skip
     await connected.store.upsert(summary, Session())

@@ -15,6 +15,7 @@ _HUNK = re.compile(r"@@ -\d{1,9}(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@")
 _TRAILER = re.compile(
     r"(?:[A-Z][A-Za-z]{1,20}(?:-[A-Za-z]{1,20}){0,3}-by|Cc|CC|Fixes|Link|Closes|Change-Id): ?\S"
 )
+_LIKE_TRAILER = re.compile(r"[A-Z][A-Za-z]{1,20}(?:-[A-Za-z]{1,20}){1,4}: ?\S")  # Pull-Request: and the like
 _LOOKS = {"+": "added", "-": "removed"}
 
 
@@ -103,6 +104,8 @@ def _line_looks(lines: list[str]) -> Iterator[str]:
 
 def are_trailers(lines: list[str]) -> bool:
     """`Reviewed-by:` and its like, nothing else; a line that goes on is indented."""
-    return bool(_TRAILER.match(lines[0])) and all(
-        _TRAILER.match(line) or line.startswith((" ", "\t")) for line in lines
+    if len(lines) == 1:
+        return bool(_TRAILER.match(lines[0]))
+    return not lines[0].startswith((" ", "\t")) and all(
+        _TRAILER.match(line) or _LIKE_TRAILER.match(line) or line.startswith((" ", "\t")) for line in lines
     )

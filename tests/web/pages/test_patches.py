@@ -56,6 +56,15 @@ def test_a_hunk_is_whole_whatever_its_lines_look_like() -> None:
     assert dict(found)["diff"] == DIFF.rstrip("\n")
 
 
+def test_what_stands_between_a_patch_and_its_diff_keeps_its_lines() -> None:
+    names = (
+        "Published-As: https://example.org/releases/tag/one-and-two\nPull-Request: https://example.org/pull/1"
+    )
+    files = " builtin/a-file-with-a-long-name.c |  16 +++++++-\n t/another-file-with-a-long-name.sh | 28 ++++\n 2 files"
+    found = kinds(message(0, f"Words.\n\n{names}\n\n{files}\n\nWell-known: this is prose."))
+    assert [kind for kind, _ in found] == ["prose", "trailers", "code", "prose"]
+
+
 def test_lines_of_a_diff_have_their_looks_and_a_removed_comment_is_no_file() -> None:
     shown = [(DIFF[first:last].splitlines()[0], look) for first, last, look in looks(DIFF)]
     assert shown == [

@@ -11,6 +11,8 @@ import pytest
 
 from tests.support.services import ROOT
 
+pytestmark = pytest.mark.timeout(900)  # each starts processes of its own
+
 # 300 seeds, and those that once failed; `make test-long` and `make simulate` run thousands.
 # In one process: what the scenarios begin with is made once.
 SEEDS = "kept,1-300"

@@ -20,6 +20,7 @@ from shared.clients.search.payload import indexed_chunk
 from shared.clients.telemetry.metrics import pipeline_metrics
 from shared.core.errors import (
     ClassifiedError,
+    DocumentNotFoundError,
     ErrorKind,
     PermanentError,
     RefusesEverythingError,
@@ -43,7 +44,7 @@ from shared.pipeline.failures import failure_record
 from shared.pipeline.isolation import isolate_poison
 from shared.pipeline.lifecycle.chunks import chunk_embedded, chunk_given_up, chunks_recovered, is_settled
 from shared.pipeline.stage import Stage, StageResult, Work
-from shared.threads.locating import ensure_in_place, find_unmerged, load_retained_chunks
+from shared.threads.locating import ThreadMovedError, ensure_in_place, find_unmerged, load_retained_chunks
 from shared.threads.rechunking import ensure_texts_unchanged, index_archives, index_labels
 from stages.registration import register_stage
 
@@ -217,7 +218,11 @@ async def _embed_group(
     unstored = await unstored_vectors(work.clients)
     encoded = await _encode(chunks, model, unstored, work)
     await _store_vectors(encoded, threads, model, work)
-    await work.clients.store.patch_all(Chunk, _outcomes(encoded, model, work), work.session)
+    try:
+        await work.clients.store.patch_all(Chunk, _outcomes(encoded, model, work), work.session)
+    except DocumentNotFoundError as error:
+        # It moved, and its vector says by now that it did not: nobody else may come to say where it is.
+        raise ThreadMovedError(str(error)) from error
     unstored.drop(_key(chunk, model) for chunk in chunks)
     return encoded
 

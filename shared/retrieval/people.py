@@ -29,6 +29,7 @@ class PersonStand:
     stance: PositionStance | None  # None: an objection
     fate: Fate | None
     citation: StoredQuote
+    marks: tuple[str, ...] = ()  # what a reader has to know of the mail and its sender
 
     @property
     def at(self) -> datetime | None:
@@ -80,7 +81,7 @@ def stands_of(id_: str, report: Report, reading: StoredReading) -> Iterable[Pers
     """Only what is said of them with confidence: a guess about somebody is not repeated on their page."""
     for position in reading.positions:
         if _is(position.person, id_) and position.tier is Tier.SAID and position.stance in _STANDS:
-            yield PersonStand(report, position.stance, None, position.citation)
+            yield PersonStand(report, position.stance, None, position.citation, tuple(position.marks))
     for objection in reading.objections:
         if _is(objection.person, id_) and objection.tier is Tier.SAID:
             yield PersonStand(report, None, objection.fate, objection.citation)

@@ -172,15 +172,17 @@ def kinds(site: Site) -> dict[str, str]:
     }
 
 
+@pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious_on_any_page(
-    browser: Browser, site: Site, scheme: Literal["light", "dark"]
+    browser: Browser, site: Site, scheme: Literal["light", "dark"], width: int
 ) -> None:
     assert AXE.exists(), "axe-core is not installed: make browser does that"
     # axe is evaluated by the test's own channel: the pages' policy would not let it in.
     context = browser.new_context(
-        base_url=site.url, reduced_motion="reduce", color_scheme=scheme, bypass_csp=True
-    )
+        base_url=site.url, reduced_motion="reduce", color_scheme=scheme, bypass_csp=True,
+        viewport={"width": width, "height": 844},
+    )  # fmt: skip
     found = []
     for name, path in kinds(site).items():
         page = context.new_page()

@@ -46,7 +46,7 @@ def _one_holder_of_a_lease() -> None:
         async with held(self, *arguments, **options):
             holders = host.world.holders.setdefault(self._name, {})
             for other, undisturbed in holders.values():
-                if other.alive and other.disturbed == undisturbed:
+                if other.alive and other.disturbed == undisturbed and host.disturbed == self.undisturbed:
                     host.world.violations.append(f"{host.name} and {other.name} hold the lease {self._name}")
             holders[id(self)] = (host, self.undisturbed)
             try:

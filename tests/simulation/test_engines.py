@@ -8,7 +8,9 @@ from localcloud.cosmos.sql_values import UNDEFINED
 from tests.simulation.memory_sql import compiled, meets
 from tests.simulation.test_simulation import simulate
 
-SEEDS = "14-21"
+pytestmark = pytest.mark.timeout(900)  # each starts processes of its own
+
+SEEDS = "40-44"
 
 
 def test_a_seed_is_the_same_schedule_on_both_engines() -> None:
@@ -16,7 +18,7 @@ def test_a_seed_is_the_same_schedule_on_both_engines() -> None:
         re.findall(r"seed (\d+) of (\S+) (\w+) .*trace (\w+)", simulate(SEEDS, "--verbose", *engine).stdout)
         for engine in ([], ["--engine", "local"])
     ]
-    assert len(traces[0]) == 8
+    assert len(traces[0]) == 5
     assert sorted(traces[0]) == sorted(traces[1])
 
 

@@ -13,6 +13,8 @@ from tests.simulation.mutations import MUTATIONS
 from tests.simulation.runs import DEFAULT, LAST, LATER, scenario_of
 from tests.simulation.test_simulation import simulate
 
+pytestmark = pytest.mark.timeout(900)  # each starts processes of its own
+
 LISTED = {
     "flag-before-vector", "complete-first", "no-lease", "lease-not-renewed", "no-current-summary-check",
     "create-overwrites", "attempts-per-delivery", "no-sweep", "sweep-uncounted", "no-etag",

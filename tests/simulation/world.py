@@ -38,7 +38,14 @@ BASE_SETTINGS = {
     "EMBEDDING_MODEL": MODEL,
     "RETRY_JOB_STUCK_THRESHOLD_HOURS": "2",
 }
-BUGS = ("AttributeError", "NameError", "TypeError", "NotImplementedError")  # no fault leads to these
+BUGS = (
+    "AttributeError",
+    "NameError",
+    "TypeError",
+    "KeyError",
+    "ValueError",
+    "NotImplementedError",
+)  # no fault leads to these
 _servers: dict[Any, CosmosEngine] = {}
 
 

@@ -15,6 +15,7 @@ from localcloud.up.app import definitions_at
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.ids import thread_id
+from shared.documents.chunks import Chunk
 from shared.documents.reports import Report
 from shared.documents.sources import Source
 from shared.documents.summaries import Summary
@@ -29,6 +30,7 @@ from shared.domain.summaries.models import ThreadContext
 from shared.pipeline import latency
 from shared.pipeline.event_types import SummarizationRequested
 from shared.pipeline.events.envelope import Event
+from shared.pipeline.readiness import ready_thread
 from shared.summarization.factory import UnknownBackendError
 from shared.summarization.thread_context import load_context
 from stages import summarization
@@ -73,12 +75,22 @@ async def summarized(place: MailIn, version: str = "v1") -> Event[Any]:
     return event
 
 
+async def settled_version(place: MailIn) -> str:
+    """The version of the thread when all its chunks are embedded."""
+    store, embedded = place.clients.store, {"embedding_generated": True, "status": "processed"}
+    for chunk in await place.stored("chunks"):
+        await store.patch(Chunk, Patch(chunk["id"], chunk["thread_id"], set=embedded), Session())
+    ready = await ready_thread(place.clients, ROOT, Session())
+    assert ready is not None
+    return ready.version
+
+
 async def test_a_thread_becomes_a_report_whose_citations_all_verify(
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(THREAD)
-        complete = await summarized(place)
+        complete = await summarized(place, await settled_version(place))
         store = place.clients.store
         summary = await store.read(Summary, complete.data.summary_id, ROOT, Session())
         texts = {chunk["id"]: chunk["text"] for chunk in await place.stored("chunks")}
@@ -244,7 +256,7 @@ async def test_a_thread_that_grows_while_its_summary_is_made_is_not_done_with_it
         thread = await place.clients.store.read(Thread, ROOT, ROOT, Session())
         assert (thread.summary_id, thread.status) == (early.data.summary_id, "pending")
         place.now += timedelta(minutes=1)
-        whole = await summarized(place, "v2")
+        whole = await summarized(place, await settled_version(place))
         thread = await place.clients.store.read(Thread, ROOT, ROOT, Session())
         assert (thread.summary_id, thread.status) == (whole.data.summary_id, "processed")
 
@@ -257,6 +269,7 @@ async def test_a_version_that_comes_back_makes_its_summary_current_again(
         await place.take_in(THREAD)
         events = {}
         store, versions = place.clients.store, {}
+        await settled_version(place)
         for edition in ("e1", "e2", "e1"):
             place.now += timedelta(minutes=1)
             await store.patch(Thread, Patch(ROOT, ROOT, set={"edition": edition}), Session())
@@ -272,6 +285,20 @@ async def test_a_version_that_comes_back_makes_its_summary_current_again(
         assert await current(place) == {"summaries": [now], "reports": [f"rpt-{now}"]}
         thread = await place.clients.store.read(Thread, ROOT, ROOT, Session())
         assert (thread.summary_id, thread.report_id, thread.status) == (now, f"rpt-{now}", "processed")
+
+
+async def test_a_summary_is_made_only_of_the_version_that_was_asked_for(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    """A request that comes late finds a thread with other content: its own id would be that of a lie."""
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(THREAD)
+        asked = Patch(ROOT, ROOT, set={"content_hash": "another version"})
+        await place.clients.store.patch(Thread, asked, Session())
+        assert await place.run(SUMMARIZATION, event_of(request("another version"))) == []
+        assert await place.stored("summaries") == []
+        thread = await place.clients.store.read(Thread, ROOT, ROOT, Session())
+        assert (thread.summary_id, thread.status) == (None, "pending")
 
 
 async def test_claims_and_stances_are_stored_with_their_places(

@@ -14,10 +14,13 @@ from shared.documents.containers import document_class
 from shared.documents.placements import Placement, PlacementAct
 from shared.documents.queries.audits import LAST_AUDITS
 from shared.documents.reports import Report
+from shared.threads import registry
 from shared.threads.merging import resolve_thread
 from shared.upkeep import placing
 from shared.upkeep.audit import Actor
 from shared.upkeep.housekeeping import CHORES
+from shared.upkeep.integrity.check_archives import check_archives
+from shared.upkeep.integrity.check_evidence import check_thread_facts
 from shared.upkeep.placing import (
     PlacementAsked,
     UnknownPlacementError,
@@ -200,7 +203,7 @@ async def test_what_cannot_be_is_refused_and_nothing_is_stored(place: ReportedTh
 
 
 async def test_it_is_kept_when_the_archive_is_parsed_again_and_when_more_comes(
-    place: ReportedThreads,
+    place: ReportedThreads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await place_message(place.clients, place.thread_id(0), asked(place, 2), ANN)
     split = threads_of(place, 0, 0, 2, 2, 4)
@@ -208,6 +211,11 @@ async def test_it_is_kept_when_the_archive_is_parsed_again_and_when_more_comes(
     for parsed in await place.mail_in.run(PARSING, event_of(ingested(archive_of(content)))):
         await place.mail_in.run(CHUNKING, parsed)
     assert await homes(place) == split
+    for check in (check_archives, check_thread_facts):  # they honour it, too
+        assert [finding async for finding in check(place.clients, 2**40)] == []
+    with monkeypatch.context() as without:
+        without.setattr(registry, "placed", lambda links, _parents: list(links))
+        assert [finding async for finding in check_archives(place.clients, 2**40)]
     await place.take_in(*MAILS, mail(5, parent=3, body="Thanks for the room."))  # another archive
     found = {each["message_id"]: each["thread_id"] for each in await place.mail_in.stored("messages")}
     assert found.pop(place.id_of(5)) == place.thread_id(2)

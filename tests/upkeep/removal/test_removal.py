@@ -103,7 +103,8 @@ async def test_a_summary_that_was_written_meanwhile_goes_too_and_the_receipt_say
 
             def summarise(step: str) -> None:
                 if step == "thread":
-                    summaries.upsert_item({**lunch, "id": "late", "summary_id": "late"})
+                    late = {"id": "late", "summary_id": "late", "created_at": "2026-03-11T12:00:00.000000Z"}
+                    summaries.upsert_item({**lunch, **late})
 
             done = await remove(place, "archive", archive, progress=summarise)
         assert (done.status, done.left["summaries"]) == (OperationStatus.SUCCEEDED, 0)

@@ -3,10 +3,13 @@
 from datetime import UTC, date, datetime
 from typing import Any
 
+from shared.core.ids import person_id
 from shared.documents.readings import StoredReading
+from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.domain.consensus.reading import Fate
 from shared.domain.summaries.models import SummaryType
+from shared.retrieval.people import stands_of
 from tests.web.markup import parsed
 from web.pages.reading_view import QuotePlaces, ReadingView, call_state, reading_view
 from web.pages.summary_view import shown_summary
@@ -176,3 +179,31 @@ def test_what_was_asked_and_what_shows_the_outcome_stand_first() -> None:
 def test_a_line_says_when_a_position_was_taken() -> None:
     taken = {**position(1, "bo@x", "support", "said", "I support this."), "at": "2026-01-01T10:00:00Z"}
     assert "1 January 2026" in rendered(view(positions=[taken]))
+
+
+def test_what_is_odd_about_a_position_stands_beside_it_wherever_it_is_shown() -> None:
+    forged = position(1, "bo@x", "support", "said", "I support this.") | {
+        "marks": ["unauthenticated sender", "another content goes by its Message-ID", "<b>not markup</b>"]
+    }
+    made = view(positions=[forged, position(2, "cy@x", "oppose", "said", "I object.")])
+    assert [len(line.marks) for line in made.positions] == [3, 0]
+    text = rendered(made)
+    assert text.count("unauthenticated sender") == text.count("another content goes by") == 1
+    assert "<b>not markup</b>" not in markup(made)
+    report = Report(
+        created_at=NOW, id="r", report_id="r", scope="t", summary_id="s", thread_id="t", title="T",
+        published_at=NOW,
+    )  # fmt: skip
+    (stand,) = stands_of(person_id("bo@x"), report, reading(positions=[forged]))
+    assert len(stand.marks) == 3
+
+
+def test_who_moved_a_message_when_and_why_stands_on_both_threads() -> None:
+    placed = {"message_id": "<1>", "act": "moved", "by": "ann", "at": NOW, "reason": "<i>another matter</i>"}
+    made = view(placements=[{**placed, "is_here": True}, {**placed, "is_here": False}])
+    module: Any = environment().get_template("parts.html").module
+    html = str(module.placements(made))
+    text = str(parsed(f"<body>{html}</body>").text)
+    assert ("was put into this thread by" in text, "was put into another thread by" in text) == (True, True)
+    assert "<i>another matter</i>" in text
+    assert "<i>another" not in html

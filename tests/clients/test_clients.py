@@ -459,7 +459,9 @@ class TestWhatTheSdksRaise:
     ) -> None:
         store = place.clients.store
         await store.create(thread_called(place.name("t")), Session())
-        known = place.clients._cosmos.client_connection.session.session_container
+        session = place.clients._cosmos.client_connection.session
+        assert session is not None
+        known = session.session_container
         assert known.rid_to_session_token
         known.rid_to_session_token.clear()  # as where two names were filed under one id, and one has gone
         plan_faults(cloud.cosmos, {**status(404, substatus=1002), "operation": "docs.*"})

@@ -84,6 +84,9 @@ def _kind(error: BaseException) -> ErrorKind:
 
 
 def _session_not_available(error: BaseException) -> bool:
+    if isinstance(error, KeyError) and error.__context__ is not None:
+        # Before the SDK raises this one it forgets its own token, and fails where that is gone already.
+        return _session_not_available(error.__context__)
     return (
         isinstance(error, cosmos.CosmosHttpResponseError)
         and error.status_code == _NOT_FOUND

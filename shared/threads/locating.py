@@ -86,7 +86,8 @@ async def ensure_in_place(
     own = set(written)
     places = sorted(own.union(named))
     await clients.store.catch_up(Message, {thread for _, thread in places}, session)
-    moved = [place for place in places if place not in await _in_place(clients, places, session)]
+    in_place = await _in_place(clients, places, session)
+    moved = [place for place in places if place not in in_place]
     if moved:
         async with Lease(clients.store, THREADING, clients.runtime).held(session):
             for old in sorted({thread for _, thread in moved}):

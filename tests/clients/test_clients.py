@@ -454,6 +454,24 @@ class TestWhatTheSdksRaise:
             await place.clients.store.find(Message, "m", "t1", Session())
         assert classify(raised.value).kind is kind, repr(raised.value)
 
+    async def test_from_cosmos_where_the_sdk_fails_to_forget_its_token(
+        self, place: Bench, cloud: LocalCloud
+    ) -> None:
+        store = place.clients.store
+        await store.create(thread_called(place.name("t")), Session())
+        session = place.clients._cosmos.client_connection.session
+        assert session is not None
+        known = session.session_container
+        assert known.rid_to_session_token
+        known.rid_to_session_token.clear()  # as where two names were filed under one id, and one has gone
+        plan_faults(cloud.cosmos, {**status(404, substatus=1002), "operation": "docs.*"})
+        with pytest.raises(KeyError) as raised:
+            await store.find(Thread, place.name("t"), place.name("t"), Session())
+        assert classify(raised.value).kind is ErrorKind.RACE
+        plan_faults(cloud.cosmos)
+        assert await store.find(Thread, place.name("t"), place.name("t"), Session())
+        assert classify(KeyError("a bug of our own")).kind is ErrorKind.PERMANENT
+
     @pytest.mark.parametrize(("fault", "kind"), SEARCH, ids=str)
     async def test_from_search(
         self, place: Bench, cloud: LocalCloud, fault: dict[str, Any], kind: ErrorKind

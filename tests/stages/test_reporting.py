@@ -340,7 +340,7 @@ async def test_a_thread_of_forty_messages_is_summarised_from_all_of_it(
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:
     said = {0: "I propose a new registry.", 3: "I support the registry.", 38: "I strongly object to it."}
-    said |= {21: "I object to the registry, as nobody will keep it.", 29: "We cannot accept this registry."}
+    said |= {21: "I object to the registry, as nobody will keep it.", 29: "I object to the registry, too."}
     mails = [
         mail(
             number,

@@ -1,5 +1,6 @@
 """The search page: passages with what was found in them, narrowed by list, sender, draft and year."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,6 +8,7 @@ from urllib.parse import urlencode
 
 import azure.functions as func
 
+from shared.clients.classify import SDK_ERRORS
 from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
 from shared.documents.threads import Thread
@@ -16,6 +18,7 @@ from web.parameters import parse_query
 from web.rendering import html_errors, show
 
 blueprint = func.Blueprint()
+log = logging.getLogger(__name__)
 FACETS = {"source": "List", "sender": "Sender", "draft": "Draft or RFC", "year": "Year"}
 FIELDS = {"source": "source", "sender": "sender", "draft_mentions": "draft"}
 
@@ -61,7 +64,11 @@ async def search_page(req: func.HttpRequest) -> func.HttpResponse:
 async def _threads(connected: Clients, items: Sequence[FoundItem]) -> dict[str, Thread]:
     """What came of the threads that passages were found in, in one call."""
     keys = [(id_, id_) for id_ in dict.fromkeys(item.thread_id for item in items)]
-    return await connected.store.find_many(Thread, keys, Session()) if keys else {}
+    try:
+        return await connected.store.find_many(Thread, keys, Session()) if keys else {}
+    except SDK_ERRORS:  # hits without what came of their threads are better than none
+        log.warning("what came of the threads of a search could not be read", exc_info=True)
+        return {}
 
 
 def _after(wanted: SearchAsked, found: SearchResult, parameters: Mapping[str, Any]) -> str | None:

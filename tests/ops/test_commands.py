@@ -253,7 +253,7 @@ async def test_an_archive_is_taken_in_and_followed(place: OpsPlace, ops: Command
     file.write_bytes(mail(1, body=place.bench.name("hello")))
     first = (await ops("archive", "ingest", str(file), "--source", "quic", "--json")).json()
     assert (first["duplicate"], first["announced"]) == (False, True)
-    again = await ops("archive", "ingest", str(file))
+    again = await ops("archive", "ingest", str(file), "--source", "quic")
     assert (again.code, again.out.strip()) == (0, first["archive_id"])
     progress = (await ops("archive", "progress", first["archive_id"], "--json")).json()
     assert (progress["status"], progress["stages"][0]["name"]) == ("pending", "parsing")

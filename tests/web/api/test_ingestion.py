@@ -80,9 +80,11 @@ def test_a_file_is_uploaded_found_listed_and_known_again(host: Host, tag: str) -
     body = first.json()
     assert (body["duplicate"], body["source"], body["format"]) == (False, f"quic-{tag}", "mbox")
     assert first.headers["location"] == f"/api/archives/{body['archive_id']}"
-    again = host.ask("POST", "/api/archives?source=other&filename=x.mbox", content)
+    again = host.ask("POST", f"/api/archives?source=quic-{tag}&filename=x.mbox", content)
     assert (again.status, again.json()["duplicate"]) == (200, True)
-    assert again.json()["source"] == f"quic-{tag}"
+    assert again.json()["archive_id"] == body["archive_id"]
+    other = host.ask("POST", f"/api/archives?source=other-{tag}&filename=x.mbox", content)
+    assert (other.status, other.json()["source"]) == (202, f"other-{tag}")  # each source has its own
     shown = host.get(first.headers["location"]).json()
     assert (shown["archive_id"], shown["file_size_bytes"]) == (body["archive_id"], len(content))
     assert shown["status"] in {"pending", "processed"}

@@ -9,6 +9,7 @@ from shared.documents.chunks import Chunk
 from shared.documents.threads import Thread
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.progress import ArchiveProgress, archive_progress
+from shared.pipeline.readiness import ready_thread
 from shared.pipeline.topology import STAGES
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING
@@ -40,11 +41,19 @@ async def embed(place: MailIn) -> None:
     await place.clients.store.patch_all(Chunk, chunks, Session())
 
 
-async def report(place: MailIn, version: str) -> None:
+async def asked_for(place: MailIn) -> str:
+    """As orchestration does: the version that is there, noted as the one that was asked for."""
+    ready = await ready_thread(place.clients, ROOT, Session())
+    assert ready is not None
+    asked = Patch(ROOT, ROOT, set={"content_hash": ready.version})
+    await place.clients.store.patch(Thread, asked, Session())
+    return ready.version
+
+
+async def report(place: MailIn) -> None:
     """As the later stages do, without an encoder."""
     await embed(place)
-    asked = Patch(ROOT, ROOT, set={"content_hash": version})
-    await place.clients.store.patch(Thread, asked, Session())
+    version = await asked_for(place)
     for complete in await place.run(SUMMARIZATION, event_of(request(version))):
         await place.run(REPORTING, complete)
 
@@ -73,12 +82,12 @@ async def test_progress_follows_an_archive_through_all_stages(
 
         await embed(place)
         seen.append((await progress(place, archive)).percent)
-        await place.clients.store.patch(Thread, Patch(ROOT, ROOT, set={"content_hash": "v1"}), Session())
+        version = await asked_for(place)
         found = await progress(place, archive)
         assert figures(found)["orchestration"] == (1, 1, 0)
         seen.append(found.percent)
 
-        (complete,) = await place.run(SUMMARIZATION, event_of(request("v1")))
+        (complete,) = await place.run(SUMMARIZATION, event_of(request(version)))
         found = await progress(place, archive)
         assert (figures(found)["summarization"], found.complete) == ((1, 1, 0), False)
         seen.append(found.percent)
@@ -93,13 +102,13 @@ async def test_a_thread_that_grows_is_not_reported_until_its_new_summary_is(
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(THREAD)
-        await report(place, "v1")
+        await report(place)
         more = await place.ingest(mail(4, parent=2, body="I still object to this."))
         (parsed,) = await place.run(PARSING, more)
         found = await progress(place, more)
         assert (figures(found)["reporting"], found.complete) == ((0, 1, 0), False)
         await place.run(CHUNKING, parsed)
-        await report(place, "v2")
+        await report(place)
         assert (await progress(place, more)).complete
 
 
@@ -110,14 +119,14 @@ async def test_an_archive_that_brings_other_content_of_a_message_is_not_complete
     first, last = bodies
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(last, arrived=at(1))
-        await report(place, "v1")
+        await report(place)
         archive = await place.ingest(first)
         (parsed,) = await place.run(PARSING, archive)
         found = await progress(place, archive)
         assert (figures(found)["reporting"], found.complete) == ((0, 1, 0), False)
         await place.run(CHUNKING, parsed)
         assert not (await progress(place, archive)).complete
-        await report(place, "v2")
+        await report(place)
         assert (await progress(place, archive)).complete
 
 

@@ -14,12 +14,13 @@ PART = 8 * 1024 * 1024
 
 @pytest.fixture
 def large(tmp_path: Path) -> Path:
-    """Three parts: one list many times over, each time as other messages."""
+    """Three parts: a list, and mails with large attachments, of which nothing is embedded."""
     sample = SAMPLES["tally"].read_bytes()
     filler = b"".join(
         b"From x@y.example Thu Jan  1 00:00:00 2026\nMessage-ID: <%d@big.example>\nFrom: a@y.example\n"
-        b"Subject: number %d\nDate: Thu, 01 Jan 2026 00:00:00 +0000\n\n%s\n\n"
-        % (number, number, b"a line of a large mail\n" * 40_000)
+        b"Subject: number %d\nDate: Thu, 01 Jan 2026 00:00:00 +0000\nMIME-Version: 1.0\n"
+        b"Content-Type: application/octet-stream\nContent-Transfer-Encoding: base64\n\n%s\n"
+        % (number, number, b"QSBsaW5lIG9mIGEgbGFyZ2UgYXR0YWNobWVudC4K\n" * 22_000)
         for number in range(20)
     )
     path = tmp_path / "large.mbox"

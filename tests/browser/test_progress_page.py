@@ -11,7 +11,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
 
 def renamed(content: bytes, tag: str) -> bytes:
-    """The same list once more, as other messages."""
+    """The same list once more, as other messages; other tests find the call for adoption by its subject."""
+    content = content.replace(b"Call for adoption", b"Shall we adopt")
     return re.sub(rb"@(\S+?\.example>)", rb"@" + tag.encode() + rb".\1", content)
 
 

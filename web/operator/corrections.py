@@ -13,8 +13,9 @@ from shared.retrieval.reports import messages_of, resolved_thread
 from shared.upkeep.audit import Actor
 from shared.upkeep.correcting import CorrectionAsked, Reason, correct, corrections_of_thread, revoke
 from web.access import CORRECTORS, cookie_header, visitor
+from web.forms import form_of
 from web.operator.correction_view import correction_view
-from web.operator.forms import NEVER_KEPT, back_to, checked_sender, form_of, login_page
+from web.operator.forms import NEVER_KEPT, back_to, checked_sender, login_page
 from web.parameters import checked_id, id_of
 from web.problems import Problem, invalid
 from web.rendering import html_errors, show

@@ -15,7 +15,8 @@ from shared.upkeep.deadletters.editing import LARGEST_BODY, UneditableError
 from shared.upkeep.deadletters.groups import diagnosed_letters
 from shared.upkeep.deadletters.restoring import NothingToRestoreError, restorable
 from web.access import MAY, cookie_header, permissions, visitor
-from web.operator.forms import NEVER_KEPT, PATH, back_to, checked_sender, form_of, login_page
+from web.forms import form_of
+from web.operator.forms import NEVER_KEPT, PATH, back_to, checked_sender, login_page
 from web.operator.letter_view import LETTERS_LOOKED_AT, ShownLetter, shown_letters
 from web.operator.view import running_on, view_of
 from web.problems import Problem

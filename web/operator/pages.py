@@ -11,7 +11,8 @@ from shared.upkeep.audit import Actor
 from shared.upkeep.deadletters.actions import RESTORABLE
 from shared.upkeep.deadletters.background import request_requeue
 from web.access import MAY, cookie_header, enter, is_operator, permissions, visitor
-from web.operator.forms import NEVER_KEPT, PATH, back_to, checked_sender, form_of, login_page
+from web.forms import form_of
+from web.operator.forms import NEVER_KEPT, PATH, back_to, checked_sender, login_page
 from web.operator.view import running_on, view_of
 from web.problems import Problem
 from web.rendering import html_errors, show

@@ -13,7 +13,8 @@ from shared.ingestion.recognising import NIGHTLY, SourceProposal, recognise
 from shared.ingestion.source_definitions import SourceDefinition, check_reachable, source_of
 from shared.retrieval.links import page_of
 from web.access import Visitor, cookie_header, visitor
-from web.operator.forms import NEVER_KEPT, back_to, checked_sender, form_of, login_page
+from web.forms import form_of
+from web.operator.forms import NEVER_KEPT, back_to, checked_sender, login_page
 from web.problems import Problem
 from web.rendering import html_errors, show
 

@@ -5,7 +5,6 @@ page has a button. Only the unsubscription by one click of a mail program (RFC 8
 """
 
 import re
-from urllib.parse import parse_qs
 
 import azure.functions as func
 
@@ -25,6 +24,7 @@ from shared.publishing.email.subscribing import (
 )
 from shared.retrieval.topics import find_topic
 from web.access import from_this_site
+from web.forms import form_of
 from web.people_access import check_people_shown
 from web.problems import Problem
 from web.rendering import html_errors, show
@@ -57,7 +57,7 @@ async def subscribe_send(req: func.HttpRequest) -> func.HttpResponse:
     connected = await _connected()
     if not from_this_site(req.headers):
         raise Problem(403, "The form was not sent from this site. Load the page again, and repeat.")
-    form = _form(req)
+    form = form_of(req, LARGEST_FORM)
     topic = await _topic(req, connected, form.get("kind", ""), form.get("name", ""))
     address, cadence = form.get("address", "").strip(), form.get("cadence", "")
     if not is_address(address):
@@ -156,14 +156,3 @@ async def _topic(req: func.HttpRequest, connected: Clients, kind: str, name: str
     if topic is None:
         raise Problem(404, NO_TOPIC)
     return topic
-
-
-def _form(req: func.HttpRequest) -> dict[str, str]:
-    body = req.get_body()
-    if len(body) > LARGEST_FORM:
-        raise Problem(413, "The form is too large.")
-    try:
-        given = parse_qs(body.decode("utf-8", "replace"), max_num_fields=10)
-    except ValueError:
-        raise Problem(413, "The form has too many fields.") from None
-    return {field: values[-1] for field, values in given.items()}

@@ -73,7 +73,7 @@ PAGES: dict[str, Ask] = {
     "report": (report_page, {"id": report_id(str(UUID(int=1)))}, {}),
     "search": (search_page, {}, {"q": "subject words", "mode": "words"}),
 }
-MAILS = 40  # of the thread whose page is asked for
+MAILS = 40  # of the thread whose page is measured
 
 
 def summary_name(number: int) -> str:

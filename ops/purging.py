@@ -18,7 +18,9 @@ async def purge_documents(
     clients: Clients, documents: Sequence[StuckDocument], *, requested_by: str
 ) -> BulkResult:
     """Ask for the deletion of each archive that was given up; the others are left, with the reason."""
-    left = [SkippedDocument(each.id, why) for each in documents if (why := _why_not(each)) is not None]
+    left = [
+        SkippedDocument(document.id, why) for document in documents if (why := _why_not(document)) is not None
+    ]
     kept = {skipped.id for skipped in left}
     changed = 0
     for document in documents:

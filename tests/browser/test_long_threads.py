@@ -180,7 +180,7 @@ def test_a_long_thread_is_read_without_a_script(browser: Browser, site: Site) ->
     page.goto(ADDRESS)
     seen = set[str]()
     for _ in range(MAILS):
-        seen |= {str(each.get_attribute("id")) for each in page.locator("article.message").all()}
+        seen |= {str(element.get_attribute("id")) for element in page.locator("article.message").all()}
         link = page.get_by_role("link", name="Following messages")
         if not link.count():
             break
@@ -218,8 +218,13 @@ def test_axe_finds_nothing_on_long_threads_and_lists(
             "axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice']})"
         )
         found += [
-            (path, each["id"], each["nodes"][0]["html"][:200], each["nodes"][0]["failureSummary"])
-            for each in result["violations"]
+            (
+                path,
+                violation["id"],
+                violation["nodes"][0]["html"][:200],
+                violation["nodes"][0]["failureSummary"],
+            )
+            for violation in result["violations"]
         ]
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
         page.close()

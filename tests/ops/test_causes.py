@@ -42,7 +42,7 @@ async def test_a_request_that_is_given_up_leaves_a_record_that_its_letter_is_joi
             await run_request(row, delivery, place.clients, failing(PermanentError("it never can")))
     await place.dead_letter([ServiceBusMessage(body)], queue=row.name)
     found = await choose(place.clients, LetterSelection(queues=[row.name]))
-    (cause,) = [each.cause for each in found if each.letter.copy.data() == body]
+    (cause,) = [letter.cause for letter in found if letter.letter.copy.data() == body]
     assert (cause.error_type, cause.error) == ("PermanentError", "PermanentError: it never can")
     record = await place.clients.store.read(FailureRecord, cause.failure_id, row.name, Session())
     assert (record.delivery_count, record.abandoned_reason) == (2, "non_retryable_error")

@@ -168,7 +168,7 @@ async def test_a_letter_is_sent_with_another_body_and_its_original_can_be_restor
     )
     restored = (await command("dlq", "restore", done["operation"], "--yes", "--json")).json()
     assert restored["restored"] == 1
-    assert [parse_event(b"".join(each.body)) for each in await place.waiting()][1] == event
+    assert [parse_event(b"".join(document.body)) for document in await place.waiting()][1] == event
 
 
 async def test_what_its_stage_would_not_take_is_not_sent(place: OpsPlace, tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ async def test_only_archives_that_were_given_up_are_purged_and_the_rest_is_told_
     told = ended.json()
     assert (told["changed"], [left["id"] for left in told["left"]]) == (1, [waits.id])
     assert "not given up" in told["left"][0]["why"]
-    assert [(await read_archive(place, each.id)).removing for each in (gone, waits)] == [True, False]
+    assert [(await read_archive(place, archive.id)).removing for archive in (gone, waits)] == [True, False]
     (asked,) = await place.waiting("removal")
     await run_removal(json.loads(b"".join(asked.body))["removal_id"], place.clients)
     with pytest.raises(DocumentNotFoundError):

@@ -346,7 +346,7 @@ def delete_before_create() -> None:
         if documents:
             model = type(documents[0])
             shelf = model.partition_of(old)
-            gone = [each.id for each in documents if model.partition_of(new[each.id]) != shelf]
+            gone = [document.id for document in documents if model.partition_of(new[document.id]) != shelf]
             await clients.store.delete_all(model, gone, old, session)
         await move(clients, documents, old, new, session)
 

@@ -316,13 +316,13 @@ async def test_a_thread_that_became_another_is_one_again_when_a_mail_claims_its_
         await place.take_in(mail(20))
         assert (await place.clients.store.read(Thread, ROOT, ROOT, Session())).merged_into is not None
         await place.take_in(claims)
-        threads = {each["message_id"]: each["thread_id"] for each in await place.stored("messages")}
+        threads = {message["message_id"]: message["thread_id"] for message in await place.stored("messages")}
         own = thread_id("<m20@example.org>", "list")
         assert threads == {f"<m{n}@example.org>": own for n in (20, 21, 22)} | {"<m23@example.org>": ROOT}
         assert (await place.clients.store.read(Thread, ROOT, ROOT, Session())).merged_into is None
         await place.take_in(mail(24, parent=23, subject="Of the first"))
         found = await place.stored("messages")
-        assert [each["thread_id"] for each in found if "m24" in each["message_id"]] == [ROOT]
+        assert [message["thread_id"] for message in found if "m24" in message["message_id"]] == [ROOT]
 
 
 async def test_chunks_of_content_that_is_replaced_meanwhile_are_made_again(

@@ -66,9 +66,9 @@ def asked(place: ReportedThreads, number: int, **target: str) -> PlacementAsked:
 async def homes(place: ReportedThreads) -> dict[int, str]:
     """The thread of each message; its chunks are in the same one."""
     found = await place.mail_in.stored("messages")
-    threads = {each["message_id"]: each["thread_id"] for each in found}
+    threads = {message["message_id"]: message["thread_id"] for message in found}
     assert len(threads) == len(found)
-    chunks = {(each["message_id"], each["thread_id"]) for each in await place.mail_in.stored("chunks")}
+    chunks = {(chunk["message_id"], chunk["thread_id"]) for chunk in await place.mail_in.stored("chunks")}
     assert chunks == set(threads.items())
     return {number: threads[place.id_of(number)] for number in range(len(MAILS))}
 
@@ -160,10 +160,12 @@ async def test_one_that_breaks_off_is_carried_out_by_housekeeping(
             broken.setattr(placing, step, _crash)
             with pytest.raises(RuntimeError, match="crash"):
                 await place_message(place.clients, place.thread_id(0), asked(place, number), ANN)
-        (waiting,) = [each for each in await place.mail_in.stored("placements") if not each["applied"]]
+        (waiting,) = [
+            placement for placement in await place.mail_in.stored("placements") if not placement["applied"]
+        ]
         assert waiting["message_id"] == place.id_of(number)
         await CHORES["placements unfinished"](place.clients, place.clients.runtime.now())
-        assert all(each["applied"] for each in await place.mail_in.stored("placements"))
+        assert all(placement["applied"] for placement in await place.mail_in.stored("placements"))
         assert await place.work_off(2) == 2
     assert await homes(place) == threads_of(place, 0, 1, 2, 2, 4)
     for number, last in ((0, 0), (1, 1), (2, 3)):
@@ -217,7 +219,9 @@ async def test_it_is_kept_when_the_archive_is_parsed_again_and_when_more_comes(
         without.setattr(registry, "placed", lambda links, _parents: list(links))
         assert [finding async for finding in check_archives(place.clients, 2**40)]
     await place.take_in(*MAILS, mail(5, parent=3, body="Thanks for the room."))  # another archive
-    found = {each["message_id"]: each["thread_id"] for each in await place.mail_in.stored("messages")}
+    found = {
+        message["message_id"]: message["thread_id"] for message in await place.mail_in.stored("messages")
+    }
     assert found.pop(place.id_of(5)) == place.thread_id(2)
     assert {number: found[place.id_of(number)] for number in split} == split
     await undo_placement(place.clients, place.key_of(2), "no", ANN)
@@ -227,8 +231,8 @@ async def test_it_is_kept_when_the_archive_is_parsed_again_and_when_more_comes(
 async def test_it_is_kept_when_the_messages_are_deleted_and_come_again(place: ReportedThreads) -> None:
     await place_message(place.clients, place.thread_id(0), asked(place, 2), ANN)
     for name in ("messages", "threads", "chunks", "thread_index"):
-        for each in await place.mail_in.stored(name):
-            await delete(place, name, each)
+        for document in await place.mail_in.stored(name):
+            await delete(place, name, document)
     assert await place.mail_in.stored("messages") == []
     content = b"".join(MAILS).replace(b"@example.org", f"@{place.mail_in.place.tag}.org".encode())
     for parsed in await place.mail_in.run(PARSING, event_of(ingested(archive_of(content)))):

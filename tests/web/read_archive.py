@@ -91,8 +91,8 @@ def _read(
         subject=thread.subject,
         messages=[_context(message) for message in messages],
         chunks=[
-            ContextChunk(each.id, each.message_key, each.chunk_index, each.text, each.token_count)
-            for each in chunks
+            ContextChunk(chunk.id, chunk.message_key, chunk.chunk_index, chunk.text, chunk.token_count)
+            for chunk in chunks
         ],
         reading=read_thread(mails, profile),
         mails=mails,

@@ -145,7 +145,7 @@ def test_a_form_corrects_and_another_site_cannot(site: Site, thread: dict[str, A
 def test_an_operator_splits_a_thread_and_undoes_it(site: Site, thread: dict[str, Any]) -> None:
     address = f"/api/threads/{thread['thread_id']}/placements"
     messages = site.json(f"/api/threads/{thread['thread_id']}/messages?limit=200")["items"]
-    answer = next(each for each in messages if each["depth"] == 1)
+    answer = next(message for message in messages if message["depth"] == 1)
     body = json.dumps({"message_id": answer["message_id"], "reason": "another matter"})
     assert site.host.ask("POST", address, body, 30, **JSON).status == 403
     assert site.host.ask("DELETE", f"/api/placements/{'0' * 16}?reason=x", "", 30).status == 403
@@ -164,7 +164,7 @@ def test_an_operator_splits_a_thread_and_undoes_it(site: Site, thread: dict[str,
     wait_for(is_shown, seconds=30, what="the thread without the message")
     own = site.json(f"/api/messages/{answer['message_key']}")["thread_id"]
     assert own != thread["thread_id"]
-    assert [each["placement_id"] for each in site.json(address)["items"]] == [placement["placement_id"]]
+    assert [item["placement_id"] for item in site.json(address)["items"]] == [placement["placement_id"]]
     undo = f"/api/placements/{placement['placement_id']}?reason=it+was+not"
     undone = site.host.ask("DELETE", undo, "", 30, **AS_OPERATOR)
     assert (undone.status, json.loads(undone.text)["revoked"]) == (200, True)

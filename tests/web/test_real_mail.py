@@ -81,7 +81,9 @@ class ThreadPages:
         if number not in self._pages:
             self._pages[number] = self._made(number)
         page = self._pages[number]
-        return next((each for each in page.elements if each.attributes.get("id") == parts.fragment), None)
+        return next(
+            (element for element in page.elements if element.attributes.get("id") == parts.fragment), None
+        )
 
 
 def words(text: str) -> str:
@@ -110,7 +112,9 @@ def faults_of(read: ReadThread) -> Iterator[str]:
             elif quote and quote not in words(target.text) and words(target.text) not in quote:
                 yield f"{name}: {address} marks other words: {quote[:80]!r}"
     for message_id, quote in _in_mails(read):
-        message = next(each for each in read.messages if each.message_id == message_id)
+        message = next(
+            found_message for found_message in read.messages if found_message.message_id == message_id
+        )
         if place_of(message, quote) is None:
             yield f"mail: not found in its mail: {quote[:80]!r}"
 
@@ -121,7 +125,7 @@ def _called_agreed(read: ReadThread, pages: dict[str, Page]) -> Iterator[str]:
     if reading.has_consensus and reading.outcome.tier is Tier.SAID and reading.outcome.kind in AGREED:
         return
     for name, page in pages.items():
-        heads = [each.text for level in ("h1", "h2", "h3") for each in page.all(level)]
+        heads = [element.text for level in ("h1", "h2", "h3") for element in page.all(level)]
         if any("What was agreed" in head for head in heads):
             yield f"{name}: called agreed"
     if "What was agreed, and by whom" in read.summary.content_markdown:

@@ -48,12 +48,12 @@ async def letters_page(req: func.HttpRequest) -> func.HttpResponse:
 async def _letters(connected: Clients, group: str) -> list[ShownLetter]:
     queue = await _queue_of(connected, group)
     found = await diagnosed_letters(connected, [queue], most=LETTERS_LOOKED_AT, judged=True)
-    return shown_letters(each for each in found if each.group == group)
+    return shown_letters(letter for letter in found if letter.group == group)
 
 
 async def _queue_of(connected: Clients, group: str) -> str:
     view = await view_of(connected, fresh=True)
-    found = next((each.queue for each in view.groups if each.id == group), None)
+    found = next((known.queue for known in view.groups if known.id == group), None)
     if found is None:
         raise Problem(404, NONE_LEFT)
     return found

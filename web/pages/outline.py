@@ -72,7 +72,7 @@ def folds(placed: Sequence[Placed]) -> list[Fold]:
     for number, count in enumerate(opens):
         if count:
             closes[number + count] += 1
-    return [Fold(*each) for each in zip(opens, closes, strict=True)]
+    return [Fold(*ends) for ends in zip(opens, closes, strict=True)]
 
 
 def _below(placed: Sequence[Placed]) -> list[int]:

@@ -31,7 +31,7 @@ class CitedClaim:
     @property
     def is_verbatim(self) -> bool:
         """The claim is the quote itself."""
-        return all(_words(self.claim.text) == _words(each.citation.quote) for each in self.footnotes)
+        return all(_words(self.claim.text) == _words(footnote.citation.quote) for footnote in self.footnotes)
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,11 @@ class ShownSummary:
     def left(self) -> list[tuple[str, str]]:
         """What is not seen to be settled, in words, and where it stands on the page."""
         found = self.reading.left if self.reading else []
-        issues = [section for section in self.sections if section.name == Section.OPEN_ISSUES]
-        return [*found, *((counted(len(each.claims), "open issue"), each.anchor) for each in issues)]
+        open_ones = [section for section in self.sections if section.name == Section.OPEN_ISSUES]
+        return [
+            *found,
+            *((counted(len(section.claims), "open issue"), section.anchor) for section in open_ones),
+        ]
 
     @property
     def leading(self) -> list[ClaimSection]:
@@ -85,7 +88,7 @@ class ShownSummary:
     def unseen_quotes(self) -> list[Footnote]:
         """Those whose words stand nowhere else on the page: of a claim in other words than its mail's."""
         told = [cited for section in self.sections for cited in section.claims if not cited.is_verbatim]
-        return list({each.number: each for cited in told for each in cited.footnotes}.values())
+        return list({footnote.number: footnote for cited in told for footnote in cited.footnotes}.values())
 
 
 def shown_summary(
@@ -144,7 +147,8 @@ def _stands_above(cited: CitedClaim, reading: ReadingView) -> bool:
     if cited.claim.speaker and cited.claim.section in _SHOWN_BY_READING:
         return True
     return cited.is_verbatim and all(
-        (each.citation.message_id, _words(each.citation.quote)) in reading.quoted for each in cited.footnotes
+        (footnote.citation.message_id, _words(footnote.citation.quote)) in reading.quoted
+        for footnote in cited.footnotes
     )
 
 

@@ -119,7 +119,7 @@ def _message_address(pages: Pages, key: str) -> str | None:
 def _stances(summary: Summary | None) -> dict[str, str]:
     """By message, of those that pages show."""
     stances = summary.stances if summary else []
-    return {each.message_key: each.stance for each in stances if each.stance in SHOWN_STANCES}
+    return {stance.message_key: stance.stance for stance in stances if stance.stance in SHOWN_STANCES}
 
 
 def outline_values(reading: ThreadPageData) -> dict[str, Any]:

@@ -146,9 +146,12 @@ async def _announce_again(app: World) -> int:
         archives = await clients.store.query_documents(Archive, ALL_ARCHIVES, Session())
         events = [
             archive_ingested(
-                each.id, each.to_cosmos(), started_at=each.ingestion_date, completed_at=each.ingestion_date
+                archive.id,
+                archive.to_cosmos(),
+                started_at=archive.ingestion_date,
+                completed_at=archive.ingestion_date,
             )
-            for each in archives
+            for archive in archives
         ]
         now = clients.runtime.now()
         await clients.bus.publish([Event.of(data, now=now) for data in events])
@@ -244,10 +247,10 @@ async def _unrest(app: World, deleted: list[str]) -> list[str]:
     try:
         keys = [(id_, id_) for id_ in (removal_id("archive", archive) for archive in deleted)]
         removals = await clients.store.find_many(Removal, keys, Session())
-        left = [f"the deletion of {each.target} is {each.status}" for each in removals.values()
-                if each.status != "succeeded"]  # fmt: skip
+        left = [f"the deletion of {removal.target} is {removal.status}" for removal in removals.values()
+                if removal.status != "succeeded"]  # fmt: skip
         letters = await diagnosed_letters(clients, list(QUEUES), judged=True)
-        left += [f"{each.letter.queue}: {each.cause.error[:200]}" for each in letters]
+        left += [f"{letter.letter.queue}: {letter.cause.error[:200]}" for letter in letters]
         if left:
             print(left[:5])
         return left if len(removals) == len(keys) else [*left, "a deletion is not on record"]

@@ -68,7 +68,7 @@ async def ingest_files(place: MailIn) -> list[bool]:
     assert connection is not None
     with BlobServiceClient.from_connection_string(connection.get_secret_value()) as service:
         files = service.get_container_client(ARCHIVES_CONTAINER)
-        ours = {each["file_path"] for each in await place.stored("archives")}
+        ours = {archive["file_path"] for archive in await place.stored("archives")}
         for path in sorted(files.list_blob_names(), key=lambda path: path not in ours):
             if path in ours or path.endswith("second.mbox"):  # other tests' files are there, too
                 content = files.download_blob(path).readall()

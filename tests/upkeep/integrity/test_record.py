@@ -156,8 +156,8 @@ async def _moved_with_its_thread(place: MailIn) -> Undo:
         undone.append(await _patch(place, Thread, id_, id_, threading=state, message_count=count))
 
     async def undo() -> None:
-        for each in undone:
-            await each()
+        for put_back in undone:
+            await put_back()
 
     return undo
 
@@ -168,7 +168,9 @@ async def _other_subject(place: MailIn) -> Undo:
 
 async def _current_summary(place: MailIn) -> dict[str, Any]:
     (summary,) = [
-        each for each in await place.stored("summaries") if each["thread_id"] == ROOT and not each["outdated"]
+        stored_summary
+        for stored_summary in await place.stored("summaries")
+        if stored_summary["thread_id"] == ROOT and not stored_summary["outdated"]
     ]
     return summary
 
@@ -188,9 +190,11 @@ async def _quote_of_another_message(place: MailIn) -> Undo:
 
 async def _other_evidence(place: MailIn) -> Undo:
     (report,) = [
-        each for each in await place.stored("reports") if each["scope"] == ROOT and not each["outdated"]
+        stored_report
+        for stored_report in await place.stored("reports")
+        if stored_report["scope"] == ROOT and not stored_report["outdated"]
     ]
-    hashes = {each["file_hash"] for each in report["evidence"]}
+    hashes = {archive["file_hash"] for archive in report["evidence"]}
     assert hashes == {archive_of(content).file_hash for content in (FIRST, SECOND)}
     evidence = [{**report["evidence"][0], "file_hash": "0" * 64}, *report["evidence"][1:]]
     return await _patch(place, Report, report["id"], ROOT, evidence=evidence)

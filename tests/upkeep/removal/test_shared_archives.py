@@ -56,7 +56,7 @@ async def test_the_same_file_of_two_sources_is_kept_until_both_are_deleted(
             assert await mails(place, archive_id=archive) == MAILS_OF_FIRST
             assert await mails(place, archive_id=archive, source=source) == MAILS_OF_FIRST
         assert await mails(place, archive_id=first, source="two") == set()
-        assert {tuple(each["sources"]) for each in await place.stored("messages")} == {("one", "two")}
+        assert {tuple(message["sources"]) for message in await place.stored("messages")} == {("one", "two")}
         done = await remove(place, "source", "one")
         assert (done.status, done.counts["messages"]) == (OperationStatus.SUCCEEDED, 3)
         assert await everything(place) == expected

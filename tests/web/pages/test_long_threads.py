@@ -51,7 +51,7 @@ def test_the_first_paint_of_three_hundred_mails_is_small_and_the_rest_comes_on_d
     assert size_of(first) < FIRST_PAINT
     page, seen = check(first), set[str]()
     for _ in range(300):
-        seen |= {each.attributes["id"] for each in page.all("article")}
+        seen |= {element.attributes["id"] for element in page.all("article")}
         links = page.all("a", rel="next")
         if not links:
             break
@@ -105,7 +105,9 @@ def test_answers_below_one_of_several_fold_away_and_nest_rightly() -> None:
     tree = [None, 0, 1, 2, 0, 4, 4]  # two answers to the first mail, each with two below
     messages = [message(number, answers=parent) for number, parent in enumerate(tree)]
     page = check(markup(ThreadPageData(thread(message_count=7), messages)))
-    summaries = [each.text for each in page.all("summary") if "answer" in each.text and "to" in each.text]
+    summaries = [
+        element.text for element in page.all("summary") if "answer" in element.text and "to" in element.text
+    ]
     assert summaries == ["2 answers to Person 1", "2 answers to Person 4"]
 
 

@@ -82,8 +82,8 @@ def test_trailers_are_a_list_and_diffs_are_in_colour_on_the_page() -> None:
     (trailers,) = page.all("ul", class_="trailers")
     assert "Ann Example <ann@example.org>" in trailers.text
     assert len([row for row in page.all("li") if "-by: " in row.text]) == 2
-    assert [each.text for each in page.all("span", class_="added")] == ["+-- a new comment\n"]
-    assert [each.text for each in page.all("span", class_="removed")] == ["--- an old comment\n"]
+    assert [element.text for element in page.all("span", class_="added")] == ["+-- a new comment\n"]
+    assert [element.text for element in page.all("span", class_="removed")] == ["--- an old comment\n"]
 
 
 def test_a_trailer_that_is_cited_keeps_its_mark() -> None:

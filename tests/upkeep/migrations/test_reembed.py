@@ -13,6 +13,7 @@ from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Store
 from shared.clients.search.definition import index_definition
 from shared.clients.search.filters import Filters
 from shared.clients.search.payload import indexed_chunk
@@ -20,10 +21,14 @@ from shared.clients.search.versions import IndexMissingError, version_name
 from shared.core.errors import ErrorKind, RejectedItemsError, UnencodableTextError
 from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
+from shared.documents.queries.chunks import COUNT_OF_OTHER_MODELS
+from shared.documents.queries.named_query import NamedQuery
 from shared.embedding.port import EncodingResult
 from shared.embedding.process.child import EncoderSpec
 from shared.embedding.process.embedder import EncoderProcess
+from shared.pipeline.lifecycle.chunks import chunk_reembedded
 from shared.upkeep.migrations.reembed import main, reembed
+from shared.upkeep.sweep.due import count
 from tests.embedding.toy_encoders import SPEC
 from tests.stages.mail_in import MailIn, mail, mail_in
 from tests.support.cloud import LocalCloud, plan_faults
@@ -147,6 +152,27 @@ async def test_broken_off_it_goes_on_where_it_was_and_searches_never_saw_half_of
         assert 0 < done.embedded < len(chunks)
         assert (done.switched, done.deleted) == (True, True)
         assert await models_of(place) == {"toy"}
+
+
+async def test_chunks_that_a_late_write_brings_to_the_model_after_they_were_counted_hold_up_no_switch(
+    cloud: LocalCloud, bus_service: RunningService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that broke off sent its last write; that one arrives between the count and the search."""
+    async with mail_in(cloud, bus_service) as place, with_model(place, "toy") as new, toy(tmp_path) as model:
+        chunks = await embed_with_old_model(place)
+        late = [chunk_reembedded(chunk, model="toy") for chunk in chunks]
+
+        async def count_before_late_write(store: Store, query: NamedQuery, **values: str) -> int:
+            counted = await count(store, query, **values)
+            if query is COUNT_OF_OTHER_MODELS:
+                await store.patch_all(Chunk, late, Session())
+            return counted
+
+        monkeypatch.setattr("shared.upkeep.migrations.reembed.count", count_before_late_write)
+        done = await reembed(new, model)
+        assert (done.outstanding, done.embedded, done.failed) == (len(chunks), 0, 0)
+        assert done.switched
+        assert await new.index.versions.look_up() == new.index.versions.own
 
 
 class Refusing:

@@ -257,6 +257,7 @@ def end_state(world: World) -> EndState:
         "summaries": current("summaries", "scope", "id", "content_markdown"),
         "reports": current("reports", "scope", "id", "title", "participants"),
         "vectors": vectors,
+        "blobs": sorted(world.blobs),
     }
 
 

@@ -86,7 +86,8 @@ async def reembed(
             progress(state)
         if state.embedded == before:
             break
-    if state.embedded or not state.outstanding:
+    # Nothing may be left although this run embedded nothing: a write of one that broke off came late.
+    if state.embedded or not await count(clients.store, COUNT_OF_OTHER_MODELS, model=model.model):
         await _go_live(clients, state, delete_old=delete_old)
     return state
 

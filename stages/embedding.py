@@ -95,12 +95,13 @@ async def _embed(event: Event[ChunksPrepared], work: Work) -> StageResult:
     if done.errors:
         raise done.errors[0]
     relabelled = await _relabel(chunks, model, work)
-    await ensure_texts_unchanged(work.clients, [*open_ones, *relabelled], work.session)
-    await _place_moved(event.data, chunks, work)
-    opened = {chunk.id for chunk in open_ones}
+    opened = {chunk.id for chunk in (*open_ones, *relabelled)}
     settled = [chunk for chunk in chunks if chunk.embedding_generated and chunk.id not in opened]
     # An embedding for the first archive may have overtaken the chunking that the second one caused.
-    await index_archives(work.clients, [chunk for chunk in settled if len(chunk.archive_ids) > 1])
+    shared = [chunk for chunk in settled if len(chunk.archive_ids) > 1]
+    await index_archives(work.clients, shared)
+    await ensure_texts_unchanged(work.clients, [*open_ones, *relabelled, *shared], work.session)
+    await _place_moved(event.data, chunks, work)
     written = {(chunk.message_key, chunk.thread_id) for chunk in chunks}
     named = zip(event.data.chunk_messages, event.data.chunk_threads, strict=False)
     remaining = {chunk.message_key for chunk in chunks}

@@ -81,6 +81,8 @@ async def parse(event: Event[ArchiveIngested], work: Work) -> StageResult:
             path = await _download(work, archive, Path(folder) / "archive")
             await _parse_all(path, archive, work, parsed)
     except Exception as error:
+        if isinstance(error, DocumentNotFoundError) and await _arrived_late(archive, work):
+            return REMOVED
         add_details(error, messages_parsed=len(parsed.threads))
         raise
     if parsed.removed:
@@ -106,6 +108,18 @@ async def _removed(archive_id: str, work: Work) -> StageResult:
     if await find_removal(work.clients.store, "archive", archive_id) is None:
         raise DocumentNotFoundError(f"archives/{archive_id} is not there")
     return REMOVED
+
+
+async def _arrived_late(archive: Archive, work: Work) -> bool:
+    """Whether its document was stored after its deletion, which took the blob: then it goes, too.
+
+    An upload stores the blob first, so an archive that has come in again since has one.
+    """
+    store = work.clients.store
+    removal = await find_removal(store, "archive", archive.id)
+    if removal is None or removal.finished_at is None or archive.ingestion_date > removal.finished_at:
+        return False
+    return await store.delete(Archive, archive.id, archive.id, work.session, etag=archive.etag)
 
 
 async def _parse_all(path: Path, archive: Archive, work: Work, parsed: Parsed) -> None:

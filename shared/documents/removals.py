@@ -19,7 +19,9 @@ class Removal(Document):
     started_at: UtcTime | None = None
     updated_at: UtcTime
     finished_at: UtcTime | None = None
+    looked_again_at: UtcTime | None = None  # for what was still on its way when it was done
     archives: list[str] = []  # those that are done with, of a source
+    blobs: list[str] = []  # where they were: an upload that arrives late would leave one behind
     unit: str | None = None  # the thread, or the failures, being removed: they are counted already
     counts: dict[str, int] = {}  # what was removed
     left: dict[str, int] = {}  # what the last check found of it

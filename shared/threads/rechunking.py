@@ -24,6 +24,7 @@ from shared.documents.queries.messages import STORED_VARIANTS
 from shared.pipeline.lifecycle.chunks import chunk_relabelled, chunks_reset
 
 _TIME: TypeAdapter[datetime] = TypeAdapter(UtcTime)
+MAX_LOOKS = 5
 INDEXED = ("sender", "sender_name", "date", "subject", "draft_mentions")
 
 
@@ -124,9 +125,29 @@ async def ensure_texts_unchanged(clients: Clients, chunks: Sequence[Chunk], sess
     """Raise where a chunk was overwritten since it was read: the vector just written is of its old text.
 
     `created_at` tells the two apart: whoever overwrites a chunk stores a new one. Where only its archives are
-    others now, the index learns of them here: whoever changed them may not have seen the vector.
+    others now, the index learns of them here: whoever changed them may not have seen the vector. That write
+    may be overtaken, too, so the look is repeated.
     """
-    stored = await clients.store.query_by_ids(CHUNK_CREATION_TIMES, [chunk.id for chunk in chunks], session)
+    await clients.store.catch_up(Chunk, {chunk.thread_id for chunk in chunks}, session)
+    for _ in range(MAX_LOOKS):
+        stored = await clients.store.query_by_ids(
+            CHUNK_CREATION_TIMES, [chunk.id for chunk in chunks], session
+        )
+        await _ensure_same(clients, chunks, stored, session)
+        there = {(row["id"], row["thread_id"]) for row in stored if row.get("created_at")}
+        read = {chunk.id: chunk for chunk in chunks if (chunk.id, chunk.thread_id) in there}
+        others = {row["id"]: chunk for row in stored if (chunk := _elsewhere(row, read))}
+        if not others:
+            return
+        await index_archives(clients, list(others.values()))
+        chunks = [others.get(chunk.id, chunk) for chunk in chunks]
+        await clients.store.catch_up(Chunk, {chunk.thread_id for chunk in chunks}, session)
+    raise ChunkReplacedError(f"the archives of {len(chunks)} chunks changed at every look")
+
+
+async def _ensure_same(
+    clients: Clients, chunks: Sequence[Chunk], stored: Sequence[Mapping[str, Any]], session: Session
+) -> None:
     now = {
         (row["id"], row["thread_id"]): _TIME.validate_python(row["created_at"])
         for row in stored
@@ -137,8 +158,6 @@ async def ensure_texts_unchanged(clients: Clients, chunks: Sequence[Chunk], sess
     if replaced:
         await chunks_reset(clients.store, replaced, session)
         raise ChunkReplacedError(f"{len(replaced)} chunks were replaced, among them {replaced[0][0]}")
-    read = {chunk.id: chunk for chunk in chunks if (chunk.id, chunk.thread_id) in now}
-    await index_archives(clients, [chunk for row in stored if (chunk := _elsewhere(row, read))])
 
 
 def _elsewhere(row: Mapping[str, Any], read: Mapping[str, Chunk]) -> Chunk | None:

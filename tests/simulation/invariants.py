@@ -222,16 +222,9 @@ def end_state(world: World) -> EndState:
         return sorted(tuple(str(row.get(name)) for name in names) for row in found)
 
     alive = [row for row in world.rows("threads") if not row.get("merged_into")]
-    names = (
-        "id",
-        "message_count",
-        "status",
-        "has_consensus",
-        "archive_ids",
-        "subject",
-        "summary_id",
-        "report_id",
-    )
+    made = () if world.scenario.recounts else ("summary_id", "report_id")
+    id_of = () if world.scenario.recounts else ("id",)
+    names = ("id", "message_count", "status", "has_consensus", "archive_ids", "subject", *made)
     vectors = [
         (key, *(str(document.get(name)) for name in ("thread_id", "archive_ids", "text")))
         for index in world.search.indexes.values()
@@ -254,9 +247,10 @@ def end_state(world: World) -> EndState:
             "status",
         ),
         "threads": [tuple(str(row.get(name)) for name in names) for row in alive],
-        "summaries": current("summaries", "scope", "id", "content_markdown"),
-        "reports": current("reports", "scope", "id", "title", "participants"),
+        "summaries": current("summaries", "scope", *id_of, "content_markdown"),
+        "reports": current("reports", "scope", *id_of, "title", "participants"),
         "vectors": vectors,
+        "blobs": sorted(world.blobs),
     }
 
 

@@ -6,9 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shared.clients.connections import Clients
-from shared.core.ids import archive_id, file_hash
+from shared.core.ids import archive_id, file_hash, thread_id
+from shared.domain.consensus.corrections import CorrectionKind
+from shared.domain.consensus.reading import OutcomeKind
 from shared.embedding.instance import embedder
 from shared.ingestion.uploads import Upload, take_upload
+from shared.pipeline.tombstones import find_removal
+from shared.upkeep.audit import Actor
+from shared.upkeep.correcting import CorrectionAsked, correct
 from shared.upkeep.migrations.reembed import reembed
 from shared.upkeep.removal.requests import request_removal
 from tests.simulation.mails import mail, mailbox
@@ -37,6 +42,7 @@ class Scenario:
     before: tuple[Act, ...] = ()  # done once, without faults: every run begins after that
     settings: dict[str, str] = field(default_factory=dict)
     away: str = ""  # a service that is away for half an hour: then no dead letter may stay, either
+    recounts: bool = False  # a request that comes twice counts twice: ids of what is made may differ
     chores: tuple[str, ...] = ()  # of housekeeping, which runs every five minutes where there are some
 
 
@@ -60,7 +66,8 @@ def delete(content: bytes, *, earliest: float, latest: float) -> Act:
         asked = await request_removal(
             clients, "archive", target, requested_by="simulation", now=clients.runtime.now()
         )
-        if asked is None:
+        # Who repeats a request whose answer was lost may find the archive gone by its first one.
+        if asked is None and await find_removal(clients.store, "archive", target) is None:
             raise LookupError(f"archive {target} is not there yet")
 
     return Act(f"delete {target}", work, earliest, latest, after_others=True)
@@ -139,6 +146,31 @@ DELETION_AT_ONCE = Scenario(
 )
 
 
+# An operator corrects what is said of a thread, while that thread becomes part of another one.
+def correct_outcome(*, root: int, message: int, latest: float) -> Act:
+    place = thread_id(f"<m{root}@example.org>", SOURCE)
+    asked = CorrectionAsked(
+        kind=CorrectionKind.OUTCOME,
+        outcome=OutcomeKind.REJECTED,
+        message_id=f"<m{message}@example.org>",
+        reason="the chair said so",
+    )
+
+    async def work(clients: Clients) -> None:
+        await correct(clients, place, asked, Actor("ann", "api"))
+
+    return Act(f"correct {message}", work, latest=latest)
+
+
+CORRECTIONS = Scenario(
+    "corrections",
+    (upload("join", mailbox(mail(20, [1]))), correct_outcome(root=20, message=11, latest=6.0)),
+    2,
+    before=(upload("two", TWO_THREADS),),
+    recounts=True,
+)
+
+
 # One that has other settings than before: all is embedded anew while an archive comes in.
 async def _reembed(clients: Clients) -> None:
     await reembed(clients, await embedder(clients))
@@ -200,6 +232,7 @@ SCENARIOS = {
         DELETION_AT_ONCE,
         DIGESTS,
         REEMBEDDING,
+        CORRECTIONS,
         WEBHOOKS,
         *OUTAGES,
     )

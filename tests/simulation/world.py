@@ -279,6 +279,7 @@ class World:
             f"removals/{removal['id'][:12]} is {removal['status']}"
             for removal in self.rows("removals")
             if removal["status"] not in ("succeeded", "failed")
+            or (removal["status"] == "succeeded" and not removal.get("looked_again_at"))
         ]
         if "digests due" in self.scenario.chores:
             found += [

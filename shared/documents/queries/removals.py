@@ -8,3 +8,11 @@ UNFINISHED_REMOVALS = NamedQuery(
     "SELECT * FROM c WHERE c.status IN ('pending', 'running') AND c.updated_at <= @before",
     ALL,
 )
+
+REMOVALS_TO_LOOK_AT_AGAIN = NamedQuery(
+    "removals_to_look_at_again",
+    "removals",
+    "SELECT * FROM c WHERE c.status = 'succeeded' AND c.updated_at <= @before AND c.updated_at > @since"
+    " AND IS_STRING(c.finished_at) AND NOT IS_STRING(c.looked_again_at)",
+    ALL,
+)

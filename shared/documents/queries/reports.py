@@ -15,6 +15,13 @@ REPORTS_TO_CHECK = NamedQuery(
     "all_reports", "reports", "SELECT c.id, c.scope, c.summary_id FROM c WHERE c._ts <= @before", ALL
 )
 
+REPORTS_PUBLISHED_SINCE = NamedQuery(
+    "reports_published_since",
+    "reports",
+    "SELECT c.id, c.scope, c.summary_id FROM c WHERE c.published_at >= @since",
+    ALL,
+)
+
 REPORT_FLAGS = NamedQuery("report_flags", "reports", "SELECT c.id, c.summary_id, c.outdated FROM c", ONE)
 
 DUE_DELIVERIES = NamedQuery(

@@ -59,8 +59,10 @@ async def thread_claimed(
         Thread,
         Patch(thread.id, thread.id, set={"requesting": claim, **({} if is_mine else _reopened(thread))}),
         session,
-        # A worker that stood still since it read the thread may have an older version than the last request.
-        condition=f"{_equals('content_hash', thread.content_hash)} AND {_unclaimed(version, claimer, now)}",
+        # A worker that stood still since it read the thread may have an older version than the last request,
+        # or one of a thread that a deletion has made anew since.
+        condition=f"c.created_at = '{stored_time(thread.created_at)}'"
+        f" AND {_equals('content_hash', thread.content_hash)} AND {_unclaimed(version, claimer, now)}",
     )
     return claimed is not Conflict.CONFLICT
 

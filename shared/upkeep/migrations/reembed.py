@@ -69,7 +69,7 @@ async def reembed(
     """Bring every embedded chunk to this model, and switch to its index when none is left.
 
     A chunk that the model cannot take keeps its old vector in the old index, and holds up the switch only
-    where nothing at all could be embedded. One that was counted and then not found was embedded meanwhile.
+    where nothing at all could be embedded.
     """
     versions, session = clients.index.versions, Session()
     state = Reembedded(model.model, versions.own, live_before=await versions.look_up())
@@ -86,7 +86,8 @@ async def reembed(
             progress(state)
         if state.embedded == before:
             break
-    if state.embedded or not state.failed:
+    # Nothing may be left although this run embedded nothing: a write of one that broke off came late.
+    if state.embedded or not await count(clients.store, COUNT_OF_OTHER_MODELS, model=model.model):
         await _go_live(clients, state, delete_old=delete_old)
     return state
 

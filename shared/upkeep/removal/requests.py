@@ -1,22 +1,25 @@
 """Requests a deletion: stores its document, marks the archive, then sends the message that starts the work.
 
-A deletion whose message was lost, or whose run broke off, is found by its document and requested again.
+A deletion whose message was lost, or whose run broke off, is found by its document and requested again. So is
+one that is done, once: what was on its way when it looked has arrived by then (`late.py`).
 """
 
 from datetime import datetime, timedelta
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Conflict, Store
 from shared.core.ids import removal_id
 from shared.core.times import stored_time
 from shared.documents.archives import Archive
 from shared.documents.queries.archives import ARCHIVE_IDS_OF_SOURCE
-from shared.documents.queries.removals import UNFINISHED_REMOVALS
+from shared.documents.queries.removals import REMOVALS_TO_LOOK_AT_AGAIN, UNFINISHED_REMOVALS
 from shared.documents.removals import Removal
 from shared.documents.sources import Source
 from shared.pipeline.lifecycle.archives import archive_removing
 from shared.pipeline.tombstones import DONE
 from shared.pipeline.topology import REMOVAL
+from shared.upkeep.removal.late import LATE_AFTER, LATE_UNTIL
 
 SILENT_FOR = timedelta(minutes=45)  # longer than a run may take
 
@@ -34,11 +37,22 @@ async def request_removal(
     removal = Removal(
         id=id_, target_kind=kind, target=target, requested_by=requested_by, created_at=now, updated_at=now
     )
-    await store.upsert(removal, session)
+    if not await _stored(store, removal, known, session):
+        current = await store.read(Removal, id_, id_, session)
+        if stored_time(current.created_at) != stored_time(now):  # not our own write, whose answer was lost
+            return current
     if kind == "archive" and not await archive_removing(store, target, session):
         return None
     await ask_again(clients, removal, now)
     return removal
+
+
+async def _stored(store: Store, removal: Removal, known: Removal | None, session: Session) -> bool:
+    """In the place of the one that was known, and of no other: one may be under way when this arrives."""
+    if known is None:
+        return await store.create(removal, session)
+    removal.etag = known.etag
+    return not isinstance(await store.replace(removal, session), Conflict)
 
 
 async def ask_again(clients: Clients, removal: Removal, now: datetime) -> None:
@@ -47,12 +61,19 @@ async def ask_again(clients: Clients, removal: Removal, now: datetime) -> None:
 
 
 async def resume_removals(clients: Clients, now: datetime) -> list[str]:
-    """Request those again that have not been updated for long; their ids."""
+    """Request those again that have not been updated for long, and those to look at again; their ids."""
     before = stored_time(now - SILENT_FOR)
     silent = await clients.store.query_documents(Removal, UNFINISHED_REMOVALS, Session(), before=before)
-    for removal in silent:
+    done = await clients.store.query_documents(
+        Removal,
+        REMOVALS_TO_LOOK_AT_AGAIN,
+        Session(),
+        before=stored_time(now - LATE_AFTER),
+        since=stored_time(now - LATE_UNTIL),
+    )
+    for removal in (*silent, *done):
         await ask_again(clients, removal, now)
-    return [removal.id for removal in silent]
+    return [removal.id for removal in (*silent, *done)]
 
 
 async def _exists(clients: Clients, kind: str, target: str, session: Session) -> bool:

@@ -6,12 +6,13 @@ Each thread is counted and noted on the removal's document before it is touched:
 to go on with, and is not counted again. What others are found by goes last. The check asks for messages,
 chunks, threads, failures, vectors, and for the summaries, the reports and the entries in the index over
 threads of the threads that went; what it finds, from a stage that was still at work, is removed in another
-round.
+round. Twenty minutes after its end it looks once more, for what was still on its way (`late.py`).
 """
 
 import logging
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
@@ -19,8 +20,9 @@ from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Conflict
 from shared.clients.search.filters import Filters
-from shared.core.errors import PipelineError
+from shared.core.errors import PipelineError, TransientError
 from shared.core.ids import removal_id
 from shared.documents.archives import Archive
 from shared.documents.chunks import Chunk
@@ -45,6 +47,7 @@ from shared.pipeline.lifecycle.archives import archive_removing
 from shared.pipeline.tombstones import DONE
 from shared.threads.index import ThreadIndex
 from shared.threads.rechunking import index_archives
+from shared.upkeep.removal.late import LATE_AFTER, delete_late_reports
 from shared.upkeep.removal.thread_part import find_part, remove_part
 
 log = logging.getLogger(__name__)
@@ -56,6 +59,14 @@ SETTLING_SECONDS = 1.0  # for the search index to catch up: doubled with each ro
 
 class StillThereError(PipelineError):
     """After several rounds the check still finds documents of it."""
+
+
+class AnotherRunError(TransientError):
+    """Another run, or a new request, has changed the deletion's document: this run must not go on with it."""
+
+
+class _BackError(Exception):
+    """The archive has come in again since it was deleted."""
 
 
 class _OutOfTimeError(Exception):
@@ -73,9 +84,18 @@ class RemovalRun:
 async def run_removal(removal_id: str, clients: Clients, run: RemovalRun | None = None) -> Removal:
     """Do what is left of it. If its status is still running when this returns, it needs another run."""
     removal = await clients.store.read(Removal, removal_id, removal_id, Session())
-    if removal.status in DONE:
-        return removal
-    return await _Remover(clients, removal, run or RemovalRun()).run()
+    remover = _Remover(clients, removal, run or RemovalRun())
+    if removal.status not in DONE:
+        return await remover.run()
+    if _is_to_look_at_again(removal, clients.runtime.now()):
+        return await remover.look_again()
+    return removal
+
+
+def _is_to_look_at_again(removal: Removal, now: datetime) -> bool:
+    if removal.status is not OperationStatus.SUCCEEDED or removal.looked_again_at is not None:
+        return False
+    return removal.finished_at is not None and removal.finished_at <= now - LATE_AFTER
 
 
 class _Remover:
@@ -90,6 +110,29 @@ class _Remover:
         self._session = Session()
         self._touched: set[str] = set()  # threads that had something of the archive
         self._emptied: set[str] = set()  # those that lost all their messages
+        self._looks_again = False
+
+    async def look_again(self) -> Removal:
+        """Remove what arrived after its end, unless the archive has come in again."""
+        self._looks_again = True
+        self._removal.rounds, self._removal.unit = 0, None
+        await self._save()
+        for archive_id in self._removal.archives:
+            try:
+                await self._ensure_gone(archive_id)
+                await self._remove_all(archive_id)
+                await self._delete_late_blobs(archive_id)
+            except _BackError:
+                log.info("archive %s has come in again: nothing late of it is looked for", archive_id)
+        await delete_late_reports(self._clients, self._removal.created_at, self._session)
+        self._removal.looked_again_at = self._runtime.now()
+        await self._save()
+        return self._removal
+
+    async def _ensure_gone(self, archive_id: str) -> None:
+        await self._store.catch_up(Archive, [archive_id], self._session)
+        if await self._store.find(Archive, archive_id, archive_id, self._session) is not None:
+            raise _BackError
 
     async def run(self) -> Removal:
         removal = self._removal
@@ -102,9 +145,11 @@ class _Remover:
             return removal
         except StillThereError as error:
             removal.status, removal.error = OperationStatus.FAILED, str(error)
+        except AnotherRunError:
+            raise
         except Exception as error:
             failure = classify(error)
-            removal.error = f"{failure.error_type}: {failure.message}"[:500]
+            self._removal.error = f"{failure.error_type}: {failure.message}"[:500]
             await self._save()
             raise
         else:
@@ -146,7 +191,7 @@ class _Remover:
         if not await archive_removing(self._store, archive_id, self._session):
             log.info("archive %s is gone already: what is left of it goes now", archive_id)
         if self._removal.target_kind != "archive":
-            await self._store.upsert(self._tombstone(archive_id), Session())
+            await self._store.create(self._tombstone(archive_id), Session())
         self._run.progress("marked")
 
     def _tombstone(self, archive_id: str) -> Removal:
@@ -202,6 +247,8 @@ class _Remover:
         if self._runtime.monotonic() > self._until:
             raise _OutOfTimeError
         async with Lease(self._store, THREADING, self._runtime).held(self._session):
+            if self._looks_again:  # with the lease: nothing of an archive that comes in now is stored before
+                await self._ensure_gone(archive_id)
             part = await find_part(self._clients, archive_id, thread_id, self._session)
             self._touched.add(thread_id)
             if self._removal.unit != thread_id:
@@ -254,7 +301,14 @@ class _Remover:
         archive = await self._store.find(Archive, archive_id, archive_id, Session())
         if archive is not None:
             await self._clients.blobs.delete(ARCHIVES_CONTAINER, archive.file_path)
+            self._removal.blobs = [*self._removal.blobs, archive.file_path]
         self._run.progress("blob")
+
+    async def _delete_late_blobs(self, archive_id: str) -> None:
+        await self._ensure_gone(archive_id)
+        for path in self._removal.blobs:
+            if path.startswith(f"{archive_id}/"):
+                await self._clients.blobs.delete(ARCHIVES_CONTAINER, path)
 
     async def _left(self, archive_id: str) -> dict[str, int]:
         """How much is left, by container and in the search index."""
@@ -292,5 +346,9 @@ class _Remover:
         return [row async for row in self._store.query(query, self._session, **parameters)]
 
     async def _save(self) -> None:
+        """As it was read, so that a write which arrives late cannot take back what was noted since."""
         self._removal.updated_at = self._runtime.now()
-        await self._store.upsert(self._removal, Session())
+        stored = await self._store.replace(self._removal, Session())
+        if isinstance(stored, Conflict):
+            raise AnotherRunError(f"removals/{self._removal.id} was changed by another run")
+        self._removal.etag = stored.etag

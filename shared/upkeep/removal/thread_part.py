@@ -64,10 +64,13 @@ class ThreadPart:
 
     @property
     def loses(self) -> bool:
-        """Whether the thread loses messages: now, or before a crash that this run resumes after."""
+        """Whether the thread loses messages: now, or before a crash that this run resumes after.
+
+        Or chunks that a stage wrote after their message was deleted: a summary may quote them.
+        """
         if self.thread is None or self.thread.merged_into is not None:
             return self.thread is None
-        return bool(self.gone) or self.thread.message_count != len(self.staying)
+        return bool(self.gone or self.chunks_gone) or self.thread.message_count != len(self.staying)
 
     def digests(self) -> list[DigestScope]:
         """The digests that cover the thread: they are made again without it."""

@@ -9,6 +9,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.clients.telemetry.tracing import PipelineSpan, consumer_span
 from shared.core.errors import ClassifiedError, ErrorKind
+from shared.core.ids import failed_event_of
 from shared.documents.failures import FailureRecord
 from shared.pipeline.events.envelope import Event, parse_event
 from shared.pipeline.failures import failure_record
@@ -53,4 +54,7 @@ def ledger_record(event: Event[Any]) -> FailureRecord:
         attempt_count=event.data.retry_count,
         now=event.timestamp,
     )
-    return record if told is None else record.model_copy(update={"id": told})
+    if told is None:
+        return record
+    key, attempt = failed_event_of(told)
+    return record.model_copy(update={"id": told, "idempotency_key": key, "attempt": attempt})

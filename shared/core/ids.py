@@ -32,6 +32,7 @@ DOCUMENT_ID = rf"^{_ID_CHARACTER}*[^.\x00-\x1f\x7f-\x9f/\\?#]{_ID_CHARACTER}*$"
 LONGEST_ID = 255
 _DOCUMENT_ID = re.compile(DOCUMENT_ID)
 
+_FAILURE_ID = re.compile(r"(?P<key>.+)-(?P<attempt>[1-9][0-9]{0,8})$", re.DOTALL)
 _NO_ID = "@no-message-id.invalid>"
 _AUDIT_DAY_LENGTH = 8
 _THREAD_SUMMARIES = uuid.UUID("6f1c1c62-6a3e-4f0a-9b57-2d6f3a5f0c11")
@@ -185,6 +186,12 @@ def day_of_audit(id_: str) -> str | None:
 
 def failure_id(idempotency_key: str, attempt: int) -> str:
     return f"{idempotency_key}-{attempt}"
+
+
+def failed_event_of(failure: str) -> tuple[str, int]:
+    """The idempotency key and the attempt that a failure's id is made of; 1 where it names no attempt."""
+    named = _FAILURE_ID.match(failure)
+    return (named["key"], int(named["attempt"])) if named else (failure, 1)
 
 
 def invalid_key(stage: str, body: bytes) -> str:

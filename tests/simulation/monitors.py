@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from shared.clients.cosmos.lease import Lease
@@ -59,13 +60,22 @@ def _one_holder_of_a_lease() -> None:
 
 
 def _one_copy_of_a_retry() -> None:
-    attempt = StageRunner._attempt
+    """A worker that could not schedule its next retry waits itself, and works under that number."""
+    attempt, count_retry = StageRunner._attempt, StageRunner._count_retry
+    waited: ContextVar[EventRetries | None] = ContextVar("waited", default=None)
+
+    def counted(self: Any, retries: Any, failure: Any) -> None:
+        waited.set(retries)
+        count_retry(self, retries, failure)
 
     async def attempted(self: Any, event: Any, delivery: Any, session: Any) -> Any:
         host = HOST.get()
         retries = EventRetries.of(delivery, self._runtime.now())
-        if "retry" in delivery.properties:
-            key = (retries.chain, int(delivery.properties["retry"]))
+        own = waited.get()
+        if own is not None and own.chain == retries.chain:
+            retries = own
+        if retries.number:
+            key = (retries.chain, retries.number)
             first = host.world.retried.setdefault(key, delivery.message_id)
             if first != delivery.message_id:
                 host.world.violations.append(
@@ -74,6 +84,7 @@ def _one_copy_of_a_retry() -> None:
         return await attempt(self, event, delivery, session)
 
     replace_in(StageRunner, "_attempt", attempted)
+    replace_in(StageRunner, "_count_retry", counted)
 
 
 def _one_event_for_each_requeue() -> None:

@@ -22,6 +22,7 @@ from shared.documents.messages import Message
 from shared.documents.queries.chunks import CHUNK_CREATION_TIMES, CHUNKS_OF_MESSAGES
 from shared.documents.queries.messages import STORED_VARIANTS
 from shared.pipeline.lifecycle.chunks import chunk_relabelled, chunks_reset
+from shared.pipeline.lifecycle.messages import messages_reset
 
 _TIME: TypeAdapter[datetime] = TypeAdapter(UtcTime)
 MAX_LOOKS = 5
@@ -52,8 +53,13 @@ async def sync_stored_chunks(
     found = await clients.store.query_by_ids(CHUNKS_OF_MESSAGES, chunked_before, session)
     stored = [read_document(Chunk, row) for row in found]
     current = [chunk for chunk in stored if chunk.thread_id == thread_of[chunk.message_key]]
-    await _remove([chunk for chunk in current if chunk.id not in wanted], clients, session)
-    await _update([(chunk, wanted[chunk.id]) for chunk in current if chunk.id in wanted], clients, session)
+    surplus = [chunk for chunk in current if chunk.id not in wanted]
+    pairs = [(chunk, wanted[chunk.id]) for chunk in current if chunk.id in wanted]
+    changed = [(old, new) for old, new in pairs if _content(old) != _content(new)]
+    if surplus or changed:
+        await _ensure_unreplaced(clients, messages, session)
+    await _remove(surplus, clients, session)
+    await _update(changed, clients, session)
 
 
 async def _remove(chunks: Sequence[Chunk], clients: Clients, session: Session) -> None:
@@ -63,18 +69,21 @@ async def _remove(chunks: Sequence[Chunk], clients: Clients, session: Session) -
         await clients.store.delete(Chunk, chunk.id, chunk.thread_id, session)
 
 
-async def _update(pairs: Sequence[tuple[Chunk, Chunk]], clients: Clients, session: Session) -> None:
-    other_text = [(old, new) for old, new in pairs if _text(old) != _text(new)]
+async def _update(changed: Sequence[tuple[Chunk, Chunk]], clients: Clients, session: Session) -> None:
+    other_text = [(old, new) for old, new in changed if _text(old) != _text(new)]
     await clients.store.upsert_all([_successor(new, old) for old, new in other_text], session)
-    same_text = [(old, new) for old, new in pairs if _text(old) == _text(new)]
-    changed = [(old, new) for old, new in same_text if _position(old) != _position(new)]
-    patches = [Patch(new.id, new.thread_id, set=_position(new)) for _, new in changed]
-    patches += [chunk_relabelled(new) for old, new in changed if old.embedding_generated]
+    same_text = [(old, new) for old, new in changed if _text(old) == _text(new)]
+    patches = [Patch(new.id, new.thread_id, set=_position(new)) for _, new in same_text]
+    patches += [chunk_relabelled(new) for old, new in same_text if old.embedding_generated]
     await clients.store.patch_all(Chunk, patches, session)
 
 
 def _text(chunk: Chunk) -> tuple[str, int]:
     return chunk.text, chunk.token_count
+
+
+def _content(chunk: Chunk) -> tuple[object, ...]:
+    return _text(chunk), _position(chunk)
 
 
 def _successor(chunk: Chunk, replaced: Chunk) -> Chunk:
@@ -110,15 +119,31 @@ def _indexed(chunk: Chunk) -> dict[str, object]:
 async def check_variants(clients: Clients, messages: Sequence[Message], session: Session) -> None:
     """Raise where a message was replaced since it was read: the chunks just written have its old content.
 
-    Or its old archives: another archive may have brought it, too.
+    Or its old archives: another archive may have brought it, too. It is pending then, so that its chunks are
+    made again even if this event comes to nothing.
     """
+    replaced = await _replaced(clients, messages, session)
+    await messages_reset(clients.store, replaced, session)
+    _raise_for(replaced)
+
+
+async def _ensure_unreplaced(clients: Clients, messages: Sequence[Message], session: Session) -> None:
+    """Before stored chunks are changed: a worker that stood still would undo what others have written."""
+    _raise_for(await _replaced(clients, messages, session))
+
+
+async def _replaced(clients: Clients, messages: Sequence[Message], session: Session) -> list[tuple[str, str]]:
+    """Those (key and thread) that are stored with another content, or other archives, than they were read."""
     await clients.store.catch_up(Message, {message.thread_id for message in messages}, session)
     stored = await clients.store.query_by_ids(STORED_VARIANTS, [message.id for message in messages], session)
     now = {(row["id"], row["thread_id"]): (row["variant"], row.get("archive_ids", [])) for row in stored}
     read = {(message.id, message.thread_id): (message.variant, message.archive_ids) for message in messages}
-    replaced = [id_ for (id_, thread), was in read.items() if now.get((id_, thread), was) != was]
+    return [place for place, was in read.items() if now.get(place, was) != was]
+
+
+def _raise_for(replaced: Sequence[tuple[str, str]]) -> None:
     if replaced:
-        raise MessageReplacedError(f"{len(replaced)} messages were replaced, among them {replaced[0]}")
+        raise MessageReplacedError(f"{len(replaced)} messages were replaced, among them {replaced[0][0]}")
 
 
 async def ensure_texts_unchanged(clients: Clients, chunks: Sequence[Chunk], session: Session) -> None:

@@ -31,7 +31,7 @@ from shared.pipeline.event_types import JSONParsed
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.runner import StageFailedError, StageRunner
 from shared.threads.merging import resolve_thread
-from shared.threads.rechunking import MessageReplacedError, check_variants
+from shared.threads.rechunking import MessageReplacedError, check_variants, sync_stored_chunks
 from stages import chunking
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING, NoMessagesError
@@ -333,8 +333,28 @@ async def test_chunks_of_content_that_is_replaced_meanwhile_are_made_again(
         (event,) = await place.run(PARSING, await place.ingest(last, arrived=at(1)))
         loaded = read_document(Message, (await place.stored("messages"))[0])
         await place.run(PARSING, await place.ingest(first, arrived=at(0)))
+        await place.clients.store.patch_all(
+            Message, [Patch(loaded.id, loaded.thread_id, set={"status": "processed"})], Session()
+        )
         with pytest.raises(MessageReplacedError):
             await check_variants(place.clients, [loaded], Session(event.session))
+        assert (await place.stored("messages"))[0]["status"] == "pending"
+
+
+async def test_a_worker_that_stood_still_takes_no_archive_from_a_chunk(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(CHAIN[0])
+        loaded = read_document(Message, (await place.stored("messages"))[0])
+        stale = [read_document(Chunk, chunk) for chunk in await place.stored("chunks")]
+        await place.take_in(CHAIN[0] + CHAIN[1])
+        labelled = [chunk for chunk in await place.stored("chunks") if chunk["message_key"] == loaded.id]
+        assert [len(chunk["archive_ids"]) for chunk in labelled] == [2]
+        with pytest.raises(MessageReplacedError):
+            await sync_stored_chunks(place.clients, [loaded], stale, set(), Session())
+        after = [chunk for chunk in await place.stored("chunks") if chunk["message_key"] == loaded.id]
+        assert after == labelled
 
 
 async def test_the_same_archives_in_another_order_give_the_same_documents(

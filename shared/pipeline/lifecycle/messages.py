@@ -1,6 +1,6 @@
 """Changes of a message's state."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +10,7 @@ from shared.clients.cosmos.store import Store
 from shared.core.times import stored_time
 from shared.documents.base import ProcessingStatus
 from shared.documents.messages import Message
+from shared.pipeline.lifecycle.attempts import RESET_ATTEMPTS
 
 
 async def messages_processed(
@@ -34,3 +35,8 @@ async def messages_processed(
         if message.status is not ProcessingStatus.PROCESSED
     ]
     await store.patch_all(Message, patches, session)
+
+
+async def messages_reset(store: Store, keys: Iterable[tuple[str, str]], session: Session) -> None:
+    """Have these (id, thread) chunked again. Precondition: their chunks may be of another content."""
+    await store.patch_all(Message, [Patch(id_, thread, set=RESET_ATTEMPTS) for id_, thread in keys], session)

@@ -50,6 +50,7 @@ TRANSITIONS = (
     Transition("message", STORED, NEW, PENDING),
     Transition("message", "requeue_recorded", PENDING, PENDING),
     Transition("message", "messages_processed", PENDING, PROCESSED),
+    Transition("message", "messages_reset", PROCESSED, PENDING),
     *_attempts("message"),
     Transition("chunk", STORED, NEW, PENDING),
     Transition("chunk", "requeue_recorded", PENDING, PENDING),

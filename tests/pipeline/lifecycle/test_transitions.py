@@ -139,6 +139,7 @@ ACTS: dict[str, Act] = {
     "messages_processed": lambda store, one: messages.messages_processed(
         store, [one], attempt=1, now=CREATED, session=Session()
     ),
+    "messages_reset": lambda store, one: messages.messages_reset(store, [(one.id, one.thread_id)], Session()),
     **{
         name: lambda store, one, name=name: _chunk(store, one, name)  # type: ignore[misc]
         for name in ("chunk_embedded", "chunk_given_up", "chunk_reembedded", "chunk_relabelled")

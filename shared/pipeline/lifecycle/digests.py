@@ -49,7 +49,12 @@ async def digest_made(store: Store, digest: Digest) -> None:
 
 
 async def digest_failed(store: Store, digest_id: str, failure: ClassifiedError, now: datetime) -> None:
-    """Its turn comes again after all others': the document that was written last is last in line."""
+    """Its turn comes again after all others': the document that was written last is last in line.
+
+    Also where a later refresh made it meanwhile: what this one wrote last may still arrive, and undo it.
+    """
     state = {"lastError": error_text(failure), "lastAttemptTime": stored_time(now)}
     patch = Patch(digest_id, digest_id, set=state, increment={"attemptCount": 1})
     await store.patch(Digest, patch, Session())
+    again = Patch(digest_id, digest_id, increment={"touches": 1})
+    await store.patch(Digest, again, Session(), condition="c.touches <= c.made")

@@ -69,3 +69,13 @@ async def test_a_refresh_that_failed_is_counted_with_its_error(store: Store) -> 
         "lastAttemptTime": "2026-01-02T03:04:05.000000Z",
         "lastError": "Trouble: later",
     }
+
+
+async def test_a_digest_whose_refresh_failed_is_made_again_although_a_later_refresh_made_it(
+    store: Store,
+) -> None:
+    """What the one that failed wrote last may arrive after the later one has looked."""
+    failure = ClassifiedError(ErrorKind.TRANSIENT, "ServiceSilentError", "no answer")
+    made = new_digest(working=3, made=3)
+    changes = await changes_to(store, made, lambda: digest_failed(store, "d1", failure, CREATED))
+    assert changes["touches"] == made.touches + 1

@@ -1,6 +1,7 @@
 """Deletions: a queue's function does what was asked for, run by run until it is done."""
 
 import json
+import logging
 
 import azure.functions as func
 
@@ -11,10 +12,11 @@ from shared.pipeline.requests import run_request
 from shared.pipeline.tombstones import DONE
 from shared.pipeline.topology import REMOVAL
 from shared.upkeep.removal.requests import ask_again
-from shared.upkeep.removal.run import run_removal
+from shared.upkeep.removal.run import AnotherRunError, run_removal
 from stages.registration import CONNECTION, delivery_from_functions
 
 blueprint = func.Blueprint()
+log = logging.getLogger(__name__)
 
 
 @blueprint.function_name("removal")
@@ -28,7 +30,12 @@ async def removal(msg: func.ServiceBusMessage) -> None:
 async def _remove(body: bytes, connected: Clients, removing: PipelineSpan) -> None:
     id_ = _request(body)
     removing.set_attribute("pipeline.operation_id", id_)
-    done = await run_removal(id_, connected)
+    try:
+        done = await run_removal(id_, connected)
+    except AnotherRunError as error:
+        log.info("%s", error)
+        removing.set_attribute("pipeline.outcome", "overtaken")
+        return
     removing.set_attribute("pipeline.outcome", done.status)
     if done.status not in DONE:
         await ask_again(connected, done, connected.runtime.now())

@@ -11,6 +11,7 @@ round. Twenty minutes after its end it looks once more, for what was still on it
 
 import logging
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -22,7 +23,7 @@ from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
 from shared.clients.search.filters import Filters
-from shared.core.errors import PipelineError, TransientError
+from shared.core.errors import PipelineError
 from shared.core.ids import removal_id
 from shared.documents.archives import Archive
 from shared.documents.chunks import Chunk
@@ -61,8 +62,11 @@ class StillThereError(PipelineError):
     """After several rounds the check still finds documents of it."""
 
 
-class AnotherRunError(TransientError):
-    """Another run, or a new request, has changed the deletion's document: this run must not go on with it."""
+class AnotherRunError(PipelineError):
+    """Another run has changed the deletion's document: it goes on, and this one ends.
+
+    Where that other one was only a late write, nobody goes on until the deletion is requested again.
+    """
 
 
 class _BackError(Exception):
@@ -150,7 +154,8 @@ class _Remover:
         except Exception as error:
             failure = classify(error)
             self._removal.error = f"{failure.error_type}: {failure.message}"[:500]
-            await self._save()
+            with suppress(AnotherRunError):  # which says by itself how it goes
+                await self._save()
             raise
         else:
             removal.status = OperationStatus.SUCCEEDED
@@ -350,5 +355,14 @@ class _Remover:
         self._removal.updated_at = self._runtime.now()
         stored = await self._store.replace(self._removal, Session())
         if isinstance(stored, Conflict):
-            raise AnotherRunError(f"removals/{self._removal.id} was changed by another run")
+            stored = await self._own_write()
         self._removal.etag = stored.etag
+
+    async def _own_write(self) -> Removal:
+        """What is stored, where it is this run's own write, which the SDK has sent twice."""
+        session, removal = Session(), self._removal
+        await self._store.catch_up(Removal, [removal.id], session)
+        stored = await self._store.read(Removal, removal.id, removal.id, session)
+        if stored.to_cosmos() != removal.to_cosmos():
+            raise AnotherRunError(f"removals/{removal.id} was changed by another run")
+        return stored

@@ -43,9 +43,7 @@ def parse_archive(
 ) -> Iterator[ParsedMail | Skipped]:
     """The messages of an archive, or a share of them; what cannot be parsed is recorded and skipped."""
     limits = limits or Limits()
-    for raw in read_archive(stream, limits):
-        if share is not None and not share.takes_next():
-            continue
+    for raw in read_archive(stream, limits, share):
         if isinstance(raw, Skipped):
             yield raw
             continue

@@ -61,6 +61,7 @@ class SubjectKey(NamedTuple):
     key: str
     """The normalised subject; empty where it says too little to thread by."""
     is_reply: bool
+    """Or passes on what somebody wrote under this subject."""
     series: str
     """What the mails of one numbered patch series have in common, e.g. `v2/7`; empty for other mail."""
     is_cover: bool
@@ -79,7 +80,7 @@ def read_subject(subject: str) -> SubjectKey:
         if reply := _REPLY.match(rest):
             rest, is_reply = rest[reply.end() :], True
         elif forward := _FORWARD.match(rest):
-            rest = rest[forward.end() :]
+            rest, is_reply = rest[forward.end() :], True
         elif tag := _TAG.match(rest):
             rest = rest[tag.end() :]
             if _PATCH.search(tag[1]):

@@ -83,14 +83,21 @@ class ThreadState:
         return wanted - self.members.keys()
 
     def to_document(self) -> dict[str, Any]:
-        """As JSON. What is empty is left out: a large thread has thousands of members."""
-        return {
-            "members": [_member_to_json(one, member) for one, member in sorted(self.members.items())],
-            "subjects": [[entry.key, entry.at, entry.seeks, entry.node] for entry in sorted(self.subjects)],
-        }
+        """As JSON. What is empty is left out, and a subject stands once: threads may have thousands of mails."""
+        keys = sorted({entry.key for entry in self.subjects})
+        numbers = {key: number for number, key in enumerate(keys)}
+        said: dict[str, list[SubjectEntry]] = {}
+        for entry in sorted(self.subjects):
+            said.setdefault(entry.node, []).append(entry)
+        members = [
+            _member_to_json(one, member, said.get(one, ()), numbers)
+            for one, member in sorted(self.members.items())
+        ]
+        return {"members": members, "subjects": keys}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "ThreadState":
+        members, keys = document["members"], document["subjects"]
         return cls(
             {
                 stored["id"]: ThreadMember(
@@ -99,13 +106,19 @@ class ThreadState:
                     stored.get("via", ""),
                     stored.get("root", ""),
                 )
-                for stored in document["members"]
+                for stored in members
             },
-            {SubjectEntry(key, at, seeks, node) for key, at, seeks, node in document["subjects"]},
+            {
+                SubjectEntry(keys[number], stored["at"], seeks, stored["id"])
+                for stored in members
+                for number, seeks in stored.get("by", ())
+            },
         )
 
 
-def _member_to_json(one: str, member: ThreadMember) -> dict[str, Any]:
+def _member_to_json(
+    one: str, member: ThreadMember, entries: Sequence[SubjectEntry], numbers: Mapping[str, int]
+) -> dict[str, Any]:
     stored: dict[str, Any] = {"id": one}
     if member.parent:
         stored["parent"] = member.parent
@@ -115,6 +128,9 @@ def _member_to_json(one: str, member: ThreadMember) -> dict[str, Any]:
         stored["via"] = member.via
     if member.root:
         stored["root"] = member.root
+    if entries:
+        stored["at"] = entries[0].at  # all entries of a mail have its date
+        stored["by"] = [[numbers[entry.key], entry.seeks] for entry in entries]
     return stored
 
 

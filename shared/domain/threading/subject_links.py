@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from shared.domain.mail.models import ParsedMail
-from shared.domain.threading.subjects import SubjectKey, read_subject
+from shared.domain.threading.subjects import TITLE_AFTER, SubjectKey, read_subject
 
 _HOUR = 3600
 _DAY = 24 * _HOUR
@@ -79,7 +79,12 @@ def _patch_entries(
         yield SubjectEntry(f"{_SERIES}{subject.series} {sender}", at, int(seeks), node)
     if subject.title:
         seeks = headerless and subject.version > 1
-        yield SubjectEntry(f"{_REROLL}{subject.title} {sender}", at, int(seeks), node)
+        yield SubjectEntry(f"{_REROLL}{sender}{TITLE_AFTER}{subject.title}", at, int(seeks), node)
+
+
+def title_of(key: str) -> str:
+    """What all keys of one title have in common: they share an entry in an index."""
+    return key.rpartition(TITLE_AFTER)[2]
 
 
 def nearest_by_subject(

@@ -57,6 +57,10 @@ _EMPTY_WORDS = frozenset(
 )
 
 
+TITLE_AFTER = "|"
+"""Between what tells patches apart and their title: no word has it."""
+
+
 class SubjectKey(NamedTuple):
     key: str
     """The normalised subject; empty where it says too little to thread by."""
@@ -92,7 +96,8 @@ def read_subject(subject: str) -> SubjectKey:
     rest = _WAS.sub("", rest)
     words = _WORD.findall(rest.lower())
     title = " ".join(words)[:_MAX_KEY] if _is_specific(words) else ""
-    key = " ".join([*kept, title])[:_MAX_KEY] if title else ""
+    tags = " ".join(kept)[:_MAX_KEY]
+    key = (f"{tags}{TITLE_AFTER}{title}" if tags else title) if title else ""
     return SubjectKey(key, is_reply, series, is_cover, version, title if version else "")
 
 

@@ -83,8 +83,15 @@ class ThreadIndex:
         self._now = now
 
     async def find(
-        self, message_ids: Iterable[str], subjects: Iterable[SubjectEntry], source: str, session: Session
+        self,
+        message_ids: Iterable[str],
+        subjects: Iterable[SubjectEntry],
+        source: str,
+        session: Session,
+        *,
+        looked_up: Collection[str] = (),
     ) -> IndexLookup:
+        """`looked_up` are those ids of which the caller knows already whether their message is stored."""
         times: dict[str, list[int]] = defaultdict(list)
         for title, at in {(title_of(entry.key), entry.at) for entry in subjects}:
             for id_ in _subject_ids(title, at - MARGIN, at + MARGIN, source):
@@ -92,7 +99,9 @@ class ThreadIndex:
         found = IndexLookup(source, {id_: message_key(id_, source) for id_ in message_ids}, dict(times))
         entries, stored = await asyncio.gather(
             self._store.query_by_ids(THREAD_ENTRIES, [*found.ids.values(), *found.times], session),
-            self._store.query_by_ids(THREADS_OF_MESSAGES, [*found.ids.values()], session),
+            self._store.query_by_ids(
+                THREADS_OF_MESSAGES, [key for id_, key in found.ids.items() if id_ not in looked_up], session
+            ),
         )
         for row in entries:
             found.add(row)

@@ -89,9 +89,10 @@ class _Reader:
         while True:
             offset = self._window.base + start
             following = self._following(start)
-            message = self._cut(start, following, envelope, offset, index)
-            if message is not None:
-                if self._takes():
+            if self._dialect is not MMDF and not self._takes():
+                index += 1
+            elif (message := self._cut(start, following, envelope, offset, index)) is not None:
+                if self._dialect is not MMDF or self._takes():
                     yield _as_sent(message)
                 index += 1
             if following is None:

@@ -83,7 +83,7 @@ class ThreadState:
         return wanted - self.members.keys()
 
     def to_document(self) -> dict[str, Any]:
-        """As JSON. What is empty is left out, and a subject stands once: threads may have thousands of mails."""
+        """As JSON. What is empty is left out, and a subject stands once: threads grow large."""
         keys = sorted({entry.key for entry in self.subjects})
         numbers = {key: number for number, key in enumerate(keys)}
         said: dict[str, list[SubjectEntry]] = {}

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import apsw
@@ -15,7 +16,7 @@ from localcloud.cosmos.keys import PartitionKey
 from localcloud.cosmos.patch import apply_patch
 from localcloud.cosmos.rids import document_rid, new_etag
 from localcloud.cosmos.sessions import Replica, View
-from localcloud.cosmos.sql_compiler import compile_query
+from localcloud.cosmos.sql_compiler import Program, compile_query
 from localcloud.cosmos.sql_parser import parse_condition
 from localcloud.cosmos.store import Row, Store
 
@@ -247,10 +248,16 @@ class Documents:
     def _check_filter(self, container: Container, row: Row, condition: Any) -> None:
         if not isinstance(condition, str):
             raise errors.bad_request("a patch's condition is text: from c where ...")
-        program = compile_query(parse_condition(condition), {}, ["d.k = :k"])
+        program = _condition(condition)
         sql = program.sql_from(container.table, [])
         if not self.store.rows(sql, {**program.bindings({}), "k": row.k}):
             raise errors.precondition_failed("the document does not meet the patch's condition")
+
+
+@lru_cache(256)
+def _condition(text: str) -> Program:
+    """Many patches have the same one."""
+    return compile_query(parse_condition(text), {}, ["d.k = :k"])
 
 
 def _no_document(container: Container, doc_id: str, key: PartitionKey) -> errors.CosmosError:

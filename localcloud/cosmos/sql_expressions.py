@@ -27,6 +27,7 @@ from localcloud.cosmos.sql_values import (
     RANKS,
     STRING,
     UNDEFINED,
+    are_scalars,
     encode,
     rank,
 )
@@ -149,9 +150,11 @@ class Expressions(Operands):
         """Whether the value is one of these scalars, in a form that can use an index."""
         self.index(value)
         tests = [f"({value.t} = {NULL})"] if None in constants else []
+        by_kind: dict[int, list[Binder]] = {}
+        for constant, get in zip(constants, getters, strict=True):
+            by_kind.setdefault(rank(constant), []).append(get)
         for kind in (BOOLEAN, NUMBER, STRING):
-            chosen = [get for get, constant in zip(getters, constants, strict=True) if rank(constant) == kind]
-            if chosen:
+            if chosen := by_kind.get(kind):
                 listed = self.state.bind(_json_list(chosen))
                 test = f"{value.v} IN (SELECT value FROM json_each({listed}))"
                 tests.append(f"({value.t} = {kind} AND {test})" if value.rank != kind else f"({test})")
@@ -270,7 +273,7 @@ class Expressions(Operands):
 
     def array_contains(self, array: ast.Expr, wanted: ast.Expr) -> Value | None:
         items, sought = self.constant(array), self.known(wanted)
-        if isinstance(items, list) and all(rank(item) <= STRING for item in items):
+        if isinstance(items, list) and are_scalars(items):
             return typed(BOOLEAN, self.among(self.value(wanted), items, [always(item) for item in items]))
         value = self.value(array)
         if not value.document or sought is UNDEFINED or rank(sought) > STRING:

@@ -20,17 +20,24 @@ UNDEFINED: Any = object()
 
 def rank(value: Any) -> int:
     """A value's place in the order of types; 0 is undefined."""
-    if value is UNDEFINED:
-        return ABSENT
-    if value is None:
-        return NULL
-    if isinstance(value, bool):
-        return BOOLEAN
-    if isinstance(value, int | float):
-        return NUMBER
-    if isinstance(value, str):
-        return STRING
-    return ARRAY if isinstance(value, list) else OBJECT
+    return ABSENT if value is UNDEFINED else _RANK_OF_TYPE[type(value)]
+
+
+_RANK_OF_TYPE = {
+    type(None): NULL,
+    bool: BOOLEAN,
+    int: NUMBER,
+    float: NUMBER,
+    str: STRING,
+    list: ARRAY,
+    dict: OBJECT,
+}
+_SCALARS = frozenset({type(None), bool, int, float, str})
+
+
+def are_scalars(values: list[Any]) -> bool:
+    """Whether none of them is an array, an object or undefined: there may be thousands."""
+    return _SCALARS.issuperset(map(type, values))
 
 
 def decode(text: str | None) -> Any:

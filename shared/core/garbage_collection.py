@@ -2,7 +2,8 @@
 
 import gc
 
-GARBAGE_AFTER = 50_000  # objects; Python's own 700 goes over a slice of messages again and again
+GARBAGE_AFTER = 200_000
+"""Objects, as many as a slice of messages has: with Python's own 700, each is looked at again and again."""
 
 
 def tune_garbage_collector() -> None:

@@ -7,11 +7,17 @@ fields can ever make the same input: ("ab", "c") and ("a", "bc") stay apart what
 import hashlib
 import json
 import re
-import uuid
 from datetime import UTC, datetime
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from shared.core.errors import InvalidIdError
+from shared.core.lazy_import import lazy
+
+if TYPE_CHECKING:
+    import uuid
+else:
+    uuid = lazy("uuid")
 
 ID_LENGTH = 16
 REPORT_PREFIX = "rpt-"
@@ -35,9 +41,9 @@ _DOCUMENT_ID = re.compile(DOCUMENT_ID)
 _FAILURE_ID = re.compile(r"(?P<key>.+)-(?P<attempt>[1-9][0-9]{0,8})$", re.DOTALL)
 _NO_ID = "@no-message-id.invalid>"
 _AUDIT_DAY_LENGTH = 8
-_THREAD_SUMMARIES = uuid.UUID("6f1c1c62-6a3e-4f0a-9b57-2d6f3a5f0c11")
-_DIGEST_SUMMARIES = uuid.UUID("0b8f8b64-6a0f-4c0e-8f55-55b1f60d6a3e")
-_FEEDS = uuid.UUID("3d0f54c1-3e52-4f0b-8a53-0d3c4f1a9b77")
+_THREAD_SUMMARIES = "6f1c1c62-6a3e-4f0a-9b57-2d6f3a5f0c11"
+_DIGEST_SUMMARIES = "0b8f8b64-6a0f-4c0e-8f55-55b1f60d6a3e"
+_FEEDS = "3d0f54c1-3e52-4f0b-8a53-0d3c4f1a9b77"
 
 
 def checked_id(id_: str) -> str:
@@ -107,11 +113,11 @@ def subject_entry_id(period: int, subject: str, source: str) -> str:
 
 def thread_summary_id(thread_id: str, version: str, template: str, backend: str, model: str) -> str:
     """One for each version of a thread and way to summarize it, however often it is requested."""
-    return str(uuid.uuid5(_THREAD_SUMMARIES, json.dumps([thread_id, version, template, backend, model])))
+    return _uuid(_THREAD_SUMMARIES, json.dumps([thread_id, version, template, backend, model]))
 
 
 def digest_summary_id(scope: str, version: str, template: str, model: str) -> str:
-    return str(uuid.uuid5(_DIGEST_SUMMARIES, json.dumps([scope, version, template, model])))
+    return _uuid(_DIGEST_SUMMARIES, json.dumps([scope, version, template, model]))
 
 
 def digest_id(scope: str) -> str:
@@ -150,7 +156,7 @@ def digest_mail_id(subscription: str, moment: str, domain: str) -> str:
 
 def feed_id(*parts: str) -> str:
     """Of an Atom feed or entry: a URN that never changes."""
-    return f"urn:uuid:{uuid.uuid5(_FEEDS, chr(0).join(parts))}"
+    return f"urn:uuid:{_uuid(_FEEDS, chr(0).join(parts))}"
 
 
 def person_id(address: str) -> str:
@@ -207,6 +213,10 @@ def cause_id(*parts: str) -> str:
 def resubmitted_id(operation: str, queue: str, number: int, original: str | None) -> str:
     """Always the same for one letter in one operation: sent twice, it is recognisably the same message."""
     return _hash(json.dumps([operation, queue, number, original]))
+
+
+def _uuid(space: str, name: str) -> str:
+    return str(uuid.uuid5(uuid.UUID(space), name))
 
 
 def _short(text: str) -> str:

@@ -23,7 +23,7 @@ from shared.documents.queries.messages import THREADS_OF_MESSAGES
 from shared.documents.queries.thread_index import ENTRIES_OF_BUCKET, THREAD_ENTRIES
 from shared.documents.threads import ThreadEntry
 from shared.domain.threading.assignment import ThreadState
-from shared.domain.threading.subject_links import MARGIN, SubjectEntry
+from shared.domain.threading.subject_links import MARGIN, SubjectEntry, title_of
 
 _PERIOD = 64 * 24 * 3600
 """Seconds. A subject that recurs for years has an entry for each period, so that none grows without bound."""
@@ -83,16 +83,25 @@ class ThreadIndex:
         self._now = now
 
     async def find(
-        self, message_ids: Iterable[str], subjects: Iterable[SubjectEntry], source: str, session: Session
+        self,
+        message_ids: Iterable[str],
+        subjects: Iterable[SubjectEntry],
+        source: str,
+        session: Session,
+        *,
+        looked_up: Collection[str] = (),
     ) -> IndexLookup:
+        """`looked_up` are those ids of which the caller knows already whether their message is stored."""
         times: dict[str, list[int]] = defaultdict(list)
-        for entry in subjects:
-            for id_ in _subject_ids(entry.key, entry.at - MARGIN, entry.at + MARGIN, source):
-                times[id_].append(entry.at)
+        for title, at in {(title_of(entry.key), entry.at) for entry in subjects}:
+            for id_ in _subject_ids(title, at - MARGIN, at + MARGIN, source):
+                times[id_].append(at)
         found = IndexLookup(source, {id_: message_key(id_, source) for id_ in message_ids}, dict(times))
         entries, stored = await asyncio.gather(
             self._store.query_by_ids(THREAD_ENTRIES, [*found.ids.values(), *found.times], session),
-            self._store.query_by_ids(THREADS_OF_MESSAGES, [*found.ids.values()], session),
+            self._store.query_by_ids(
+                THREADS_OF_MESSAGES, [key for id_, key in found.ids.items() if id_ not in looked_up], session
+            ),
         )
         for row in entries:
             found.add(row)
@@ -127,7 +136,7 @@ class ThreadIndex:
         """Remove a deleted thread, under all its ids, from every entry; entries left empty are deleted."""
         ids = {message_key(one, source) for one in (*state.members, *state.absent())}
         for entry in state.subjects:
-            ids.update(_subject_ids(entry.key, entry.at, entry.at, source))
+            ids.update(_subject_ids(title_of(entry.key), entry.at, entry.at, source))
         await self._forget(
             names, await self._store.query_by_ids(THREAD_ENTRIES, sorted(ids), session), session
         )
@@ -164,8 +173,8 @@ def _entries(states: Mapping[str, ThreadState], found: IndexLookup) -> dict[str,
         for message_id in state.absent():
             if (id_ := found.ids.get(message_id)) is not None:
                 entries[id_][thread] = []
-        for key, at, _, _ in state.subjects:
-            for id_ in _subject_ids(key, at, at, found.source):
+        for title, at in {(title_of(entry.key), entry.at) for entry in state.subjects}:
+            for id_ in _subject_ids(title, at, at, found.source):
                 if id_ in found.times:
                     first, last = entries[id_].get(thread) or (at, at)
                     entries[id_][thread] = [min(first, at), max(last, at)]
@@ -191,9 +200,9 @@ def _near(span: list[int], times: list[int]) -> bool:
     return bool(span) and any(span[0] - MARGIN <= at <= span[1] + MARGIN for at in times)
 
 
-def _subject_ids(key: str, first: int, last: int, source: str) -> list[str]:
+def _subject_ids(title: str, first: int, last: int, source: str) -> list[str]:
     periods = range(first // _PERIOD, last // _PERIOD + 1)
-    return [_subject_entry_id(period, key, source) for period in periods]
+    return [_subject_entry_id(period, title, source) for period in periods]
 
 
 # A thread's messages share a subject, which is looked up and then stored.

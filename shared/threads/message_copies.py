@@ -5,7 +5,7 @@ the mail names. Every copy is kept with its place, so that its bytes can be had 
 something else is a conflict: it is counted and shown, and changes nothing else.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,7 +70,12 @@ def arrivals_of(
     for message in messages:
         by_node.setdefault(message.node, []).append(message)
     return [
-        _arrival(sorted(copies, key=_place), archive, stored.get(node), elsewhere.get(node, ()))
+        _arrival(
+            sorted(copies, key=_place) if len(copies) > 1 else copies,
+            archive,
+            stored.get(node),
+            elsewhere.get(node, ()),
+        )
         for node, copies in by_node.items()
     ]
 
@@ -115,9 +120,20 @@ def _copy(message: PreparedMessage, archive: ArchiveOfSource) -> StoredCopy:
 
 
 def provenance(
-    source: str, copies: Sequence[StoredCopy], archives: Iterable[str], elsewhere: Iterable[Row]
+    source: str, copies: Sequence[StoredCopy], archives: Collection[str], elsewhere: Collection[Row]
 ) -> dict[str, Any]:
     """The fields that say where a message comes from, and what else goes by its id."""
+    if len(copies) == 1 and not archives and not elsewhere:  # as nearly all are
+        archive = copies[0]["archive_id"]
+        return {
+            "copies": list(copies),
+            "place": copies[0]["place"],
+            "archive_ids": [archive],
+            "archive_id": archive,
+            "elsewhere": [],
+            "sources": [source],
+            "conflicts": 0,
+        }
     identity = copies[0]["identity"]
     others = {row["source"]: row["identity"] for row in elsewhere}
     same = [name for name, other in others.items() if other == identity]

@@ -10,6 +10,7 @@ from shared.documents.queries.placements import ACTIVE_PLACEMENTS, PLACEMENTS_OF
 from shared.documents.readings import ShownPlacement
 from shared.documents.threads import Thread
 from shared.domain.threading.assignment import Links
+from shared.domain.threading.subject_links import NEVER
 
 MAX_SHOWN = 50
 
@@ -32,7 +33,7 @@ def placed(links: Sequence[Links], parents: Mapping[str, str]) -> list[Links]:
 
 def _placed(links: Links, parent: str) -> Links:
     """It seeks nothing by its subject; others may still find it by that."""
-    entries = [entry._replace(seeks=False) for entry in links.entries]
+    entries = [entry._replace(seeks=NEVER) for entry in links.entries]
     return Links(links.node, [parent] if parent else [], entries, decided=True)
 
 

@@ -52,7 +52,7 @@ from shared.threads.message_copies import ArchiveOfSource, Arrival, Row, arrival
 from shared.threads.message_documents import MessageWrites, message_writes
 from shared.threads.placements import load_placements, placed
 from shared.threads.stored_mails import parsed_mail
-from shared.threads.thread_documents import Fact, ThreadChanges, thread_documents
+from shared.threads.thread_documents import Fact, ThreadChanges, gaining_first, thread_documents
 
 # Optimistic concurrency: other stages patch the same threads, so losing an ETag race is normal.
 MAX_WRITE_ATTEMPTS = 5
@@ -111,6 +111,8 @@ class _Slice:
     """Messages of which there is only a conflicting copy here, and their threads."""
     origin: str | None = None
     """The thread, which is no more, whose messages they are."""
+    stored: Mapping[str, str | None] = field(default_factory=dict)
+    """The thread of each message that was looked up, as far as it is stored."""
 
 
 @dataclass
@@ -227,12 +229,16 @@ class Registry:
                 for arrival in arrivals
                 if arrival.stored is not None and not arrival.says_the_same
             },
+            stored={
+                arrival.message.node: arrival.stored["thread_id"] if arrival.stored else None
+                for arrival in arrivals
+            },
         )
 
     async def _plan(self, slice_: _Slice, session: Session) -> _Plan:
         wanted = wanted_by([*slice_.links, *slice_.replaced])
-        names = {*_own_names(slice_), *slice_.conflicting.values()}
-        loaded = await self._load(wanted, names, slice_.source, session)
+        names = {*_own_names(slice_), *slice_.conflicting.values(), *filter(None, slice_.stored.values())}
+        loaded = await self._load(wanted, names, slice_, session)
         arrived = {links.node for links in slice_.links}
         await self._load_more(
             loaded, wanted_by_known(arrived, loaded.states().values()), slice_.source, session
@@ -317,7 +323,7 @@ class Registry:
         redirects = [
             thread_merged(plan.loaded.threads[old], into=new) for old, new in _renamed(plan.result).items()
         ]
-        in_order = _gaining_first(plan.threads, plan.result.moved.values())
+        in_order = gaining_first(plan.threads, plan.result.moved.values())
         for threads in (*in_order, redirects):
             if await self._store.write_all(threads, session) is Conflict.CONFLICT:
                 return False
@@ -325,10 +331,15 @@ class Registry:
             plan.losers += await absorb(self._clients, thread, session)
         return await self._store_messages(writes, session)  # last: some may have moved
 
-    async def _load(self, wanted: Wanted, names: Collection[str], source: str, session: Session) -> _Loaded:
+    async def _load(
+        self, wanted: Wanted, names: Collection[str], slice_: _Slice, session: Session
+    ) -> _Loaded:
         """The threads that the messages may belong to, and those with these ids; redirects are followed."""
         found, threads = await asyncio.gather(
-            self._index.find(wanted.ids, wanted.entries, source, session), self._find(names, session)
+            self._index.find(
+                wanted.ids, wanted.entries, slice_.source, session, looked_up=slice_.stored.keys()
+            ),
+            self._find(names, session),
         )
         loaded = _Loaded([found], {}, {})
         await self._follow(loaded, threads, found.threads(), session)
@@ -415,21 +426,6 @@ def _own_names(slice_: _Slice) -> set[str]:
     """The ids that threads of these messages alone can have; references in a circle excepted."""
     roots = {links.ancestors[-1] if links.ancestors else links.node for links in slice_.links}
     return {thread_id(root, slice_.source) for root in roots}
-
-
-def _gaining_first(threads: Sequence[Thread], moves: Collection[tuple[str, str]]) -> list[list[Thread]]:
-    """Groups to be written one after the other: a thread comes after those that get messages of it.
-
-    Where two threads exchange messages, neither can be first.
-    """
-    left, groups = {thread.id: thread for thread in threads}, []
-    while left:
-        waiting = {old for old, new in moves if new in left and new != old}
-        group = [thread for name, thread in left.items() if name not in waiting] or [*left.values()]
-        groups.append(group)
-        for thread in group:
-            del left[thread.id]
-    return groups
 
 
 def _absorbed(known: Mapping[str, Thread]) -> set[str]:

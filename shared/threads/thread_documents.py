@@ -5,7 +5,7 @@ order in which archives come in does not matter. One that lost a message, or got
 is made of all its messages anew.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -63,6 +63,21 @@ def thread_documents(changes: ThreadChanges, now: datetime) -> list[Thread]:
     also = {name for name in changes.also_in if name in changes.known}
     names = {*changes.result.threads, *changes.added, *changes.rebuilt, *unfinished, *also} - gone
     return [_document(name, changes, now) for name in sorted(names)]
+
+
+def gaining_first(threads: Sequence[Thread], moves: Collection[tuple[str, str]]) -> list[list[Thread]]:
+    """Groups to be written one after the other: a thread comes after those that get messages of it.
+
+    Where two threads exchange messages, neither can be first.
+    """
+    left, groups = {thread.id: thread for thread in threads}, []
+    while left:
+        waiting = {old for old, new in moves if new in left and new != old}
+        group = [thread for name, thread in left.items() if name not in waiting] or [*left.values()]
+        groups.append(group)
+        for thread in group:
+            del left[thread.id]
+    return groups
 
 
 def _document(name: str, changes: ThreadChanges, now: datetime) -> Thread:

@@ -140,6 +140,9 @@ ATTACKS = [
     Attack("an ancestor that nobody has", forged("ghost", "Boo.", refs=["nobody", "call"])),
     Attack("the same subject, as a beginning", mail("again", MALLORY, "The real call is here.", subject="Call for adoption: draft-foo-bar", hour=0.5)),
     Attack("a reply by subject alone", mail("sub", MALLORY, "I have read the draft.", hour=35), flag="joined_by_subject"),
+    Attack("an answer to a mail that nobody has", forged("orph", "I have read it.", refs=["none", "nil"]), flag="joined_by_subject"),
+    Attack("the call's subject in another thread", b"".join(forged(f"in{n}", "Come here.", refs=["t1"], hour=n + 0.9) for n in range(5))),
+    Attack("absent ids of sixty threads' subjects", b"".join(forged(f"ab{n}", "All one.", refs=["absent"], subject=f"Re: Matter of the {n}th kind", hour=90) for n in range(60))),
     # names and addresses
     Attack("twenty plus-addresses", b"".join(mail(f"p{n}", ("Mallory Vane", f"mallory+{n}@evil.example"), SUPPORTS, refs=["call"], hour=40 + n) for n in range(20))),
     Attack("another's name", forged("n1", SUPPORTS, sender=("Ann Lee", "ann@evil.example")), flag="same_names"),

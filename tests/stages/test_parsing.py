@@ -466,7 +466,7 @@ async def test_a_merge_that_breaks_off_at_the_index_leaves_no_vector_in_the_old_
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(CHAIN[0])
-        (event,) = await place.take_in(mail(9, parent=8))
+        (event,) = await place.take_in(mail(9, parent=8, subject="Another matter"))
         old, (chunk,) = thread_id("<m8@example.org>", "list"), event.data.chunk_ids
         store, index = place.clients.store, place.clients.index
         await store.patch(Chunk, Patch(chunk, old, set={"embedding_generated": True}), Session())

@@ -27,7 +27,10 @@ _BULK_FIELDS = frozenset(
      "x-google-smtp-source", "x-me-sender", "x-me-received", "x-me-proxy", "x-me-proxy-cause",
      "x-ms-exchange-antispam-messagedata", "x-ms-exchange-antispam-messagedata-0", "x-microsoft-antispam",
      "x-microsoft-antispam-message-info", "x-forefront-antispam-report", "x-proofpoint-virus-version",
-     "x-proofpoint-spam-details", "x-spam-status", "x-spam-report", "x-ui-out-filterresults"}
+     "x-proofpoint-spam-details", "x-spam-status", "x-spam-report", "x-ui-out-filterresults",
+     "ui-outboundreport", "x-pobox-relay-id", "x-provags-id", "x-cmae-envelope", "x-ui-sender-class",
+     "feedback-id", "x-sib-id", "x-mailin-eid", "autocrypt", "precedence", "list-subscribe",
+     "list-unsubscribe", "list-unsubscribe-post", "list-help", "list-owner"}
 )  # fmt: skip
 _MAX_NAME = 200
 _MAX_ID = 900

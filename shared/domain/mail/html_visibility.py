@@ -15,7 +15,10 @@ _HIDES = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|mso-hide\s*:\s*all"
     r"|(?<![-\w])(?:font-size|max-height|max-width|height|width|opacity|line-height)\s*:\s*0*(?:\.0+)?"
     r"\s*(?:px|pt|em|rem|ex|%|mm|cm|in|vh|vw)?\s*(?:!\s*important\s*)?(?:;|$)"
-    r"|(?:text-indent|left|top|right|margin-left|margin-top)\s*:\s*-\d{3,}",
+    r"|(?:text-indent|left|top|right|margin-left|margin-top)\s*:\s*-\d{3,}"
+    r"|(?<![-\w])font-size\s*:\s*(?:0?\.\d{1,4}|1)\s*(?:px|pt)|(?<![-\w])color\s*:\s*transparent"
+    r"|clip\s*:\s*rect\(\s*[01](?:px)?[\s,)]|clip-path\s*:\s*inset\(\s*(?:50|100)%"
+    r"|transform\s*:\s*scale\(\s*0\s*[,)]",
     re.IGNORECASE,
 )
 # A box without height still shows what overflows it.

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from shared.domain.mail.errors import NotAMailboxError
-from shared.domain.mail.models import Limits, RawMessage, Skipped
+from shared.domain.mail.models import Limits, RawMessage, Share, Skipped
 from shared.domain.mail.separators import EML, LOOKAHEAD, MMDF, detect
 
 _BLOCK = 1024 * 1024
@@ -29,9 +29,11 @@ class BinaryStream(Protocol):
         """Up to `size` bytes; none at the end."""
 
 
-def read_archive(stream: BinaryStream, limits: Limits | None = None) -> Iterator[RawMessage | Skipped]:
-    """The messages of an mbox, an MMDF mailbox, a LISTSERV export or a single .eml, whichever it is."""
-    return _Reader(stream, limits or Limits()).messages()
+def read_archive(
+    stream: BinaryStream, limits: Limits | None = None, share: Share | None = None
+) -> Iterator[RawMessage | Skipped]:
+    """The messages of an mbox, an MMDF mailbox, a LISTSERV export or a single .eml, or a share of them."""
+    return _Reader(stream, limits or Limits(), share).messages()
 
 
 def _read_up_to(stream: BinaryStream, size: int) -> bytes:
@@ -71,8 +73,9 @@ class _Window:
 
 
 class _Reader:
-    def __init__(self, stream: BinaryStream, limits: Limits) -> None:
+    def __init__(self, stream: BinaryStream, limits: Limits, share: Share | None) -> None:
         self._window = _Window(stream)
+        self._share = share
         self._limits = limits
         self._dialect = EML
         self._dropped = 0
@@ -80,15 +83,17 @@ class _Reader:
     def messages(self) -> Iterator[RawMessage | Skipped]:
         self._begin()
         start, envelope, junk = self._first()
-        if junk:
+        if junk and self._takes():
             yield Skipped(0, 0, junk, "text before the first separator")
         index = 0
         while True:
             offset = self._window.base + start
             following = self._following(start)
-            message = self._cut(start, following, envelope, offset, index)
-            if message is not None:
-                yield message
+            if self._dialect is not MMDF and not self._takes():
+                index += 1
+            elif (message := self._cut(start, following, envelope, offset, index)) is not None:
+                if self._dialect is not MMDF or self._takes():
+                    yield _as_sent(message)
                 index += 1
             if following is None:
                 return
@@ -96,6 +101,9 @@ class _Reader:
             if start > _BLOCK:
                 self._window.drop(start - 1)
                 start = 1
+
+    def _takes(self) -> bool:
+        return self._share is None or self._share.takes_next()
 
     def _begin(self) -> None:
         """Read enough to know the dialect; drop white space before the first separator."""
@@ -179,13 +187,19 @@ class _Reader:
             return None if self._dialect is MMDF else Skipped(index, offset, len(data), "empty message")
         if self._dialect is MMDF and data.startswith(b"From "):
             envelope, _, data = data.partition(b"\n")
-        return RawMessage(_unescape(data), envelope.strip(), offset, index, end - start)
+        return RawMessage(data, envelope.strip(), offset, index, end - start)
 
 
 def _body_start(data: bytes, start: int) -> int:
     """Where the blank line after the headers ends; `start` if there is none near."""
     blank = _BLANK_LINE.search(data, start - 1, start + _HEADER_SEARCH)
     return blank.end() if blank else start
+
+
+def _as_sent(found: RawMessage | Skipped) -> RawMessage | Skipped:
+    if isinstance(found, RawMessage):
+        found.data = _unescape(found.data)
+    return found
 
 
 def _unescape(data: bytes) -> bytes:

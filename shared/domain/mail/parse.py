@@ -29,7 +29,7 @@ _OWN_FIELDS = frozenset(
     {"message-id", "in-reply-to", "references", "subject", "from", "to", "cc", "date", "content-type",
      "content-transfer-encoding", "mime-version", *TRACE_FIELDS}
 )  # fmt: skip
-_MAX_TRACE = dict.fromkeys(TRACE_FIELDS, 4) | {"received": 2}
+_MAX_TRACE = dict.fromkeys(TRACE_FIELDS, 4) | {"received": 1}
 _MAX_TRACE_VALUE = 1_000
 _MAX_HEADER_VALUE = 2_000
 _MAX_HEADERS = 200
@@ -43,9 +43,7 @@ def parse_archive(
 ) -> Iterator[ParsedMail | Skipped]:
     """The messages of an archive, or a share of them; what cannot be parsed is recorded and skipped."""
     limits = limits or Limits()
-    for raw in read_archive(stream, limits):
-        if share is not None and not share.takes_next():
-            continue
+    for raw in read_archive(stream, limits, share):
         if isinstance(raw, Skipped):
             yield raw
             continue
@@ -189,7 +187,7 @@ def _without_signature(value: str) -> str:
 
 
 _DKIM = "dkim-signature"
-_SIGNATURE = ("b=", "bh=", "h=")
+_SIGNATURE = ("b=", "bh=", "h=", "v=", "c=", "x=", "q=", "z=")
 
 
 def _other_headers(headers: Headers) -> dict[str, str]:

@@ -1,8 +1,9 @@
 """Threads of one source as a pure function of the set of its mails.
 
 A mail brings one edge: to its direct parent where the source has it, else to the nearest ancestor in
-References that the source has, else to the root that it claims. A reply without any of these headers brings
-an edge by its subject (`subject_links`). A thread is a connected component of these edges, and its root, the
+References that the source has, else to the root that it claims. A reply without any of these headers, and a
+mail that names only such as are not there, bring an edge by their subject (`subject_links`), where that leads
+to one. A thread is a connected component of these edges, and its root, the
 one id in it without an edge, names it. The root need not be present: answers to a mail that is in no archive
 are one thread.
 
@@ -21,7 +22,13 @@ from typing import Any, NamedTuple, Protocol
 
 from shared.core.ids import thread_id
 from shared.domain.mail.models import ParsedMail
-from shared.domain.threading.subject_links import SubjectEntry, entries_of, nearest_by_subject
+from shared.domain.threading.subject_links import (
+    ALWAYS,
+    ORPHANED,
+    SubjectEntry,
+    entries_of,
+    nearest_by_subject,
+)
 
 MAX_ANCESTORS = 32
 """So many of the nearest, and the root: what a hostile mail can make us keep and look up."""
@@ -46,7 +53,7 @@ class ThreadMember(NamedTuple):
     parent: str
     """Where its edge leads: to a mail that is here, or to a claimed root that is not; empty for a root."""
     wants: tuple[str, ...] = ()
-    """Ids that are not here and would be nearer, the nearest first."""
+    """Ids that are not here and would be nearer, the nearest first; by subject, all that it names."""
     via: str = ""
     """By what it has its edge: its headers, else `BY_SUBJECT` or `BY_OPERATOR`."""
     root: str = ""
@@ -76,16 +83,21 @@ class ThreadState:
         return wanted - self.members.keys()
 
     def to_document(self) -> dict[str, Any]:
-        """As JSON. What is empty is left out: a large thread has thousands of members."""
-        return {
-            "members": [_member_to_json(one, member) for one, member in sorted(self.members.items())],
-            "subjects": [
-                [entry.key, entry.at, int(entry.seeks), entry.node] for entry in sorted(self.subjects)
-            ],
-        }
+        """As JSON. What is empty is left out, and a subject stands once: threads grow large."""
+        keys = sorted({entry.key for entry in self.subjects})
+        numbers = {key: number for number, key in enumerate(keys)}
+        said: dict[str, list[SubjectEntry]] = {}
+        for entry in sorted(self.subjects):
+            said.setdefault(entry.node, []).append(entry)
+        members = [
+            _member_to_json(one, member, said.get(one, ()), numbers)
+            for one, member in sorted(self.members.items())
+        ]
+        return {"members": members, "subjects": keys}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "ThreadState":
+        members, keys = document["members"], document["subjects"]
         return cls(
             {
                 stored["id"]: ThreadMember(
@@ -94,13 +106,19 @@ class ThreadState:
                     stored.get("via", ""),
                     stored.get("root", ""),
                 )
-                for stored in document["members"]
+                for stored in members
             },
-            {SubjectEntry(key, at, bool(seeks), node) for key, at, seeks, node in document["subjects"]},
+            {
+                SubjectEntry(keys[number], stored["at"], seeks, stored["id"])
+                for stored in members
+                for number, seeks in stored.get("by", ())
+            },
         )
 
 
-def _member_to_json(one: str, member: ThreadMember) -> dict[str, Any]:
+def _member_to_json(
+    one: str, member: ThreadMember, entries: Sequence[SubjectEntry], numbers: Mapping[str, int]
+) -> dict[str, Any]:
     stored: dict[str, Any] = {"id": one}
     if member.parent:
         stored["parent"] = member.parent
@@ -110,6 +128,9 @@ def _member_to_json(one: str, member: ThreadMember) -> dict[str, Any]:
         stored["via"] = member.via
     if member.root:
         stored["root"] = member.root
+    if entries:
+        stored["at"] = entries[0].at  # all entries of a mail have its date
+        stored["by"] = [[numbers[entry.key], entry.seeks] for entry in entries]
     return stored
 
 
@@ -193,8 +214,13 @@ def wanted_by_known(arrived: Collection[str], states: Iterable[ThreadState]) -> 
     """
     ids, entries = set[str](), []
     for state in states:
-        seeking = {entry.node for entry in state.subjects if entry.seeks}
-        entries += [entry for entry in state.subjects if entry.seeks]
+        seeking = {entry.node for entry in state.subjects if entry.seeks == ALWAYS}
+        orphans = _orphans({one: _by_headers(member) for one, member in state.members.items()})
+        entries += [
+            entry
+            for entry in state.subjects
+            if entry.seeks == ALWAYS or (entry.seeks == ORPHANED and entry.node in orphans)
+        ]
         ids |= {
             member.root or member.parent
             for member in state.members.values()
@@ -235,9 +261,9 @@ class _MailSet:
     def add_thread(self, state: ThreadState) -> None:
         for one, member in state.members.items():
             # A crash between two writes leaves a mail in two threads: the nearer parent is the later one.
-            mine = self.members.get(one)
-            if mine is None or len(member.wants) < len(mine.wants):
-                self.members[one] = member
+            mine, stored = self.members.get(one), _by_headers(member)
+            if mine is None or len(stored.wants) < len(mine.wants):
+                self.members[one] = stored
         for entry in state.subjects:
             self.entries.setdefault(entry.node, set()).add(entry)
 
@@ -257,26 +283,26 @@ class _MailSet:
 
     def _find_edges_by_subject(self) -> None:
         members, roots = self.members, dict[str, str]()
-        by_headers = {
-            one: ThreadMember("") if member.via == BY_SUBJECT else member for one, member in members.items()
-        }
         seeking = [
             entry
             for one, entries in self.entries.items()
-            if one in by_headers  # in a damaged state it may not be: that is for a check to say
-            if not by_headers[one].parent or not any(entry.seeks for entry in entries)
+            if one in members  # in a damaged state it may not be: that is for a check to say
+            if not members[one].parent or not any(entry.seeks == ALWAYS for entry in entries)
             for entry in entries
         ]
+        orphans = _orphans(members)
         found = nearest_by_subject(
             seeking,
-            {one: _root_of(one, by_headers, roots) for one in members},
+            {one: _root_of(one, members, roots) for one in members},
             _claims(members.values()),
+            orphans,
+            {one: member.parent for one, member in members.items() if member.parent in members},
         )
-        for one, member in by_headers.items():
-            if member.parent or member.via == BY_OPERATOR:
-                continue
-            parent = found.get(one, "")
-            members[one] = ThreadMember(parent, (), BY_SUBJECT if parent else "")
+        for one, parent in found.items():
+            member = members[one]
+            if parent and member.via != BY_OPERATOR and (one in orphans or not member.parent):
+                named = (*member.wants, member.parent) if member.parent else ()
+                members[one] = ThreadMember(parent, named, BY_SUBJECT)
 
     def threads(self, source: str) -> dict[str, ThreadState]:
         found: dict[str, ThreadState] = {}
@@ -286,6 +312,22 @@ class _MailSet:
             state.members[one] = member
             state.subjects |= self.entries.get(one, set())
         return {thread_id(root, source): state for root, state in found.items()}
+
+
+def _by_headers(member: ThreadMember) -> ThreadMember:
+    """As its headers alone would have it: the last that it names is the root that it claims."""
+    if member.via != BY_SUBJECT:
+        return member
+    return ThreadMember(member.wants[-1], member.wants[:-1]) if member.wants else ThreadMember("")
+
+
+def _orphans(by_headers: Mapping[str, ThreadMember]) -> set[str]:
+    """Those that name others, none of which is there."""
+    return {
+        one
+        for one, member in by_headers.items()
+        if member.parent and member.parent not in by_headers and member.via != BY_OPERATOR
+    }
 
 
 def _claims(members: Iterable[ThreadMember]) -> dict[str, list[str]]:

@@ -1,23 +1,27 @@
-"""Edges by subject, for mail without threading headers.
+"""Edges by subject, for mail whose threading headers are missing, or lead nowhere.
 
 Three rules, each of which gives a mail one edge at most, as a function of the set of mails:
 - a numbered patch goes with the mail before it in the same series, from the same sender, within the hour
   (`git send-email` sends a series in one go);
 - a later version of a patch or series goes with the one before it, by title and sender, within six weeks;
-- a reply goes with the mail before it of the same normalised subject, within three weeks.
+- a reply goes with the mail before it of the same normalised subject, within three weeks. So does a mail that
+  names others, none of which is there.
 
-Where none finds anything, the mail goes to the root that most of its own answers claim.
+Where none finds anything, the mail goes to the root that it claims itself, else to the one that most of its
+own answers claim.
 
 The limits, on purpose: a subject that says nothing ("Re: question") links nothing; without a date nothing is
 linked. Dates and subjects are the senders' own, so what is joined by them is marked.
 """
 
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from shared.domain.mail.models import ParsedMail
-from shared.domain.threading.subjects import SubjectKey, read_subject
+from shared.domain.threading.subjects import TITLE_AFTER, SubjectKey, read_subject
 
 _HOUR = 3600
 _DAY = 24 * _HOUR
@@ -36,9 +40,13 @@ class SubjectEntry(NamedTuple):
     key: str
     at: int
     """Seconds since the epoch."""
-    seeks: bool
-    """Whether the message has nothing but this to be threaded by."""
+    seeks: int
+    """Whether the message is threaded by this: `NEVER`, `ALWAYS`, or where it is `ORPHANED`."""
     node: str
+
+
+NEVER, ALWAYS, ORPHANED = range(3)
+"""A mail is orphaned where it names others as its ancestors, and none of them is there."""
 
 
 def entries_of(message: ParsedMail) -> list[SubjectEntry]:
@@ -49,10 +57,17 @@ def entries_of(message: ParsedMail) -> list[SubjectEntry]:
     subject = read_subject(message.subject)
     entries = []
     if subject.key:
-        entries.append(SubjectEntry(subject.key, at, headerless and subject.is_reply, node))
+        entries.append(SubjectEntry(subject.key, at, _seeks(subject, headerless=headerless), node))
     if subject.version and message.sender.email and not subject.is_reply:
         entries += _patch_entries(subject, message.sender.email.lower(), at, node, headerless=headerless)
     return entries
+
+
+def _seeks(subject: SubjectKey, *, headerless: bool) -> int:
+    """A mail that names others says by that that it answers. So does a patch, which begins all the same."""
+    if headerless:
+        return ALWAYS if subject.is_reply else NEVER
+    return ORPHANED if subject.is_reply or not subject.version else NEVER
 
 
 def _patch_entries(
@@ -61,20 +76,32 @@ def _patch_entries(
     if subject.series:
         # The cover letter begins the series: it is found, it does not seek.
         seeks = headerless and not subject.is_cover
-        yield SubjectEntry(f"{_SERIES}{subject.series} {sender}", at, seeks, node)
+        yield SubjectEntry(f"{_SERIES}{subject.series} {sender}", at, int(seeks), node)
     if subject.title:
-        yield SubjectEntry(f"{_REROLL}{subject.title} {sender}", at, headerless and subject.version > 1, node)
+        seeks = headerless and subject.version > 1
+        yield SubjectEntry(f"{_REROLL}{sender}{TITLE_AFTER}{subject.title}", at, int(seeks), node)
+
+
+def title_of(key: str) -> str:
+    """What all keys of one title have in common: they share an entry in an index."""
+    return key.rpartition(TITLE_AFTER)[2]
 
 
 def nearest_by_subject(
-    entries: Iterable[SubjectEntry], group_of: Mapping[str, str], claims: Mapping[str, Sequence[str]]
+    entries: Iterable[SubjectEntry],
+    group_of: Mapping[str, str],
+    claims: Mapping[str, Sequence[str]],
+    orphans: Collection[str],
+    parents: Mapping[str, str],
 ) -> dict[str, str]:
     """The parent of each mail that seeks one; empty where there is none.
 
     `group_of` has the root of each mail by headers alone: a mail never goes under one of its own answers.
     `claims` has the roots that the answers to a mail name beyond it. A later version of a patch may begin a
     thread of its own: only where there are claims it goes with the version before it. A mail without any
-    partner goes to the root that most of its answers claim.
+    partner goes to the root that most of its answers claim. `parents` has those that are there by headers: a
+    mail that brings the subject into a thread of another one is the last to be gone to, since anybody can
+    write it.
     """
     by_key: dict[str, list[SubjectEntry]] = defaultdict(list)
     for entry in entries:
@@ -82,15 +109,23 @@ def nearest_by_subject(
     found: dict[str, tuple[int, str]] = {}
     for key, group in by_key.items():
         rule = _RULES.get(key[:1], _REPLY)
-        seeking = {entry.node for entry in group if entry.seeks}
+        seeking = {
+            entry.node
+            for entry in group
+            if entry.seeks == ALWAYS or (entry.seeks == ORPHANED and entry.node in orphans)
+        }
         if rule is _RULES[_REROLL]:
             seeking &= claims.keys()
         if seeking:
-            for node, parent in _parents(sorted(group, key=_place), rule, seeking, group_of):
+            partners = _Partners(sorted(group, key=_place), rule, seeking, group_of, orphans)
+            for node, parent in partners.found(_strangers(group, parents) if rule is _REPLY else ()):
                 # A mail may have several entries: the first rule that finds something decides.
                 ranked = (rule.order if parent else _NOTHING, parent)
                 found[node] = min(found.get(node, ranked), ranked)
-    return {node: parent or _most_claimed(claims.get(node, ())) for node, (_, parent) in found.items()}
+    return {
+        node: parent or ("" if node in orphans else _most_claimed(claims.get(node, ())))
+        for node, (_, parent) in found.items()
+    }
 
 
 def _most_claimed(roots: Sequence[str]) -> str:
@@ -113,22 +148,48 @@ def _place(entry: SubjectEntry) -> tuple[int, str]:
     return entry.at, entry.node
 
 
-def _parents(
-    group: Sequence[SubjectEntry], rule: _Rule, seeking: Collection[str], group_of: Mapping[str, str]
-) -> Iterator[tuple[str, str]]:
-    """The mail before it within the window; where there is none, the first after it that seeks nothing.
+@dataclass(frozen=True)
+class _Partners:
+    """The mails of one subject, for those among them that seek one to go with.
 
-    Each mail passes over its own answers only, so the work is linear.
+    Each passes over its own answers only, so the work is linear.
     """
-    for number, entry in enumerate(group):
-        if entry.node not in seeking:
-            continue
-        own = group_of[entry.node]
-        above = (group[place] for place in range(number - 1, -1, -1))
-        parent = next((other for other in above if group_of[other.node] != own), None)
-        if parent is None or parent.at < entry.at - rule.before:
-            below = (group[place] for place in range(number + 1, len(group)))
-            parent = next((one for one in below if not one.seeks and group_of[one.node] != own), None)
-            if parent is not None and parent.at > entry.at + rule.after:
-                parent = None
-        yield entry.node, parent.node if parent else ""
+
+    in_order: Sequence[SubjectEntry]
+    rule: _Rule
+    seeking: Collection[str]
+    group_of: Mapping[str, str]
+    orphans: Collection[str]
+
+    def found(self, strangers: Collection[str]) -> Iterator[tuple[str, str]]:
+        """The mail before it within the window; where there is none, the first after it that seeks nothing.
+
+        An orphan looks for what was before it only: it has those that name the same mail to go with.
+        """
+        at_home = [entry for entry in self.in_order if entry.node not in strangers]
+        for entry in self.in_order:
+            if entry.node not in self.seeking:
+                continue
+            parent = self._before(entry, at_home) or self._before(entry, self.in_order)
+            if parent is None and entry.node not in self.orphans:
+                parent = self._after(entry, at_home) or self._after(entry, self.in_order)
+            yield entry.node, parent.node if parent else ""
+
+    def _before(self, entry: SubjectEntry, group: Sequence[SubjectEntry]) -> SubjectEntry | None:
+        own, earliest = self.group_of[entry.node], entry.at - self.rule.before
+        above = range(bisect_left(group, _place(entry), key=_place) - 1, -1, -1)
+        other = next((group[place] for place in above if self.group_of[group[place].node] != own), None)
+        return other if other is not None and other.at >= earliest else None
+
+    def _after(self, entry: SubjectEntry, group: Sequence[SubjectEntry]) -> SubjectEntry | None:
+        own, latest = self.group_of[entry.node], entry.at + self.rule.after
+        below = (group[place] for place in range(bisect_right(group, _place(entry), key=_place), len(group)))
+        others = (one for one in below if one.node not in self.seeking and self.group_of[one.node] != own)
+        other = next(others, None)
+        return other if other is not None and other.at <= latest else None
+
+
+def _strangers(group: Iterable[SubjectEntry], parents: Mapping[str, str]) -> set[str]:
+    """Those that answer a mail of another subject."""
+    nodes = {entry.node for entry in group}
+    return {node for node in nodes if node in parents and parents[node] not in nodes}

@@ -57,10 +57,15 @@ _EMPTY_WORDS = frozenset(
 )
 
 
+TITLE_AFTER = "|"
+"""Between what tells patches apart and their title: no word has it."""
+
+
 class SubjectKey(NamedTuple):
     key: str
     """The normalised subject; empty where it says too little to thread by."""
     is_reply: bool
+    """Or passes on what somebody wrote under this subject."""
     series: str
     """What the mails of one numbered patch series have in common, e.g. `v2/7`; empty for other mail."""
     is_cover: bool
@@ -79,7 +84,7 @@ def read_subject(subject: str) -> SubjectKey:
         if reply := _REPLY.match(rest):
             rest, is_reply = rest[reply.end() :], True
         elif forward := _FORWARD.match(rest):
-            rest = rest[forward.end() :]
+            rest, is_reply = rest[forward.end() :], True
         elif tag := _TAG.match(rest):
             rest = rest[tag.end() :]
             if _PATCH.search(tag[1]):
@@ -91,7 +96,8 @@ def read_subject(subject: str) -> SubjectKey:
     rest = _WAS.sub("", rest)
     words = _WORD.findall(rest.lower())
     title = " ".join(words)[:_MAX_KEY] if _is_specific(words) else ""
-    key = " ".join([*kept, title])[:_MAX_KEY] if title else ""
+    tags = " ".join(kept)[:_MAX_KEY]
+    key = (f"{tags}{TITLE_AFTER}{title}" if tags else title) if title else ""
     return SubjectKey(key, is_reply, series, is_cover, version, title if version else "")
 
 

@@ -6,16 +6,21 @@ batches of messages (a body of marshal), and at the end of each archive whether 
 
 import marshal
 import sys
-import traceback
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from shared.core.frames import Frame, encode_frame, read_frame
 from shared.core.garbage_collection import tune_garbage_collector
+from shared.core.lazy_import import lazy
 from shared.domain.mail.errors import MailboxError
 from shared.domain.mail.models import Share
 from shared.ingestion.reader.batches import batch_to_marshal, read_batches
 from shared.ingestion.unpacking.errors import ArchiveError
+
+if TYPE_CHECKING:
+    import traceback
+else:
+    traceback = lazy("traceback")
 
 
 def main() -> None:

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
+from shared.core.lazy_import import lazy
 from shared.ingestion.unpacking import streams
 from shared.ingestion.unpacking.errors import UnsupportedArchiveError
 from shared.ingestion.unpacking.formats import (
@@ -25,7 +27,11 @@ from shared.ingestion.unpacking.formats import (
 )
 from shared.ingestion.unpacking.limits import UnpackBudget, UnpackLimits
 from shared.ingestion.unpacking.tar import BLOCK, EntryKind, is_tar_header, read_tar
-from shared.ingestion.unpacking.zips import read_zip
+
+if TYPE_CHECKING:
+    from shared.ingestion.unpacking import zips
+else:
+    zips = lazy("shared.ingestion.unpacking.zips")
 
 NOT_READ = "an archive inside the archive is not opened; send it by itself"
 
@@ -103,7 +109,7 @@ def _zip_members(
     path: Path, _format: ArchiveFormat, limits: UnpackLimits, on_skip: OnSkip
 ) -> Iterator[Member]:
     budget = UnpackBudget(limits, path.stat().st_size)
-    for entry in read_zip(path, limits):
+    for entry in zips.read_zip(path, limits):
         budget.count_member(entry.name)
         if entry.kind is EntryKind.FILE:
             yield from _member(entry.name, streams.Spending(entry, budget, entry.name), budget, on_skip)

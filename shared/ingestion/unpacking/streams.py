@@ -1,15 +1,20 @@
 """Binary streams over other streams: bounded, unpacked piece by piece, never whole in memory."""
 
-import bz2
 import io
-import lzma
 import zlib
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from shared.core.lazy_import import lazy
 from shared.ingestion.unpacking.errors import CorruptArchiveError
 from shared.ingestion.unpacking.limits import UnpackBudget
+
+if TYPE_CHECKING:
+    import bz2
+    import lzma
+else:
+    bz2, lzma = lazy("bz2"), lazy("lzma")
 
 BLOCK = 64 * 1024
 MAX_DICTIONARY_BYTES = 256 * 1024 * 1024
@@ -115,7 +120,7 @@ class _Gzip:
 
 _UNPACKERS: dict[Compression, Callable[[], _Unpacker]] = {
     Compression.GZ: _Gzip,
-    Compression.BZ2: bz2.BZ2Decompressor,
+    Compression.BZ2: lambda: bz2.BZ2Decompressor(),
     Compression.XZ: lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, MAX_DICTIONARY_BYTES),
 }
 

@@ -150,6 +150,21 @@ def test_threads_survive_the_loss_of_a_fifth_of_the_headers(seed: int) -> None:
     assert month_by_month(damaged[::-1]) == month_by_month(damaged)
 
 
+def test_a_conversation_of_which_some_mails_are_missing_is_one_thread() -> None:
+    """numpy-discussion, November 2001: answers name mails that the list never had, or none."""
+    (path,) = [path for path in archives() if path.name.startswith("numpy")]
+    mails = {mail.node: mail for mail in messages_of(path)}
+    conversation = [mail.node for mail in mails.values() if "Re-implementation of Python" in mail.subject]
+    assert len(conversation) == 14
+    known = InMemoryThreads()
+    known.apply(assign(mails.values(), known))
+    (state,) = [state for state in known.threads.values() if conversation[0] in state.members]
+    assert set(conversation) <= set(state.members)
+    marked = {one for one, member in state.members.items() if member.via}
+    assert len(marked) == 7
+    assert len({closure(mails.values())[one] for one in conversation}) == 8  # by headers alone
+
+
 def test_an_archive_read_in_small_pieces_gives_the_same_messages() -> None:
     path = next(path for path in archives() if path.name.startswith("numpy"))
     data = path.read_bytes()

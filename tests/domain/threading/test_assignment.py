@@ -175,14 +175,78 @@ def test_a_headerless_reply_finds_its_thread_by_subject() -> None:
     assert groups(known) == [["<a>", "<b>"]]
 
 
-def test_a_reply_with_headers_is_not_threaded_by_subject() -> None:
+def test_an_answer_to_a_mail_that_is_there_is_not_threaded_by_subject() -> None:
     known = threads_of(
         [
             message("<a>", subject="Path MTU discovery"),
+            message("<z>", subject="Something else"),
             message("<b>", ["<z>"], subject="Re: Path MTU discovery", day=1),
         ]
     )
-    assert groups(known) == [["<a>"], ["<b>"]]
+    assert groups(known) == [["<a>"], ["<b>", "<z>"]]
+
+
+FIRST = message("<a>", subject="Path MTU discovery")
+ORPHAN = message("<b>", ["<y>", "<z>"], subject="Path MTU discovery", day=1)
+"""It names mails that nobody has: so it is an answer, though its subject does not say so."""
+
+
+def test_an_answer_whose_ancestors_nobody_has_goes_by_its_subject_and_is_marked() -> None:
+    answer = message("<c>", ["<y>", "<z>", "<b>"], subject="Other words", day=2)
+    for archives in ([[FIRST, ORPHAN, answer]], [[answer], [ORPHAN], [FIRST]]):
+        known = threads_of(*archives)
+        assert groups(known) == [["<a>", "<b>", "<c>"]]
+        members = known.threads[thread_id("<a>")].members
+        assert members["<b>"] == ("<a>", ("<z>", "<y>"), "subject", "")
+        assert members["<c>"].via == ""
+
+
+def test_such_an_answer_goes_to_its_ancestor_when_that_comes() -> None:
+    parent = message("<z>", subject="Something else")
+    root = message("<y>", subject="And another")
+    late = threads_of([FIRST, ORPHAN], [parent], [root])
+    assert groups(late) == [["<a>"], ["<b>", "<z>"], ["<y>"]]
+    assert picture(late) == picture(threads_of([root, parent, ORPHAN, FIRST]))
+    assert groups(threads_of([FIRST, ORPHAN], [root])) == [["<a>"], ["<b>", "<y>"]]
+    assert not any(member.via for state in late.threads.values() for member in state.members.values())
+
+
+def test_answers_to_an_absent_mail_stay_together_where_no_subject_leads_further() -> None:
+    apart = [
+        [message("<a>", subject="Path MTU discovery", day=30), ORPHAN],  # it was not there yet
+        [message("<a>", subject="Path MTU discovery", day=-30), ORPHAN],  # too long ago
+        [message("<a>", subject="Another matter"), ORPHAN],
+    ]
+    for mails in apart:
+        sibling = message("<s>", ["<y>"], subject="Whatever else", day=3)
+        assert groups(threads_of([*mails, sibling])) == [["<a>"], ["<b>", "<s>"]]
+
+
+def test_a_patch_that_names_an_absent_version_begins_its_own_thread() -> None:
+    before = message("<a>", subject="[PATCH v2] x: fix the thing")
+    again = message("<b>", ["<v1>"], subject="[PATCH v2] x: fix the thing", day=1)
+    assert groups(threads_of([before, again])) == [["<a>"], ["<b>"]]
+
+
+def test_no_mail_that_carries_a_subject_into_another_thread_draws_answers_there() -> None:
+    reply = message("<r>", subject="Re: Path MTU discovery", day=2)
+    trap = message("<t>", subject="A trap")
+    honest = [FIRST, ORPHAN, reply, trap]
+    forged = [
+        message(f"<f{number}>", ["<t>"], subject="Re: Path MTU discovery", day=day)
+        for number, day in enumerate((0.5, 0.99, 1.5, 1.99))
+    ]
+    assert groups(threads_of(honest)) == [["<a>", "<b>", "<r>"], ["<t>"]]
+    assert groups(threads_of(honest, forged)) == [
+        ["<a>", "<b>", "<r>"],
+        ["<f0>", "<f1>", "<f2>", "<f3>", "<t>"],
+    ]
+
+
+def test_a_forward_goes_with_what_it_forwards() -> None:
+    assert groups(threads_of([FIRST, message("<f>", subject="FW: Path MTU discovery", day=2)])) == [
+        ["<a>", "<f>"]
+    ]
 
 
 def test_subjects_thread_only_replies_only_in_time_and_only_if_they_say_something() -> None:
@@ -228,6 +292,8 @@ SUBJECTS = [
     "",
     "Path MTU discovery",
     "Re: Path MTU discovery",
+    "Fwd: Path MTU discovery",
+    "Re: [PATCH 1/3] fix it",
     "[PATCH 1/3] fix it",
     "[PATCH 2/3] fix that",
     "[PATCH v2 1/3] fix it",

@@ -131,7 +131,9 @@ class RemovalLetters:
         """Take those that are settled on; how many that were."""
         clock, taken = self.clients.runtime.monotonic, 0
         until = clock() + SECONDS
-        watch = OperationObserver(step=self.progress, stopped=lambda: clock() > until)
+        watch = OperationObserver(
+            step=lambda name: self.progress(f"letters_{name}"), stopped=lambda: clock() > until
+        )
         for operation in self.removal.letters:
             try:
                 audit = await run_operation(self.clients, operation, watch=watch, patience=0)

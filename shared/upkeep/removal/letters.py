@@ -23,7 +23,7 @@ from shared.clients.servicebus.message_copy import MessageCopy
 from shared.core.concurrency import batches_of
 from shared.core.errors import DocumentNotFoundError, InvalidEventError, NewerVersionError, TransientError
 from shared.core.ids import removal_id
-from shared.documents.audits import AuditStatus
+from shared.documents.audits import Audit, AuditStatus
 from shared.documents.operations import Operation
 from shared.documents.removals import Removal
 from shared.pipeline.event_types import ArchiveIngestionFailed
@@ -60,6 +60,7 @@ class RemovalLetters:
     removal: Removal
     save: Callable[[], Awaitable[None]]
     progress: Callable[[str], None]
+    _asked: dict[str, Audit] = field(default_factory=dict)  # by this run: a replica may not have them yet
 
     async def take(self, archive_id: str, session: Session) -> None:
         """Before the documents go. What cannot be had now is left to `finish`."""
@@ -109,7 +110,9 @@ class RemovalLetters:
         audit = new_audit(DELETE, Actor(removal.requested_by, "deletion"), asked, runtime)
         header = {"operation": audit.id, "action": DELETE, "plan": plan}
         await Journal(self.clients.blobs, audit.id).begin(header)
-        await save_audit(self.clients.store, audit, runtime.now(), status=AuditStatus.ASKED)
+        self._asked[audit.id] = await save_audit(
+            self.clients.store, audit, runtime.now(), status=AuditStatus.ASKED
+        )
         removal.letters = [*removal.letters, audit.id]
         return True
 
@@ -136,9 +139,12 @@ class RemovalLetters:
         )
         for operation in self.removal.letters:
             try:
-                audit = await run_operation(self.clients, operation, watch=watch, patience=0)
+                audit = await run_operation(
+                    self.clients, operation, watch=watch, patience=0, known=self._asked.get(operation)
+                )
             except UnknownOperationError as error:  # a replica does not show it yet
                 raise LettersLeftError(str(error)) from error
+            self._asked[operation] = audit
             if audit.status is not AuditStatus.SUCCEEDED:
                 raise LettersLeftError(f"{operation}: {audit.outcome}")
             taken += audit.counts["deleted"]

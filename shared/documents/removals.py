@@ -20,9 +20,9 @@ class Removal(Document):
     updated_at: UtcTime
     finished_at: UtcTime | None = None
     archives: list[str] = []  # those that are done with, of a source
-    letters: list[str] = []  # the operations that take its dead letters away
     unit: str | None = None  # the thread, or the failures, being removed: they are counted already
     counts: dict[str, int] = {}  # what was removed
     left: dict[str, int] = {}  # what the last check found of it
     rounds: int = 0
+    letters: list[str] = []  # the operations that take its dead letters away
     error: str | None = None

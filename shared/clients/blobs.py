@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from contextlib import suppress
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from azure.core import MatchConditions
 from azure.core.exceptions import (
@@ -149,6 +149,56 @@ class Blobs:
                 await self._client.get_blob_client(container, path).delete_blob()
             except ResourceNotFoundError:
                 return False
+        return True
+
+    async def names(self, container: str, prefix: str) -> list[str]:
+        """Of a container that is not there, none."""
+        found: list[str] = []
+        async with self._calls.measured("list") as renew:
+            listed = self._client.get_container_client(container).list_blob_names(name_starts_with=prefix)
+            try:
+                async for name in listed:
+                    found.append(name)
+                    renew()
+            except ResourceNotFoundError:
+                return []
+        return found
+
+    async def etag(self, container: str, path: str) -> str | None:
+        """Its version; None where there is none."""
+        async with self._calls.measured("etag"):
+            try:
+                return (await self._client.get_blob_client(container, path).get_blob_properties()).etag
+            except ResourceNotFoundError:
+                return None
+
+    async def upload_if(self, container: str, path: str, content: bytes, etag: str | None) -> bool:
+        """In place of this version, or of nothing where it is None; whether it was that."""
+        async with self._calls.measured("upload", writes=True) as renew:
+            condition: dict[str, Any] = (
+                {"etag": etag, "match_condition": MatchConditions.IfNotModified, "overwrite": True}
+                if etag
+                else {"overwrite": False}
+            )
+            try:
+                await self._client.get_blob_client(container, path).upload_blob(
+                    content, progress_hook=_progress(renew), **condition
+                )
+            except (ResourceExistsError, ResourceModifiedError, ResourceNotFoundError):
+                return False
+        return True
+
+    async def delete_if(self, container: str, path: str, etag: str) -> bool:
+        """Delete this version; whether it was that. One that is gone already is deleted."""
+        async with self._calls.measured("delete", writes=True):
+            try:
+                await self._client.get_blob_client(container, path).delete_blob(
+                    etag=etag, match_condition=MatchConditions.IfNotModified
+                )
+            except ResourceModifiedError:
+                return False
+            except ResourceNotFoundError:
+                return True
         return True
 
     async def close(self) -> None:

@@ -26,4 +26,5 @@ class Removal(Document):
     counts: dict[str, int] = {}  # what was removed
     left: dict[str, int] = {}  # what the last check found of it
     rounds: int = 0
+    letters: list[str] = []  # the operations that take its dead letters away
     error: str | None = None

@@ -8,6 +8,7 @@ from typing import IO, Any
 
 from azure.core.exceptions import (
     HttpResponseError,
+    ResourceExistsError,
     ResourceModifiedError,
     ResourceNotFoundError,
     ServiceRequestError,
@@ -48,9 +49,25 @@ class _Blob:
     def __init__(self, network: Network, stored: Stored, key: tuple[str, str]) -> None:
         self._network, self._stored, self._key = network, stored, key
 
-    async def upload_blob(self, content: Any, *, overwrite: bool, progress_hook: Any = None) -> None:
+    async def upload_blob(
+        self,
+        content: Any,
+        *,
+        overwrite: bool,
+        progress_hook: Any = None,
+        etag: str | None = None,
+        match_condition: object = None,
+    ) -> None:
         data = content.read() if hasattr(content, "read") else bytes(content)
-        await self._call("upload", lambda: self._stored.__setitem__(self._key, data))
+
+        def effect() -> None:
+            if not overwrite and self._key in self._stored:
+                raise ResourceExistsError(f"{self._key[1]} is there")
+            if etag is not None and etag != hashlib.blake2b(self._existing()).hexdigest():
+                raise ResourceModifiedError(f"{self._key[1]} has changed")
+            self._stored[self._key] = data
+
+        await self._call("upload", effect)
 
     async def download_blob(self, *, progress_hook: Any = None) -> _Download:
         return _Download(await self._call("download", self._existing))

@@ -56,6 +56,6 @@ def _raising(turn: int) -> tuple[Any, ...]:
 async def _make_fence(container: "ContainerProxy", partition: str) -> None:
     """It lets everybody pass. It has no field of a message or thread, so their queries skip it."""
     try:
-        await container.create_item({"id": FENCE, "shelf": partition, "turn": 0}, no_response=True)
+        await container.create_item({"id": FENCE, "shelf": partition, "turn": 0})
     except cosmos.CosmosResourceExistsError:
         log.debug("somebody else made the fence of partition %s", partition)

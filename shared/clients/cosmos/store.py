@@ -69,6 +69,7 @@ class Store:
         self._calls = calls or Calls("cosmos")
         self._connected = connected
         self._containers: dict[str, ContainerProxy] = {}
+        self._written: set[str] = set()
 
     # reading
 
@@ -174,11 +175,14 @@ class Store:
         container = document.container
         async with self._call("create", writes=True):
             try:
-                stored = await self._container(container).create_item(document.to_cosmos(), no_response=True)
+                stored = await self._container(container).create_item(
+                    document.to_cosmos(), no_response=container in self._written
+                )
             except cosmos.CosmosResourceExistsError as error:
                 log.debug("%s/%s already exists, skipping", container, document.id)
                 session.observe(container, error.headers.get(SESSION_HEADER))
                 return False
+        self._written.add(container)
         self._observe(container, stored, session)
         return True
 
@@ -194,7 +198,12 @@ class Store:
     async def upsert(self, document: Document, session: Session) -> None:
         container = document.container
         async with self._call("upsert", writes=True):
-            stored = await self._container(container).upsert_item(document.to_cosmos(), no_response=True)
+            # The SDK learns from the first whole answer which container a token is of. Without one it keeps
+            # the tokens of all such containers as one, and the reads of some fail for good.
+            stored = await self._container(container).upsert_item(
+                document.to_cosmos(), no_response=container in self._written
+            )
+        self._written.add(container)
         self._observe(container, stored, session)
 
     async def upsert_all(

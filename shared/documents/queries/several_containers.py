@@ -78,3 +78,12 @@ def done_ids(container: str) -> NamedQuery:
     """Which of @ids are done, wherever they are."""
     text = f"SELECT VALUE c.id FROM c WHERE ARRAY_CONTAINS(@ids, c.id) AND {_DONE_CONDITIONS[container]}"
     return NamedQuery(f"{container}_done", container, text, ALL)
+
+
+def archives_by_id(container: str) -> NamedQuery:
+    """Which archives have the documents @ids, wherever they are; of a thread also what it was merged into."""
+    text = (
+        "SELECT c.id, c.archive_id, c.archive_ids, c.merged_into FROM c WHERE ARRAY_CONTAINS(@ids, c.id)"
+        f" AND {NO_FENCE}"
+    )
+    return NamedQuery(f"{container}_archives", container, text, ALL)

@@ -14,14 +14,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shared.clients.blobs import DEAD_LETTERS_CONTAINER, Blobs
-from shared.core.errors import PermanentError
+from shared.core.errors import DocumentNotFoundError, PermanentError
 
 CONTAINER = DEAD_LETTERS_CONTAINER
+KEPT = ".kept.jsonl"  # what stays of an archive when a deletion has taken records out of it
 BLOCK_BYTES = 3 * 1024 * 1024  # a block of an append blob has at most 4 MiB
 
 
 class JournalError(PermanentError):
     """A journal cannot be read."""
+
+
+@dataclass(frozen=True)
+class ArchiveTags:
+    """The versions of the two blobs of an archive; None of one that is not there."""
+
+    archive: str | None
+    kept: str | None
 
 
 @dataclass
@@ -42,6 +51,7 @@ class Journal:
         self._blobs = blobs
         self.path = f"operations/{operation}.jsonl"
         self.archive_path = f"archive/{operation}.jsonl"
+        self.kept_path = f"archive/{operation}{KEPT}"
         self.edit_path = f"edits/{operation}.jsonl"
 
     async def begin(self, header: Mapping[str, Any]) -> None:
@@ -77,13 +87,39 @@ class Journal:
     async def archived(self) -> AsyncIterator[dict[str, Any]]:
         """What the archive holds, each dead letter once."""
         seen: set[tuple[Any, Any]] = set()
-        async for record in read_lines(self._blobs, self.archive_path):
-            key = (record.get("queue"), record.get("sequence_number"))
-            if not (isinstance(key[0], str) and isinstance(key[1], int)):
-                raise JournalError(f"{CONTAINER}/{self.archive_path}: a line of it names no dead letter")
-            if key not in seen:
-                seen.add(key)
-                yield record
+        missing = None
+        for path in (self.kept_path, self.archive_path):
+            try:
+                async for record in read_lines(self._blobs, path):
+                    key = (record.get("queue"), record.get("sequence_number"))
+                    if not (isinstance(key[0], str) and isinstance(key[1], int)):
+                        raise JournalError(f"{CONTAINER}/{path}: a line of it names no dead letter")
+                    if key not in seen:
+                        seen.add(key)
+                        yield record
+            except DocumentNotFoundError as error:
+                if missing is not None:
+                    raise
+                missing = error
+
+    async def keep_only(self, records: Iterable[Mapping[str, Any]], etags: ArchiveTags) -> bool:
+        """Leave these in the archive; False where it has changed since these tags were read.
+
+        The append blob cannot be replaced in one step. So what stays is stored beside it before it goes, and
+        after a crash between the two each record is there once or twice.
+        """
+        content = b"".join(map(_line, records))
+        if content and not await self._blobs.upload_if(CONTAINER, self.kept_path, content, etags.kept):
+            return False
+        if etags.archive and not await self._blobs.delete_if(CONTAINER, self.archive_path, etags.archive):
+            return False
+        if etags.kept and not content:
+            return await self._blobs.delete_if(CONTAINER, self.kept_path, etags.kept)
+        return True
+
+    async def tags(self) -> ArchiveTags:
+        kept = await self._blobs.etag(CONTAINER, self.kept_path)
+        return ArchiveTags(await self._blobs.etag(CONTAINER, self.archive_path), kept)
 
     async def read(self) -> JournalState:
         progress = JournalState()

@@ -18,7 +18,7 @@ from shared.clients.servicebus.resending import resubmission, send_again
 from shared.core.errors import DocumentNotFoundError, PermanentError
 from shared.documents.audits import Audit, AuditStatus
 from shared.upkeep.audit import Actor, find_audit, new_audit, save_audit, save_failed_audit
-from shared.upkeep.deadletters.actions import DONE_WORD, EDIT, PURGE, RESOLVE, RESTORE
+from shared.upkeep.deadletters.actions import DELETE, DONE_WORD, EDIT, PURGE, RESOLVE, RESTORE
 from shared.upkeep.deadletters.editing import read_edit
 from shared.upkeep.deadletters.journal import Journal, JournalState
 from shared.upkeep.deadletters.ramp import ramp_steps, ramp_trouble
@@ -134,6 +134,10 @@ def _status(tally: Tally, watch: OperationObserver) -> AuditStatus:
     return AuditStatus.INCOMPLETE if tally.left or tally.refused else AuditStatus.SUCCEEDED
 
 
+async def _keep_nothing(_letters: Sequence[ReceivedMessage]) -> Mapping[int, str]:
+    return {}
+
+
 class _Job:
     """One run of one operation."""
 
@@ -183,6 +187,8 @@ class _Job:
         return await self.journal.read()
 
     async def _plan(self) -> dict[str, list[int]]:
+        if self.audit.action == DELETE:  # which these are can be told only while the documents are there
+            raise NotResumableError(f"{self.audit.id} has no journal: delete the archive again")
         given = {name: value for name, value in self.audit.selection.items() if name not in HOW}
         chosen = await choose(self.clients, LetterSelection.model_validate(given))
         plan: dict[str, list[int]] = {}
@@ -203,6 +209,9 @@ class _Job:
     async def _acting(self, queue: str) -> AsyncIterator[Act]:
         if self.audit.action in {PURGE, RESOLVE}:
             yield lambda letters: self._archive(queue, letters)
+            return
+        if self.audit.action == DELETE:
+            yield _keep_nothing
             return
         edited = await read_edit(self.journal) if self.audit.action == EDIT else None
         async with self.clients.bus.queue_sender(queue) as sender:

@@ -1,6 +1,7 @@
 """The deletion of an archive or a source with everything derived, thread by thread, resumable at any point.
 
-    mark the archive -> each thread that has something of it -> failures -> blob -> check -> the archive
+    mark the archive -> dead letters -> each thread that has something of it -> failures -> check -> blob
+    -> dead letters that came meanwhile -> the archive
 
 Each thread is counted and noted on the removal's document before it is touched: after a crash it is the first
 to go on with, and is not counted again. What others are found by goes last. The check asks for messages,
@@ -49,6 +50,7 @@ from shared.pipeline.tombstones import DONE
 from shared.threads.index import ThreadIndex
 from shared.threads.rechunking import index_archives
 from shared.upkeep.removal.late import LATE_AFTER, delete_late_reports
+from shared.upkeep.removal.letters import LETTERS, RemovalLetters
 from shared.upkeep.removal.thread_part import find_part, remove_part
 
 log = logging.getLogger(__name__)
@@ -112,6 +114,7 @@ class _Remover:
         self._until = self._runtime.monotonic() + run.seconds
         self._index = ThreadIndex(clients.store, clients.runtime.now)
         self._session = Session()
+        self._letters = RemovalLetters(clients, removal, self._save, run.progress)
         self._touched: set[str] = set()  # threads that had something of the archive
         self._emptied: set[str] = set()  # those that lost all their messages
         self._looks_again = False
@@ -171,6 +174,7 @@ class _Remover:
         while archives := await self._ids(ARCHIVE_IDS_OF_SOURCE, source=name):
             for archive in sorted(archives):
                 await self._archive(archive)
+        await self._letters.finish_source()
         self._removal.counts["sources"] = 1
 
     async def _archive(self, archive_id: str) -> None:
@@ -178,6 +182,7 @@ class _Remover:
             await self._mark(archive_id)
             await self._remove_all(archive_id)
             await self._delete_blob(archive_id)
+            await self._letters.finish(archive_id, self._session, self._emptied)
             done = self._removal.archives = [*self._removal.archives, archive_id]
             self._removal.counts |= {"archives": len(done), "blobs": len(done)}
             self._removal.rounds, self._removal.unit = 0, None
@@ -218,6 +223,7 @@ class _Remover:
             # With the lease: who stood still with it before cannot write messages or threads any more.
             async with Lease(self._store, THREADING, self._runtime).held(self._session):
                 await self._catch_up()
+            await self._letters.take(archive_id, self._session)
             async for thread_id in self._threads(archive_id):
                 await self._thread(archive_id, thread_id)
             await self._delete_failures(archive_id)
@@ -242,7 +248,7 @@ class _Remover:
     async def _threads(self, archive_id: str) -> AsyncIterator[str]:
         """First the one that a crash interrupted, then all that have documents of the archive."""
         unit = self._removal.unit
-        if unit is not None and not unit.startswith(FAILURES):
+        if unit is not None and unit != LETTERS and not unit.startswith(FAILURES):
             yield unit
         for query in (THREAD_IDS_OF_ARCHIVE, MESSAGE_THREADS_OF_ARCHIVE, CHUNK_THREADS_OF_ARCHIVE):
             for thread_id in await self._ids(query, archive=archive_id):

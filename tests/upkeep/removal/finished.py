@@ -37,7 +37,7 @@ SECOND = SHARED + mail(2, parent=1, body=f"I object. {LONG}") + mail(7, subject=
 APART = mail(3, subject="One", body=LONG) + mail(4, parent=6, subject="Two", body=LONG)
 BRIDGE = mail(6, parent=3, subject="Both", body=LONG)
 STEPS = [
-    "marked", "counted", "vectors", "chunks", "shared", "derived", "messages", "thread_dropped",
+    "marked", "letters_counted", "letters", "counted", "vectors", "chunks", "shared", "derived", "messages", "thread_dropped",
     "thread_rebuilt", "thread", "failures_counted", "failures", "blob", "recorded", "archive",
 ]  # fmt: skip
 
@@ -46,6 +46,7 @@ STEPS = [
 RECEIPT = {
     "messages": 2, "messages_kept": 1, "chunks": 2, "vectors": 2, "threads": 1, "threads_rebuilt": 1,
     "summaries": 3, "reports": 3, "failures": 1, "archives": 1, "blobs": 1,
+    "dead_letters": 0, "archived_letters": 0,
 }  # fmt: skip
 
 

@@ -1,0 +1,275 @@
+"""The dead letters of what is deleted, and what operators' purges archived of them: both go with it.
+
+    look, while the documents tell whose a letter is -> note the operation -> take them -> ... -> look again
+
+Which letters go is settled in the journal of an operation (`dlq.delete`) before the first document goes, so
+that a run after a crash goes on with the same. What another receiver holds locked is left, and taken in the
+end or by another run: the request for the deletion comes again.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from shared.clients.blobs import DEAD_LETTERS_CONTAINER
+from shared.clients.connections import Clients
+from shared.clients.cosmos.lease import THREADING, Lease
+from shared.clients.cosmos.session import Session
+from shared.clients.servicebus.dead_letter_mover import OperationObserver
+from shared.clients.servicebus.dead_letters import DeadLetter, peek_all
+from shared.clients.servicebus.message_copy import MessageCopy
+from shared.core.concurrency import batches_of
+from shared.core.errors import DocumentNotFoundError, InvalidEventError, NewerVersionError, TransientError
+from shared.core.ids import removal_id
+from shared.documents.audits import Audit, AuditStatus
+from shared.documents.operations import Operation
+from shared.documents.removals import Removal
+from shared.pipeline.event_types import ArchiveIngestionFailed
+from shared.pipeline.events.envelope import parse_event
+from shared.pipeline.topology import FAILURES, INGESTION, REMOVAL, STAGES
+from shared.upkeep.audit import Actor, UnknownOperationError, new_audit, save_audit
+from shared.upkeep.deadletters.actions import DELETE
+from shared.upkeep.deadletters.belonging import Belonging, named_in
+from shared.upkeep.deadletters.journal import KEPT, ArchiveTags, Journal, JournalError
+from shared.upkeep.deadletters.operations import run_operation
+
+log = logging.getLogger(__name__)
+LETTERS = "dead letters"  # as a unit of the removal
+QUEUES_OF_ARCHIVE = (*(stage.name for stage in STAGES), FAILURES.name, REMOVAL.name)
+QUEUES_OF_SOURCE = (INGESTION.name, FAILURES.name, REMOVAL.name)
+JUDGED_AT_ONCE = 500
+MOST_LETTERS = 100_000  # of one operation, whose plan is one block of a blob
+MOST_OPERATIONS = 5
+SECONDS = 120.0  # of taking them at one go: shorter than what is held in passing is locked
+ARCHIVE, EDITS = "archive/", "edits/"
+
+
+class LettersLeftError(TransientError):
+    """Another receiver holds dead letters of it, or they are too many for one run."""
+
+
+class Judge(Protocol):
+    async def of(self, messages: Sequence[tuple[str, bytes]]) -> list[bool]: ...
+
+
+@dataclass
+class RemovalLetters:
+    clients: Clients
+    removal: Removal
+    save: Callable[[], Awaitable[None]]
+    progress: Callable[[str], None]
+    _asked: dict[str, Audit] = field(default_factory=dict)  # by this run: a replica may not have them yet
+
+    async def take(self, archive_id: str, session: Session) -> None:
+        """Before the documents go. What cannot be had now is left to `finish`."""
+        removal, judge = self.removal, Belonging(self.clients, archive_id, session)
+        if removal.unit not in {None, LETTERS}:
+            return
+        archived = ArchivedLetters(self.clients, judge)
+        if removal.unit is None:
+            await self._settle(judge, QUEUES_OF_ARCHIVE)
+            self._count("archived_letters", await archived.count())
+            removal.unit = LETTERS
+            await self.save()
+            self.progress("letters_counted")
+        async with Lease(self.clients.store, THREADING, self.clients.runtime).held(session):
+            await archived.forget()
+        try:
+            await self._run()
+        except LettersLeftError as error:
+            log.info("dead letters of archive %s are left for later: %s", archive_id, error)
+        self.progress("letters")
+
+    async def finish(self, archive_id: str, session: Session, gone: set[str]) -> None:
+        """Those that were left, and those that came meanwhile; `gone` are threads that are deleted by now."""
+        await self._take_all(Belonging(self.clients, archive_id, session, gone), QUEUES_OF_ARCHIVE)
+
+    async def finish_source(self) -> None:
+        await self._take_all(_OfSource(self.clients, self.removal.target), QUEUES_OF_SOURCE)
+
+    async def _take_all(self, judge: Judge, queues: Sequence[str]) -> None:
+        """The caller saves what was counted, and forgets the operations with the same write."""
+        taken = await self._run()
+        while await self._settle(judge, queues):
+            await self.save()
+            if len(self.removal.letters) > MOST_OPERATIONS:
+                raise LettersLeftError("there are always more dead letters of it")
+            taken = await self._run()
+        self._count("dead_letters", taken)
+        self.removal.letters = []
+
+    async def _settle(self, judge: Judge, queues: Sequence[str]) -> bool:
+        """Note which dead letters go; False where there are none."""
+        plan = await self._look(judge, queues)
+        if not plan:
+            return False
+        removal, runtime = self.removal, self.clients.runtime
+        asked = {"queues": sorted(plan), removal.target_kind: removal.target}
+        audit = new_audit(DELETE, Actor(removal.requested_by, "deletion"), asked, runtime)
+        header = {"operation": audit.id, "action": DELETE, "plan": plan}
+        await Journal(self.clients.blobs, audit.id).begin(header)
+        self._asked[audit.id] = await save_audit(
+            self.clients.store, audit, runtime.now(), status=AuditStatus.ASKED
+        )
+        removal.letters = [*removal.letters, audit.id]
+        return True
+
+    async def _look(self, judge: Judge, queues: Sequence[str]) -> dict[str, list[int]]:
+        # All at once: most of the time goes into opening links.
+        found = await asyncio.gather(*(self._found(judge, queue) for queue in queues))
+        return {queue: numbers for queue, numbers in zip(queues, found, strict=True) if numbers}
+
+    async def _found(self, judge: Judge, queue: str) -> list[int]:
+        numbers: list[int] = []
+        async for batch in _batches(peek_all(self.clients.bus, queue, most=MOST_LETTERS)):
+            mine = await judge.of([(queue, letter.copy.data()) for letter in batch])
+            numbers += [
+                letter.sequence_number for letter, is_mine in zip(batch, mine, strict=True) if is_mine
+            ]
+        return numbers
+
+    async def _run(self) -> int:
+        """Take those that are settled on; how many that were."""
+        clock, taken = self.clients.runtime.monotonic, 0
+        until = clock() + SECONDS
+        watch = OperationObserver(
+            step=lambda name: self.progress(f"letters_{name}"), stopped=lambda: clock() > until
+        )
+        for operation in self.removal.letters:
+            try:
+                audit = await run_operation(
+                    self.clients, operation, watch=watch, patience=0, known=self._asked.get(operation)
+                )
+            except UnknownOperationError as error:  # a replica does not show it yet
+                raise LettersLeftError(str(error)) from error
+            self._asked[operation] = audit
+            if audit.status is not AuditStatus.SUCCEEDED:
+                raise LettersLeftError(f"{operation}: {audit.outcome}")
+            taken += audit.counts["deleted"]
+        return taken
+
+    def _count(self, name: str, number: int) -> None:
+        self.removal.counts[name] = self.removal.counts.get(name, 0) + number
+
+
+@dataclass
+class _OfSource:
+    """What asks for a source's archives, or tells that they could not be fetched."""
+
+    clients: Clients
+    source: str
+
+    async def of(self, messages: Sequence[tuple[str, bytes]]) -> list[bool]:
+        return [await self._is_of_it(queue, body) for queue, body in messages]
+
+    async def _is_of_it(self, queue: str, body: bytes) -> bool:
+        if queue == REMOVAL.name:
+            return named_in(body, "removal_id") == removal_id("source", self.source)
+        if queue == INGESTION.name:
+            id_ = named_in(body, "operation_id")
+            found = await self.clients.store.find(Operation, id_, id_, Session()) if id_ else None
+            return found is not None and found.source == self.source
+        try:
+            event = parse_event(body).data
+        except (InvalidEventError, NewerVersionError):
+            return False
+        return isinstance(event, ArchiveIngestionFailed) and event.source_name == self.source
+
+
+@dataclass
+class _SortedArchive:
+    """What an operation archived: the records that go, and those that stay."""
+
+    journal: Journal
+    tags: ArchiveTags
+    going: list[Any] = field(default_factory=list)
+    staying: list[Any] = field(default_factory=list)
+
+
+@dataclass
+class ArchivedLetters:
+    """What purges, resolves and edits keep of the letters that a judge tells."""
+
+    clients: Clients
+    judge: Judge
+
+    async def count(self) -> int:
+        return sum([len(found.going) async for found in self._archives()]) + len(await self._edits())
+
+    async def forget(self) -> None:
+        """Again where an archive was written to meanwhile. The caller holds the threading lease."""
+        for path in await self._edits():
+            await self.clients.blobs.delete(DEAD_LETTERS_CONTAINER, path)
+        for _ in range(MOST_OPERATIONS):
+            changed = False
+            async for found in self._archives():
+                if found.going:
+                    changed |= not await found.journal.keep_only(found.staying, found.tags)
+            if not changed:
+                return
+        raise LettersLeftError("what was archived of its dead letters changes all the time")
+
+    async def _archives(self) -> AsyncIterator[_SortedArchive]:
+        names = await self.clients.blobs.names(DEAD_LETTERS_CONTAINER, ARCHIVE)
+        for operation in sorted({_operation(name) for name in names}):
+            journal = Journal(self.clients.blobs, operation)
+            tags = await journal.tags()  # before it is read: what is written since is noticed
+            try:
+                records = [record async for record in journal.archived()]
+            except DocumentNotFoundError:  # another deletion has taken all of it
+                continue
+            except JournalError:
+                log.exception("what is archived of %s cannot be read: it is left as it is", operation)
+                continue
+            found = _SortedArchive(journal, tags)
+            for record, is_mine in zip(records, await self._judged(records), strict=True):
+                (found.going if is_mine else found.staying).append(record)
+            yield found
+
+    async def _edits(self) -> list[str]:
+        """What operators made of such letters."""
+        found = []
+        for path in await self.clients.blobs.names(DEAD_LETTERS_CONTAINER, EDITS):
+            operation = path.removeprefix(EDITS).removesuffix(".jsonl")
+            try:
+                record = await Journal(self.clients.blobs, operation).edit()
+            except DocumentNotFoundError:
+                continue
+            except JournalError:
+                log.exception("the edit %s cannot be read: it is left as it is", operation)
+                continue
+            if await self._judged([record]) == [True]:
+                found.append(path)
+        return found
+
+    async def _judged(self, records: Sequence[dict[str, Any]]) -> list[bool]:
+        return [
+            is_mine
+            for batch in batches_of(records, JUDGED_AT_ONCE)
+            for is_mine in await self.judge.of([_queue_and_body(record) for record in batch])
+        ]
+
+
+def _operation(path: str) -> str:
+    return path.removeprefix(ARCHIVE).removesuffix(KEPT).removesuffix(".jsonl")
+
+
+def _queue_and_body(record: dict[str, Any]) -> tuple[str, bytes]:
+    """A damaged record is about nothing that can be told."""
+    try:
+        return str(record.get("queue")), MessageCopy.from_record(record.get("message")).data()
+    except ValueError:
+        return str(record.get("queue")), b""
+
+
+async def _batches(letters: AsyncIterator[DeadLetter]) -> AsyncIterator[list[DeadLetter]]:
+    batch: list[DeadLetter] = []
+    async for letter in letters:
+        batch.append(letter)
+        if len(batch) == JUDGED_AT_ONCE:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

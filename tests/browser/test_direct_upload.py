@@ -54,7 +54,7 @@ def test_parts_go_straight_to_the_storage_and_after_a_break_only_what_is_missing
     send(page, large, "direct")
     expect(page.locator("#sent")).to_have_text("cut off here", timeout=60_000)
     blocks = [request for request in first if request.url.startswith(cloud.blob_endpoint)]
-    assert [PART, PART] == [len(request.post_data_buffer or b"") for request in blocks[:2]]
+    assert [len(request.post_data_buffer or b"") for request in blocks[:2]] == [PART, PART]
     through_the_app = [request.url for request in first if "/operator/upload/parts/" in request.url]
     assert [url.partition("?")[0].rpartition("/")[2] for url in through_the_app] == ["2"]
     page.unroute("**/operator/upload/end?*")

@@ -14,6 +14,9 @@ param sku string
 @description('One container for each kind of file.')
 param containers array
 
+@description('Where uploads lie until they are taken in: the container and the folder in it.')
+param incomingPrefix string
+
 @description('Uploads not read for so many days move to the cool tier.')
 @minValue(1)
 param coolAfterDays int
@@ -27,9 +30,29 @@ param restorableDays int
 param principals array
 param endpointSubnetId string
 
+@description('Pages of these sites may send uploads straight to the account, by an address that the app signs; none: nobody may.')
+param uploadOrigins array
+
+@description('The app, which signs those addresses.')
+param signerPrincipalId string
+
 var roles = loadJsonContent('../infra/roles.json')
 var zones = loadJsonContent('../infra/private-zones.json')
 var isPrivate = !empty(endpointSubnetId)
+var takesUploads = !empty(uploadOrigins)
+var isClosed = isPrivate && !takesUploads // browsers are on the internet
+var uploadRule = {
+  allowedOrigins: uploadOrigins
+  allowedMethods: [
+    'PUT'
+  ]
+  allowedHeaders: [
+    'content-type'
+    'x-ms-*'
+  ]
+  exposedHeaders: []
+  maxAgeInSeconds: 3600
+}
 var grants = flatten(map(range(0, length(containers)), index => map(principals, principal => {
   index: index
   principal: principal
@@ -51,10 +74,10 @@ resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
     defaultToOAuthAuthentication: true
     minimumTlsVersion: 'TLS1_2'
     supportsHttpsTrafficOnly: true
-    publicNetworkAccess: isPrivate ? 'Disabled' : 'Enabled'
+    publicNetworkAccess: isClosed ? 'Disabled' : 'Enabled'
     networkAcls: {
       bypass: 'None'
-      defaultAction: isPrivate ? 'Deny' : 'Allow'
+      defaultAction: isClosed ? 'Deny' : 'Allow'
     }
   }
 }
@@ -64,6 +87,9 @@ resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2024-01-01' = {
   name: 'default'
   properties: {
     isVersioningEnabled: true
+    cors: {
+      corsRules: takesUploads ? [uploadRule] : []
+    }
     deleteRetentionPolicy: {
       enabled: true
       days: restorableDays
@@ -103,6 +129,17 @@ resource contributors 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   }
 ]
 
+// To sign by identity takes a right on the whole account; what is signed can do no more than its signer.
+resource delegator 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (takesUploads) {
+  name: guid(account.id, signerPrincipalId, roles['Storage Blob Delegator'])
+  scope: account
+  properties: {
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles['Storage Blob Delegator'])
+    principalId: signerPrincipalId
+    principalType: 'ServicePrincipal'
+  }
+}
+
 resource lifecycle 'Microsoft.Storage/storageAccounts/managementPolicies@2024-01-01' = {
   parent: account
   name: 'default'
@@ -112,6 +149,28 @@ resource lifecycle 'Microsoft.Storage/storageAccounts/managementPolicies@2024-01
   properties: {
     policy: {
       rules: [
+        {
+          name: 'forget-what-was-not-taken-in'
+          enabled: true
+          type: 'Lifecycle'
+          definition: {
+            filters: {
+              blobTypes: [
+                'blockBlob'
+              ]
+              prefixMatch: [
+                incomingPrefix
+              ]
+            }
+            actions: {
+              baseBlob: {
+                delete: {
+                  daysAfterModificationGreaterThan: 7
+                }
+              }
+            }
+          }
+        }
         {
           name: 'cool-when-unread'
           enabled: true

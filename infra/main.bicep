@@ -223,6 +223,9 @@ param budgetStartDate string = ''
 @description('Keep a deleted vault for its days of grace, whoever asks: the environment\'s name is taken until then.')
 param purgeProtection bool = false
 
+@description('Let browsers send large files straight to the archives\' account, by a signed address. It opens that account to the internet where the network switch is on.')
+param directUploads bool = false
+
 @description('Settings of the app, by their names; an empty one is left as it is, or to the app\'s own default.')
 param appSettings object = {}
 
@@ -274,6 +277,7 @@ var indexMakers = isDeployerListed ? operators : concat(operators, [deployer])
 var appSubnetId = vnetEnabled ? network!.outputs.appSubnetId : ''
 var endpointSubnetId = vnetEnabled ? network!.outputs.endpointSubnetId : ''
 
+var appName = 'func-${token}'
 var vaultName = 'kv-${token}'
 var secretNames = [
   'EMAIL_SECRET'
@@ -291,12 +295,17 @@ var vaultReferences = toObject(
 )
 var givenSettings = filter(items(appSettings), setting => !empty(setting.value))
 var chosenSettings = toObject(givenSettings, setting => setting.key, setting => setting.value)
+var publicUrl = contains(chosenSettings, 'PUBLIC_URL') ? chosenSettings.PUBLIC_URL : ''
+var ownOrigin = 'https://${appName}.azurewebsites.net'
+var publicOrigin = join(take(split(publicUrl, '/'), 3), '/')
+var uploadOrigins = empty(publicUrl) ? [ownOrigin] : concat([ownOrigin], [publicOrigin])
 var defaultSettings = {
   RETRY_JOB_INTERVAL_SECONDS: '900' // the schedule of the sweep reads it, and knows no default
 }
 var settings = {
   COSMOS_DATABASE: cosmos.outputs.databaseName
   COSMOS_ENDPOINT: cosmos.outputs.endpoint
+  DIRECT_UPLOADS: string(directUploads)
   SEARCH_ENDPOINT: search.outputs.endpoint
   SERVICEBUS_CONNECTION__fullyQualifiedNamespace: serviceBus.outputs.fullyQualifiedNamespace
   SERVICEBUS_TOPIC: serviceBus.outputs.topicName
@@ -417,6 +426,9 @@ module storage '../bicep/storage.bicep' = {
     restorableDays: restorableDays
     principals: principals
     endpointSubnetId: endpointSubnetId
+    incomingPrefix: '${archives}/incoming/'
+    uploadOrigins: directUploads ? uploadOrigins : []
+    signerPrincipalId: identity.outputs.principalId
   }
 }
 
@@ -460,7 +472,7 @@ module app '../bicep/function-app.bicep' = {
     vault
   ]
   params: {
-    name: 'func-${token}'
+    name: appName
     planName: 'plan-${token}'
     storageName: 'stfunc${token}'
     location: location

@@ -73,10 +73,23 @@ def run_service(service: Callable[[], Service], *, log_level: str = "INFO") -> N
 async def _serve(make: Callable[[], Service]) -> None:
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
+    starting = asyncio.current_task()
+
+    def stop() -> None:
+        stopping.set()
+        if starting is not None:  # a start may wait for others
+            starting.cancel()
+
     for signum in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(signum, stopping.set)
+        loop.add_signal_handler(signum, stop)
     service = make()
-    addresses = await service.start()
+    try:
+        addresses = await service.start()
+    except asyncio.CancelledError:
+        if stopping.is_set():
+            return
+        raise
+    starting = None
     print(READY_PREFIX + json.dumps(addresses), flush=True)  # noqa: T201 - the contract with the parent
     await stopping.wait()
     await service.stop()

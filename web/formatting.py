@@ -149,3 +149,8 @@ def stance_shares(counts: Mapping[str, int]) -> list[tuple[str, int, float, floa
             shares.append((stance, number, round(at, 3), round(width, 3)))
             at += width
     return shares
+
+
+def markdown_target(address: str) -> str:
+    """A link's target must not end early, nor hold what is markup to some renderers."""
+    return re.sub(r"[()<>\\*_~]", lambda found: f"%{ord(found[0]):02X}", address)

@@ -49,11 +49,20 @@ TYPES = {
     ".js": "text/javascript",
     ".svg": "image/svg+xml",
 }
-SECURITY_HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self';"
+CONTENT_POLICY = "Content-Security-Policy"
+
+
+def content_policy(connect: str = "") -> str:
+    """What a page may load and send to: this site, and where it is named, one origin more for its script."""
+    senders = f"'self' {connect}".strip()
+    return (
+        f"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src {senders};"
         " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    ),
+    )
+
+
+SECURITY_HEADERS = {
+    CONTENT_POLICY: content_policy(),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",

@@ -23,6 +23,12 @@ def parse_arguments() -> argparse.Namespace:
         default=Path(".localcloud/functions"),
         help="where keys and timers are kept (default: %(default)s)",
     )
+    parser.add_argument(
+        "--after",
+        type=Path,
+        metavar="FILE",
+        help="load the app, and go on when this file is there: what the app needs may still start",
+    )
     parser.add_argument("--enable-auth", action="store_true", help="require keys, as Azure does")
     parser.add_argument(
         "--drain-seconds",

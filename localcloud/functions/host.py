@@ -35,6 +35,7 @@ STOP_RECEIVING_SECONDS = 3.0
 CLOSE_SECONDS = 5.0
 FLUSH_SECONDS = 5.0
 GARBAGE_THRESHOLD = 10_000
+GATE_SECONDS = 0.02
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class HostOptions:
     port: int = 7071
     enable_auth: bool = False
     drain_seconds: float = 10.0
+    after: Path | None = None  # the file to wait for once the app is loaded
 
 
 class FunctionsHost:
@@ -72,6 +74,9 @@ class FunctionsHost:
     async def _start(self) -> None:
         os.chdir(self._options.root)
         self._app = load_app(self._options.root)
+        gate = self._options.after
+        while gate is not None and not gate.exists():  # noqa: ASYNC110 - another process makes the file
+            await asyncio.sleep(GATE_SECONDS)
         functions = {function.name: function for function in self._app.functions}
         self._invoker = Invoker(
             timeout_seconds=self._app.config.function_timeout_seconds,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from localcloud.ports import Ports
+from localcloud.up.preparation import Preparation
 
 HOST = "127.0.0.1"
 NAMES = ("storage", "servicebus", "cosmos", "search", "telemetry", "functions")
@@ -25,7 +26,8 @@ class ServicePlan:
     health: str
     announces: bool = True  # says READY on standard output
     needs: tuple[str, ...] = ()
-    prepare: tuple[str, ...] = ()  # run to its end before the start
+    prepare: Preparation | None = None  # run to its end before the service goes on
+    gate: Path | None = None  # it loads what it needs, and goes on when this file is there
 
 
 def plan_services(ports: Ports, *, root: Path, data: Path, only: Iterable[str] = NAMES) -> list[ServicePlan]:
@@ -38,7 +40,7 @@ def plan_services(ports: Ports, *, root: Path, data: Path, only: Iterable[str] =
         _plain("cosmos", "Cosmos DB", ports, data),
         _plain("search", "AI Search", ports, data, "https://localhost"),
         _plain("telemetry", "Telemetry receiver", ports, data),
-        _functions(ports, root, data / "functions", needs=tuple(n for n in NAMES[:-1] if n in chosen)),
+        _functions(ports, root, data, needs=tuple(name for name in NAMES[:-1] if name in chosen)),
     ]
     return [plan for plan in plans if plan.name in chosen]
 
@@ -80,13 +82,23 @@ def _plain(name: str, title: str, ports: Ports, data: Path, origin: str = f"http
 
 def _functions(ports: Ports, root: Path, data: Path, needs: tuple[str, ...]) -> ServicePlan:
     address = f"http://{HOST}:{ports.functions}"
-    command = _module("functions", "--root", root, "--port", ports.functions, "--data", data)
+    gate = data / "services-are-up"
+    options = ("--root", root, "--port", ports.functions, "--data", data / "functions", "--after", gate)
+    provisioning = Preparation(
+        (sys.executable, "-m", "shared.upkeep.provisioning"),
+        stamp=data / "provisioned",
+        root=root,
+        files=("shared/**/*.py", "models/*/manifest.json"),
+        folders=tuple(data / name for name in ("cosmos", "search", "storage")),
+        variables=("COSMOS_", "DIRECT_UPLOADS", "EMBEDDING_", "PUBLIC_URL", "SEARCH_", "STORAGE_"),
+    )
     return ServicePlan(
         "functions",
         "Functions dev host",
         address,
-        command,
+        _module("functions", *options),
         f"{address}/admin/host/status",
         needs=needs,
-        prepare=(sys.executable, "-m", "shared.upkeep.provisioning"),
+        prepare=provisioning,
+        gate=gate,
     )

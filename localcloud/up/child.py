@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from localcloud.lifeline import LIFELINE_VARIABLE
 from localcloud.service import READY_PREFIX
 from localcloud.up.catalogue import ServicePlan
+from localcloud.up.preparation import Preparation
 
 START_SECONDS = 180.0
 STOP_SECONDS = 20.0
@@ -42,10 +43,25 @@ class Child:
         self._last_lines: deque[str] = deque(maxlen=KEPT_LINES)
 
     async def start(self) -> None:
-        """Start, and return when it is healthy."""
+        """Start, or go on where it waits at its gate, and return when it is healthy."""
+        if self.plan.prepare and not self.plan.prepare.is_done(self._settings):
+            await self._prepare(self.plan.prepare)
+        if self._process is None:
+            await self.begin()
+        if self.plan.gate is not None:
+            self.plan.gate.touch()
+        try:
+            await asyncio.wait_for(self._until_healthy(), START_SECONDS)
+        except TimeoutError:
+            raise StartError(
+                f"{self.plan.name} was not healthy within {START_SECONDS:.0f} s{self._tail()}"
+            ) from None
+
+    async def begin(self) -> None:
+        """Start the process. One with a gate loads what it needs, and waits there."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        if self.plan.prepare:
-            await self._prepare()
+        if self.plan.gate is not None:
+            self.plan.gate.unlink(missing_ok=True)
         self._process = await asyncio.create_subprocess_exec(
             *self.plan.command,
             stdin=asyncio.subprocess.PIPE,
@@ -56,16 +72,10 @@ class Child:
             start_new_session=True,  # Ctrl-C reaches the supervisor alone, which stops them in order
         )
         self._pump = asyncio.create_task(self._copy_output())
-        try:
-            await asyncio.wait_for(self._until_healthy(), START_SECONDS)
-        except TimeoutError:
-            raise StartError(
-                f"{self.plan.name} was not healthy within {START_SECONDS:.0f} s{self._tail()}"
-            ) from None
 
-    async def _prepare(self) -> None:
+    async def _prepare(self, preparation: Preparation) -> None:
         process = await asyncio.create_subprocess_exec(
-            *self.plan.prepare,
+            *preparation.command,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
@@ -81,6 +91,7 @@ class Child:
         if process.returncode:
             self._last_lines.extend(said.decode("utf-8", "replace").splitlines())
             raise StartError(f"{self.plan.name} could not be prepared{self._tail()}")
+        preparation.note_done(self._settings)
 
     async def wait(self) -> int:
         assert self._process is not None  # noqa: S101 - wait() follows start()

@@ -1,7 +1,8 @@
 """Starts the services in order, watches them, and stops them all when one ends or the user says so.
 
 Nothing is restarted: a service that ends by itself is a fault to look at, so all stop and the exit code
-is 1. Order: the storage, bus and database services side by side, then the Functions host; backwards to stop.
+is 1. Order: the storage, bus and database services side by side, then the Functions host, which loads the app
+meanwhile; backwards to stop.
 """
 
 import asyncio
@@ -58,6 +59,9 @@ class Supervisor:
         async with asyncio.TaskGroup() as group:
             for child in first:
                 group.create_task(self._start(child))
+            for child in rest:
+                if child.plan.gate is not None:
+                    group.create_task(child.begin())
         for child in rest:
             await self._start(child)
 

@@ -2,7 +2,9 @@
 
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from contextlib import suppress
+from datetime import datetime, timedelta
 from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from azure.core import MatchConditions
 from azure.core.exceptions import (
@@ -26,7 +28,8 @@ ARCHIVES_CONTAINER = "archives"
 
 DEAD_LETTERS_CONTAINER = "dead-letters"  # what operators purged, and how far their operations have come
 NOT_SATISFIABLE = 416
-
+CLOCK_SKEW = timedelta(minutes=5)  # an address is valid from so long ago: clocks differ
+BLOCK_DIGITS = 8
 
 Progress = Callable[[int, int | None], Awaitable[None]]
 
@@ -42,7 +45,7 @@ def _progress(renew: Callable[[], None]) -> Progress:
 
 def _block_id(number: int) -> str:
     """All of a blob's have the same length."""
-    return f"{number:08d}"
+    return f"{number:0{BLOCK_DIGITS}d}"
 
 
 class Blobs:
@@ -97,13 +100,53 @@ class Blobs:
                 _, staged = await self._client.get_blob_client(container, path).get_block_list("uncommitted")
             except ResourceNotFoundError:
                 return {}
-        return {int(block.id): block.size for block in staged}
+        # Who has an address to write to can give a block any name.
+        ours = [block for block in staged if len(block.id) == BLOCK_DIGITS and block.id.isdecimal()]
+        return {int(block.id): block.size for block in ours}
 
     async def join_parts(self, container: str, path: str, count: int) -> None:
         """Make the blob of its parts, in their order."""
         async with self._calls.measured("join_parts", writes=True):
             blocks = [storage.BlobBlock(_block_id(number)) for number in range(count)]
             await self._client.get_blob_client(container, path).commit_block_list(blocks)
+
+    @property
+    def origin(self) -> str:
+        """Of the service's addresses, as browsers compare it."""
+        parts = urlsplit(self._client.url)
+        return f"{parts.scheme}://{parts.netloc}"
+
+    async def upload_address(self, container: str, path: str, *, since: datetime, until: datetime) -> str:
+        """Who has it may write this one blob for a while, and do nothing else: a shared access signature.
+
+        It is signed with the app's identity (a user delegation key); locally with the account's key.
+        """
+        blob, start = self._client.get_blob_client(container, path), since - CLOCK_SKEW
+        key = getattr(self._client.credential, "account_key", None)
+        delegated = None
+        if key is None:
+            async with self._calls.measured("delegation_key"):
+                delegated = await self._client.get_user_delegation_key(start, until)
+        signature = storage.generate_blob_sas(
+            self._client.account_name or "",
+            container,
+            path,
+            account_key=key,
+            user_delegation_key=delegated,
+            permission=storage.BlobSasPermissions(write=True),
+            start=start,
+            expiry=until,
+            protocol="https" if self.origin.startswith("https:") else "https,http",
+        )
+        return f"{blob.url}?{signature}"
+
+    async def allow_uploads_from(self, origin: str) -> None:
+        """Let pages of this origin write to addresses that they were given; in Azure the deployment does."""
+        rule = storage.CorsRule(
+            [origin], ["PUT"], allowed_headers=["content-type", "x-ms-*"], max_age_in_seconds=3600
+        )
+        async with self._calls.measured("allow_uploads", writes=True):
+            await self._client.set_service_properties(cors=[rule])
 
     async def read(self, container: str, path: str) -> AsyncIterator[bytes]:
         """The content, piece by piece."""

@@ -2,6 +2,7 @@
 
 PermanentError
 ├── ArchiveTooLargeError    larger than ARCHIVE_MAX_BYTES
+├── ArchiveChangedError     not the file that was sent
 ├── HashCollisionError      another file has the same archive id
 ├── ForbiddenAddressError   the source points to where the app must not go
 ├── SourceError             the source, as it is defined, cannot be fetched
@@ -16,6 +17,10 @@ from shared.core.errors import PermanentError
 
 class ArchiveTooLargeError(PermanentError):
     """The archive is too large."""
+
+
+class ArchiveChangedError(PermanentError):
+    """What lies where a file was sent to is not that file."""
 
 
 class HashCollisionError(PermanentError):

@@ -21,7 +21,7 @@ from shared.core.errors import TransientError
 from shared.core.times import stored_time
 from shared.documents.operations import FetchedArchive, JoinedUpload, Operation, OperationStatus, RefusedFile
 from shared.documents.sources import Source, SourceType
-from shared.ingestion.errors import SourceRemovedError
+from shared.ingestion.errors import ArchiveChangedError, ArchiveTooLargeError, SourceRemovedError
 from shared.ingestion.failures import IngestionAttempt, record_ingestion_failure
 from shared.ingestion.fetch_imap import fetch_imap
 from shared.ingestion.fetch_local import fetch_local
@@ -125,6 +125,8 @@ async def _take_upload(
         archive = await take_joined(operation, upload, clients)
     except AbandonedError as error:
         done = await _finish(operation, clients, session, OperationStatus.FAILED, error.failure.message)
+    except (ArchiveChangedError, ArchiveTooLargeError) as error:
+        done = await _finish(operation, clients, session, OperationStatus.FAILED, str(error))
     else:
         taken = {"archives": [archive.model_dump(mode="json")]}
         await _patch_operation(operation, clients, session, taken)

@@ -1,13 +1,17 @@
 """Large files, sent in parts: each is kept as it comes, so that a broken transfer goes on where it broke.
 
 The parts are blocks of one blob, which Blob storage keeps for a week until they are put together. A request
-says which file it is about, and the server keeps nothing else of it.
+says which file it is about, and the server keeps nothing else of it. A part comes through the app, or
+straight from the browser to the address that it was given for this file; either way it is the same block.
 """
 
+import logging
 import uuid
 from dataclasses import dataclass
+from datetime import timedelta
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
+from shared.clients.classify import SDK_ERRORS
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import PermanentError
@@ -16,8 +20,10 @@ from shared.documents.operations import JoinedUpload, Operation
 from shared.ingestion.errors import ArchiveTooLargeError
 from shared.pipeline.topology import INGESTION
 
+log = logging.getLogger(__name__)
 PART_BYTES = 8 * 1024 * 1024
 FOLDER = "incoming"
+ADDRESS_VALID = timedelta(minutes=30)  # who sends for longer asks for another
 
 
 class WrongPartError(PermanentError):
@@ -54,6 +60,20 @@ async def parts_here(clients: Clients, upload: PartedUpload) -> list[int]:
     return sorted(
         number for number, size in staged.items() if number < upload.count and size == upload.size_of(number)
     )
+
+
+async def direct_address(clients: Clients, upload: PartedUpload) -> str | None:
+    """Where the parts can be sent to past this app; None where that is off, or nothing can be signed."""
+    if not clients.settings.DIRECT_UPLOADS:
+        return None
+    now = clients.runtime.now()
+    try:
+        return await clients.blobs.upload_address(
+            ARCHIVES_CONTAINER, upload.path, since=now, until=now + ADDRESS_VALID
+        )
+    except SDK_ERRORS:  # the parts come through the app then
+        log.warning("no upload address could be signed: has the app the role to delegate?", exc_info=True)
+        return None
 
 
 async def keep_part(clients: Clients, upload: PartedUpload, number: int, content: bytes) -> None:

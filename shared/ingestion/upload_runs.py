@@ -7,6 +7,7 @@ from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.connections import Clients
 from shared.documents.operations import FetchedArchive, JoinedUpload, Operation
 from shared.documents.sources import SourceType
+from shared.ingestion.errors import ArchiveChangedError
 from shared.ingestion.spool import Spool
 from shared.ingestion.storing import Incoming, Stored, store_archive
 from shared.ingestion.uploads import URL
@@ -23,6 +24,8 @@ async def take_joined(operation: Operation, upload: JoinedUpload, clients: Clien
         async for piece in clients.blobs.read(ARCHIVES_CONTAINER, upload.path):
             spool.write(piece)
         spool.flush()
+        if spool.size != upload.size:  # somebody who may write to its address has put something else there
+            raise ArchiveChangedError(f"the file has {spool.size} bytes, and {upload.size} were sent")
         incoming = Incoming(
             path=spool.path,
             sha256=spool.sha256,

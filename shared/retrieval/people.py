@@ -9,7 +9,7 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.ids import person_id
 from shared.documents.messages import Address
-from shared.documents.readings import StoredQuote, StoredReading
+from shared.documents.readings import StoredEarlierStance, StoredQuote, StoredReading
 from shared.documents.reports import Report
 from shared.documents.sources import Source, SourceRole
 from shared.documents.summaries import Summary
@@ -30,10 +30,13 @@ class PersonStand:
     fate: Fate | None
     citation: StoredQuote
     marks: tuple[str, ...] = ()  # what a reader has to know of the mail and its sender
+    said_at: datetime | None = None
+    earlier: StoredEarlierStance | None = None  # where they stood before they changed their mind
 
     @property
     def at(self) -> datetime | None:
-        return self.report.last_message_date
+        """When it was said, where that is known; else when the thread was last written to."""
+        return self.said_at or self.report.last_message_date
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,15 @@ def stands_of(id_: str, report: Report, reading: StoredReading) -> Iterable[Pers
     """Only what is said of them with confidence: a guess about somebody is not repeated on their page."""
     for position in reading.positions:
         if _is(position.person, id_) and position.tier is Tier.SAID and position.stance in _STANDS:
-            yield PersonStand(report, position.stance, None, position.citation, tuple(position.marks))
+            yield PersonStand(
+                report,
+                position.stance,
+                None,
+                position.citation,
+                tuple(position.marks),
+                said_at=position.at,
+                earlier=position.earlier,
+            )
     for objection in reading.objections:
         if _is(objection.person, id_) and objection.tier is Tier.SAID:
             yield PersonStand(report, None, objection.fate, objection.citation)

@@ -108,6 +108,8 @@ class Settings(ChatModelSettings):
     # Blob storage
     STORAGE_CONNECTION: SecretStr | None = None
     STORAGE_BLOB_ENDPOINT: str | None = None
+    # Whether browsers may send large files straight to Blob storage, by an address signed for one file
+    DIRECT_UPLOADS: bool = False
 
     # Archives: how large a file may be, and what it may unpack to
     ARCHIVE_MAX_BYTES: Positive = 2 * 1024**3

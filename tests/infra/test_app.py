@@ -4,6 +4,7 @@ import pytest
 import yaml
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
+from shared.ingestion.parted_uploads import FOLDER
 from shared.settings.app import Settings, load_settings
 from tests.infra.conftest import ROOT
 from tests.infra.plans import WAYS, of_type, the
@@ -123,12 +124,16 @@ def test_a_stages_function_has_the_name_of_its_queue() -> None:
 
 def test_the_archives_have_an_account_of_their_own_with_a_lifecycle() -> None:
     policy = the("plain", "Microsoft.Storage/storageAccounts/managementPolicies")
-    (rule,) = policy.properties["policy"]["rules"]
+    forgets, rule = policy.properties["policy"]["rules"]
 
     assert policy.parent is not None
     assert policy.parent.name == "stabcdefghijklm"
     assert rule["definition"]["actions"]["baseBlob"]["tierToCool"] == {
         "daysAfterLastAccessTimeGreaterThan": 30
+    }
+    assert forgets["definition"]["filters"]["prefixMatch"] == [f"{ARCHIVES_CONTAINER}/{FOLDER}/"]
+    assert forgets["definition"]["actions"] == {
+        "baseBlob": {"delete": {"daysAfterModificationGreaterThan": 7}}
     }
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,7 @@ QUEUES = [
     "removal",
     "deliveries",
 ]
+DIRECT = "direct-uploads"
 PRIVATE = {
     BUS: "Disabled",
     "Microsoft.DocumentDB/databaseAccounts": "Disabled",
@@ -112,7 +114,7 @@ def test_documents_are_open_to_the_same_principals_within_the_database() -> None
 def test_every_role_of_the_list_is_used_and_is_a_guid() -> None:
     used = {
         resource.properties["roleDefinitionId"].rpartition("/")[2]
-        for way in WAYS
+        for way in (*WAYS, DIRECT)
         for resource in of_type(way, "Microsoft.Authorization/roleAssignments")
     }
 
@@ -177,6 +179,47 @@ def test_the_network_switch_takes_every_data_service_off_the_internet() -> None:
     )
     data_services = [found_resource.id for type_ in PRIVATE for found_resource in of_type("private", type_)]
     assert set(reached) == set(data_services)
+
+
+def test_direct_uploads_open_the_account_of_the_archives_and_nothing_else_to_the_sites_own_pages() -> None:
+    archives, host = "stabcdefghijklm", "stfuncabcdefghijklm"
+    accounts = {account.name: account for account in of_type(DIRECT, "Microsoft.Storage/storageAccounts")}
+    assert accounts[archives].properties["publicNetworkAccess"] == "Enabled"
+    assert accounts[archives].properties["networkAcls"]["defaultAction"] == "Allow"
+    assert accounts[archives].properties["allowSharedKeyAccess"] is False
+    assert accounts[host].properties["publicNetworkAccess"] == "Disabled"
+    for type_ in PRIVATE.keys() - {"Microsoft.Storage/storageAccounts"}:
+        for resource in of_type(DIRECT, type_):
+            assert resource.properties["publicNetworkAccess"] == "Disabled", resource.name
+    more = grants(DIRECT, APP_PRINCIPAL) - grants("private", APP_PRINCIPAL)
+    assert more == {("Storage Blob Delegator", "Microsoft.Storage/storageAccounts", archives)}
+    (rule,) = cors(DIRECT, archives)
+    assert rule["allowedOrigins"] == [
+        "https://func-abcdefghijklm.azurewebsites.net", "https://lists.example.org"
+    ]  # fmt: skip
+    assert rule["allowedMethods"] == ["PUT"]
+    assert settings_of_app(DIRECT)["DIRECT_UPLOADS"].lower() == "true"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_without_direct_uploads_no_page_may_write_to_an_account(way: str) -> None:
+    assert cors(way, "stabcdefghijklm") == []
+    assert "Storage Blob Delegator" not in {role for role, _, _ in grants(way, APP_PRINCIPAL)}
+    assert settings_of_app(way)["DIRECT_UPLOADS"].lower() == "false"
+
+
+def cors(way: str, account: str) -> list[dict[str, Any]]:
+    (service,) = [
+        service
+        for service in of_type(way, "Microsoft.Storage/storageAccounts/blobServices")
+        if service.parent is not None and service.parent.name == account
+    ]
+    rules: list[dict[str, Any]] = service.properties["cors"]["corsRules"]
+    return rules
+
+
+def settings_of_app(way: str) -> dict[str, str]:
+    return dict(the(way, "Microsoft.Web/sites/config").properties)
 
 
 def test_every_private_endpoint_has_a_zone_that_the_network_resolves_by() -> None:

@@ -21,9 +21,9 @@ from shared.documents.messages import Message
 from shared.documents.sources import Source, SourceRole
 from shared.documents.threads import Thread
 from shared.domain.consensus.thread_mail import Preset
-from shared.retrieval.other_lists import answers_of_other_lists
+from shared.retrieval.other_lists import conversation_of
 from shared.retrieval.raw_mails import original_bytes
-from shared.retrieval.reports import find_by_id, messages_of
+from shared.retrieval.reports import find_by_id
 from tests.domain.test_forgeries import (
     ATTACKS,
     CHAIR,
@@ -204,9 +204,9 @@ async def test_a_mail_of_another_list_is_shown_in_the_thread_that_it_answers_and
             shown = await current(place)
             assert without_flags(shown[CALL]) == without_flags(honest[CALL])
             thread = await place.clients.store.read(Thread, CALL, CALL, Session())
-            messages = await messages_of(place.clients, CALL)
-            assert thread.message_count == len(messages) == 5
-            (found,) = await answers_of_other_lists(place.clients, thread, messages)
+            conversation = await conversation_of(place.clients, thread)
+            assert thread.message_count == len(conversation.messages) == 5
+            (found,) = conversation.elsewhere
             assert (found.source, found.message_id, found.answers) == ("other", "<there>", "<m-ann>")
             assert found.beginning == SUPPORTS
             there = await place.clients.store.read(Thread, found.thread_id, found.thread_id, Session())

@@ -118,13 +118,13 @@ def azurite_process(folder: Path) -> Iterator[tuple["subprocess.Popen[str]", str
         env={LIFELINE_VARIABLE: "stdin", "PATH": "/usr/bin:/bin"},
     )
     try:
-        yield process, _blob_address(process)
+        yield process, blob_address(process)
     finally:
         process.terminate()
         process.communicate(timeout=20)
 
 
-def _blob_address(process: "subprocess.Popen[str]") -> str:
+def blob_address(process: "subprocess.Popen[str]") -> str:
     assert process.stdout is not None
     said = ""
     while "Table service is successfully listening" not in said:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -111,7 +112,8 @@ def empty_site(cloud: LocalCloud, **more: str) -> Iterator[Site]:
         folder = Path(name)
         with servicebus(folder) as bus:
             settings = cloud.settings(bus, SERVICEBUS_ADMIN_ENDPOINT=bus.addresses["admin"], **more)
-            asyncio.run(provision(settings))
+            with ThreadPoolExecutor(1) as apart:  # a test's own loop may run here
+                apart.submit(asyncio.run, provision(settings)).result()
             environ = environment(cloud, bus, settings)
             with running_host(ROOT, folder / "host", **environ) as host:
                 yield Site(host, settings, environ, bus)

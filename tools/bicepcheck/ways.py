@@ -21,6 +21,12 @@ WAYS: dict[str, dict[str, Any]] = {
         "purgeProtection": True,
         "secrets": {"OPERATOR_KEY": "of sixteen characters"},
     },
+    "direct-uploads": {
+        **_BASIC,
+        "vnetEnabled": True,
+        "directUploads": True,
+        "appSettings": {"PUBLIC_URL": "https://lists.example.org/consensus"},
+    },
     "low-cost": {**_BASIC, "profile": "low-cost"},
     "longest-name": {**_BASIC, "environmentName": "e" * 64, "budgetAmount": 100},
 }

@@ -10,7 +10,7 @@ from shared.retrieval.conversation import Placed, in_reading_order, placed_by_op
 from shared.retrieval.errors import InvalidCursorError
 from shared.retrieval.links import api_of, page_of_message
 from shared.retrieval.listing import THREADS
-from shared.retrieval.other_lists import answers_of_other_lists
+from shared.retrieval.other_lists import conversation_of
 from shared.retrieval.parameters import HashId, Limit, QueryParameters
 from shared.retrieval.read_models import (
     MessageInThread,
@@ -19,7 +19,7 @@ from shared.retrieval.read_models import (
     ThreadItem,
     ThreadList,
 )
-from shared.retrieval.reports import messages_of, resolved_thread
+from shared.retrieval.reports import resolved_thread
 from web.api.list_parameters import ThreadsAsked
 from web.api.openapi import endpoint
 from web.caching import answer_with
@@ -63,8 +63,8 @@ async def list_messages(req: func.HttpRequest) -> func.HttpResponse:
     """A thread's messages, each answer after what it answers, with its depth; `missing` are not stored."""
     wanted, thread = parse_query(req, MessagesAsked), await _thread(req)
     connected = await clients()
-    messages = await messages_of(connected, thread.id)
-    placed = in_reading_order(messages, placed_by_operator(thread))
+    conversation = await conversation_of(connected, thread)
+    placed = in_reading_order(conversation.messages, placed_by_operator(thread))
     start = _after(placed, wanted.after)
     shown = placed[start : start + wanted.limit]
     more = len(placed) > start + wanted.limit
@@ -76,7 +76,7 @@ async def list_messages(req: func.HttpRequest) -> func.HttpResponse:
             message_count=len(placed),
             missing=max(thread.message_count - len(placed), 0),
             items=[_in_thread(reply) for reply in shown],
-            elsewhere=await answers_of_other_lists(connected, thread, messages),
+            elsewhere=conversation.elsewhere,
             next=next_address(req, path, shown[-1].message.id if more else None),
         ),
     )

@@ -11,6 +11,7 @@ from shared.ingestion.parted_uploads import (
     PART_BYTES,
     PartedUpload,
     WrongPartError,
+    direct_address,
     join_and_request,
     keep_part,
     parts_here,
@@ -29,14 +30,15 @@ LARGEST_NUMBER = 2**53
 @blueprint.route(route="operator/upload/parts", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
 @json_errors
 async def begin(req: func.HttpRequest) -> func.HttpResponse:
-    """Which parts of the file are here already."""
+    """Which parts of the file are here already, and where the others may be sent to past this app."""
     connected, _ = await _sender(req)
     upload = _upload(req)
     try:
         here = await parts_here(connected, upload)
     except ArchiveTooLargeError as error:
         raise Problem(413, str(error)) from None
-    return answer(200, {"part_bytes": PART_BYTES, "count": upload.count, "here": here}, **NEVER_KEPT)
+    known = {"part_bytes": PART_BYTES, "count": upload.count, "here": here}
+    return answer(200, {**known, "address": await direct_address(connected, upload)}, **NEVER_KEPT)
 
 
 @blueprint.function_name("operator_upload_part")

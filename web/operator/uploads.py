@@ -2,12 +2,12 @@
 
 import azure.functions as func
 
-from shared.clients.connections import clients
+from shared.clients.connections import Clients, clients
 from shared.retrieval.links import page_of
 from web.access import cookie_header, visitor
 from web.operator.forms import CLOSED, NEVER_KEPT, back_to, checked_sender, login_page
 from web.problems import Problem
-from web.rendering import html_errors, show
+from web.rendering import CONTENT_POLICY, content_policy, html_errors, show
 from web.uploads import file_of_form, taken_in, upload_of
 
 blueprint = func.Blueprint()
@@ -22,8 +22,16 @@ async def upload_page(req: func.HttpRequest) -> func.HttpResponse:
     who = visitor(req, connected.settings)
     if who is None:
         return login_page(req, connected)
-    headers = {**NEVER_KEPT, **(cookie_header(req, who.cookie) if who.cookie else {})}
+    policy = _policy(connected)
+    headers = {**NEVER_KEPT, **policy, **(cookie_header(req, who.cookie) if who.cookie else {})}
     return show(req, "operator/upload.html", headers=headers, who=who, largest=LARGEST_MB)
+
+
+def _policy(connected: Clients) -> dict[str, str]:
+    """The script of this page alone may write to Blob storage, where that is on."""
+    if not connected.settings.DIRECT_UPLOADS:
+        return {}
+    return {CONTENT_POLICY: content_policy(connect=connected.blobs.origin)}
 
 
 @blueprint.function_name("operator_uploaded")

@@ -8,9 +8,9 @@ from shared.domain.summaries.markdown import FATES
 from shared.retrieval.mails import masked
 from shared.retrieval.people import PersonShown, PersonStand, person_shown
 from web.access import is_operator
-from web.pages.reading_view import SAYS
 from web.parameters import id_of
 from web.people_access import check_people_shown
+from web.position_changes import SAID_BEFORE, SAYS
 from web.rendering import html_errors, show
 
 blueprint = func.Blueprint()
@@ -33,6 +33,7 @@ async def person_page(req: func.HttpRequest) -> func.HttpResponse:
         sends_mail=connected.settings.SMTP_HOST is not None,
         addresses=person.addresses if whole else [masked(address) for address in person.addresses],
         stands=[(stand, *_words(stand)) for stand in person.stands],
+        said_before=SAID_BEFORE,
         name=_name(person),
     )
 

@@ -9,6 +9,7 @@ from shared.retrieval.reports import report_and_summary
 from web.origin import origin_of
 from web.pages.summary_view import shown_summary
 from web.parameters import id_of
+from web.position_changes import changes_in
 from web.rendering import html_errors, show
 
 blueprint = func.Blueprint()
@@ -27,6 +28,7 @@ async def print_page(req: func.HttpRequest) -> func.HttpResponse:
         report=report,
         headline=summary.reading.headline if summary.reading else None,
         summary=shown_summary(summary, places, {}),
+        changes=changes_in(summary.reading) if summary.reading else [],
         permalink=page_of("reports", report.id),
         origin=origin_of(req, connected.settings),
     )

@@ -3,7 +3,7 @@
 Computed from the documents without I/O. A sentence's address is asked for, because each page has its own.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
@@ -25,12 +25,8 @@ from shared.domain.consensus.corrections import CorrectionKind
 from shared.domain.consensus.reading import Fate, PositionStance, ReadBy, Tier
 from shared.domain.summaries.markdown import FATES
 from web.formatting import STANCES, counted
+from web.position_changes import SAID_BEFORE, SAYS
 
-SAYS = {
-    PositionStance.SUPPORT: ("supports it", "support"),
-    PositionStance.OPPOSE: ("objects", "objection"),
-    PositionStance.MIXED: ("says both", ""),
-}
 MOST_PEOPLE = 30
 
 
@@ -46,9 +42,20 @@ class ShownQuote:
 
 
 @dataclass(frozen=True)
+class EarlierLine:
+    """Where the same person stood before they changed their mind."""
+
+    sentence: ShownQuote
+    at: datetime | None
+    says: str
+    look: str
+
+
+@dataclass(frozen=True)
 class PositionLine:
     sentence: ShownQuote
     at: datetime | None
+    earlier: EarlierLine | None
     says: str
     look: str
     answers: str
@@ -213,9 +220,11 @@ def _asked(reading: StoredReading, quoting: _Quoting) -> ShownQuote | None:
 
 
 def _objections(
-    reading: StoredReading, quoting: _Quoting, said: Iterable[StoredPosition]
+    reading: StoredReading, quoting: _Quoting, said: Sequence[StoredPosition]
 ) -> list[ObjectionLine]:
-    against = {_place(one.citation) for one in said if one.stance is PositionStance.OPPOSE}
+    stances = [(one.stance, one.citation) for one in said]
+    stances += [(one.earlier.stance, one.earlier.citation) for one in said if one.earlier]
+    against = {_place(citation) for stance, citation in stances if stance is PositionStance.OPPOSE}
     lines = [(one, _place(one.citation) in against) for one in reading.objections]
     return [
         ObjectionLine(
@@ -243,6 +252,7 @@ def _position(one: StoredPosition, reading: StoredReading, quoting: _Quoting) ->
     return PositionLine(
         sentence=quoting.shown(one.citation, one.person),
         at=one.at,
+        earlier=_earlier(one, quoting),
         says=says,
         look=look,
         answers=answers,
@@ -252,6 +262,13 @@ def _position(one: StoredPosition, reading: StoredReading, quoting: _Quoting) ->
         marks=one.marks,
         reader=_reader(one),
     )
+
+
+def _earlier(one: StoredPosition, quoting: _Quoting) -> EarlierLine | None:
+    if one.earlier is None or one.earlier.stance not in SAID_BEFORE:
+        return None
+    says, look = SAID_BEFORE[one.earlier.stance]
+    return EarlierLine(quoting.shown(one.earlier.citation, one.person), one.earlier.at, says, look)
 
 
 def _reader(one: StoredPosition) -> str:

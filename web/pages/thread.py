@@ -12,8 +12,8 @@ from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.retrieval.links import page_of
-from shared.retrieval.other_lists import answers_of_other_lists
-from shared.retrieval.reports import cited_chunks, find_by_id, messages_of, resolved_thread, summary_of
+from shared.retrieval.other_lists import conversation_of
+from shared.retrieval.reports import cited_chunks, find_by_id, resolved_thread, summary_of
 from shared.retrieval.series import threads_of_series
 from web.pages.thread_view import ThreadPageData, outline_values, thread_values
 from web.parameters import checked_id, id_of
@@ -46,21 +46,18 @@ async def thread_page(req: func.HttpRequest) -> func.HttpResponse:
 
 
 async def _reading(req: func.HttpRequest, connected: Clients, thread: Thread) -> ThreadPageData:
-    messages, (summary, report) = await asyncio.gather(
-        messages_of(connected, thread.id), _summary(req, connected, thread)
+    conversation, (summary, report) = await asyncio.gather(
+        conversation_of(connected, thread), _summary(req, connected, thread)
     )
     citations = summary.citations if summary else []
-    chunks, elsewhere = await asyncio.gather(
-        cited_chunks(connected, citations, thread.id), answers_of_other_lists(connected, thread, messages)
-    )
     return ThreadPageData(
         thread,
-        messages,
+        conversation.messages,
         summary,
         report,
-        chunks,
+        await cited_chunks(connected, citations, thread.id),
         connected.runtime.now(),
-        elsewhere,
+        conversation.elsewhere,
         sends_mail=connected.settings.SMTP_HOST is not None,
     )
 

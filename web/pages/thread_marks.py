@@ -60,5 +60,7 @@ def _quotes(reading: StoredReading) -> Iterator[StoredQuote]:
         yield from reading.open_call.outstanding
     for position in reading.positions:
         yield position.citation
+        if position.earlier:
+            yield position.earlier.citation
     for objection in reading.objections:
         yield objection.citation

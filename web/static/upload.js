@@ -1,5 +1,6 @@
 // Sends the form's file and shows how far it is. Without this script the browser sends the form by itself.
-// A large file goes in parts; after a break, the same file goes on with the parts that are missing.
+// A large file goes in parts; after a break, the same file goes on with the parts that are missing. Where the
+// site gives an address for that, parts go straight to Blob storage, and through the site if that fails.
 "use strict";
 (() => {
   const form = document.getElementById("upload");
@@ -7,6 +8,7 @@
   const sent = document.getElementById("sent");
   const button = form.querySelector("button");
   const ATTEMPTS = 6;
+  const DIRECT_ATTEMPTS = 3;
   const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
   const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
@@ -59,13 +61,39 @@
     }
   };
 
+  // The status of the answer; 0 where there was none.
+  const straight = (address, number, part, moved) =>
+    new Promise((resolve) => {
+      const block = encodeURIComponent(btoa(String(number).padStart(8, "0")));
+      const request = new XMLHttpRequest();
+      request.upload.addEventListener("progress", (at) => moved(at.loaded));
+      request.addEventListener("loadend", () => resolve(request.status));
+      request.open("PUT", `${address}&comp=block&blockid=${block}`);
+      request.send(part);
+    });
+
+  // An address that has run out is asked for again. One that does not work, as from a network that may not
+  // reach the storage, is given up for this file.
+  const sendPart = async (file, number, part, way, moved) => {
+    for (let attempt = 1; way.address && attempt <= DIRECT_ATTEMPTS; attempt += 1) {
+      const status = await straight(way.address, number, part, moved);
+      if (status === 201) return;
+      if (status === 403) way.address = (await ask("POST", "parts", file)).address;
+      else if (attempt < DIRECT_ATTEMPTS) await wait(500 * 2 ** attempt);
+    }
+    way.address = null;
+    await ask("PUT", `parts/${number}`, file, part);
+  };
+
   const parts = async (file) => {
-    const { part_bytes: size, count, here } = await ask("POST", "parts", file);
+    const { part_bytes: size, count, here, address } = await ask("POST", "parts", file);
     const known = new Set(here);
+    const way = { address };
     let loaded = 0;
     for (let number = 0; number < count; number += 1) {
       const part = file.slice(number * size, (number + 1) * size);
-      if (!known.has(number)) await ask("PUT", `parts/${number}`, file, part);
+      const before = loaded;
+      if (!known.has(number)) await sendPart(file, number, part, way, (moved) => show(before + moved, file.size));
       loaded += part.size;
       show(loaded, file.size);
     }

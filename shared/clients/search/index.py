@@ -4,13 +4,13 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from azure.core.exceptions import ResourceNotFoundError
+from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
 
 from shared.clients.call_metrics import Calls
 from shared.clients.search.facets import Facet, FacetValue, facet_options, read_facets
 from shared.clients.search.filters import Filters, any_of
 from shared.clients.search.names import VECTOR_FIELD
-from shared.clients.search.versions import IndexMissingError, Versions
+from shared.clients.search.versions import BAD_REQUEST, IndexMissingError, Versions
 from shared.core.concurrency import batches_of, in_pages
 from shared.core.errors import PartialWriteError, RejectedItemsError
 from shared.core.ids import checked_id
@@ -80,6 +80,7 @@ class Index:
         self._connected: dict[str, SearchClient] = {}
         self._admin = admin
         self.name = name
+        self._model = model
         self._calls = calls or Calls("search")
         self.versions = Versions(admin, name, model, (runtime or Runtime()).monotonic, calls=self._calls)
 
@@ -136,9 +137,6 @@ class Index:
         over all that match: with a vector these are its nearest neighbours and what has the words. While an
         index of another model is live, its vectors mean something else: words alone are searched there.
         """
-        live = await self.versions.live()
-        if live != self.versions.own:
-            live, vector = (live, None) if text else (self.versions.own, vector)
         options: dict[str, Any] = {
             "filter": (filters or Filters()).to_odata(),
             "top": top,
@@ -146,20 +144,48 @@ class Index:
             "select": PAYLOAD,
             "include_total_count": total,
         }
-        if vector is not None:
-            options["vector_queries"] = [_neighbours(vector, top + skip)]
         if highlight:
             options["highlight_fields"] = "text"
             options["highlight_pre_tag"], options["highlight_post_tag"] = marks
         if facets:
             options["facets"] = facet_options(facets)
+        neighbours = {} if vector is None else {"vector_queries": [_neighbours(vector, top + skip)]}
+        hits = await self._search_live(text, {**options, **neighbours})
+        if hits is not None and (vector is None or self._are_of_own_model(hits)):
+            return hits
+        live = await self.versions.live(anew=bool(hits) or hits is None)
+        if live == self.versions.own:
+            return await self._search(live, text, {**options, **neighbours}) if hits is None else hits
+        if text:
+            return await self._search(live, text, options)
+        return await self._search(self.versions.own, text, {**options, **neighbours})
+
+    async def _search_live(self, text: str | None, options: Mapping[str, Any]) -> Hits | None:
+        """By the alias, which the service follows by itself; None where it is not there or refuses a vector.
+
+        So a search need not ask first which index is live: the hits tell whose vectors they were compared by.
+        """
+        try:
+            return await self._search(self.name, text, options)
+        except ResourceNotFoundError:
+            return None
+        except HttpResponseError as error:
+            if error.status_code == BAD_REQUEST and "vector_queries" in options:
+                return None
+            raise
+
+    def _are_of_own_model(self, hits: Hits) -> bool:
+        """Not known where there are none."""
+        return bool(hits) and all(hit.payload.get("embedding_model") == self._model for hit in hits)
+
+    async def _search(self, name: str, text: str | None, options: Mapping[str, Any]) -> Hits:
         async with self._calls.measured("search"):
-            results = await self._documents(live).search(text, **options)
+            results = await self._documents(name).search(text, **options)
             hits = [_hit(item) async for item in results]
             return Hits(
                 hits,
-                facets=read_facets(await results.get_facets()) if facets else None,
-                total=await results.get_count() if total else None,
+                facets=read_facets(await results.get_facets()) if options.get("facets") else None,
+                total=await results.get_count() if options["include_total_count"] else None,
             )
 
     async def chunks_of_thread(

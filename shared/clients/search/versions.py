@@ -91,9 +91,9 @@ class Versions:
         if await self.look_up() is None and not await self._is_index(self.alias):
             await self.switch()
 
-    async def live(self) -> str:
-        """The index to search; this model's own where none is live yet."""
-        if self._clock() - self._looked_up > LOOKED_UP_SECONDS:
+    async def live(self, *, anew: bool = False) -> str:
+        """The index to search; this model's own where none is live yet. It is remembered for a while."""
+        if anew or self._clock() - self._looked_up > LOOKED_UP_SECONDS:
             await self.look_up()
         return self._live or self.own
 

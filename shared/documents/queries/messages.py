@@ -86,12 +86,11 @@ MESSAGES_WITH_ID = NamedQuery(
     ALL,
 )
 
-ANSWERS_OF_OTHER_LISTS = NamedQuery(
-    "answers_of_other_lists",
+MESSAGES_AND_ANSWERS_OF_OTHER_LISTS = NamedQuery(
+    "messages_and_answers",
     "messages",
-    'SELECT TOP 50 c.id, c.message_id, c.in_reply_to, c.thread_id, c.source, c["from"], c.date,'
-    " LEFT(c.body_normalized, 300) AS beginning FROM c"
-    " WHERE ARRAY_CONTAINS(@ids, c.in_reply_to) AND c.source != @source",
+    "SELECT * FROM c WHERE c.thread_id = @thread"
+    " OR (ARRAY_CONTAINS(@ids, c.in_reply_to) AND c.source != @source)",
     ALL,
 )
 

@@ -43,8 +43,10 @@ def test_the_samples_go_through_all_stages_to_a_report_and_a_second_start_knows_
     assert "Citations" in first.stdout
     assert "/threads/" in first.stdout
 
+    provisioned = (tmp_path / ".localcloud" / "provisioned").stat().st_mtime_ns
     second = run(tmp_path, ROOT / "samples" / "tally.mbox")
     assert second.returncode == 0, second.stdout
+    assert (tmp_path / ".localcloud" / "provisioned").stat().st_mtime_ns == provisioned
     assert "tally.mbox (known already)" in second.stdout
 
 

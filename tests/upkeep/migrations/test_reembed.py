@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from shared.clients.call_metrics import Calls
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
@@ -247,3 +248,29 @@ async def test_the_command_says_which_settings_are_missing(
     monkeypatch.delenv("COSMOS_ENDPOINT", raising=False)
     assert await asyncio.to_thread(main, ["--dry-run"]) == 2
     assert "COSMOS_ENDPOINT: missing" in capsys.readouterr().err
+
+
+async def test_a_search_asks_once_while_its_own_model_is_live_and_sees_at_once_when_another_is(
+    cloud: LocalCloud, bus_service: RunningService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    measured = Calls.measured
+
+    def counting(self: Calls, operation: str, **more: Any) -> AbstractAsyncContextManager[Any]:
+        made.append(operation)
+        return measured(self, operation, **more)
+
+    async with mail_in(cloud, bus_service) as place, with_model(place, "toy") as new, toy(tmp_path) as model:
+        chunks = await embed_with_old_model(place)
+        async with with_model(place, OLD) as old:
+            monkeypatch.setattr(Calls, "measured", counting)
+            question = [0.0, 1.0, 0.0, 0.0]
+            assert len(await old.index.search("message", question, top=50)) == len(chunks)
+            assert made == ["search"]
+            await old.index.versions.live()  # remembered for a while, and wrong from here on
+            assert (await reembed(new, model)).switched
+            made.clear()
+            by_words = await old.index.search("message", question, top=50)
+            assert made == ["search", "alias", "search"]
+            plain = await new.index.search("message", top=50)
+            assert [hit.score for hit in by_words] == [hit.score for hit in plain] != []

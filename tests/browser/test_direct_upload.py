@@ -1,0 +1,75 @@
+"""A large file from the form, where its parts go straight to Blob storage; and where they cannot get there."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, Request, Route, expect
+
+from tests.browser.large_file import PART, large_mbox, send
+from tests.support.cloud import LocalCloud
+from tests.web.site import Site, empty_site
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def direct_site(cloud: LocalCloud) -> Iterator[Site]:
+    with empty_site(cloud, DIRECT_UPLOADS="true") as running:
+        yield running
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Path:
+    return large_mbox(tmp_path)
+
+
+@pytest.fixture
+def page(browser: Browser, direct_site: Site) -> Iterator[Page]:
+    context = browser.new_context(base_url=direct_site.url)
+    yield context.new_page()
+    context.close()
+
+
+def listen(page: Page) -> list[Request]:
+    sent: list[Request] = []
+
+    def heard(request: Request) -> None:
+        if request.method == "PUT":
+            sent.append(request)
+
+    page.on("request", heard)
+    return sent
+
+
+def test_parts_go_straight_to_the_storage_and_after_a_break_only_what_is_missing(
+    page: Page, direct_site: Site, cloud: LocalCloud, large: Path
+) -> None:
+    def refuse(route: Route) -> None:
+        route.fulfill(status=409, json={"detail": "cut off here"})
+
+    page.route("**/operator/upload/end?*", refuse)
+    page.route("**&blockid=MDAwMDAwMDI*", lambda route: route.abort())  # 00000002, until it is given up
+    first = listen(page)
+    send(page, large, "direct")
+    expect(page.locator("#sent")).to_have_text("cut off here", timeout=60_000)
+    blocks = [request for request in first if request.url.startswith(cloud.blob_endpoint)]
+    assert [len(request.post_data_buffer or b"") for request in blocks[:2]] == [PART, PART]
+    through_the_app = [request.url for request in first if "/operator/upload/parts/" in request.url]
+    assert [url.partition("?")[0].rpartition("/")[2] for url in through_the_app] == ["2"]
+    page.unroute("**/operator/upload/end?*")
+    again = listen(page)
+    send(page, large, "direct")
+    page.wait_for_url("**/archives/*", timeout=120_000)
+    assert again == []
+    expect(page.locator("h1")).to_contain_text("large.mbox")
+    archive = direct_site.json(f"/api/archives/{page.url.rpartition('/')[2]}")
+    assert archive["file_size_bytes"] == large.stat().st_size
+
+
+def test_the_policy_of_this_page_alone_names_the_storage(page: Page, cloud: LocalCloud) -> None:
+    for path, is_named in (("/operator/upload", True), ("/operator/source", False), ("/", False)):
+        answer = page.goto(path)
+        assert answer is not None
+        policy = answer.headers["content-security-policy"]
+        assert (f"connect-src 'self' {cloud.blob_endpoint};" in policy) == is_named, path

@@ -61,6 +61,12 @@ class StoredProposition(_Stored):
     versions: list[StoredVersion] = []
 
 
+class StoredEarlierStance(_Stored):
+    stance: PositionStance
+    citation: StoredQuote
+    at: datetime | None = None
+
+
 class StoredPosition(_Stored):
     person: str
     name: str
@@ -75,6 +81,7 @@ class StoredPosition(_Stored):
     read_by: ReadBy = ReadBy.RULES
     is_explicit: bool = True
     at: datetime | None = None
+    earlier: StoredEarlierStance | None = None
 
 
 class StoredObjection(_Stored):

@@ -111,7 +111,10 @@ def _without_sentences(reading: ThreadReading, hidden: Sequence[SentenceCitation
         reading,
         proposition=proposition,
         outcome=_without_evidence(reading.outcome, shown),
-        positions=_resting_on(reading.positions, lambda one: shown(one.citation)),
+        positions=tuple(
+            one if one.earlier is None or shown(one.earlier.citation) else replace(one, earlier=None)
+            for one in _resting_on(reading.positions, lambda one: shown(one.citation))
+        ),
         objections=_resting_on(reading.objections, lambda one: shown(one.citation)),
         decisions=_resting_on(reading.decisions, lambda one: shown(one.citation)),
         open_issues=tuple(filter(shown, reading.open_issues)),

@@ -223,6 +223,12 @@ WITHDRAWS = Cue(
     r")?(?:patch|proposal|idea|series|request|objection|-1|vote|concern|veto|discuss)\b",
     r"\bnever ?mind\b|\bwithdrawn\b|\bi withdraw\b",
 )
+WITHDRAWS_OBJECTION = Cue(
+    "withdraw|withdrawing|retract|drop|dropping|withdrawn|lift|lifting|revoke|revoking",
+    r"\bi(?:'ll| will|'d like to| hereby| am|'m| have|'ve)?(?: \w+)? "
+    r"(?:drop|dropp?ing|withdraw|withdrawn|withdrawing|retract|lift|lifting|revoke|revoking) "
+    r"(?:my|this|the|that) (?:\w+ ){0,2}?(?:objections?|-1|vote|veto|nak|nack|concerns?|discuss)(?:\b|$)",
+)
 SOLVED = Cue(
     "worked|works|solved|helped|trick|resolved|fixed|thanks|thank|thx|mistake|bad|fault|understand|"
     "explains|answers|clears|clear|did|bug|sense|ok|see|perfect|great",

@@ -2,14 +2,16 @@
 
 from collections import defaultdict
 
-from shared.domain.consensus.cues import PROPOSES
+from shared.domain.consensus.cues import CONDITION, NEGATION, PROPOSES, WITHDRAWS_OBJECTION
 from shared.domain.consensus.doubt_cues import DOUBTS
 from shared.domain.consensus.linked_thread import LinkedThread
+from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.people import display_name
 from shared.domain.consensus.proposition import Put, is_answer
-from shared.domain.consensus.reading import Position, PositionStance, PropositionForm, Tier
+from shared.domain.consensus.reading import EarlierStance, Position, PositionStance, PropositionForm, Tier
 from shared.domain.consensus.stance_claims import StanceClaim
 from shared.domain.consensus.stance_rules import ACTS, SAID_RULES
+from shared.domain.consensus.votes import takes_back_a_vote
 
 _REMARK_CONFIDENCE = 0.5
 _TAKEN_BACK_ELSEWHERE = 3
@@ -20,7 +22,58 @@ def read_positions(thread: LinkedThread, put: Put, claims: list[StanceClaim]) ->
     by_person: dict[str, list[StanceClaim]] = defaultdict(list)
     for claim in claims:
         by_person[claim.person].append(claim)
-    return [_position(thread, put, own) for claims in by_person.values() for own in _voices(thread, claims)]
+    return [
+        _position(thread, put, own)
+        for claims in by_person.values()
+        for own in _voices(thread, claims)
+        if not _is_taken_back(thread, own)
+    ]
+
+
+def _is_taken_back(thread: LinkedThread, own: list[StanceClaim]) -> bool:
+    """Somebody withdraws their objection or vote, and says nothing more: they stand nowhere now."""
+    last = own[-1]
+    return last.stance is PositionStance.OPPOSE and any(
+        takes_back_a_vote(sentence) or _withdraws(sentence)
+        for mail in thread.mails[last.sentence.mail + 1 :]
+        if mail.person == last.person
+        for sentence in mail.sentences
+    )
+
+
+def _withdraws(sentence: OwnSentence) -> bool:
+    return (
+        WITHDRAWS_OBJECTION.finds(sentence)
+        and not sentence.asks
+        and not NEGATION.finds(sentence)
+        and not CONDITION.finds(sentence)
+    )
+
+
+def given_up(thread: LinkedThread, claims: list[StanceClaim], positions: list[Position]) -> list[OwnSentence]:
+    """Plain objections that their owners withdrew, or gave up for another stance."""
+    by_person: dict[str, list[StanceClaim]] = defaultdict(list)
+    for claim in claims:
+        by_person[claim.person].append(claim)
+    withdrawn = [
+        claim.sentence
+        for own in by_person.values()
+        if _is_taken_back(thread, own)
+        for claim in own
+        if claim.stance is PositionStance.OPPOSE and claim.rule in SAID_RULES
+    ]
+    before = {
+        (one.earlier.citation.message_id, one.earlier.citation.start)
+        for one in positions
+        if one.earlier is not None and one.earlier.stance is PositionStance.OPPOSE
+    }
+    if not before:
+        return withdrawn
+    return withdrawn + [
+        sentence
+        for sentence in thread.sentences()
+        if (thread.mail_of(sentence).mail.message_id, sentence.start) in before
+    ]
 
 
 def _voices(thread: LinkedThread, claims: list[StanceClaim]) -> list[list[StanceClaim]]:
@@ -37,8 +90,9 @@ def _position(thread: LinkedThread, put: Put, own: list[StanceClaim]) -> Positio
     acts = [claim for claim in own if claim.rule in ACTS]
     said = [claim for claim in own if claim.rule in SAID_RULES]
     chosen = (acts or said or own)[-1]
+    before = _before_the_change(own, chosen)
     stances = {claim.stance for claim in (acts or own)}
-    stance = chosen.stance if len(stances) == 1 else PositionStance.MIXED
+    stance = chosen.stance if before is not None or len(stances) == 1 else PositionStance.MIXED
     sure = (
         bool(said)
         and stance is not PositionStance.MIXED
@@ -58,6 +112,30 @@ def _position(thread: LinkedThread, put: Put, own: list[StanceClaim]) -> Positio
         rule=chosen.rule,
         marks=thread.people.marks(mail.number),
         at=mail.mail.date,
+        earlier=_earlier(thread, before) if sure and before is not None else None,
+    )
+
+
+def _before_the_change(own: list[StanceClaim], last: StanceClaim) -> StanceClaim | None:
+    """The opposite stance that somebody took before their last word; None where they took none.
+
+    A change is one only where both are plain, and all of the other side stands in mails before the last word:
+    who says both in one mail, or goes to and fro, or hints at the one and says the other, is mixed.
+    """
+    if last.before is not None:
+        return last.before
+    opposite = [claim for claim in own if claim.stance is not last.stance]
+    same = [claim for claim in own if claim.stance is last.stance]
+    if not opposite or last.rule not in SAID_RULES:
+        return None
+    is_plain = all(claim.rule in SAID_RULES for claim in opposite)
+    is_over = max(claim.sentence.mail for claim in opposite) < min(claim.sentence.mail for claim in same)
+    return opposite[-1] if is_plain and is_over else None
+
+
+def _earlier(thread: LinkedThread, before: StanceClaim) -> EarlierStance:
+    return EarlierStance(
+        before.stance, thread.cite(before.sentence), thread.mail_of(before.sentence).mail.date
     )
 
 

@@ -13,7 +13,7 @@ from shared.domain.consensus.objections import fate_of
 from shared.domain.consensus.open_calls import read_open_call
 from shared.domain.consensus.outcome import read_verdict
 from shared.domain.consensus.own_sentences import OwnSentence
-from shared.domain.consensus.positions import read_positions
+from shared.domain.consensus.positions import given_up, read_positions
 from shared.domain.consensus.proposition import find_put, result_subject, something_is_put
 from shared.domain.consensus.reading import (
     ConsensusBasis,
@@ -101,10 +101,14 @@ class _ThreadReader:
         scores = SentenceScores(thread, put, self._genre.kind)
         claimed = [one.sentence for one in self._settlements.claimed]
         decided = scores.found(Head.DECISION, [*self._by_authority(), *claimed])
-        firm = self._objecting()
+        past = given_up(thread, self._claims, self._positions)
+        firm = [*self._objecting(), *past]
         objected = scores.found(Head.OBJECTION, firm)
         still_open = [one for one in scores.found(Head.OPEN_ISSUE) if not self._is_decided_there(one)]
-        fates = [fate_of(thread, put, one) for one in objected]
+        fates = [
+            Fate.WITHDRAWN if any(one is other for other in past) else fate_of(thread, put, one)
+            for one in objected
+        ]
         objections = [
             self._objection(one, fate if any(one is other for other in firm) else Fate.UNCLEAR)
             for one, fate in zip(objected, fates, strict=True)

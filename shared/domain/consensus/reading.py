@@ -127,6 +127,15 @@ class Proposition:
 
 
 @dataclass(frozen=True, slots=True)
+class EarlierStance:
+    """Where somebody stood before they changed their mind, in as plain words as the later ones."""
+
+    stance: PositionStance
+    citation: SentenceCitation
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Position:
     person: str
     """The address under which the sentence was written."""
@@ -147,6 +156,8 @@ class Position:
     """False where it follows from the argument, not from words: then it is shown as the model's reading."""
     at: datetime | None = None
     """When the sentence was written."""
+    earlier: EarlierStance | None = None
+    """The last other stance that the person took before, where they took one."""
 
 
 @dataclass(frozen=True, slots=True)

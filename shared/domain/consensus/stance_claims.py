@@ -113,15 +113,15 @@ class StanceClaim:
     rule: str
     answers: int | None
     binding: bool | None = None
+    before: "StanceClaim | None" = None
+    """Of a vote that was changed: the last one of another value."""
 
 
 def read_claims(thread: LinkedThread, put: Put, ballots: dict[str, Ballot]) -> list[StanceClaim]:
     """Every claim that a sentence makes when read on its own in its place."""
     claims = [
-        StanceClaim(one.sentence, one.person, _SUPPORT if one.value > 0 else _OPPOSE, "vote",
-                    thread.answered(one.sentence), binding=one.binding)
-        for one in ballots.values() if one.value and one.person not in put.proposers
-    ]  # fmt: skip
+        _vote_claim(thread, one) for one in ballots.values() if one.value and one.person not in put.proposers
+    ]
     reader = _ClaimReader(thread, put)
     for mail in thread.mails:
         if mail.person == put.person or mail.person in ballots or mail.is_machine:
@@ -132,6 +132,19 @@ def read_claims(thread: LinkedThread, put: Put, ballots: dict[str, Ballot]) -> l
             if claim is not None and (mail.person not in put.proposers or claim.rule in ACTS):
                 claims.append(claim)
     return claims
+
+
+def _vote_claim(thread: LinkedThread, ballot: Ballot) -> StanceClaim:
+    before = ballot.before
+    return StanceClaim(
+        ballot.sentence,
+        ballot.person,
+        _SUPPORT if ballot.value > 0 else _OPPOSE,
+        "vote",
+        thread.answered(ballot.sentence),
+        binding=ballot.binding,
+        before=_vote_claim(thread, before) if before is not None and before.value else None,
+    )
 
 
 def _may_take_a_stance(sentence: OwnSentence) -> bool:

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from shared.domain.consensus.cues import NEGATION
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.proposition import Put
@@ -32,6 +33,12 @@ _ABOUT_VOTES = re.compile(
     r"before|until)\b"
 )
 _MARKS = frozenset({"+1", "-1", "+0", "-0", "+ 1", "- 1", "+ 0", "- 0"})
+_TAKES_BACK = re.compile(
+    r"\b(?:withdraw\w*|retract\w*|revok\w+|revers\w+|chang\w+|switch\w*|turn\w*|convert\w*|drop\w*|remov\w+|"
+    r"lift\w*) (?:my |the |our |this )?(?:\w+ )?(?:vote )?(?:of |from )?(?:an? )?"
+    r"(?:[+-] ?[01]\b|(?:vote|veto|nak|nack)\b(?! (?:to|into)\b))"
+)
+"""The vote that is named here is the one before."""
 _CONDITION = re.compile(r"\b(?:if|unless|once|provided|as soon as|assuming|would)\b")
 
 
@@ -43,6 +50,8 @@ class Ballot:
     value: int
     sentence: OwnSentence
     binding: bool | None
+    before: "Ballot | None" = None
+    """The person's last vote of another value, where they changed it."""
 
 
 def is_legend(sentence: OwnSentence) -> bool:
@@ -57,10 +66,21 @@ def vote_in(sentence: OwnSentence) -> int | None:
         return None
     if is_legend(sentence) or sentence.asks or _CONDITION.search(folded):
         return None
+    folded = _TAKES_BACK.sub(" ", folded)
     for found in (_OPENING.match(folded), _CLOSING.search(folded)):
         if found and not _ABOUT_VOTES.search(folded[: found.start(1)]):
             return int(found[2]) if found[1] == "+" else -int(found[2])
     return None
+
+
+def takes_back_a_vote(sentence: OwnSentence) -> bool:
+    """A vote is withdrawn, whatever is voted instead."""
+    return (
+        bool(_TAKES_BACK.search(sentence.folded))
+        and not sentence.asks
+        and not _CONDITION.search(sentence.folded)
+        and not NEGATION.finds(sentence)
+    )
 
 
 def read_ballots(thread: LinkedThread, put: Put) -> dict[str, Ballot]:
@@ -68,10 +88,21 @@ def read_ballots(thread: LinkedThread, put: Put) -> dict[str, Ballot]:
     if put.form is not PropositionForm.VOTE:
         return {}
     ballots: dict[str, Ballot] = {}
+    withdrawn: dict[str, Ballot] = {}
     for mail in thread.mails:
-        for ballot in _cast(thread, put, mail):
-            ballots[_voter(thread, mail, ballot, ballots)] = ballot
+        cast = next(_cast(thread, put, mail), None)
+        if cast is not None:
+            voter = _voter(thread, mail, cast, ballots)
+            ballots[voter] = _after(cast, ballots.get(voter) or withdrawn.get(voter))
+        elif mail.person in ballots and any(map(takes_back_a_vote, mail.sentences)):
+            withdrawn[mail.person] = ballots.pop(mail.person)
     return ballots
+
+
+def _after(cast: Ballot, before: Ballot | None) -> Ballot:
+    if before is None:
+        return cast
+    return replace(cast, before=before if before.value != cast.value else before.before)
 
 
 def _voter(thread: LinkedThread, mail: LinkedMail, ballot: Ballot, ballots: dict[str, Ballot]) -> str:

@@ -130,6 +130,20 @@ def test_nothing_rests_on_a_hidden_sentence() -> None:
     assert (unsaid.outcome.tier, unsaid.outcome.evidence) == (Tier.REMARK, ())
 
 
+def test_an_earlier_stance_goes_with_its_hidden_sentence() -> None:
+    before = read(
+        mail(0, "ann@x.example", "I propose that we adopt draft-example-one.", subject=SUBJECT),
+        mail(1, "bob@x.example", "I object to adoption of this draft."),
+        mail(2, "bob@x.example", "I support adoption of this draft now."),
+    )
+    earlier = before.positions[0].earlier
+    assert earlier is not None
+    hidden = ReadingCorrection(CorrectionKind.HIDDEN, earlier.citation.message_id, citation=earlier.citation)
+    made = corrected(before, hidden)
+    assert earlier.citation.quote not in str(made)
+    assert [(one.stance, one.earlier) for one in made.positions] == [(PositionStance.SUPPORT, None)]
+
+
 def test_a_part_of_a_hidden_sentence_is_hidden_and_the_same_words_of_another_are_not() -> None:
     hidden = [SentenceCitation("<1>", 0, 30, "I support adoption of this draft.")]
     assert is_hidden("<1>", "support\nadoption", hidden)

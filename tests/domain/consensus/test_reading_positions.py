@@ -97,8 +97,7 @@ def test_a_plus_one_to_a_supporter_follows_the_supporter() -> None:
 def test_who_says_both_is_mixed_and_counts_for_neither() -> None:
     reading = read(
         mail(0, "prop", PROPOSAL),
-        mail(1, "ann", "I support this proposal."),
-        mail(2, "ann", "Now that I have read it all, I object to this.", answers=0),
+        mail(1, "ann", "I support this proposal. Now that I have read it all, I object to this."),
     )
     assert said(reading) == {}
     assert remarks(reading) == {"ann": "mixed"}
@@ -200,3 +199,36 @@ def test_every_remark_has_less_confidence_than_what_is_said() -> None:
     )
     by_tier = {one.tier: one.confidence for one in reading.positions}
     assert by_tier[Tier.SAID] > by_tier[Tier.REMARK]
+
+
+def test_later_words_outweigh_earlier_ones_and_the_earlier_stance_is_kept() -> None:
+    objection = mail(1, "ann", "I object to this proposal, it breaks the build.")
+    content = mail(2, "ann", "I support this proposal now.")
+    reading = read(mail(0, "prop", PROPOSAL), objection, content)
+    (position,) = reading.positions
+    assert (position.stance, position.tier) == ("support", Tier.SAID)
+    assert position.earlier is not None
+    assert (position.earlier.stance, position.earlier.at) == ("oppose", objection.date)
+    assert position.earlier.citation.quote == "I object to this proposal, it breaks the build."
+
+
+def test_an_objection_that_its_owner_withdraws_is_no_position_any_more() -> None:
+    objected = mail(0, "prop", PROPOSAL), mail(1, "ann", "I object to this proposal.")
+    assert said(read(*objected)) == {"ann": "oppose"}
+    withdrawn = read(*objected, mail(2, "ann", "I withdraw my objection."))
+    assert (said(withdrawn), remarks(withdrawn)) == ({}, {})
+    for others_word in ("He may withdraw my objection?", "I do not withdraw my objection."):
+        assert said(read(*objected, mail(2, "ann", others_word))) == {"ann": "oppose"}
+    assert said(read(*objected, mail(2, "bob", "I withdraw my objection."))) == {"ann": "oppose"}
+
+
+def test_who_says_both_at_once_or_goes_to_and_fro_is_mixed() -> None:
+    objection, support = "I object to this proposal.", "I support this proposal."
+    at_once = read(mail(0, "prop", PROPOSAL), mail(1, "ann", f"{objection}\n\n{support}"))
+    assert said(at_once) == {}
+    to_and_fro = read(
+        mail(0, "prop", PROPOSAL),
+        *(mail(number, "ann", text) for number, text in enumerate([support, objection, support], start=1)),
+    )
+    assert said(to_and_fro) == {}
+    assert all(one.earlier is None for one in (*at_once.positions, *to_and_fro.positions))

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from shared.domain.consensus.reading import ConsensusBasis, Genre, OutcomeKind, Tier, VoteCount
+from shared.domain.consensus.reading import ConsensusBasis, Fate, Genre, OutcomeKind, Tier, VoteCount
 from shared.domain.consensus.thread_mail import SourceProfile, ThreadMail
 from tests.support.thread_mails import MAVEN, mail, read, said
 
@@ -135,3 +135,38 @@ def test_in_a_thread_that_tells_a_result_nobody_votes(subject: str) -> None:
     assert said(reading) == {}
     assert (reading.genre.kind, reading.genre.tier) == (Genre.ANNOUNCEMENT, Tier.SAID)
     assert reading.outcome.votes is None
+
+
+@pytest.mark.parametrize(
+    ("words", "stance"),
+    [
+        ("I found it, so I withdraw my -1.", None),
+        ("I withdraw my veto.", None),
+        ("I do not withdraw my -1.", "oppose"),
+        ("Should I withdraw my -1?", "oppose"),
+        ("I would withdraw my -1 if the file came back.", "oppose"),
+        ("I withdraw my -1 and vote +1.", "support"),
+        ("Changing my -1 to +1.", "support"),
+    ],
+)
+def test_a_vote_that_is_taken_back_counts_no_more(words: str, stance: str | None) -> None:
+    reading = read(*vote((CYN, "-1, the licence file is missing."), (CYN, words)), profile=MAVEN)
+    assert said(reading).get("cyn") == stance
+    assert reading.outcome.votes == VoteCount(
+        binding_for=int(stance == "support"), binding_against=int(stance == "oppose")
+    )
+
+
+def test_a_changed_vote_keeps_the_one_before_with_its_date() -> None:
+    mails = vote(
+        (CYN, "-1, the licence file is missing."), (CYN, "Found it."), (CYN, "Changing my vote to +1.")
+    )
+    (position,) = read(*mails, profile=MAVEN).positions
+    assert position.earlier is not None
+    assert (position.stance, position.earlier.stance) == ("support", "oppose")
+    assert position.earlier.citation.quote == "-1, the licence file is missing."
+    assert (position.earlier.at, position.at) == (mails[1].date, mails[3].date)
+    (objection,) = read(*mails, profile=MAVEN).objections
+    assert (objection.fate, objection.citation) == (Fate.WITHDRAWN, position.earlier.citation)
+    (unchanged,) = read(*vote((CYN, "+1"), (CYN, "Still +1 from me.")), profile=MAVEN).positions
+    assert unchanged.earlier is None

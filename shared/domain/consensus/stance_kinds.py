@@ -32,7 +32,7 @@ _TO_THE_WHOLE = re.compile(
     r"\+ ?1 (?:for|to|on) (?:this|that|it|adopt\w*|merg\w*|publi\w*|"
     r"(?:the|this|your) (?:\w+ )?(?:proposal|idea|plan|patch|series|change|draft|document|approach))\b"
 )
-_ACK = re.compile(r"\+ ?1|\back|\bseconded\b|\bme too\b|\U0001f44d")
+_ACK = re.compile(r"\+ ?1|^\W{0,3}r\+|\back|\bseconded\b|\bme too\b|\U0001f44d")
 _WHEN = re.compile(
     r"\b(?:once|until|if|unless|as soon as)\b|\b(?:when|after|before|while) (?:\w+ ){0,3}"
     r"(?:i|we|you|it|they|somebody|someone|others)\b"

@@ -97,7 +97,8 @@ _FILLER = (
 LEAD = rf"^\W{{0,4}}(?:{_FILLER}(?: \w+)?[,.:!;-]+ ?|{_FILLER} ){{0,3}}"
 ACCEPTS = Cue(
     "queue|queued|queueing|queuing|apply|applied|merge|merged|merging|pull|pulled|commit|committed|pick|picked|"
-    "take|pushed|landed|checked|accepted|push|requeue|replace|mark|committing|applying|pushing",
+    "take|pushed|landed|checked|accepted|push|requeue|replace|mark|committing|applying|pushing|added|taken|"
+    "upstream|master|next|main|trunk|mainline|staging|tree",
     r"\b(?:will|let me|i'll|we'll|going to|shall|i'm going to) (?:\w+ ){0,3}(?:queue|apply|merge|merging|"
     r"queue?ing|pull|push|commit (?:this|it|them|these)|pick (?:this|these|it|them|up)|"
     r"take (?:it|this|them|these)|"
@@ -117,6 +118,12 @@ ACCEPTS = Cue(
     r"\bthanks?[,.;!]* (?:will (?:queue|apply|merge|pull)|queued|applied|merged|pulled)\b",
     LEAD + r"(?:your|the|this|these) (?:\w+ )?(?:patch(?:es)?|changes?|branch|pull request|fix|series) "
     r"(?:is|are|was|were|has been|have been) (?:now )?(?:queued|applied|merged|pushed|committed|accepted)\b",
+    LEAD + r"(?:reviewed|tested|acked|fixed up) and (?:queued|applied|merged|pushed|committed)\b",
+    LEAD + r"(?:i've |i have |now |both |all )?(?:added|taken) (?:this |it |them |these |the series )?"
+    r"(?:in)?to (?:the|my) (?:\w+ )?(?:queue|tree|branch)\b",
+    LEAD + r"(?:this is |it is |it's |these are |they are |both are |all )?(?:now |already )"
+    r"(?:upstream|in (?:'?(?:next|master|main|trunk|mainline|staging)'?|(?:the|my) (?:\w+ )?"
+    r"(?:tree|queue)))\b",
 )
 REJECTS = Cue(
     "reject|rejected|rejecting|won't|not|drop|dropped|dropping|nak|nack|wontfix|refuse|withdrawn|discard|"
@@ -131,17 +138,22 @@ REJECTS = Cue(
     r"\bdropp(?:ed|ing) (?:this|the|it) (?:\w+ )?(?:topic|series|patch|from)\b",
 )
 RULES = Cue(
-    "declare|declared|consensus|call|adopted|accepted|approved|agreed|publication|vote|closed|concluded|"
+    "declare|declared|consensus|call|adopted|accepted|approved|agreed|publication|vote|closed|concluded|wglc|"
+    "poll|concludes|becomes|become|adopt|item|"
     "chairs|decided|resolved|passed|passes|request|shepherd|wg|conclude|decision|resolution",
     r"\b(?:hereby|i|we|chairs) declare\b|\bdeclare (?:\S{1,120} )?(?:a wg|consensus|adopted)\b",
     r"\b(?:i|we|chairs|there) (?:is|see|sees|have|believe|think|judge|conclude|consider|do see|do have|"
     r"believe we have|believe there is|think there is|think we have)(?: that| there is| we have)* (?:\w+ "
     r"){0,3}(?:rough )?consensus\b",
     r"\b(?:rough )?consensus (?:is|was|seems|appears)(?: to be| that| to| for| clear| reached)?\b",
-    r"\bcall (?:\w+ ){0,4}(?:is now|has|is|was|now) (?:been )?(?:closed|concluded|ended|complete|over|"
-    r"finished)\b",
-    r"\b(?:the |this )?(?:document|draft|proposal|item|charter) (?:is|has been|was|are) (?:now |hereby "
-    r")?(?:adopted|accepted|approved)\b",
+    r"\b(?:call|wglc|poll) (?:\w+ ){0,4}(?:is now|has|is|was|now) (?:been |now )?"
+    r"(?:closed|concluded|ended|completed?|over|finished)\b",
+    r"\b(?:this|that) (?:now )?concludes the (?:\w+ ){0,3}(?:call|wglc|poll)\b",
+    r"\b(?:document|draft|draft-\S{1,80}|proposal|item|charter) (?:is|has been|was|are|will be|will now be) "
+    r"(?:now |hereby |therefore |thus )?(?:adopted|accepted|approved)\b",
+    r"\b(?:document|draft|draft-\S{1,80}) (?:is|has become|becomes) (?:now )?an? (?:wg|working group) "
+    r"(?:document|item|draft)\b",
+    r"\b(?:chairs|i|we) (?:have |has )?(?:decided|agreed) to (?:adopt|accept|publish)\b",
     r"\b(?:it was|was|were|is|are) (?:\w+ )?agreed\b(?: (?:to|that|on|in|by)|[.;]|$)|\bwe (?:have "
     r")?(?:agreed|decided) (?:to|on|that)\b",
     r"\bpublication (?:has been |is |was )?requested\b|\brequest(?:ed|ing)? (?:the )?publication\b",
@@ -154,14 +166,6 @@ SENDS_BACK = Cue(
     "ready|consensus|second|another|new|again|repeat|rerun",
     r"\bnot (?:yet )?ready\b|\b(?:no|lack of) (?:rough )?consensus\b|\b(?:second|another|new|further) (?:wg "
     r"|working group )?(?:last )?call\b|\bcall (?:\w+ ){0,3}again\b|\b(?:repeat|rerun) (?:the|this) ",
-)
-CLOSES_CALL = Cue(
-    "vote|call|wglc|result|cancelled|canceled|cancelling|canceling|cancel|restart|closed|passed|pass|"
-    "passes|concluded|consensus",
-    r"\bvote (?:has |is )?(?:now )?(?:pass(?:es|ed)|succe\w+)\b|\bthe vote (?:has )?(?:passed|was "
-    r"successful)\b",
-    r"\b(?:vote|it|call|release)\b.{0,40}\bcancell?ed\b|\bcancell?(?:ing|ed)? (?:this|the|my) (?:vote|"
-    r"release|call)\b",
 )
 CONTRAST = Cue(
     "but|although|though|however|except|unless|modulo|provided|assuming|long|theory|principle|caveat|yet|"

@@ -5,16 +5,28 @@ from shared.domain.consensus.stance_cues import WORK
 
 OPPOSES = Cue(
     "disagree|object|oppose|opposed|against|-1|- 1|nak|nack|veto|support|think|believe|favour|favor|please|"
-    "ready|like|adopted|merged|applied|accepted|published|bad|terrible|horrible|awful|rather|dislike",
+    "ready|like|adopted|merged|applied|accepted|published|bad|terrible|horrible|awful|rather|dislike|adopt|"
+    "publish|merge|accept|don't",
     r"\b(?:i|we) (?:must |have to |strongly |would |do |also |still |firmly |also have to )?(?:object|"
     r"oppose)(?: to)?\b(?! (?:if|the idea that)|-)",
-    r"\b(?:i|we)(?:'m| am|'re| are) (?:\w+ )?(?:against|opposed to) (?:this|the|it|that|adopt\w*|publi\w*|"
-    r"add\w*|such|any|mak\w+|us\w+|releas\w+)\b",
-    LEAD + r"(?:- ?1\b(?!\d|\.\d)|nak\b|nack\b|veto\b)",
+    r"\b(?:i|we)(?:'m| am|'re| are) (?:(?!not )\w+ )?(?:against|opposed to) (?:this|the|it|that|adopt\w*|"
+    r"publi\w*|add\w*|such|any|\w+ing)\b",
+    r"\b(?:i|we) (?:hereby )?vote against\b",
+    LEAD
+    + r"(?:(?:sorry|strong|big|definite|my|a|an?other)[, ]+){0,2}(?:- ?1\b(?!\d|\.\d)|nak\b|nack\b|veto\b)",
+    r"\b(?:i'm|i am) (?:an? )?(?:strong(?:ly)? |definite(?:ly)? )?- ?1\b(?!\d|\.\d)",
+    LEAD + r"(?:i |we )?(?:(?:strongly|firmly|also) )?(?:oppose|object|not support)[.! ]*$",
+    LEAD + r"please (?:don't|do not)[.! ]*$",
+    r"\b(?:we|the group|(?:the )?wg|the working group) should(?:n't| not) (?:\w+ly )?(?:adopt|"
+    r"publish|merge|accept|do) "
+    r"(?:this|it|that|the)\b",
+    r"\b(?:do not|don't) (?:think|believe) (?:that )?(?:this|it|the \w+|that)(?: is|'s) "
+    r"(?:yet )?ready (?:for|to)\b",
     r"\b(?:i|we) (?:do not|don't|cannot|can't|would not|wouldn't) (?:\w+ )?support (?:this|the|adopt\w*|"
     r"publi\w*|it|that|add\w+)\b",
     rf"\bi (?:strongly |totally |completely |really )?disagree with (?:this|the|your) (?:\w+ )?{WORK}\b",
-    r"\b(?:do not|don't) think (?:this|it|the \w+|we|that) should (?:be )?(?:adopt|publish|merg|add|"
+    r"\b(?:do not|don't) think (?:that )?(?:this|it|the \w+|we|that) should (?:be )?(?:adopt|"
+    r"publish|merg|add|"
     r"accept|do this|go)\w*\b",
     r"\b(?:do not|don't) (?:really )?(?:think|believe) (?:\w+ ){0,3}(?:is|it's|'s|be) (?:an? |the |such a "
     r")?(?:very )?(?:good|great|right|appropriate) (?:idea|approach|way|thing|solution|direction|"

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from shared.domain.consensus.asking_outcome import of_asking
+from shared.domain.consensus.call_cues import GOES_ON, HAPPY, WANTS_NEW_VERSION
 from shared.domain.consensus.cues import SENDS_BACK, Cue
 from shared.domain.consensus.endings import Ending, Evidence, counted, ended_by, unknown
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
@@ -39,6 +40,16 @@ _IN_ROLE = re.compile(
 """Who says in which role they speak rules, whether the group was asked formally or not."""
 _BESIDES = re.compile(r"\b(?:also|too|as well|while at it)\b")
 """A promise of more than was asked tells nothing of what was."""
+_ENDS = re.compile(
+    r"\b(?:call|wglc|poll)\b.{0,40}\b(?:closed|concluded|ended|completed?|over|finished)\b|\bconcludes the\b"
+)
+_SUPPORTED = re.compile(
+    r"\b(?:with|strong|good|clear|broad|general|sufficient|enough|was|is) (?:\w+ )?support\b|"
+    r"\ball in favou?r\b|\b(?:ready (?:for|to)|move[sd]? (?:on|forward)|request (?:the )?publication|"
+    r"consensus|adopted|accepted)\b"
+)
+"""In the mail that ends a call: how it ended."""
+_ADOPTION = re.compile(r"\badopt")
 _DECLARES = re.compile(r"\b(?:declared?|(?:have|see|is) (?:\w+ ){0,2}consensus|adopted|approved)\b")
 
 
@@ -111,6 +122,10 @@ def _by_ruling(ending: Evidence) -> Ending | None:
         )
     if found.passed:
         return ended_by(OutcomeKind.ACCEPTED, found.passed[-1], ConsensusBasis.CALLED, "closed", sure=True)
+    if found.declined:
+        word = found.declined[-1]
+        sure = not any(map(GOES_ON.finds, _mail_of(ending, word).sentences)) and not found.ruled_after(word)
+        return ended_by(OutcomeKind.REJECTED, word, ConsensusBasis.RULED, "turned down", sure=sure)
     if found.ruled:
         # At 3GPP a chair marks each document agreed or noted, without a call for each.
         formal = (
@@ -121,8 +136,13 @@ def _by_ruling(ending: Evidence) -> Ending | None:
         # Rough consensus stands over remarks against it where it is declared; the end of a call does not.
         declared = [word for word in found.ruled if _DECLARES.search(word.sentence.folded)]
         ruling = (declared or found.ruled)[-1]
-        sure = formal and (bool(declared) or not ending.heard_against) and not _sends_back(ending, ruling)
-        return ended_by(OutcomeKind.ACCEPTED, ruling, ConsensusBasis.RULED, "ruled", sure=sure)
+        plain = bool(declared) or (
+            not ending.heard_against
+            and (not _ENDS.search(ruling.sentence.folded) or _ends_well(ending, ruling))
+        )
+        sure = formal and plain and not _sends_back(ending, ruling)
+        kind = OutcomeKind.REVISED if _wants_changes(ending, ruling) else OutcomeKind.ACCEPTED
+        return ended_by(kind, ruling, ConsensusBasis.RULED, "ruled", sure=sure)
     if found.withdrawn:
         return ended_by(
             OutcomeKind.REJECTED, found.withdrawn[-1], ConsensusBasis.UNKNOWN, "withdrawn", sure=True
@@ -142,6 +162,26 @@ def _by_chair(ending: Evidence) -> Ending | None:
         word = found.put_off[-1]
         return ended_by(OutcomeKind.UNRESOLVED, word, ConsensusBasis.RULED, "put off", sure=True)
     return None
+
+
+def _ends_well(ending: Evidence, ruling: EndingWord) -> bool:
+    """That a call is over tells nothing of its result: the same mail has to."""
+    mail = _mail_of(ending, ruling)
+    if any(word.sentence.mail == mail.number for word in ending.settlements.advanced):
+        return True
+    if _wants_changes(ending, ruling):
+        return True
+    return any(HAPPY.search(one.folded) or _SUPPORTED.search(one.folded) for one in mail.sentences)
+
+
+def _wants_changes(ending: Evidence, ruling: EndingWord) -> bool:
+    """A last call that ends with a new version to come; what is adopted is adopted as it is."""
+    put = ending.put
+    if put.form is not PropositionForm.CALL or any(
+        _ADOPTION.search(one.folded) for one in put.mail.sentences
+    ):
+        return False
+    return any(map(WANTS_NEW_VERSION.finds, _mail_of(ending, ruling).sentences))
 
 
 def _sends_back(ending: Evidence, ruling: EndingWord) -> bool:

@@ -3,7 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from shared.domain.consensus.cues import ASKS_GROUP, CLOSES_CALL, PROPOSES, Cue
+from shared.domain.consensus.call_cues import may_close
+from shared.domain.consensus.cues import ASKS_GROUP, PROPOSES, Cue
 from shared.domain.consensus.doubt_cues import OPPOSES
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence, word_key
@@ -143,9 +144,7 @@ def is_answer(mail: LinkedMail) -> bool:
 def asks_group(sentence: OwnSentence) -> bool:
     """Whether the sentence formally asks the group. Reviews and reports speak of last calls, too."""
     return (
-        ASKS_GROUP.finds(sentence)
-        and not _LAST_CALL_IN_PASSING.finds(sentence)
-        and not CLOSES_CALL.finds(sentence)
+        ASKS_GROUP.finds(sentence) and not _LAST_CALL_IN_PASSING.finds(sentence) and not may_close(sentence)
     )
 
 

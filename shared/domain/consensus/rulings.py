@@ -6,10 +6,17 @@ Only people whom the source names decide. The same words from anybody else are q
 import re
 from dataclasses import dataclass, field
 
-from shared.domain.consensus.call_cues import ADVANCES, PUTS_OFF
+from shared.domain.consensus.call_cues import (
+    ADVANCES,
+    CLOSINGS,
+    DECLINES,
+    HAPPY,
+    ON_WHAT_TERMS,
+    PUTS_OFF,
+    closing_of,
+)
 from shared.domain.consensus.cues import (
     ACCEPTS,
-    CLOSES_CALL,
     NEGATION,
     PROMISES,
     REJECTS,
@@ -44,15 +51,22 @@ DECIDING_ROLES = frozenset(
 _CONDITION = re.compile(
     r"\b(?:if|unless|once|until|when|after|before|should|would|could|might|may|not yet)\b"
 )
-_CANCELLED = re.compile(r"\bcancel")
+_HOPES = re.compile(r"\b(?:hope|hopes|hoping|wish|expect|expected|want|wants|whether|soon)\b")
 _NEXT_VERSION = re.compile(
     r"\b(?:next|updated|new|upcoming) (?:version|revision|draft|reroll|iteration)\b|\bre-?roll\b|\bv\d\b|"
     r"\bupdated? (?:the|my|our) (?:draft|document|text|proposal|patch|charter)\b"
+)
+_AS_IT_IS = re.compile(
+    r"\W{0,4}(?:ok(?:ay)?,? |thanks,? )?(?:will queue|queued|applied|merged)\b.{0,40}\bas[- ]is\b"
 )
 _EDITS = re.compile(
     r"\b(?:will|'ll|shall) (?:\w+ ){0,2}(?:edit|incorporate|update|fix|correct|change|clarify|reword|add|"
     r"include|address)\b"
 )
+_NEGATES = re.compile(
+    r"n't\b|\b(?:not|no|never|nothing|without|cannot|nor|hardly|unlikely|neither|none|nobody)\b"
+)
+_IF = re.compile(r"\b(?:if|unless|until|would|could|might|may|yet)\b")
 _OBJECTION = re.compile(r"\b(?:objections?|concerns?|veto(?:es)?|discuss|comments?|votes?)\b|-1\b")
 """Who sums a call up tells that these were withdrawn; the proposal was not."""
 _DENIES = re.compile(
@@ -64,7 +78,7 @@ _NOTED = Cue(
     r"\b(?:is|was|are|were|to be) (?:\w+ )?(?:noted|postponed|not pursued|not treated)\b",
 )
 _SETTLES = Family(
-    *(CLOSES_CALL, RULES, REJECTS, _NOTED, ADVANCES, PUTS_OFF, ACCEPTS, THANKS, WITHDRAWS, PROMISES)
+    *(*CLOSINGS, DECLINES, RULES, REJECTS, _NOTED, ADVANCES, PUTS_OFF, ACCEPTS, THANKS, WITHDRAWS, PROMISES)
 )
 """All wordings that settle something. What triggers none of them needs no second look."""
 _CALLED = frozenset({PropositionForm.VOTE, PropositionForm.CALL})
@@ -89,6 +103,8 @@ class Settlements:
     put_off: list[EndingWord] = field(default_factory=list)
     """One with a role puts the question of a call off."""
     rejected: list[EndingWord] = field(default_factory=list)
+    declined: list[EndingWord] = field(default_factory=list)
+    """One with a role says that the group is not for what it was called upon."""
     passed: list[EndingWord] = field(default_factory=list)
     cancelled: list[EndingWord] = field(default_factory=list)
     withdrawn: list[EndingWord] = field(default_factory=list)
@@ -100,6 +116,10 @@ class Settlements:
     """Words of a ruling by one without a role: quoted, and nothing rests on them."""
     taken: list[EndingWord] = field(default_factory=list)
     """Words of acceptance by one without a role."""
+
+    def ruled_after(self, word: EndingWord) -> bool:
+        """One with a role ruled in a later mail than that of `word`."""
+        return any(one.sentence.mail > word.sentence.mail for one in self.ruled)
 
     @property
     def edits_a_text(self) -> bool:
@@ -126,6 +146,11 @@ def read_settlements(thread: LinkedThread, put: Put) -> Settlements:
             continue
         filing.file(mail)
     return filing.found
+
+
+def _after_a_version(sentence: OwnSentence) -> bool:
+    """The only term that is set is a new version: it goes on, changed."""
+    return bool(_NEXT_VERSION.search(sentence.folded)) and not NEGATION.finds(sentence)
 
 
 class _Filing:
@@ -163,20 +188,23 @@ class _Filing:
 
     def _closing(self, sentence: OwnSentence, role: str | None, *, by_proposer: bool) -> bool:
         """The end of a vote or call, by the one who called it or one with a role."""
-        if self._put.form not in _CALLED or not CLOSES_CALL.finds(sentence):
+        closing = closing_of(sentence) if self._put.form in _CALLED else None
+        if closing is None:
             return False
         if by_proposer or role:
-            pile = self.found.cancelled if _CANCELLED.search(sentence.folded) else self.found.passed
+            pile = self.found.cancelled if closing == "cancelled" else self.found.passed
             pile.append(EndingWord(sentence, "closed", role or "proposer"))
         return True
 
     def _ruling(self, sentence: OwnSentence, role: str | None) -> bool:
         if REPORTED.finds(sentence):
             return False
-        if role and self._denies(sentence):
+        if role and self._declines(sentence):
+            self.found.declined.append(EndingWord(sentence, "rejected", role))
+        elif role and self._denies(sentence):
             self.found.rejected.append(EndingWord(sentence, "rejected", role))
         elif RULES.finds(sentence) and not _DENIES.search(sentence.folded):
-            if _CONDITION.search(sentence.folded):
+            if _CONDITION.search(sentence.folded) or _HOPES.search(sentence.folded):
                 return False
             (self.found.ruled if role else self.found.claimed).append(EndingWord(sentence, "ruled", role))
         else:
@@ -186,13 +214,25 @@ class _Filing:
     def _passing_on(self, sentence: OwnSentence, role: str | None) -> bool:
         if not role or self._put.form is not PropositionForm.CALL:
             return False
-        if ADVANCES.finds(sentence) and not NEGATION.finds(sentence):
+        if ADVANCES.finds(sentence) and (self._is_plain(sentence) or _after_a_version(sentence)):
             self.found.advanced.append(EndingWord(sentence, "advanced", role))
         elif PUTS_OFF.finds(sentence) and not NEGATION.finds(sentence):
             self.found.put_off.append(EndingWord(sentence, "put off", role))
         else:
             return False
         return True
+
+    def _is_plain(self, sentence: OwnSentence) -> bool:
+        """Nothing is denied but objections, and no terms are set."""
+        if ON_WHAT_TERMS.search(sentence.folded):
+            return False
+        return not NEGATION.finds(sentence) or not _NEGATES.search(HAPPY.sub("", sentence.folded))
+
+    def _declines(self, sentence: OwnSentence) -> bool:
+        """Who called the group says that it is not for it."""
+        if self._put.form is not PropositionForm.CALL or not DECLINES.finds(sentence):
+            return False
+        return not _HOPES.search(sentence.folded) and not _IF.search(sentence.folded)
 
     def _denies(self, sentence: OwnSentence) -> bool:
         if REJECTS.finds(sentence) or (RULES.finds(sentence) and _DENIES.search(sentence.folded)):
@@ -208,7 +248,8 @@ class _Filing:
         if not is_of_it(self._thread, self._put, sentence):
             return True
         short = role and not NEGATION.finds(sentence) and len(sentence.words) < _SHORT_ACCEPTANCE
-        if short or takes_nothing_back(self._thread, sentence):
+        as_it_is = role and _AS_IT_IS.match(sentence.folded)
+        if short or as_it_is or takes_nothing_back(self._thread, sentence):
             pile = self.found.accepted if role else self.found.taken
             pile.append(EndingWord(sentence, "accepted", role))
         return True

@@ -74,14 +74,33 @@ _FIRM_OPENING = re.compile(
     r"let's merge|will apply|will merge|merged|pushed)\b"
 )
 _FIRM_NO = re.compile(
-    r"^\W{0,4}(?:-\s?1\b(?!\d|\.\d)|nak\b|nack\b|veto\b)|\b(?:object to|oppose|opposed to|against|support|"
+    r"^\W{0,4}(?:(?:sorry|strong|big|definite|my|a)[, ]+){0,2}(?:-\s?1\b(?!\d|\.\d)|nak\b|nack\b|veto\b)|"
+    r"\bi(?:'m| am) (?:an? )?(?:strong(?:ly)? |definite(?:ly)? )?-\s?1\b|"
+    r"^\W{0,4}(?:please (?:don't|do not))[.! ]*$|"
+    r"\bnot (?:\w+ )?in favou?r of (?:this|that|it|adopt\w*|publi\w*|the (?:draft|document|"
+    r"proposal|patch))\b|"
+    r"\bshould(?:n't| not)? (?:\w+ly )?(?:adopt|publish|merge|accept) (?:this|it|that|the)\b|"
+    r"\b(?:object to|oppose|opposed to|against|support|"
     r"disagree with) "
     r"(?:this|that|it|adopt\w*|publi\w*|releas\w*|(?:the|your) (?:\w+ )?(?:proposal|patch|series|change|"
     r"draft|document|adoption|release|idea|plan))\b"
     r"|\bshould (?:be |not be )?(?:adopted|published|merged|accepted)\b|\brather not (?:merge|adopt|"
     r"take|apply|add)\b"
 )
-_OBJECTS_TO_DOING = re.compile(r"\b(?:i|we) (?:\w+ )?(?:object to|oppose|am against|are against) \w+ing\b")
+_OBJECTS_TO_DOING = re.compile(
+    r"\b(?:i|we)(?:'m|'re| am| are)? (?:(?!not )\w+ )?(?:object to|oppose|against|opposed to) \w+ing\b"
+)
+_NO_WHEN_ASKED = re.compile(
+    r"^\W{0,4}(?:i |we )?(?:(?:strongly|firmly|also) )?(?:oppose|object|not support)[.! ]*$|"
+    r"\bready (?:for|to be) (?:adopt\w+|publi\w+)\b"
+)
+"""Plain words of those whom the group's call asks."""
+_NOT_AS_IT_IS = re.compile(
+    r"\b(?:if|unless|until|before|without|yet|as[- ]is|as it (?:is|stands)|(?:its|the) (?:current|"
+    r"present) form|now|"
+    r"at this (?:time|point|stage))\b"
+)
+"""Against it so far, or so: that may change."""
 _WILL_DO = Cue(
     "i'll|we'll|will",
     r"\b(?:i|we)(?:'ll| will) (?:also |then |certainly |definitely |gladly )?(?:update|edit|fix|change|add|"
@@ -93,6 +112,13 @@ _STANCES = Family(
     *(*SUPPORTS.cues, *APPROVES.cues),
 )
 """All wordings of a stance. What triggers none of them needs no second look."""
+_IN_A_PRODUCT = re.compile(
+    r"\b(?:in|on|with|by|since) (?:our|my|the|its|their|this|version) (?:\w+ )?(?:product|"
+    r"implementation|stack|code|"
+    r"library|server|client|device|release|version|\d)\w*|\b(?:already|currently|natively) support"
+)
+"""What somebody's software supports."""
+_AGREES_WITH = re.compile(r"\b(?:agree|concur) with ([A-Z][\w-]+)\b")
 _TURNS = re.compile(r"n't\b|\b(?:not|never|no longer|nobody|nor)\b")
 _ASKED = frozenset({PropositionForm.CALL, PropositionForm.VOTE})
 _PRAISE = frozenset({"approval", "agreement", "exclamation"})
@@ -219,9 +245,12 @@ class _ClaimReader:
         # "I don't mean I'm against it": a negation before the words turns them.
         if _TURNS.search(sentence.folded[: found.start()]) or REPORTED.finds(sentence):
             return None
-        plain = _FIRM_NO.search(sentence.folded) or (
-            _OBJECTS_TO_DOING.search(sentence.folded) and self._speaks_of_it(sentence)
-        )
+        folded = sentence.folded
+        plain = (
+            _FIRM_NO.search(folded)
+            or (_OBJECTS_TO_DOING.search(folded) and self._speaks_of_it(sentence))
+            or (self.put.form in _ASKED and _NO_WHEN_ASKED.search(folded))
+        ) and not _NOT_AS_IT_IS.search(folded)
         firm = towards == "put" and plain and place(self.thread, sentence) != "inside"
         return (_OPPOSE, "objection") if firm else (_OPPOSE, "objection elsewhere")
 
@@ -268,7 +297,13 @@ class _ClaimReader:
         kind = kind_of_support(sentence)
         if kind is None and GOOD_IDEA.finds(sentence) and self._speaks_of_it(sentence):
             return "approval"
-        if kind != "words" and self.put.form is PropositionForm.CALL and SUPPORTS_SOMETHING.finds(sentence):
+        if (
+            kind != "words"
+            and self.put.form is PropositionForm.CALL
+            and SUPPORTS_SOMETHING.finds(sentence)
+            and self._speaks_of_it(sentence)
+            and not _IN_A_PRODUCT.search(sentence.folded)
+        ):
             return "words"
         return kind
 
@@ -336,10 +371,18 @@ class _ClaimReader:
     def _rule_of_agreement(self, sentence: OwnSentence, where: str) -> str:
         if where not in {"whole", "opening"} or not is_bare(sentence):
             return "agreement with more"
+        if self._names_another(sentence):
+            return "agreement with another"
         # Under lines of a patch "Agreed." is about these lines.
         if self.put.form is PropositionForm.PATCH and not is_ack(sentence):
             return "agreement with a part"
         return "agreement" if self._shown(sentence) else "agreement in a crowd"
+
+    def _names_another(self, sentence: OwnSentence) -> bool:
+        """It agrees with somebody else than who puts it."""
+        named = _AGREES_WITH.search(sentence.text)
+        mail = self.put.mail.mail
+        return named is not None and word_key(named[1]) not in word_key(f"{mail.name} {mail.address}").split()
 
     def _shown(self, sentence: OwnSentence) -> bool:
         """A bare "+1" in a long thread, without a quote, may answer anything."""

@@ -39,7 +39,8 @@ SUPPORTS = Family(
         rf"\b(?:i|we|i'd|i'll|my company)(?: would)? {_DEGREE}(?:support|endorse|favou?r|second|approve) "
         rf"{_ACTION}\b",
         LEAD + rf"(?:would |strongly |fully |i )?(?:support(?:ed)?|endorse) {_ACTION}\b",
-        LEAD + r"(?:i |we )?(?:strongly |fully )?support[.!]*$",
+        LEAD
+        + r"(?:yes ?/ ?)?(?:i |we )?(?:(?:strong(?:ly)?|full(?:y)?|my|definite(?:ly)?) ){0,2}support[.!]*$",
     ),
     Cue(
         "favour|favor|all|supportive|support|behind|board",
@@ -51,6 +52,10 @@ SUPPORTS = Family(
         "please",
         r"\bplease (?:do )?(?:adopt|merge|publish|accept|(?:commit|apply|push|land) (?:it|this|that|them|"
         r"these))\b(?! (?:my|our))",
+    ),
+    Cue(
+        "adopt|publish",
+        LEAD + r"(?:please )?(?:adopt|publish)(?: it| this)?[.! ]*$",
     ),
     Cue(
         "free",
@@ -86,7 +91,9 @@ SUPPORTS = Family(
     ),
     Cue(
         "ready|shape",
-        r"\b(?:is|are|be) (?:now |quite |certainly )?(?:ready (?:to be published|for publication|to advance|"
+        r"\b(?:believe|think) (?:that )?(?:the|this) (?:draft|document)(?:'s| is) (?:now )?ready[.! ]*$",
+        r"\b(?:is|are|be|it's) (?:now |quite |certainly )?(?:ready (?:to be published|"
+        r"for publication|to advance|"
         r"for adoption|to be adopted|to go|to progress|to proceed|to move forward|to ship)|in (?:very )?good "
         r"shape)\b",
     ),
@@ -123,7 +130,8 @@ SUPPORTS = Family(
     ),
     Cue(
         "reviewed|read",
-        r"\bi (?:have |'ve )?(?:read|reviewed)\b.{0,80}\band (?:\w+ )?(?:support|(?:think|believe) (?:that )?"
+        r"\bi(?: have|'ve)? (?:\w+ )?(?:read|reviewed)\b.{0,80}\band (?:\w+ )?(?:support|(?:think|"
+        r"believe) (?:that )?"
         r"it(?: is|'s) (?:ready|good|fine|in good shape))\b",
     ),
 )
@@ -247,6 +255,8 @@ APPROVES = Family(
         "fine|ok|okay|happy|good|comfortable",
         r"\b(?:i'm|i am|we are|we're) (?:\w+ )?(?:fine|ok|okay|happy|good|comfortable) with \w+",
         r"\b(?:fine|ok|okay) (?:by|with) me\b",
+        r"\b(?:i'd|i would|we'd) be (?:very |quite |perfectly )?(?:fine|ok|okay|happy) "
+        r"with (?:this|that|it)[.!]*$",
     ),
     Cue(
         "good|great|fine|ok|okay|reasonable|sane|sensible|nice|excellent|right|correct|perfect|solid|"
@@ -258,7 +268,12 @@ APPROVES = Family(
     ),
     Cue(
         "go",
-        LEAD + r"(?:please )?go (?:ahead|for it)\b",
+        LEAD + r"(?:no objections?(?: here| from me)?[,;:] )?(?:please )?go (?:ahead|for it)\b",
+        LEAD + r"(?:good|ready) to go[.!]*$",
+    ),
+    Cue(
+        "correct|right|fine",
+        LEAD + r"(?:obviously|clearly|trivially) (?:correct|right|fine)[.!]*$",
     ),
     Cue(
         "done",
@@ -308,7 +323,7 @@ EXCLAIMS = Cue(
     r"(?:d\W{0,3})?(?:(?:many )?(?:thanks|thank you)(?: \w+)?\W{0,4})?$",
 )
 AGREES = Cue(
-    "+1|+ 1|agree|agreed|concur|seconded|too|here|ack|acked|support|supported|yes|ditto|\U0001f44d|hear",
+    "+1|+ 1|r|agree|agreed|concur|seconded|too|here|ack|acked|support|supported|yes|ditto|\U0001f44d|hear",
     LEAD + r"(?:(?:an?|my|another|also|big|huge|strong|enthusiastic|definite|here's|here is|consider this|"
     r"count me as) ){0,4}\+ ?1(?:0{1,3})?\b(?!\d|\.\d)",
     LEAD + r"(?:\w+ly )?agreed\b",
@@ -316,4 +331,5 @@ AGREES = Cue(
     LEAD + rf"(?:100% )?{_DEGREE}(?:agree|concur|me too|same here|seconded|ack(?:ed)?)\b(?!:)",
     r"\b(?:i'm|i am) (?:an? )?(?:\w+ )?\+ ?1\b",
     r"^\W{0,3}\U0001f44d|^\W{0,3}hear,? hear\b",
+    r"^\W{0,3}r\+[\W]{0,3}$",
 )

@@ -32,11 +32,17 @@ _TO_THE_WHOLE = re.compile(
     r"\+ ?1 (?:for|to|on) (?:this|that|it|adopt\w*|merg\w*|publi\w*|"
     r"(?:the|this|your) (?:\w+ )?(?:proposal|idea|plan|patch|series|change|draft|document|approach))\b"
 )
-_ACK = re.compile(r"\+ ?1|\back|\bseconded\b|\bme too\b|\U0001f44d")
+_ACK = re.compile(r"\+ ?1|^\W{0,3}r\+|\back|\bseconded\b|\bme too\b|\U0001f44d")
 _WHEN = re.compile(
     r"\b(?:once|until|if|unless|as soon as)\b|\b(?:when|after|before|while) (?:\w+ ){0,3}"
     r"(?:i|we|you|it|they|somebody|someone|others)\b"
 )
+_TRIAL = re.compile(
+    r"\blocally\b|\bfor (?:a |some |my )?(?:tests?|testing|review)\b|"
+    r"\b(?:tests?|build|it|compil\w+|boot) (?:\w+ )?(?:fails?|failed|failing|broke|breaks|crash\w*)\b|"
+    r"\b(?:to|and|then|will) (?:test|try|see if|check whether)\b"
+)
+"""Who takes a patch to try it has not accepted it."""
 _UNTIL_THEN = re.compile(
     r"\b(?:when|once|if|unless|until|provided|assuming|as soon as|"
     r"after (?:\w+ ){0,3}(?:i|we|you|it|they|he|she))\b"
@@ -112,6 +118,8 @@ def is_bare(sentence: OwnSentence) -> bool:
 def accepts(sentence: OwnSentence) -> bool:
     """Words of acceptance, and not of what happened when somebody tried."""
     found = ACCEPTS.search(sentence)
+    if found is not None and _TRIAL.search(sentence.folded):
+        return False
     if found is None or _WHEN.search(sentence.folded[: found.end()]):
         return False
     return not _UNTIL_THEN.search(sentence.folded, found.end())

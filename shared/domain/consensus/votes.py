@@ -15,7 +15,7 @@ BINDING_ROLES = frozenset({"binding", "release manager", "pmc", "chair", "commit
 
 # At most six short words before the mark, or words after it that show a vote is meant.
 _OPENING = re.compile(
-    r"\W{0,3}(?:[\w'\u00c0-\u024f]{1,14}[ ,.:!;-]+){0,6}?\*?([+-])\s?([01])\b(?![\d.%:/x-])"
+    r"\W{0,3}(?:[\w'\u00c0-\u024f]{1,14}[ ,.:!;-]+){0,6}?\*?([+-])\s?([01])\b(?![\d.%/x-]|:\d)"
 )
 _CLOSING = re.compile(
     r"(?:^|[\s(,;:.!])\*?([+-])([01])(?:\s?,?\s?(?:from (?:me|my side|us|my end)|"
@@ -23,15 +23,24 @@ _CLOSING = re.compile(
 )
 _NON_BINDING = re.compile(r"\b(?:non|not)[- ]?(?:a )?binding\b|\bnon-?pmc\b", re.IGNORECASE)
 _LEGEND = re.compile(
-    r"\s{0,8}\[[ xX]?\]|.{0,8}[+-]\s?[01]\b\W{0,3}(?:=|(?:if|means?|approve|disapprove|abstain|no opinion|i "
+    r"\s{0,8}\[ ?\]|.{0,8}[+-]\s?[01]\b\W{0,3}(?:=|(?:if|means?|approve|disapprove|abstain|no opinion|i "
     r"don't)\b)"
 )
 _ABOUT_VOTES = re.compile(
     r"\b(?:need|needs|requires?|wait\w*|get|got|received?|have|has|with|missing|more|another|three|two|"
     r"other|your|his|her|their|"
-    r"binding votes?|if|would|could|might|maybe|count\w*|voted|vote was|thanks? for|first|instead|rather|"
-    r"before|until)\b"
+    r"binding votes?|if|would|could|might|maybe|count\w*|voted|vote was|first|instead|rather|please|"
+    r"before|until)\b|\bthanks? for (?:the |your |all )?$|\bnot (?:yet )?(?:an? |my )?(?:\w+ )?$|"
+    r"\b(?!here|that|it|there|this|let)\w+'s (?:\w+ )?$"
 )
+_OF_A_REMARK = re.compile(
+    r"\s?(?:to|for|on) (?!me\b|us\b|this\b|it\b|that\b|(?:the |a |my )?(?:releas|adopt|merg|publi|"
+    r"approv|accept|"
+    r"vote|propos|graduat|promot|option))\w"
+)
+"""A "+1 to fixing the manual" is of that."""
+_FILLED = re.compile(r"\s{0,8}\[ ?x ?\]\s*")
+"""A ballot paper's line with a cross: a vote."""
 _MARKS = frozenset({"+1", "-1", "+0", "-0", "+ 1", "- 1", "+ 0", "- 0"})
 _TAKES_BACK = re.compile(
     r"\b(?:withdraw\w*|retract\w*|revok\w+|revers\w+|chang\w+|switch\w*|turn\w*|convert\w*|drop\w*|remov\w+|"
@@ -56,6 +65,8 @@ class Ballot:
 
 def is_legend(sentence: OwnSentence) -> bool:
     """A ballot paper's line says what a vote would mean; nobody votes by it."""
+    if _FILLED.match(sentence.folded):
+        return False
     return bool(_LEGEND.match(sentence.folded))
 
 
@@ -66,9 +77,11 @@ def vote_in(sentence: OwnSentence) -> int | None:
         return None
     if is_legend(sentence) or sentence.asks or _CONDITION.search(folded):
         return None
-    folded = _TAKES_BACK.sub(" ", folded)
+    folded = _TAKES_BACK.sub(" ", _FILLED.sub("", folded))
     for found in (_OPENING.match(folded), _CLOSING.search(folded)):
-        if found and not _ABOUT_VOTES.search(folded[: found.start(1)]):
+        if found is None or _OF_A_REMARK.match(folded, found.end(2)):
+            continue
+        if not _ABOUT_VOTES.search(folded[: found.start(1)]):
             return int(found[2]) if found[1] == "+" else -int(found[2])
     return None
 

@@ -47,6 +47,9 @@ def ballots(*answers: ThreadMail, profile: SourceProfile = MAVEN) -> dict[str, t
         ("All the tests of the suite ran on my old laptop without a failure, so it is +1 from me", 1),
         ("Checked the signatures and the sums of all files of the distribution on my own machine: +1", 1),
         ("-1 because the notice is wrong.", -1),
+        ("-1: the notice is wrong.", -1),
+        ("[x] +1", 1),
+        ("[X] -1 do not release it", -1),
     ],
 )
 def test_a_mark_that_is_said_is_a_vote(text: str, value: int) -> None:
@@ -71,7 +74,7 @@ def test_a_mark_that_is_said_is_a_vote(text: str, value: int) -> None:
         "+1 means yes",
         "-1 = against",
         "[ ] +1",
-        "[x] -1 approve",
+        "[ ] -1 approve",
     ],
 )
 def test_a_mark_that_is_only_talked_about_is_none(text: str) -> None:

@@ -149,14 +149,15 @@ def test_a_question_is_answered_when_its_asker_says_so() -> None:
     assert asked_again.outcome.tier is Tier.REMARK
 
 
-def test_a_chair_who_denies_consensus_accepts_nothing() -> None:
+def test_a_chair_who_denies_consensus_turns_it_down() -> None:
     reading = read(
         mail(0, "chair@ietf.example", "This is a call for adoption of the draft. Please state your view."),
         mail(1, "ann", "I support adoption."),
         mail(2, "chair@ietf.example", "There is no consensus to adopt it."),
         profile=IETF,
     )
-    assert reading.outcome.tier is Tier.REMARK
+    assert (reading.outcome.kind, reading.outcome.tier) == (OutcomeKind.REJECTED, Tier.SAID)
+    assert not reading.has_consensus
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,11 @@ def _one_event_for_each_requeue() -> None:
 
 
 def _no_more_retries_than_allowed() -> None:
-    """Over all deliveries of an event and its copies."""
+    """Over all deliveries of an event and its copies.
+
+    While Cosmos DB is away nobody can look up whether a retry's number was seen, so a message that is delivered
+    again is copied again, and the copies of one number count once.
+    """
     schedule = runner.schedule_retry  # type: ignore[attr-defined]
 
     async def scheduled(
@@ -112,7 +116,8 @@ def _no_more_retries_than_allowed() -> None:
     ) -> None:
         world, settings = HOST.get().world, clients.settings
         copies = world.copies.setdefault(retries.chain, set())
-        copies.add(delivery.message_id)
+        number = retries.races + retries.backoffs
+        copies.add(f"away {number}" if world.is_down("cosmos") else delivery.message_id)
         allowed = settings.RETRY_MAX_ATTEMPTS + Backoff.from_settings(settings).max_retries
         if len(copies) > allowed and delivery.properties.get(REQUEUED_BY) is None:
             world.violations.append(f"{queue} retried {event.event_type} {len(copies)} times")

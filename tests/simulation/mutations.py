@@ -19,6 +19,8 @@ from shared.pipeline.retry.event_retries import EventRetries
 from shared.publishing.webhooks import delivery
 from shared.summarization.digests import refreshing
 from shared.threads import merging, registry
+from shared.upkeep import correcting
+from shared.upkeep.removal import run as removal
 from shared.upkeep.requeue.requeuer import Requeuer
 from shared.upkeep.sweep import run as sweep
 from stages import chunking, embedding, orchestration, reporting, summarization
@@ -359,10 +361,10 @@ def delete_before_create() -> None:
 def merge_finished_first() -> None:
     absorb = merging.absorb
 
-    async def finished_first(clients: Any, thread: Any, session: Any) -> None:
+    async def finished_first(clients: Any, thread: Any, session: Any) -> Any:
         if thread.absorbing:
-            await merging.merge_finished(clients.store, thread.id, session)  # type: ignore[attr-defined]
-        await absorb(clients, thread, session)
+            await merging.merge_finished(clients.store, thread, session)  # type: ignore[attr-defined]
+        return await absorb(clients, thread, session)
 
     replace_in(registry, "absorb", finished_first)
 
@@ -399,3 +401,21 @@ def touches_taken_for_seen() -> None:
         await made(store, latest)
 
     replace_in(refreshing, "digest_made", all_seen)
+
+
+@mutation("a deletion does not look again for what arrives late", _pausing, ("deletion_at_once",))
+def no_second_look() -> None:
+    async def only_noted(self: Any) -> Any:
+        self._removal.looked_again_at = self._runtime.now()
+        await self._save()
+        return self._removal
+
+    replace_in(removal._Remover, "look_again", only_noted)
+
+
+@mutation("a correction does not have its thread made anew", scenarios=("corrections",))
+def correction_not_counted() -> None:
+    async def nothing(*_: Any) -> None:
+        return None
+
+    replace_in(correcting, "thread_corrected", nothing)

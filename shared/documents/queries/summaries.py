@@ -13,6 +13,14 @@ SUMMARIES_ABOUT = NamedQuery(
     "summaries_about", "summaries", f"SELECT c.id, c.scope, c.created_at FROM c WHERE {ABOUT_THREAD}", ALL
 )
 
+THREAD_SUMMARIES_MADE_SINCE = NamedQuery(
+    "thread_summaries_made_since",
+    "summaries",
+    "SELECT c.id, c.scope, c.thread_id, c.created_at, c.outdated FROM c"
+    " WHERE c.created_at >= @since AND IS_STRING(c.thread_id)",
+    ALL,
+)
+
 SUMMARY_IDS_OF_SCOPE = NamedQuery("summaries_of", "summaries", "SELECT VALUE c.id FROM c", ONE)
 
 SUMMARIES_OF_THREAD = NamedQuery(

@@ -49,7 +49,7 @@ from shared.pipeline.lifecycle.archives import archive_removing
 from shared.pipeline.tombstones import DONE
 from shared.threads.index import ThreadIndex
 from shared.threads.rechunking import index_archives
-from shared.upkeep.removal.late import LATE_AFTER, delete_late_reports
+from shared.upkeep.removal.late import LATE_AFTER, delete_late_reports, delete_late_summaries
 from shared.upkeep.removal.letters import LETTERS, RemovalLetters
 from shared.upkeep.removal.thread_part import find_part, remove_part
 
@@ -131,6 +131,7 @@ class _Remover:
                 await self._delete_late_blobs(archive_id)
             except _BackError:
                 log.info("archive %s has come in again: nothing late of it is looked for", archive_id)
+        await delete_late_summaries(self._clients, self._removal.created_at, self._session)
         await delete_late_reports(self._clients, self._removal.created_at, self._session)
         self._removal.looked_again_at = self._runtime.now()
         await self._save()

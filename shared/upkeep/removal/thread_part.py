@@ -151,7 +151,7 @@ async def _find_derived(clients: Clients, part: ThreadPart, session: Session) ->
     part.redirects = names[1:]
 
 
-async def _delete_summary(store: Store, row: dict[str, Any], session: Session) -> None:
+async def delete_summary(store: Store, row: dict[str, Any], session: Session) -> None:
     """Unless it was made anew since: who stood still may find what others wrote after the deletion."""
     for _ in range(MAX_DELETE_ATTEMPTS):
         await store.catch_up(Summary, [row["scope"]], session)
@@ -185,7 +185,7 @@ async def remove_part(
     await _read_again(clients, part, session)
     progress("shared")
     for row in part.summaries:
-        await _delete_summary(store, row, session)
+        await delete_summary(store, row, session)
     # Also those that were published since: who publishes looks for the summary afterwards.
     published = {(report_id(row["id"]), row["scope"], row["id"]) for row in part.summaries}
     known = {(row["id"], row["scope"], row["summary_id"]) for row in part.reports}

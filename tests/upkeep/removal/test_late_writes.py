@@ -14,6 +14,7 @@ from shared.documents.containers import read_document
 from shared.documents.operations import OperationStatus
 from shared.documents.removals import Removal
 from shared.documents.reports import Report
+from shared.documents.summaries import Summary
 from shared.upkeep.removal.late import LATE_AFTER
 from shared.upkeep.removal.requests import request_removal, resume_removals
 from shared.upkeep.removal.run import AnotherRunError, RemovalRun, run_removal
@@ -47,13 +48,16 @@ async def test_what_arrives_after_a_deletion_goes_when_it_looks_again(
     async with mail_in(cloud, bus_service) as place:
         archive, store = await take_all_in(place, FIRST), place.clients.store
         chunk = read_document(Chunk, (await place.stored("chunks"))[0])
+        summary = read_document(Summary, (await place.stored("summaries"))[0])
         report = read_document(Report, (await place.stored("reports"))[0])
         path = archive_of(FIRST).file_path
         assert (await _removed(place, archive)).status is OperationStatus.SUCCEEDED
         await store.upsert_all([chunk], Session())
+        await store.upsert(summary.model_copy(update={"created_at": NOW}), Session())
         await store.upsert(report.model_copy(update={"published_at": NOW}), Session())
         await place.clients.blobs.upload(ARCHIVES_CONTAINER, path, FIRST)
-        assert len(await place.stored("chunks")) == len(await place.stored("reports")) == 1
+        for container in ("chunks", "summaries", "reports"):
+            assert len(await place.stored(container)) == 1
         looked = await _looked_again(place)
         assert (looked.status, looked.looked_again_at is not None) == (OperationStatus.SUCCEEDED, True)
         found = await everything(place)

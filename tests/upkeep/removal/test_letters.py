@@ -25,7 +25,7 @@ from shared.upkeep.audit import Actor
 from shared.upkeep.deadletters.actions import DELETE, EDIT, PURGE, RESTORE
 from shared.upkeep.deadletters.editing import request_edit
 from shared.upkeep.deadletters.journal import CONTAINER, Journal
-from shared.upkeep.deadletters.operations import NotResumableError, request_operation, run_operation
+from shared.upkeep.deadletters.operations import request_operation, run_operation
 from shared.upkeep.removal.letters import LettersLeftError
 from shared.upkeep.removal.requests import request_removal
 from shared.upkeep.removal.run import RemovalRun, run_removal
@@ -203,8 +203,8 @@ async def test_an_archive_takes_its_dead_letters_with_it_and_no_other(
         (audit,) = await place.audits()
         assert (audit.status, audit.actor, audit.via) == (AuditStatus.SUCCEEDED, "test", "deletion")
         assert (audit.selection["archive"], audit.counts["deleted"]) == (place.first, 10)
-        names = await place.clients.blobs.names(CONTAINER, f"archive/{audit.id}")
-        assert names == []  # nothing of them is kept
+        names = await place.clients.blobs.names(CONTAINER, "")
+        assert not [name for name in names if audit.id in name]  # nothing of them is kept
 
 
 async def test_what_was_purged_of_it_goes_too_and_what_was_purged_with_it_can_be_restored(
@@ -328,6 +328,6 @@ async def test_without_its_journal_an_operation_deletes_nothing(
     async with two_archives(cloud, short_locks) as place:
         await place.put("parsing", "mine", ingested(archive_of(FIRST, LIST)))
         asked = await request_operation(place.clients, DELETE, {"queues": ["parsing"]}, ME)
-        with pytest.raises(NotResumableError):
-            await run_operation(place.clients, asked.id)
+        done = await run_operation(place.clients, asked.id, known=asked)
+        assert (done.counts["planned"], done.counts["deleted"]) == (0, 0)
         assert await place.names() == ["mine"]

@@ -188,7 +188,7 @@ class _Job:
 
     async def _plan(self) -> dict[str, list[int]]:
         if self.audit.action == DELETE:
-            # It is planned by who requests it. Without a journal it is done: then the deletion took that, too.
+            # It is planned by who requests it; where the journal is gone, it is done.
             return {}
         given = {name: value for name, value in self.audit.selection.items() if name not in HOW}
         chosen = await choose(self.clients, LetterSelection.model_validate(given))

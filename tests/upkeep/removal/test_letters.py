@@ -207,6 +207,7 @@ async def test_an_archive_takes_its_dead_letters_with_it_and_no_other(
         assert not [name for name in names if audit.id in name]  # nothing of them is kept
 
 
+@pytest.mark.slow
 async def test_what_was_purged_of_it_goes_too_and_what_was_purged_with_it_can_be_restored(
     cloud: LocalCloud, short_locks: RunningService
 ) -> None:
@@ -243,6 +244,7 @@ async def test_what_was_purged_of_it_goes_too_and_what_was_purged_with_it_can_be
             assert [record async for record in Journal(place.clients.blobs, purge.id).archived()]
 
 
+@pytest.mark.slow
 async def test_letters_that_another_receiver_holds_do_not_keep_the_documents_and_are_taken_later(
     cloud: LocalCloud, short_locks: RunningService
 ) -> None:
@@ -273,6 +275,7 @@ async def run_until_done(place: Letters, **options: Any) -> Removal:
     raise AssertionError("the letters are never free")
 
 
+@pytest.mark.slow
 async def test_killed_at_every_step_the_same_letters_go_and_the_receipt_is_the_same(
     cloud: LocalCloud, short_locks: RunningService
 ) -> None:
@@ -308,6 +311,7 @@ async def test_killed_at_every_step_the_same_letters_go_and_the_receipt_is_the_s
         assert await everything(place.mail) == expected
 
 
+@pytest.mark.slow
 async def test_a_source_takes_the_letters_of_its_fetches_with_it(
     cloud: LocalCloud, short_locks: RunningService
 ) -> None:

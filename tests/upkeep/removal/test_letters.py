@@ -157,7 +157,7 @@ async def put_letters(place: Letters) -> list[str]:
     first, second = archive_of(FIRST, LIST), archive_of(SECOND, LIST)
     own, shared, other = [await place.key_of(number) for number in (5, 1, 7)]
     chunks = {row["message_key"]: row["id"] for row in await place.mail.stored("chunks")}
-    failed = {"error_message": "no", "error_type": "X", "retry_count": 1}
+    failed: dict[str, Any] = {"error_message": "no", "error_type": "X", "retry_count": 1}
     letters: dict[str, tuple[str, Any]] = {
         "goes: the archive": ("parsing", ingested(first)),
         "goes: its message": ("chunking", parsed(first.id, own)),

@@ -187,8 +187,9 @@ class _Job:
         return await self.journal.read()
 
     async def _plan(self) -> dict[str, list[int]]:
-        if self.audit.action == DELETE:  # which these are can be told only while the documents are there
-            raise NotResumableError(f"{self.audit.id} has no journal: delete the archive again")
+        if self.audit.action == DELETE:
+            # It is planned by who requests it; where the journal is gone, it is done.
+            return {}
         given = {name: value for name, value in self.audit.selection.items() if name not in HOW}
         chosen = await choose(self.clients, LetterSelection.model_validate(given))
         plan: dict[str, list[int]] = {}

@@ -97,6 +97,10 @@ class RemovalLetters:
             if len(self.removal.letters) > MOST_OPERATIONS:
                 raise LettersLeftError("there are always more dead letters of it")
             taken = await self._run()
+        for operation in self.removal.letters:
+            await self.clients.blobs.delete(
+                DEAD_LETTERS_CONTAINER, Journal(self.clients.blobs, operation).path
+            )
         self._count("dead_letters", taken)
         self.removal.letters = []
 

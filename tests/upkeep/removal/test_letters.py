@@ -25,7 +25,7 @@ from shared.upkeep.audit import Actor
 from shared.upkeep.deadletters.actions import DELETE, EDIT, PURGE, RESTORE
 from shared.upkeep.deadletters.editing import request_edit
 from shared.upkeep.deadletters.journal import CONTAINER, Journal
-from shared.upkeep.deadletters.operations import NotResumableError, request_operation, run_operation
+from shared.upkeep.deadletters.operations import request_operation, run_operation
 from shared.upkeep.removal.letters import LettersLeftError
 from shared.upkeep.removal.requests import request_removal
 from shared.upkeep.removal.run import RemovalRun, run_removal
@@ -157,7 +157,7 @@ async def put_letters(place: Letters) -> list[str]:
     first, second = archive_of(FIRST, LIST), archive_of(SECOND, LIST)
     own, shared, other = [await place.key_of(number) for number in (5, 1, 7)]
     chunks = {row["message_key"]: row["id"] for row in await place.mail.stored("chunks")}
-    failed = {"error_message": "no", "error_type": "X", "retry_count": 1}
+    failed: dict[str, Any] = {"error_message": "no", "error_type": "X", "retry_count": 1}
     letters: dict[str, tuple[str, Any]] = {
         "goes: the archive": ("parsing", ingested(first)),
         "goes: its message": ("chunking", parsed(first.id, own)),
@@ -203,10 +203,11 @@ async def test_an_archive_takes_its_dead_letters_with_it_and_no_other(
         (audit,) = await place.audits()
         assert (audit.status, audit.actor, audit.via) == (AuditStatus.SUCCEEDED, "test", "deletion")
         assert (audit.selection["archive"], audit.counts["deleted"]) == (place.first, 10)
-        names = await place.clients.blobs.names(CONTAINER, f"archive/{audit.id}")
-        assert names == []  # nothing of them is kept
+        names = await place.clients.blobs.names(CONTAINER, "")
+        assert not [name for name in names if audit.id in name]  # nothing of them is kept
 
 
+@pytest.mark.slow
 async def test_what_was_purged_of_it_goes_too_and_what_was_purged_with_it_can_be_restored(
     cloud: LocalCloud, short_locks: RunningService
 ) -> None:
@@ -243,6 +244,7 @@ async def test_what_was_purged_of_it_goes_too_and_what_was_purged_with_it_can_be
             assert [record async for record in Journal(place.clients.blobs, purge.id).archived()]
 
 
+@pytest.mark.slow
 async def test_letters_that_another_receiver_holds_do_not_keep_the_documents_and_are_taken_later(
     cloud: LocalCloud, short_locks: RunningService
 ) -> None:
@@ -273,6 +275,7 @@ async def run_until_done(place: Letters, **options: Any) -> Removal:
     raise AssertionError("the letters are never free")
 
 
+@pytest.mark.slow
 async def test_killed_at_every_step_the_same_letters_go_and_the_receipt_is_the_same(
     cloud: LocalCloud, short_locks: RunningService
 ) -> None:
@@ -308,6 +311,7 @@ async def test_killed_at_every_step_the_same_letters_go_and_the_receipt_is_the_s
         assert await everything(place.mail) == expected
 
 
+@pytest.mark.slow
 async def test_a_source_takes_the_letters_of_its_fetches_with_it(
     cloud: LocalCloud, short_locks: RunningService
 ) -> None:
@@ -328,6 +332,6 @@ async def test_without_its_journal_an_operation_deletes_nothing(
     async with two_archives(cloud, short_locks) as place:
         await place.put("parsing", "mine", ingested(archive_of(FIRST, LIST)))
         asked = await request_operation(place.clients, DELETE, {"queues": ["parsing"]}, ME)
-        with pytest.raises(NotResumableError):
-            await run_operation(place.clients, asked.id)
+        done = await run_operation(place.clients, asked.id, known=asked)
+        assert (done.counts["planned"], done.counts["deleted"]) == (0, 0)
         assert await place.names() == ["mine"]

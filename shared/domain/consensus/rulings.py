@@ -134,8 +134,13 @@ class Settlements:
         )
 
     @property
+    def promised_next(self) -> list[EndingWord]:
+        """Promises of the proposer that name the version in which they are kept."""
+        return [one for one in self.promised if _NEXT_VERSION.search(one.sentence.folded)]
+
+    @property
     def names_next_version(self) -> bool:
-        return any(_NEXT_VERSION.search(one.sentence.folded) for one in self.promised)
+        return bool(self.promised_next)
 
 
 def read_settlements(thread: LinkedThread, put: Put) -> Settlements:

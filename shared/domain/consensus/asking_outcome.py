@@ -1,5 +1,7 @@
 """How a question or a report ended: answered, mended, to be edited in, or left."""
 
+import re
+
 from shared.domain.consensus.cues import CONDITION, NEGATION, OPEN, SOLVED, THANKS, Cue
 from shared.domain.consensus.doubt_cues import DOUBTS
 from shared.domain.consensus.endings import Ending, Evidence, ended_by, unknown
@@ -20,6 +22,8 @@ _FIXED = Cue(
     r"\b(?:this|it|that|both|all)(?: (?:is|was|are|were|has been|have been)|'s) (?:now |already )?"
     rf"{_MENDED} (?:in|by|with|at|on|now)\b",
 )
+_FEW = 4
+_YET_TO_TRY = re.compile(r"\b(?:try|trying|test|check|look|see if|investigate|report back|let you know)\b")
 
 
 def of_asking(ending: Evidence) -> Ending:
@@ -39,7 +43,8 @@ def of_asking(ending: Evidence) -> Ending:
     told = any(map(_tells, others)) and _keeps_to_it(thread)
     # An asker who comes back without thanks is not content; one who does not come back most often is.
     if later and _is_thankful(later[-1]):
-        return unknown(OutcomeKind.ANSWERED, "thanked")
+        said = ending.genre.tier is Tier.SAID and thread.preset is not Preset.IETF
+        return unknown(OutcomeKind.ANSWERED, "thanked", sure=said and told and _is_all(later[-1]))
     sure = ending.genre.kind is Genre.QUESTION and ending.genre.tier is Tier.SAID and told
     return unknown(OutcomeKind.ANSWERED, "told", sure=sure and not later)
 
@@ -77,6 +82,13 @@ def _is_thankful(mail: LinkedMail) -> bool:
     """Thanks, and nothing that is still wrong."""
     return any(map(THANKS.finds, mail.sentences)) and not any(
         one.asks or DOUBTS.finds(one) or OPEN.finds(one) for one in mail.sentences
+    )
+
+
+def _is_all(mail: LinkedMail) -> bool:
+    """Thanks and little else, and nothing that is yet to be tried."""
+    return len(mail.sentences) <= _FEW and not any(
+        _YET_TO_TRY.search(one.folded) or CONDITION.finds(one) for one in mail.sentences
     )
 
 

@@ -76,6 +76,21 @@ WANTS_NEW_VERSION = Cue(
     r"\baddress(?:es|ing)? (?:the|all|all the|these|those) (?:\w+ ){0,3}"
     r"(?:comments?|issues?|remarks|concerns)\b",
 )
+UNOPPOSED = Cue(
+    "concerns|concern|objections|objection|objected|opposed|complained|complaints|disagreed",
+    r"\b(?:no-?one|nobody|no one) (?:has |had |seems to have )?(?:\w+ )?(?:had|raised|voiced|"
+    r"expressed|any|objected|"
+    r"opposed|complained|disagreed|objections?|concerns?)\b.{0,60}[,;]? (?:so|and) (?:i|we)(?:'ve|"
+    r" have|'m| am)? (?:\w+ )?"
+    r"(?:moved|went|gone|did|done|made|renamed|merged|committed|pushed|applied|removed|added|changed|completed|"
+    r"switched|started|going|proceeded)\b",
+    r"\b(?:(?:there (?:have been|were|are)|hearing|seeing|heard|with|having) no|as there were no|"
+    r"without any) "
+    r"(?:\w+ )?(?:objections?|concerns|complaints)\b.{0,40}[,;]? (?:so )?(?:i|we)(?:'ve| have) (?:\w+ )?"
+    r"(?:moved|gone|done|made|renamed|merged|committed|pushed|applied|removed|added|changed|completed|switched|"
+    r"started|proceeded)\b",
+)
+"""Who put it tells that nobody was against it, and that it is done."""
 GOES_ON = Cue(
     "extend|extended|extending|reopen|reopened|continue|continues|restart|another|second|again|yet|open",
     r"\b(?:extend(?:ed|ing)?|re-?open(?:ed|ing)?|restart(?:ed|ing)?|continues?)\b|"

@@ -56,7 +56,7 @@ DOUBTS = Cue(
     r"\bi (?:highly |strongly |really )?(?:doubt|disagree|object|dislike|hate|fear|worry)\b",
     r"\bmy (?:\w+ )?(?:concern|worry|problem|objection)s?\b|\b(?:have|has|had) (?:\w+ ){0,2}(?:concerns?|"
     r"reservations?|doubts?)\b",
-    r"\b(?:problem|trouble|shortcoming|downside|drawback)s? (?:with|is|of)\b",
+    r"(?<!no )(?<!any )\b(?:problem|trouble|shortcoming|downside|drawback)s? (?:with|is|of)\b",
     r"\b(?:misleading|ridiculous|pointless|overkill|wrong (?:way|approach|place|perspective|thing))\b",
     r"\b(?:i'd|i would) (?:much |strongly )?(?:rather|prefer)\b",
     r"\bnot (?:\w+ )?(?:good|right|appropriate|acceptable|desirable|worth|necessary|needed|adequate|"

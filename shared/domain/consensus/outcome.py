@@ -76,6 +76,10 @@ def read_verdict(
         return _of_vote(ending)
     if genre.kind is Genre.PATCH:
         return of_patch(ending)
+    if settlements.done and not ending.heard_against:
+        return ended_by(
+            OutcomeKind.ACCEPTED, settlements.done[-1], ConsensusBasis.UNKNOWN, "done unopposed", sure=True
+        )
     if genre.kind in {Genre.CALL, Genre.PROPOSAL}:
         return _of_proposal(ending)
     if genre.kind in {Genre.QUESTION, Genre.REPORT}:

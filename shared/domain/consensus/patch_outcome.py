@@ -4,6 +4,7 @@ import re
 
 from shared.domain.consensus.doubt_cues import DOUBTS, OPPOSES
 from shared.domain.consensus.endings import Ending, Evidence, counted, ended_by, unknown
+from shared.domain.consensus.linked_thread import LinkedMail
 from shared.domain.consensus.reading import ConsensusBasis, OutcomeKind, PositionStance
 from shared.domain.consensus.rulings import EndingWord
 
@@ -14,6 +15,16 @@ _PART = re.compile(
 )
 """Only some of a series is taken."""
 _ENOUGH_TRAILERS = 2
+_MOST_VERSIONS, _MAX_NOTES = 6, 6_000
+_REMARKS = r"(?:comments?|feedback|remarks|suggestions?|reviews?|reviewing)"
+_TAKES_OVER = re.compile(
+    rf"\b(?:as|per|following|based on|taking) (?:\w+ ){{0,3}}"
+    rf"(?:suggested|requested|pointed|advised|{_REMARKS})\b|"
+    r"\b(?:suggested|requested|pointed out|noticed|spotted) by\b|"
+    rf"\b(?:address\w*|incorporat\w+|appl(?:y|ied)|took|taken) (?:[\w']+ ){{0,3}}{_REMARKS}\b|"
+    rf"\bthanks?\b[^.!]{{0,60}}\b{_REMARKS}\b"
+)
+"""What a version says of the remarks on the one before."""
 
 
 def of_patch(ending: Evidence) -> Ending:
@@ -59,8 +70,42 @@ def _by_others(ending: Evidence) -> Ending | None:
         sure = not _is_changed(ending)
         return ended_by(_kind(ending), found.taken[-1], ConsensusBasis.COUNTED, "taken", sure=sure)
     if ending.newer_version:
-        return unknown(OutcomeKind.REVISED, "new version")
+        return unknown(OutcomeKind.REVISED, "new version", sure=_is_content_with_the_last(ending))
+    if found.promised_next:
+        word = found.promised_next[-1]
+        sure = not ending.heard_against and not _goes_on_after(ending, word.sentence.mail)
+        return ended_by(OutcomeKind.REVISED, word, ConsensusBasis.UNKNOWN, "taken over", sure=sure)
     return counted(OutcomeKind.ACCEPTED, "acked") if _is_acked(ending) else None
+
+
+def _is_content_with_the_last(ending: Evidence) -> bool:
+    """The newest version says that it takes remarks over, and nobody asks or doubts after it."""
+    newest = max(ending.put.mails, key=lambda number: (ending.thread.mails[number].version, number))
+    if not any(_TAKES_OVER.search(_notes(mail)) for mail in _versions(ending)):
+        return False
+    return not ending.heard_against and not _goes_on_after(ending, newest)
+
+
+def _goes_on_after(ending: Evidence, number: int) -> bool:
+    """Somebody else asks or doubts after that mail."""
+    return any(
+        one.asks or DOUBTS.finds(one) or OPPOSES.finds(one)
+        for mail in ending.thread.mails[number + 1 :]
+        if mail.person not in ending.put.proposers
+        for one in mail.sentences
+    )
+
+
+def _versions(ending: Evidence) -> list[LinkedMail]:
+    """The later versions: of a series its cover letters, where it has any."""
+    later = [ending.thread.mails[number] for number in sorted(ending.put.mails)]
+    later = [mail for mail in later if mail.version > 1]
+    return ([mail for mail in later if not mail.is_part] or later)[:_MOST_VERSIONS]
+
+
+def _notes(mail: LinkedMail) -> str:
+    """What a version says of itself, also below the line that ends its log message."""
+    return mail.mail.text[:_MAX_NOTES].lower()
 
 
 def _by_nobody(ending: Evidence) -> Ending:

@@ -13,6 +13,7 @@ from shared.domain.consensus.call_cues import (
     HAPPY,
     ON_WHAT_TERMS,
     PUTS_OFF,
+    UNOPPOSED,
     closing_of,
 )
 from shared.domain.consensus.cues import (
@@ -78,7 +79,20 @@ _NOTED = Cue(
     r"\b(?:is|was|are|were|to be) (?:\w+ )?(?:noted|postponed|not pursued|not treated)\b",
 )
 _SETTLES = Family(
-    *(*CLOSINGS, DECLINES, RULES, REJECTS, _NOTED, ADVANCES, PUTS_OFF, ACCEPTS, THANKS, WITHDRAWS, PROMISES)
+    *(
+        *CLOSINGS,
+        DECLINES,
+        UNOPPOSED,
+        RULES,
+        REJECTS,
+        _NOTED,
+        ADVANCES,
+        PUTS_OFF,
+        ACCEPTS,
+        THANKS,
+        WITHDRAWS,
+        PROMISES,
+    )
 )
 """All wordings that settle something. What triggers none of them needs no second look."""
 _CALLED = frozenset({PropositionForm.VOTE, PropositionForm.CALL})
@@ -108,6 +122,8 @@ class Settlements:
     passed: list[EndingWord] = field(default_factory=list)
     cancelled: list[EndingWord] = field(default_factory=list)
     withdrawn: list[EndingWord] = field(default_factory=list)
+    done: list[EndingWord] = field(default_factory=list)
+    """By the proposer: nobody was against it, so it was done."""
     promised: list[EndingWord] = field(default_factory=list)
     """By the proposer: remarks taken over."""
     edited: list[EndingWord] = field(default_factory=list)
@@ -134,8 +150,13 @@ class Settlements:
         )
 
     @property
+    def promised_next(self) -> list[EndingWord]:
+        """Promises of the proposer that name the version in which they are kept."""
+        return [one for one in self.promised if _NEXT_VERSION.search(one.sentence.folded)]
+
+    @property
     def names_next_version(self) -> bool:
-        return any(_NEXT_VERSION.search(one.sentence.folded) for one in self.promised)
+        return bool(self.promised_next)
 
 
 def read_settlements(thread: LinkedThread, put: Put) -> Settlements:
@@ -171,6 +192,7 @@ class _Filing:
     def _file(self, sentence: OwnSentence, role: str | None, *, by_proposer: bool) -> None:
         _ = (
             self._closing(sentence, role, by_proposer=by_proposer)
+            or self._is_done(sentence, by_proposer=by_proposer)
             or self._ruling(sentence, role)
             or self._passing_on(sentence, role)
             or (not by_proposer and self._acceptance(sentence, role))
@@ -194,6 +216,12 @@ class _Filing:
         if by_proposer or role:
             pile = self.found.cancelled if closing == "cancelled" else self.found.passed
             pile.append(EndingWord(sentence, "closed", role or "proposer"))
+        return True
+
+    def _is_done(self, sentence: OwnSentence, *, by_proposer: bool) -> bool:
+        if not by_proposer or not UNOPPOSED.finds(sentence) or ON_WHAT_TERMS.search(sentence.folded):
+            return False
+        self.found.done.append(EndingWord(sentence, "done", None))
         return True
 
     def _ruling(self, sentence: OwnSentence, role: str | None) -> bool:

@@ -244,6 +244,39 @@ def test_words_about_the_end_of_a_vote_do_not_end_it(words: str) -> None:
     assert after_vote(words).tier is Tier.REMARK
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Nobody had any concerns, so I went ahead and renamed it.",
+        "No-one objected, so I have merged it.",
+        "There were no objections, so I've renamed the repository today.",
+        "Hearing no objections, we have removed it.",
+    ],
+)
+def test_who_put_it_tells_that_it_was_done_unopposed(words: str) -> None:
+    opening = mail(0, "prop", "Barring any objections, I would like to rename the tool.")
+    answer = mail(1, "ann", "Which name will it have?")
+    done = read(opening, answer, mail(2, "prop", words)).outcome
+    assert is_said(done, OutcomeKind.ACCEPTED)
+    assert done.authority is None
+    assert read(opening, answer, mail(2, "bob", words)).outcome.tier is Tier.REMARK
+    against = mail(1, "ann", "I object to this proposal.")
+    assert not is_said(read(opening, against, mail(2, "prop", words)).outcome, OutcomeKind.ACCEPTED)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "If nobody has any concerns, I will rename it.",
+        "I hope nobody objected, so I may rename it.",
+        "Nobody had any concerns about the old name.",
+    ],
+)
+def test_what_would_be_done_unopposed_is_not_done(words: str) -> None:
+    opening = mail(0, "prop", "Barring any objections, I would like to rename the tool.")
+    assert not is_said(read(opening, mail(1, "prop", words)).outcome, OutcomeKind.ACCEPTED)
+
+
 @pytest.mark.parametrize("words", TAKEN)
 def test_a_maintainer_takes_a_patch(words: str) -> None:
     assert is_said(after_patch(words), OutcomeKind.ACCEPTED)

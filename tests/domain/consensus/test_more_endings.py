@@ -28,8 +28,37 @@ def patch(*rest: tuple[str, str], version: int = 1) -> ThreadReading:
 def test_an_author_who_promises_changes_has_not_made_them() -> None:
     """Of five labelled threads that end so, one came to something else: it is not said."""
     remark = ("ann", "The name is too long, and the test is missing.")
-    promises = "I will change the name. I'll add a test. Will send a new version."
+    promises = "I will change the name. I'll add a test."
     assert ended(patch(remark, ("prop", promises))) is None
+
+
+def test_an_author_who_names_the_next_version_revises_the_patch() -> None:
+    remark = ("ann", "The name is too long, and the test is missing.")
+    promise = ("prop", "I will change the name in the next version.")
+    assert ended(patch(remark, promise)) is OutcomeKind.REVISED
+    assert ended(patch(remark, promise, ("bob", "Is the next version needed at all?"))) is None
+    assert ended(patch(remark, ("ann", "I will change the name in the next version."))) is None
+
+
+@pytest.mark.parametrize(
+    ("notes", "kind"),
+    [
+        ("Thanks for the comments, Ann.", OutcomeKind.REVISED),
+        ("Changes in v2: a shorter name, as suggested by Ann.", OutcomeKind.REVISED),
+        ("Changes in v2: a shorter name.", None),
+    ],
+)
+def test_a_new_version_that_takes_remarks_over_revises_the_patch(
+    notes: str, kind: OutcomeKind | None
+) -> None:
+    second = mail(2, "prop", f"Count them.\n---\n{notes}\n{DIFF}", subject="[PATCH v2] cache: count")
+    first = mail(0, "prop", f"Count the entries.{DIFF}", subject="[PATCH] cache: count")
+    mails = [first, mail(1, "ann", "The name is too long."), second]
+    reading = read(*mails, profile=GIT)
+    assert ended(reading) is kind
+    assert not reading.has_consensus
+    doubted = mail(3, "bob", "I'm not sure that it is right.", answers=2)
+    assert ended(read(*mails, doubted, profile=GIT)) is None
 
 
 def test_a_promise_alone_is_no_consensus() -> None:

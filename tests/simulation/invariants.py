@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.core.ids import delivery_id
 from shared.documents.containers import CONTAINERS
 from shared.documents.queries.locks import RETRY_LOCKS
@@ -250,7 +251,8 @@ def end_state(world: World) -> EndState:
         "summaries": current("summaries", "scope", *id_of, "content_markdown"),
         "reports": current("reports", "scope", *id_of, "title", "participants"),
         "vectors": vectors,
-        "blobs": sorted(world.blobs),
+        # Letters that were resolved are kept in a container of their own.
+        "blobs": sorted(blob for blob in world.blobs if blob[0] == ARCHIVES_CONTAINER),
     }
 
 

@@ -139,12 +139,12 @@ def _best_threshold(
 ) -> tuple[float, float]:
     """The middle of the thresholds that are nearly best: a sharp best one does not travel.
 
-    For open issues the highest: nearly as many are found, and more of those shown are right.
+    For objections and open issues the highest: nearly as many are found, and more of those shown are right.
     """
     candidates = np.unique(np.quantile(scores, _QUANTILES))
     values = np.array([f1(float(one)) for one in candidates])
     good = candidates[values >= values.max() - _FLAT]
-    chosen = good.max() if head is Head.OPEN_ISSUE else np.median(good)
+    chosen = np.median(good) if head is Head.DECISION else good.max()
     return float(chosen), float(values.max())
 
 

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import tarfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -22,6 +23,10 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.documents.archives import Archive
 from shared.pipeline.topology import QUEUES
+from shared.upkeep.audit import Actor
+from shared.upkeep.deadletters.actions import REQUEUE
+from shared.upkeep.deadletters.groups import diagnosed_letters
+from shared.upkeep.deadletters.operations import request_operation, run_operation
 from shared.upkeep.provisioning import provision
 from tests.localcloud.functions.support import Host
 from tests.support.cloud import LocalCloud, servicebus, wait_for
@@ -31,6 +36,10 @@ from tests.web.site import environment
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 BEFORE = "ROUGH_CONSENSUS_BEFORE"
 LATER_FIELD = "of_a_later_version"
+COMPLETE_SECONDS = 360
+# The SDK keeps the session tokens of containers apart only after a whole answer to a write, which the version
+# before never asks for. When it forgets such a token twice, it raises this, which that version gives up at.
+OWN_FAULT = "KeyError: None"
 
 
 def git(*arguments: str) -> bytes | None:
@@ -89,10 +98,14 @@ def mails(word: str, count: int = 60) -> bytes:
     ).encode()
 
 
-def upload(host: Host, word: str) -> str:
-    sent = host.ask("POST", f"/api/archives?source={word}&filename={word}.mbox", mails(word), timeout=60)
-    assert sent.status == 202, sent.text
-    return str(sent.json()["archive_id"])
+def upload(host: Host, word: str, *, tries: int = 1) -> str:
+    """A host of the version before may need another try: see OWN_FAULT."""
+    address = f"/api/archives?source={word}&filename={word}.mbox"
+    for _ in range(tries):
+        sent = host.ask("POST", address, mails(word), timeout=60)
+        if sent.status in {200, 202}:
+            return str(sent.json()["archive_id"])
+    raise AssertionError(sent.text)
 
 
 def started(host: Host, archive: str) -> bool:
@@ -105,8 +118,17 @@ def complete(host: Host, archive: str) -> bool:
     if answer.status != 200:  # a replica that is behind: it will have caught up
         return False
     progress = answer.json()["progress"]
-    assert not progress["failed"], progress
-    return bool(progress["complete"])
+    return bool(progress["complete"]) and not progress["failed"]
+
+
+def wait_until_complete(host: Host, archives: list[str], settings: Any) -> None:
+    """With an operator who sends the letters of the version before's own fault again."""
+    deadline = time.monotonic() + COMPLETE_SECONDS
+    while not all(complete(host, archive) for archive in archives):
+        found = [host.get(f"/api/archives/{archive}").text for archive in archives]
+        assert time.monotonic() < deadline, found
+        run(with_clients(settings, requeue_own_fault))
+        time.sleep(2)
 
 
 def run(work: Any) -> Any:
@@ -122,6 +144,17 @@ async def plant(clients: Clients, archive: str) -> None:
 async def field_of(clients: Clients, archive: str) -> Any:
     found = await clients.store.read(Archive, archive, archive, Session())
     return (found.model_extra or {}).get(LATER_FIELD)
+
+
+async def requeue_own_fault(clients: Clients) -> None:
+    """Letters of this one cause, and no other."""
+    found = await diagnosed_letters(clients, QUEUES)
+    groups = {(letter.letter.queue, letter.group) for letter in found if letter.cause.error == OWN_FAULT}
+    for queue, group in sorted(groups):
+        print(f"the version before gave up in {queue}: {OWN_FAULT}")
+        chosen = {"queues": [queue], "groups": [group]}
+        asked = await request_operation(clients, REQUEUE, chosen, Actor("test"))
+        await run_operation(clients, asked.id, patience=0, known=asked)
 
 
 async def letters(clients: Clients) -> dict[str, int]:
@@ -143,33 +176,30 @@ def test_up_and_back_with_events_in_flight_loses_nothing(
         )  # fmt: skip
         archives: list[str] = []
         with host_of(earlier, tmp_path / "before", environ) as before:
-            archives.append(upload(before, "first"))
+            archives.append(upload(before, "first", tries=3))
             wait_for(
                 lambda: started(before, archives[0]), seconds=60, what="parsing"
             )  # and the rest in flight
             run(provision(settings))
             with host_of(ROOT, tmp_path / "now", environ) as now:
-                archives += [upload(now, "second"), upload(before, "third")]
+                archives += [upload(now, "second"), upload(before, "third", tries=3)]
                 wait_for(lambda: started(now, archives[2]), seconds=90, what="parsing beside each other")
                 run(with_clients(settings, lambda clients: plant(clients, archives[0])))
                 before.service.stop(60)
                 archives.append(upload(now, "fourth"))
                 wait_for(lambda: started(now, archives[3]), seconds=90, what="parsing by this version alone")
                 with host_of(earlier, tmp_path / "back", environ) as back:
-                    archives.append(upload(back, "fifth"))
+                    archives.append(upload(back, "fifth", tries=3))
                     now.service.stop(60)
-                    archives.append(upload(back, "sixth"))
-                    for archive in archives:
-                        wait_for(
-                            lambda id_=archive: complete(back, id_), seconds=180, what=f"the end of {archive}"
-                        )
+                    archives.append(upload(back, "sixth", tries=3))
+                    wait_until_complete(back, archives, settings)
             with host_of(ROOT, tmp_path / "again", environ) as again:
+                wait_until_complete(again, archives, settings)
                 for archive in archives:
-                    wait_for(
-                        lambda id_=archive: complete(again, id_), seconds=180, what=f"the end of {archive}"
-                    )
                     detail = again.get(f"/api/archives/{archive}").json()
                     assert detail["message_count"] == 60, detail
+                run(with_clients(settings, requeue_own_fault))  # of documents that are done by now
+                wait_for(lambda: not run(with_clients(settings, letters)), seconds=90, what="no dead letter")
                 reports = again.get("/api/reports?limit=200&type=thread").json()["items"]
         assert len(archives) == 6
         assert {report["source"] for report in reports} == {

@@ -1,15 +1,18 @@
 """Values as a page shows them: untrusted text made safe to read, dates, counts and states in words."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
-from shared.documents.readings import ShownOutcome
+from shared.documents.messages import Address
+from shared.documents.readings import ShownOpenCall, ShownOutcome
 from shared.domain.consensus.language import ENGLISH, UNKNOWN, language_of
 from shared.domain.consensus.reading import OutcomeKind, Tier
 from shared.domain.summaries.markdown import BASES
 from shared.pipeline.progress import ArchiveProgress, StageProgress
+from shared.retrieval.mails import masked
 
+MOST_SPEAKERS = 12  # who are named of a call in a list
 STANCES = {"support": "in support", "objection": "objecting"}
 # The label of an outcome's kind, and its CSS class.
 KINDS = {
@@ -154,3 +157,10 @@ def stance_shares(counts: Mapping[str, int]) -> list[tuple[str, int, float, floa
 def markdown_target(address: str) -> str:
     """A link's target must not end early, nor hold what is markup to some renderers."""
     return re.sub(r"[()<>\\*_~]", lambda found: f"%{ord(found[0]):02X}", address)
+
+
+def spoken_in(call: ShownOpenCall, participants: Iterable[Address]) -> tuple[list[str], int]:
+    """Who has spoken on a call, by name where they have one, and how many more there are."""
+    names = {participant.email.lower(): participant.name for participant in participants}
+    known = [names.get(address.lower()) or masked(address) for address in call.spoken]
+    return known[:MOST_SPEAKERS], max(0, len(known) - MOST_SPEAKERS)

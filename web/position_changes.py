@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from shared.documents.readings import StoredQuote, StoredReading
+from shared.documents.readings import StoredQuote
+from shared.documents.summaries import Summary
 from shared.domain.consensus.reading import PositionStance, Tier
 from shared.domain.summaries.markdown import escape_markdown
 from shared.retrieval.links import page_of_mail
@@ -26,6 +27,8 @@ class Step:
     says: str
     citation: StoredQuote
     at: datetime | None
+    is_quoted: bool
+    """Its words stand nowhere else in the report: here they are quoted, and only linked else."""
 
 
 @dataclass(frozen=True)
@@ -34,34 +37,42 @@ class PositionChange:
     steps: tuple[Step, Step]
 
 
-def changes_in(reading: StoredReading) -> list[PositionChange]:
+def changes_in(summary: Summary) -> list[PositionChange]:
     """Of those whose position is said, and was before."""
+    if summary.reading is None:
+        return []
+    cited = {" ".join(citation.quote.split()) for citation in summary.citations}
+
+    def step(says: str, citation: StoredQuote, at: datetime | None) -> Step:
+        return Step(says, citation, at, is_quoted=citation.quote not in cited)
+
     found = []
-    for position in reading.positions:
+    for position in summary.reading.positions:
         earlier = position.earlier
         if earlier is None or position.tier is not Tier.SAID:
             continue
         if position.stance in SAYS and earlier.stance in SAID_BEFORE:
-            before = Step(SAID_BEFORE[earlier.stance][0], earlier.citation, earlier.at)
-            since = Step(SAYS[position.stance][0], position.citation, position.at)
+            before = step(SAID_BEFORE[earlier.stance][0], earlier.citation, earlier.at)
+            since = step(SAYS[position.stance][0], position.citation, position.at)
             found.append(PositionChange(position.name or position.person, (before, since)))
     return found
 
 
-def changes_in_markdown(reading: StoredReading, origin: str) -> str:
+def changes_in_markdown(summary: Summary, origin: str) -> str:
     """A section of its own; empty where nobody changed."""
-    lines = [_line(change, origin) for change in changes_in(reading)]
+    lines = [_line(change, origin) for change in changes_in(summary)]
     return "\n".join(["## Changes of position", "", *lines, "", ""]) if lines else ""
 
 
 def _line(change: PositionChange, origin: str) -> str:
-    before, since = (_step(step, origin) for step in change.steps)
-    starting = f" since {day(change.steps[1].at)}" if change.steps[1].at else ""
-    ending = f" on {day(change.steps[0].at)}" if change.steps[0].at else ""
-    words = f"{change.steps[0].says}{ending}: {before}; {change.steps[1].says}{starting}: {since}"
+    before, since = change.steps
+    ending = f" on {day(before.at)}" if before.at else ""
+    starting = f" since {day(since.at)}" if since.at else ""
+    words = f"{before.says}{ending}{_shown(before, origin)}; {since.says}{starting}{_shown(since, origin)}"
     return f"- **{escape_markdown(change.name)}** {words}"
 
 
-def _step(step: Step, origin: str) -> str:
+def _shown(step: Step, origin: str) -> str:
     target = markdown_target(origin + page_of_mail(step.citation.message_id, step.citation.quote))
-    return f"“{escape_markdown(step.citation.quote)}” ([the mail]({target}))"
+    quote = f": “{escape_markdown(step.citation.quote)}”" if step.is_quoted else ""
+    return f"{quote} ([the mail]({target}))"

@@ -36,6 +36,7 @@ from web.formatting import (
     printable_lines,
     progress_state,
     sentence,
+    spoken_in,
     stage_figures,
     stance_shares,
     unquoted,
@@ -126,7 +127,7 @@ def environment() -> Environment:
     made.globals["mail_address"] = page_of_mail
     made.globals.update(asset=ASSETS.address, stance_shares=stance_shares, outcome_chip=outcome_chip,
                         outcome_words=outcome_words, outcome_lead=outcome_lead,
-                        outcome_basis=outcome_basis)  # fmt: skip
+                        outcome_basis=outcome_basis, spoken_in=spoken_in)  # fmt: skip
     return made
 
 

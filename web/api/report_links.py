@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from shared.documents.readings import StoredReading
+from shared.documents.summaries import Summary
 from shared.retrieval.links import page_of_mail
 from shared.retrieval.read_models import CitationShown
 from web.formatting import markdown_target
@@ -16,9 +16,7 @@ _CITATION = re.compile(r'^(?P<head>(?P<number>\d+)\. <a id="citation-\d+"></a>â€
 _CITATIONS = "## Citations\n"
 
 
-def linked_markdown(
-    markdown: str, cited: Sequence[CitationShown], origin: str, reading: StoredReading | None = None
-) -> str:
+def linked_markdown(summary: Summary, cited: Sequence[CitationShown], origin: str) -> str:
     """With who changed their mind, before the citations: the text of mails is escaped, and is no heading."""
 
     def linked(line: re.Match[str]) -> str:
@@ -27,8 +25,8 @@ def linked_markdown(
             return line[0]
         return f"{line['head']} ({', '.join(_links(cited[number - 1], origin))})"
 
-    text, heading, rest = _CITATION.sub(linked, markdown).rpartition(_CITATIONS)
-    changes = changes_in_markdown(reading, origin) if reading and heading else ""
+    text, heading, rest = _CITATION.sub(linked, summary.content_markdown).rpartition(_CITATIONS)
+    changes = changes_in_markdown(summary, origin) if heading else ""
     return f"{text}{changes}{heading}{rest}"
 
 

@@ -46,8 +46,6 @@ async def get_markdown(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
     report, summary = await report_and_summary(connected, id_of(req, "id", REPORT_ID, "report"))
     cited = await cited_in(connected, report, summary)
-    text = linked_markdown(
-        summary.content_markdown, cited, origin_of(req, connected.settings), summary.reading
-    )
+    text = linked_markdown(summary, cited, origin_of(req, connected.settings))
     headers = {**NOT_SNIFFED, "Content-Disposition": f'inline; filename="{report.id}.md"'}
     return answer_of(req, text.encode(), "text/markdown", headers=headers)

@@ -28,7 +28,7 @@ async def print_page(req: func.HttpRequest) -> func.HttpResponse:
         report=report,
         headline=summary.reading.headline if summary.reading else None,
         summary=shown_summary(summary, places, {}),
-        changes=changes_in(summary.reading) if summary.reading else [],
+        changes=changes_in(summary),
         permalink=page_of("reports", report.id),
         origin=origin_of(req, connected.settings),
     )

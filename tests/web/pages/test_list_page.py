@@ -3,8 +3,13 @@
 import re
 from xml.etree import ElementTree as ET
 
+import pytest
+
+from shared.documents.messages import Address
+from shared.documents.readings import ShownOpenCall
 from tests.web.pages.test_pages import page
 from tests.web.site import Site
+from web.formatting import spoken_in
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 
@@ -99,3 +104,16 @@ def test_a_feed_of_an_outcome_holds_that_outcome_alone(site: Site) -> None:
     for entry in entries:
         assert "accepted" in {category.attrib["term"] for category in entry.findall(f"{ATOM}category")}
     assert site.host.get("/api/feeds/outcomes/unheard").status == 404
+
+
+@pytest.mark.parametrize("path", ["/", "/sources/tally"])
+def test_a_call_without_a_result_says_who_has_spoken(site: Site, path: str) -> None:
+    shown = page(site, path)
+    (line,) = [line.text for line in shown.all("p", class_="meta") if "It ended on 18 May 2026" in line.text]
+    assert "Spoken: Yuki Hashimoto, Piet van der Meulen, Leo Fitzgerald" in line
+
+
+def test_of_many_who_have_spoken_the_first_are_named_and_nobodys_address_is() -> None:
+    people = [Address(name=f"P {number}" if number else "", email=f"p{number}@x") for number in range(20)]
+    names, more = spoken_in(ShownOpenCall(spoken=[person.email for person in people]), people)
+    assert (names[:3], len(names), more) == (["p***@x", "P 1", "P 2"], 12, 8)

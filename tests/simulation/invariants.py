@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.core.ids import delivery_id
 from shared.documents.containers import CONTAINERS
 from shared.documents.queries.locks import RETRY_LOCKS
@@ -250,7 +251,7 @@ def end_state(world: World) -> EndState:
         "summaries": current("summaries", "scope", *id_of, "content_markdown"),
         "reports": current("reports", "scope", *id_of, "title", "participants"),
         "vectors": vectors,
-        "blobs": sorted(world.blobs),
+        "blobs": sorted(path for container, path in world.blobs if container == ARCHIVES_CONTAINER),
     }
 
 

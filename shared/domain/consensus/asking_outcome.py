@@ -78,7 +78,8 @@ def of_asking(ending: Evidence) -> Ending:
     # An asker who comes back without thanks is not content; one who does not come back most often is.
     if later and _is_thankful(later[-1]):
         said = ending.genre.tier is Tier.SAID and thread.preset is not Preset.IETF
-        return unknown(OutcomeKind.ANSWERED, "thanked", sure=said and told and _is_all(later[-1]))
+        is_last = later[-1] is thread.mails[-1]
+        return unknown(OutcomeKind.ANSWERED, "thanked", sure=said and told and is_last and _is_all(later[-1]))
     sure = ending.genre.kind is Genre.QUESTION and ending.genre.tier is Tier.SAID and told
     return unknown(OutcomeKind.ANSWERED, "told", sure=sure and not later)
 

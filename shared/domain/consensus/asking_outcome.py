@@ -22,8 +22,41 @@ _FIXED = Cue(
     r"\b(?:this|it|that|both|all)(?: (?:is|was|are|were|has been|have been)|'s) (?:now |already )?"
     rf"{_MENDED} (?:in|by|with|at|on|now)\b",
 )
+_HELPED = Cue(
+    "working|solves|solved|turns|turned|found|figured|was|charm|perfectly|got|exactly|answers|perfect|fixed|fixes|"
+    "missed|clearing|cleared|resolves|resolved",
+    r"\b(?:it's|it is|everything is|all is|that's|now) (?:all )?working (?:now|fine|again|"
+    r"perfectly)\b|\bgot it (?:to work|"
+    r"working)\b",
+    r"\b(?:this|that|it|which|\w+ing \S{1,20}(?: \S{1,20}){0,2}) (?:solves|solved|fixe[sd]|resolve[sd]) "
+    r"(?:it|my problem|the (?:\w+ )?(?:problem|issue))\b",
+    r"^\W{0,4}(?:(?:ok(?:ay)?|ah|oh|thanks|well|so)[,.! ]+)?(?:it )?turn(?:s|ed) out (?:that )?"
+    r"(?:i |it was |the problem |my |an? |the cause )",
+    r"\bfound (?:it\b|the (?:problem|cause|bug|culprit|reason|solution|answer)|out (?:what|why|that i))",
+    r"\bfigured (?:it|this|that) out\b|^\W{0,4}(?:yes,? |ah,? )?that was it\b",
+    r"\bworks (?:like a charm|perfectly|great now|fine now|as expected now)\b",
+    r"\bexactly what i(?:'m| am| was|'ve been)? (?:need(?:ed)?|want(?:ed)?|looking for|after)\b",
+    r"^\W{0,4}(?:perfect|excellent|great|got it|cool|awesome)[,.! ]+(?:many )?(?:thanks|"
+    r"thank you)[^?]{0,30}$",
+    r"\b(?:thanks|thank you),? i (?:had )?(?:missed|overlooked) (?:that|this|it)\b|\bclear(?:ing|"
+    r"ed) (?:that|this|it) up\b",
+)
+_TAKEN_BACK = re.compile(r"\b(?:but|however|except|would|if|before|others?)\b|n't\b|\bnot\b")
+_SETBACK = re.compile(
+    r"\b(?:but|however|although|though|except|still|another|before|others?|hope|might|maybe|should|could|would|if|will|"
+    r"only|until|not|never|hardly|fails?|again)\b|n't\b"
+)
+"""Words of an asker who is not content yet."""
+_NEVER_MIND = re.compile(r"\bnever ?mind\b")
+_THANKS_FOR = re.compile(
+    r"\b(?:thanks|thank you|thx)\b.{0,40}\bfor (?:the|your|all|any) (?:\w+ ){0,2}"
+    r"(?:repl\w+|response|answers?|tips?|suggestions?|advice|pointers?|links?|hints?)\b"
+)
 _FEW = 4
-_YET_TO_TRY = re.compile(r"\b(?:try|trying|test|check|look|see if|investigate|report back|let you know)\b")
+_YET_TO_TRY = re.compile(
+    r"\b(?:try|trying|test|check|look|see if|investigate|report back|let you know|in advance|shot|"
+    r"unfortunately|sadly)\b"
+)
 
 
 def of_asking(ending: Evidence) -> Ending:
@@ -33,7 +66,8 @@ def of_asking(ending: Evidence) -> Ending:
     if not others:
         return unknown(OutcomeKind.UNANSWERED, "no answer")
     later = [mail for mail in thread.mails[1:] if mail.person == asker]
-    solved = [sentence for mail in later for sentence in mail.sentences if SOLVED.finds(sentence)]
+    solved = [sentence for mail in later for sentence in mail.sentences if _is_solved(sentence)]
+    solved = [one for one in solved if not _is_courtesy(thread, one)]
     settled = solved[-1] if solved and not _asks_again(thread, later, solved[-1]) else None
     if reported := _of_report(ending, others, later):
         return reported
@@ -44,7 +78,8 @@ def of_asking(ending: Evidence) -> Ending:
     # An asker who comes back without thanks is not content; one who does not come back most often is.
     if later and _is_thankful(later[-1]):
         said = ending.genre.tier is Tier.SAID and thread.preset is not Preset.IETF
-        return unknown(OutcomeKind.ANSWERED, "thanked", sure=said and told and _is_all(later[-1]))
+        is_last = later[-1] is thread.mails[-1]
+        return unknown(OutcomeKind.ANSWERED, "thanked", sure=said and told and is_last and _is_all(later[-1]))
     sure = ending.genre.kind is Genre.QUESTION and ending.genre.tier is Tier.SAID and told
     return unknown(OutcomeKind.ANSWERED, "told", sure=sure and not later)
 
@@ -88,8 +123,23 @@ def _is_thankful(mail: LinkedMail) -> bool:
 def _is_all(mail: LinkedMail) -> bool:
     """Thanks and little else, and nothing that is yet to be tried."""
     return len(mail.sentences) <= _FEW and not any(
-        _YET_TO_TRY.search(one.folded) or CONDITION.finds(one) for one in mail.sentences
+        _YET_TO_TRY.search(one.folded) or CONDITION.finds(one) or NEGATION.finds(one)
+        for one in mail.sentences
     )
+
+
+def _is_solved(sentence: OwnSentence) -> bool:
+    if sentence.asks:
+        return False
+    if _HELPED.finds(sentence):
+        return not _SETBACK.search(_NEVER_MIND.sub("", sentence.folded))
+    return SOLVED.finds(sentence) and not _TAKEN_BACK.search(sentence.folded)
+
+
+def _is_courtesy(thread: LinkedThread, sentence: OwnSentence) -> bool:
+    """Thanks for an answer, and others write on: then the answer was not all."""
+    weak = _THANKS_FOR.search(sentence.folded) and not _HELPED.finds(sentence)
+    return bool(weak) and thread.mails[-1].person != thread.mail_of(sentence).person
 
 
 def _asks_again(thread: LinkedThread, later: list[LinkedMail], content: OwnSentence) -> bool:

@@ -84,6 +84,16 @@ def read_verdict(
         return _of_proposal(ending)
     if genre.kind in {Genre.QUESTION, Genre.REPORT}:
         return of_asking(ending)
+    return _of_the_rest(ending)
+
+
+def _of_the_rest(ending: Evidence) -> Ending:
+    genre = ending.genre
+    if genre.kind is Genre.DISCUSSION:
+        # The form shows no question; its writer's relief does.
+        asked = of_asking(ending)
+        if asked.rule == "solved":
+            return asked
     sure = genre.kind is Genre.ANNOUNCEMENT and genre.tier is Tier.SAID
     return unknown(OutcomeKind.INFORMATIONAL, "form", sure=sure)
 

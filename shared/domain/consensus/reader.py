@@ -103,7 +103,7 @@ class _ThreadReader:
         decided = scores.found(Head.DECISION, [*self._by_authority(), *claimed])
         past = given_up(thread, self._claims, self._positions)
         firm = [*self._objecting(), *past]
-        objected = scores.found(Head.OBJECTION, firm)
+        objected = scores.found(Head.OBJECTION, firm, without=self._supporting_mails())
         still_open = [one for one in scores.found(Head.OPEN_ISSUE) if not self._is_decided_there(one)]
         fates = [
             Fate.WITHDRAWN if any(one is other for other in past) else fate_of(thread, put, one)
@@ -174,6 +174,15 @@ class _ThreadReader:
             if one.tier is Tier.SAID and one.stance is PositionStance.OPPOSE
         }
         return [claim.sentence for claim in self._claims if self._place(claim.sentence) in against]
+
+    def _supporting_mails(self) -> set[int]:
+        """Who supports it in a mail has wishes there, and no objection."""
+        supporting = {
+            one.citation.message_id
+            for one in self._positions
+            if one.tier is Tier.SAID and one.stance is PositionStance.SUPPORT
+        }
+        return {mail.number for mail in self._thread.mails if mail.mail.message_id in supporting}
 
     def _objection(self, sentence: OwnSentence, fate: Fate) -> Objection:
         return Objection(

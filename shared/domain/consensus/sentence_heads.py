@@ -4,7 +4,7 @@ Rules alone carried over worse than weights here. What a head finds is shown as 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from shared.domain.consensus.cues import OPEN, Cue
 from shared.domain.consensus.doubt_cues import DOUBTS
@@ -61,13 +61,20 @@ class SentenceScores:
         found = self._scores.get(id(sentence))
         return found[_COLUMNS[head]] if found else float("-inf")
 
-    def found(self, head: Head, besides: Iterable[OwnSentence] = ()) -> list[OwnSentence]:
-        """The best sentence of each of the best mails, in the order of the thread; `besides` always count."""
+    def found(
+        self, head: Head, besides: Iterable[OwnSentence] = (), *, without: Collection[int] = ()
+    ) -> list[OwnSentence]:
+        """The best sentence of each of the best mails, in the order of the thread.
+
+        `besides` always count; `without` are numbers of mails that have none.
+        """
         column, threshold = _COLUMNS[head], THRESHOLDS[head]
         chosen = [
             one
             for one in self._sentences
-            if self._scores[id(one)][column] > threshold and may_be(head, one, self._thread, self._put)
+            if self._scores[id(one)][column] > threshold
+            and one.mail not in without
+            and may_be(head, one, self._thread, self._put)
         ]
         ranked = [*besides, *sorted(chosen, key=lambda one: -self._scores[id(one)][column])]
         best: dict[int, OwnSentence] = {}

@@ -221,3 +221,13 @@ def test_who_sends_on_the_patch_of_another_stays_themselves() -> None:
     assert said(reading) == {"bob": "support"}, "an author of a part is no voice, and neither is its sender"
     stances = [one.stance for one in reading.positions if one.person.startswith("bob")]
     assert stances == [PositionStance.SUPPORT]
+
+
+def test_who_supports_a_patch_has_wishes_in_that_mail_and_no_objection() -> None:
+    wish = "I don't think that this name is right, and the loop is confusing and wrong in the last line."
+    opening = mail(0, "pat", PATCH, subject=SUBJECT)
+    alone = read(opening, mail(1, "ann", wish))
+    assert [one.citation.quote for one in alone.objections] == [wish]
+    supporting = read(opening, mail(1, "ann", f"{wish}\n\nReviewed-by: Ann <ann@list.example>"))
+    assert said(supporting) == {"ann": "support"}
+    assert not supporting.objections

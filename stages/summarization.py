@@ -37,7 +37,7 @@ from shared.summarization.summary_document import summary_fields, thread_summary
 from shared.summarization.thread_context import load_context
 from shared.summarization.vote_results import VotePair, find_vote_pair, result_mail
 from shared.threads.locating import ThreadMovedError
-from shared.threads.merging import resolve_thread
+from shared.threads.merging import outdate_merged, resolve_thread
 from shared.threads.placements import placement_notes, shown_placements
 from shared.upkeep.requeue.summary_requests import request_summary
 from stages.registration import register_stage
@@ -82,6 +82,8 @@ async def _summarize_thread(
 ) -> tuple[SummaryComplete, VotePair | None]:
     started, session = work.runtime.monotonic(), work.session
     place = await resolve_thread(work.clients, thread_id, session)
+    if place != thread_id:  # an earlier attempt may have written there after the merge, and then have failed
+        await outdate_merged(work.clients, thread_id, session)
     thread = await work.clients.store.read(Thread, place, place, session)
     id_ = thread_summary_id(place, version, data.prompt_template, data.llm_backend, data.llm_model)
     summary = await work.clients.store.find(Summary, id_, place, session)

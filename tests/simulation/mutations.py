@@ -74,6 +74,12 @@ def _pausing(plan: Plan) -> Plan:
     return _with(plan, Fault.PAUSE, Fault.SLOW)
 
 
+def _arriving_late(plan: Plan) -> Plan:
+    """Writes that arrive minutes after their caller gave up or died."""
+    late = frozenset({Fault.SLOW, Fault.CRASH_AFTER, Fault.PAUSE})
+    return replace(plan, faults=late, rate=0.12, budget=14, slow_calls=0.0, outages=(), restarts=())
+
+
 def _standing_still(plan: Plan) -> Plan:
     return replace(_undisturbed(plan), faults=frozenset({Fault.PAUSE}), budget=6, rate=0.1)
 
@@ -275,6 +281,11 @@ def control_undisturbed() -> None:
     Rules.sweeps = False
 
 
+@mutation("none, with writes that arrive late: this one must hold", _arriving_late, ("deletion_at_once",))
+def control_late() -> None:
+    """Nothing is taken away."""
+
+
 @mutation("none, on slow days: this one must hold", _slow, ("overlap", "growth", "late_merge"))
 def control_slow() -> None:
     """Nothing is taken away."""
@@ -403,7 +414,7 @@ def touches_taken_for_seen() -> None:
     replace_in(refreshing, "digest_made", all_seen)
 
 
-@mutation("a deletion does not look again for what arrives late", _pausing, ("deletion_at_once",))
+@mutation("a deletion does not look again for what arrives late", _arriving_late, ("deletion_at_once",))
 def no_second_look() -> None:
     async def only_noted(self: Any) -> Any:
         self._removal.looked_again_at = self._runtime.now()

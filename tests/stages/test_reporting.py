@@ -201,6 +201,23 @@ async def test_a_thread_that_is_merged_leaves_no_current_summary_or_report_behin
         assert [event.data.thread_id for event in again] == [ROOT]
 
 
+async def test_the_retry_of_a_request_outdates_what_its_first_attempt_wrote_after_the_merge(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    """The attempt had read the thread before the merge, wrote after it, and failed before it looked again."""
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(THREAD)
+        await place.take_in(mail(9, parent=8, subject="Another matter", body="I propose a registry."))
+        other = thread_id("<m8@example.org>", "list")
+        (complete,) = await place.run(SUMMARIZATION, event_of(request(thread_ids=[other])))
+        await place.take_in(mail(8, parent=0, subject="It links the two"))
+        late = Patch(complete.data.summary_id, other, set={"outdated": False})
+        await place.clients.store.patch(Summary, late, Session())
+        await place.run(SUMMARIZATION, event_of(request(thread_ids=[other])))
+        assert complete.data.summary_id not in (await current(place))["summaries"]
+        assert len((await current(place))["summaries"]) == 1
+
+
 async def test_a_report_that_is_stored_while_a_later_summary_comes_is_outdated(
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:

@@ -6,6 +6,7 @@ Each service keeps its port and its data over a kill, as a machine that comes ba
 import asyncio
 import json
 import os
+import re
 import socket
 import subprocess
 from collections import Counter
@@ -14,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from azure.storage.blob import BlobServiceClient
 
 from localcloud.lifeline import LIFELINE_VARIABLE
 from localcloud.ports import Ports
@@ -136,9 +139,26 @@ class World:
 
     def kill(self, name: str) -> None:
         self._count(name)
+        if name == STORAGE:
+            wait_for(self._blobs_are_on_disk, seconds=60, what="Azurite to save what it has taken")
         service = self.running.pop(name)
         service.kill()
         _close(service)
+
+    def _blobs_are_on_disk(self) -> bool:
+        """Azurite answers before it has saved a blob, and saves every five seconds; Azure does not."""
+        with BlobServiceClient.from_connection_string(self.values()["STORAGE_CONNECTION"]) as blobs:
+            names = [
+                blob.name
+                for container in blobs.list_containers()
+                for blob in blobs.get_container_client(container.name).list_blobs()
+            ]
+        saved, extents = (
+            "".join(path.read_text() for path in self.folder.glob(f"{STORAGE}/**/__azurite_db_{kind}__.json"))
+            for kind in ("blob", "blob_extent")
+        )
+        held = set(re.findall(r'"persistency":\{"id":("[^"]+")', saved))
+        return all(json.dumps(name) in saved for name in names) and all(id_ in extents for id_ in held)
 
     def calm(self) -> None:
         """No fault is planned any more, and everything runs."""

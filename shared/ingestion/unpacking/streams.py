@@ -120,7 +120,7 @@ class _Gzip:
 
 _UNPACKERS: dict[Compression, Callable[[], _Unpacker]] = {
     Compression.GZ: _Gzip,
-    Compression.BZ2: lambda: bz2.BZ2Decompressor(),
+    Compression.BZ2: lambda: bz2.BZ2Decompressor(),  # noqa: PLW0108 - imported when it is called
     Compression.XZ: lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, MAX_DICTIONARY_BYTES),
 }
 

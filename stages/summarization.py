@@ -167,6 +167,7 @@ async def _make(id_: str, thread: Thread, version: str, data: SummarizationReque
         generated_at=read_at,  # the later one has read more, however long each took to be made
         created_at=work.now(),
         content_hash=version,
+        outdated=True,  # until the thread names it
         prompt_template=data.prompt_template,
         **fields,
     )

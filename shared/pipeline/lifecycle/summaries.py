@@ -2,7 +2,8 @@
 
 A thread names its summary (`summary_id`), and that one is current; so does the document of a digest. It
 changes by a conditional write, so of two workers with different summaries one has to look again. The flag
-`outdated` follows, on summaries and on reports.
+`outdated` follows, on summaries and on reports. A summary is stored as outdated, and stays so until it is
+named: one that arrives late, from a worker that is gone, claims nothing.
 """
 
 from collections.abc import Awaitable, Callable
@@ -95,15 +96,15 @@ async def all_outdated(store: Store, scope: str, session: Session) -> None:
 
 
 async def summary_revived(store: Store, summary: Summary, now: datetime, session: Session) -> Summary:
-    """Make it current again. Precondition: its thread, or digest, has the same content as when it was made.
+    """Let it be named again. Precondition: its thread, or digest, has the same content as when it was made.
 
     It gets the time of now, because the latest summary is the current one, and is announced as a new one.
     """
-    current = {"outdated": False, "generated_at": stored_time(now)}
-    revived = await store.patch(Summary, Patch(summary.id, summary.scope, set=current), session)
+    latest = {"generated_at": stored_time(now)}
+    revived = await store.patch(Summary, Patch(summary.id, summary.scope, set=latest), session)
     report = await store.find(Report, report_id(summary.id), summary.scope, session)
     if report is not None:
-        patch = Patch(report.id, report.scope, set={"outdated": False, "published_at": stored_time(now)})
+        patch = Patch(report.id, report.scope, set={"published_at": stored_time(now)})
         await store.patch(Report, patch, session)
     return summary if isinstance(revived, Conflict) else revived
 

@@ -121,6 +121,7 @@ def _document(
         generated_at=now,
         created_at=now,
         content_hash=version,
+        outdated=True,  # until it is named
         prompt_template=_template(scope),
         metadata={
             "source": scope.source,

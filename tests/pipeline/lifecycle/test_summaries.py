@@ -91,7 +91,8 @@ async def test_nothing_that_was_said_of_a_thread_that_is_gone_is_current(store: 
     assert await _current(store, *made) == ({"z"}, {"z"})
 
 
-async def test_a_revived_summary_is_the_latest_again_and_its_report_with_it(store: Store) -> None:
+async def test_a_revived_summary_is_the_latest_again_and_current_once_it_is_named(store: Store) -> None:
+    """A revival that arrives late, from a worker that is gone, makes nothing current."""
     made = summary("a", 0, outdated=True)
     report = new_report(made, outdated=True)
     later = "2026-01-02T05:04:05.000000Z"
@@ -99,6 +100,6 @@ async def test_a_revived_summary_is_the_latest_again_and_its_report_with_it(stor
     async def revive() -> None:
         await summary_revived(store, made, CREATED + 2 * HOUR, Session())
 
-    assert await changes_to(store, made, revive) == {"outdated": False, "generated_at": later}
+    assert await changes_to(store, made, revive) == {"generated_at": later}
     await store.upsert(made, Session())
-    assert await changes_to(store, report, revive) == {"outdated": False, "published_at": later}
+    assert await changes_to(store, report, revive) == {"published_at": later}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from shared.domain.consensus.cues import ANNOUNCES, ASKS_HELP, PROPOSES, REPORTS, Cue
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
-from shared.domain.consensus.proposition import Put, is_answer, tells_a_result
+from shared.domain.consensus.proposition import Put, is_answer, is_signed_patch, tells_a_result
 from shared.domain.consensus.reading import Genre, PropositionForm, ReadGenre, Tier
 from shared.domain.consensus.thread_mail import Preset
 
@@ -95,7 +95,8 @@ def _kind(thread: LinkedThread, put: Put) -> tuple[Genre, bool]:
     )
     if put.form is PropositionForm.VOTE:
         return Genre.CALL, True
-    if put.mail.is_patch:
+    signed = put.mail is root and is_signed_patch(root) and not _BUG.search(root.mail.subject)
+    if put.mail.is_patch or signed:
         return Genre.PATCH, True
     return _by_form(opening) or _by_call(thread, put, opening) or _by_words(thread, put, opening)
 

@@ -33,6 +33,7 @@ _NO_MATTER = re.compile(
 """What stands at a mail's head and puts nothing: headers, trailers, asides in brackets, courtesies."""
 _EARLY = 6
 """Mails among which a proposition is looked for where the first one puts none."""
+_MAX_LOG = 20_000
 _SHORT, _LONG = 120, 1_500
 """Letters of a mail: too few to put anything, and so many that quotes in it are beside the point."""
 
@@ -120,6 +121,8 @@ def tells_a_result(subject: str) -> bool:
 def _untagged_patch(thread: LinkedThread) -> LinkedMail | None:
     """A patch that only its subject or its text shows; one that answers a report is what is put."""
     root = thread.root
+    if is_signed_patch(root):
+        return root
     if re.search(r"\bpatch\b", root.mail.subject, re.IGNORECASE):
         diff = next((mail for mail in thread.mails[:4] if mail.has_diff), None)
         if diff is not None:
@@ -127,6 +130,11 @@ def _untagged_patch(thread: LinkedThread) -> LinkedMail | None:
     if any(map(PROPOSES.finds, root.sentences)):
         return None
     return next((mail for mail in thread.mails[1:] if mail.has_diff and mail.person != root.person), None)
+
+
+def is_signed_patch(mail: LinkedMail) -> bool:
+    """A change with its author's sign-off: a patch, whatever tag its subject has."""
+    return mail.has_diff and not mail.is_reply and "\nSigned-off-by: " in mail.mail.text[:_MAX_LOG]
 
 
 def _is_ballot(mail: LinkedMail) -> bool:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.domain.consensus.reading import PositionStance, Tier
+from shared.domain.consensus.reading import Genre, PositionStance, Tier
 from tests.support.thread_mails import GIT, IETF, mail, read, remarks, said
 
 PROPOSAL = "I propose to drop the old tool from the tree. Comments are welcome."
@@ -232,3 +232,14 @@ def test_who_says_both_at_once_or_goes_to_and_fro_is_mixed() -> None:
     )
     assert said(to_and_fro) == {}
     assert all(one.earlier is None for one in (*at_once.positions, *to_and_fro.positions))
+
+
+def test_a_change_with_a_sign_off_is_a_patch_whatever_its_tag() -> None:
+    diff = "\n--- a/parser.c\n+++ b/parser.c\n@@ -1 +1 @@\n-one\n+two\n"
+    signed = f"{PATCH}\n\nSigned-off-by: Pat <pat@list.example>\n---\n{diff}"
+    answer = mail(1, "ann", "Reviewed-by: Ann <ann@list.example>")
+    reading = read(mail(0, "pat", signed, subject="[builder v2] parser: keep the last line"), answer)
+    assert (reading.genre.kind, reading.genre.tier) == (Genre.PATCH, Tier.SAID)
+    assert said(reading) == {"ann": "support"}
+    quoted = read(mail(0, "pat", f"What does this do?\n{diff}", subject="A question"), answer)
+    assert said(quoted) == {}

@@ -26,9 +26,9 @@ async def provision(settings: Settings) -> None:
         await clients.index.ensure(await dimension(settings))
         for container in (ARCHIVES_CONTAINER, DEAD_LETTERS_CONTAINER):
             await clients.blobs.ensure_container(container)
-        if settings.DIRECT_UPLOADS and settings.STORAGE_CONNECTION is not None:
-            # Any page may ask; only one that was given an address can write.
-            await clients.blobs.allow_uploads_from(settings.PUBLIC_URL.rstrip("/") or "*")
+        if settings.DIRECT_UPLOADS and settings.STORAGE_CONNECTION is not None and settings.PUBLIC_URL:
+            # The site's own pages alone: the local storage has a key that everybody knows.
+            await clients.blobs.allow_uploads_from(settings.PUBLIC_URL.rstrip("/"))
     finally:
         await clients.close()
 

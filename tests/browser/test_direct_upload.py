@@ -1,11 +1,16 @@
 """A large file from the form, where its parts go straight to Blob storage; and where they cannot get there."""
 
+import asyncio
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Request, Route, expect
 
+from shared.upkeep.provisioning import provision
 from tests.browser.large_file import PART, large_mbox, send
 from tests.support.cloud import LocalCloud
 from tests.web.site import Site, empty_site
@@ -15,8 +20,15 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
 @pytest.fixture(scope="module")
 def direct_site(cloud: LocalCloud) -> Iterator[Site]:
-    with empty_site(cloud, DIRECT_UPLOADS="true") as running:
+    with empty_site(cloud, DIRECT_UPLOADS="true") as running, ThreadPoolExecutor(1) as apart:
+        # Its address is known only now, and this thread has a loop already.
+        apart.submit(asyncio.run, allow_uploads(running)).result()
         yield running
+
+
+async def allow_uploads(site: Site) -> None:
+    """As provisioning does where PUBLIC_URL is set."""
+    await provision(site.settings.model_copy(update={"PUBLIC_URL": site.url}))
 
 
 @pytest.fixture
@@ -73,3 +85,16 @@ def test_the_policy_of_this_page_alone_names_the_storage(page: Page, cloud: Loca
         assert answer is not None
         policy = answer.headers["content-security-policy"]
         assert (f"connect-src 'self' {cloud.blob_endpoint};" in policy) == is_named, path
+
+
+def test_pages_of_other_sites_may_not_write_to_the_storage(direct_site: Site, cloud: LocalCloud) -> None:
+    def ask(origin: str) -> str:
+        asks = {"Origin": origin, "Access-Control-Request-Method": "PUT"}
+        path = f"{cloud.blob_endpoint}/devstoreaccount1/archives/incoming/x"
+        request = urllib.request.Request(path, method="OPTIONS", headers=asks)
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return str(answer.headers["Access-Control-Allow-Origin"])
+
+    assert ask(direct_site.url) == direct_site.url
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        ask("https://elsewhere.example")

@@ -20,6 +20,9 @@ _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]{0,20})([^<>]*)>")
 _SPACES = re.compile(r"[ \t\r\n\f\xa0\u200b]+")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _TEXT = "-text"
+_COMMENT = "-comment"
+_WORDS = re.compile(r"(?:\b[^\W\d_]{1,40}[\s,;:']{1,3}){2}[^\W\d_]")  # bounded: comments are hostile
+_LEFT_BY_PROGRAMS = re.compile(r"\s*(?:\[|/?\*|<|converted from\b|begin\b|end\b|start\b)", re.IGNORECASE)
 _NO_TEXT = frozenset(
     {
         "-comment",
@@ -88,7 +91,7 @@ def html_to_text(html: str) -> HtmlText:
         elif step is _Step.TEXT and visibility.shows_text():
             writer.text(node.text_content or "")
         else:
-            has_hidden = has_hidden or bool((node.text() or "").strip())
+            has_hidden = has_hidden or bool((node.text() or node.comment_content or "").strip())
     return HtmlText(writer.finish(), has_hidden)
 
 
@@ -141,6 +144,9 @@ def _walk(tree: LexborHTMLParser, visibility: Visibility) -> Iterator[tuple[Lexb
         tag = node.tag or ""
         if tag == _TEXT:
             yield node, tag, _Step.TEXT
+        elif tag == _COMMENT:
+            if _is_remark(node.comment_content or ""):
+                yield node, tag, _Step.HIDDEN
         elif tag not in _NO_TEXT:
             if visibility.opens(node):
                 yield node, tag, _Step.OPEN
@@ -156,6 +162,11 @@ def _walk(tree: LexborHTMLParser, visibility: Visibility) -> Iterator[tuple[Lexb
             if opened and node is not None:
                 yield node, opened.pop(), _Step.CLOSE
         node = sibling if node is not None else None
+
+
+def _is_remark(comment: str) -> bool:
+    """Whether it says something in words; not a condition or a mark that mail programs leave."""
+    return bool(_WORDS.search(comment)) and not _LEFT_BY_PROGRAMS.match(comment)
 
 
 class _Writer:

@@ -15,6 +15,7 @@ import pytest
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.sources import Source
+from shared.pipeline.lifecycle.archives import archive_removing
 from shared.pipeline.topology import STAGES
 from shared.settings.app import Settings
 from shared.upkeep.provisioning import provision
@@ -536,6 +537,30 @@ def test_an_archive_is_deleted_with_everything_derived(host: Host, tag: str) -> 
     problem(host.get(path), 404)
     problem(host.ask("DELETE", path), 404)
     problem(host.ask("DELETE", "/api/archives/nonsense"), 404)
+
+
+def test_an_upload_of_an_archive_that_is_being_deleted_is_refused_and_taken_when_that_is_done(
+    host: Host, settings: Settings, tag: str
+) -> None:
+    content, path = mbox(f"one {tag}"), f"/api/archives?source=busy-{tag}"
+    location = host.ask("POST", path, content).headers["location"]
+    wait_for(lambda: host.get(location).json()["status"] == "processed", seconds=60, what="parsing")
+    asyncio.run(_mark_as_being_deleted(settings, location.rpartition("/")[2]))
+    refused = problem(host.ask("POST", path, content), 409)
+    assert "is being deleted: send it again when that is done" in refused["detail"]
+    removed(host, host.ask("DELETE", location))
+    again = host.ask("POST", path, content)
+    assert (again.status, again.json()["duplicate"]) == (202, False)
+    wait_for(lambda: host.get(location).json()["status"] == "processed", seconds=60, what="parsing")
+
+
+async def _mark_as_being_deleted(settings: Settings, archive_id: str) -> None:
+    """As a deletion does first of all; this one does not go on, so that nothing has to be timed."""
+    connected = await Clients.connect(settings)
+    try:
+        assert await archive_removing(connected.store, archive_id, Session())
+    finally:
+        await connected.close()
 
 
 def test_a_source_is_deleted_with_its_archives_only_when_that_is_asked_for(host: Host, tag: str) -> None:

@@ -56,7 +56,7 @@ CASES = [
     ("[tally] Results from the hackathon", False, None, 0, 0),
     ("[tally] Working group last call: draft-ietf-tally-receipts-04", False, None, 0, 0),
     ("[slowmail] MUST or SHOULD: retrying a batch", True, "accepted", 3, 0),
-    ("[slowmail] Consensus call: remove the compression option", True, "accepted", 3, 0),
+    ("[slowmail] Consensus call: remove the compression option", True, "accepted", 3, 1),
     ('[slowmail] Renaming "slowmail"', False, "rejected", 0, 0),
 ]
 

@@ -95,6 +95,7 @@ _NO_WHEN_ASKED = re.compile(
     r"\bready (?:for|to be) (?:adopt\w+|publi\w+)\b"
 )
 """Plain words of those whom the group's call asks."""
+_REASON = re.compile(r"[:;] |,? (?:because|since) ")
 _NOT_AS_IT_IS = re.compile(
     r"\b(?:if|unless|until|before|without|yet|as[- ]is|as it (?:is|stands)|(?:its|the) (?:current|"
     r"present) form|now|"
@@ -250,7 +251,7 @@ class _ClaimReader:
             _FIRM_NO.search(folded)
             or (_OBJECTS_TO_DOING.search(folded) and self._speaks_of_it(sentence))
             or (self.put.form in _ASKED and _NO_WHEN_ASKED.search(folded))
-        ) and not _NOT_AS_IT_IS.search(folded)
+        ) and not _NOT_AS_IT_IS.search(_REASON.split(folded, 1)[0])
         firm = towards == "put" and plain and place(self.thread, sentence) != "inside"
         return (_OPPOSE, "objection") if firm else (_OPPOSE, "objection elsewhere")
 

@@ -68,6 +68,7 @@ ANSWERS: dict[tuple[str, str | None], list[str]] = {
         "I concur with adoption.",
     ],
     ("call", "oppose"): [
+        "I object to adoption: nobody can read it without a tool.",
         "I oppose adoption.",
         "I object to adoption of this draft.",
         "I do not support adoption.",
@@ -87,6 +88,8 @@ ANSWERS: dict[tuple[str, str | None], list[str]] = {
         "We should not adopt this document.",
     ],
     ("call", None): [
+        "I object to adoption without a security section.",
+        "I object to adoption in its current form.",
         "I would support adoption if the security section were complete.",
         "Do you support adoption?",
         "I support adoption once the title is changed.",

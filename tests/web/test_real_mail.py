@@ -28,6 +28,7 @@ from web.pages.quote_places import place_of
 from web.pages.report import _shown
 from web.pages.summary_view import shown_summary
 from web.pages.thread_view import ThreadPageData, thread_values
+from web.position_changes import changes_in
 from web.rendering import render
 
 AGREED = {OutcomeKind.ACCEPTED, OutcomeKind.REVISED}
@@ -162,7 +163,7 @@ def _print(read: ReadThread) -> Page:
         render(
             "pages/print.html", path="/", query="", report=read.report,
             headline=read.summary.reading.headline, summary=shown_summary(read.summary, places, {}),
-            permalink="/reports/x", origin="http://localhost",
+            permalink="/reports/x", origin="http://localhost", changes=changes_in(read.summary),
         )
     )  # fmt: skip
 

@@ -11,8 +11,11 @@ from shared.clients.telemetry.tracing import PipelineSpan, consumer_span
 from shared.core.errors import ClassifiedError, ErrorKind
 from shared.core.ids import failed_event_of
 from shared.documents.failures import FailureRecord
+from shared.domain.summaries.digest_scopes import is_digest
+from shared.pipeline.event_types import ReportDeliveryFailed, SummarizationFailed
 from shared.pipeline.events.envelope import Event, parse_event
 from shared.pipeline.failures import failure_record
+from shared.pipeline.lifecycle.summaries import digest_flags_settled, thread_flags_settled
 from shared.pipeline.requests import run_request
 from shared.pipeline.topology import FAILURES, STAGE_OF_FAILURE
 from stages.registration import CONNECTION, delivery_from_functions
@@ -35,6 +38,17 @@ async def _keep(body: bytes, connected: Clients, recording: PipelineSpan) -> Non
     event = parse_event(body)
     recording.set_attribute("pipeline.event_id", event.event_id)
     await record_failure(event, connected.store)
+    await _settle_flags(event, connected.store)
+
+
+async def _settle_flags(event: Event[Any], store: Store) -> None:
+    """Who failed may have set them by an earlier summary, and not have come to look again."""
+    if not isinstance(event.data, SummarizationFailed | ReportDeliveryFailed):
+        return
+    if is_digest(event.data.thread_id):
+        await digest_flags_settled(store, event.data.thread_id, Session())
+    else:
+        await thread_flags_settled(store, event.data.thread_id, Session())
 
 
 async def record_failure(event: Event[Any], store: Store) -> bool:

@@ -33,6 +33,8 @@ async def corrections_of(clients: Clients, message_ids: Iterable[str], session: 
 async def load_corrections(
     clients: Clients, thread: Thread, context: ThreadContext, session: Session
 ) -> "ThreadCorrections":
+    if thread.corrections:  # one that a replica does not show yet would be missing for good
+        await clients.store.catch_up(Correction, [message.key for message in context.messages], session)
     ids = [message.message_id for message in context.messages]
     active = [found for found in await corrections_of(clients, ids, session) if not found.revoked]
     # Where threads were merged, what was said of the whole holds by the root's own correction.

@@ -54,6 +54,10 @@ class ThreadChanges:
         moved = {new for old, new in self.result.moved.values() if old == name}
         return (moved | set(base.losing if base else ())) - {name}
 
+    def corrections(self, name: str) -> list[int]:
+        """How often the threads were corrected that messages of this one come from."""
+        return [self.known[old].corrections for old in self.absorbed(name) & self.known.keys()]
+
 
 def thread_documents(changes: ThreadChanges, now: datetime) -> list[Thread]:
     """The thread documents that change: by new messages, or because messages moved."""
@@ -97,6 +101,7 @@ def _document(name: str, changes: ThreadChanges, now: datetime) -> Thread:
             "message_count": len(state.members),
             "absorbing": sorted(changes.absorbed(name)),
             "losing": sorted(changes.losing(name)),
+            "corrections": max([thread.corrections, *changes.corrections(name)]),
             "threading": state.to_document(),
         }
     )

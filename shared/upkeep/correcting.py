@@ -30,12 +30,14 @@ from shared.domain.consensus.headlines import MAX_WORDS
 from shared.domain.consensus.reading import Genre, OutcomeKind, PositionStance
 from shared.pipeline.lifecycle.threads import thread_corrected
 from shared.summarization.corrections import corrections_of, sentence_place
+from shared.threads.locating import ThreadMovedError
 from shared.threads.merging import resolve_thread
 from shared.upkeep.audit import Actor, audited
 from shared.upkeep.requeue.summary_requests import request_summary
 
 MAX_ENTRIES = 50
 MAX_CORRECTIONS = 500
+MAX_MERGES = 8  # of a thread while it is corrected
 NO_POSITION = "none"
 OWN_FIELD: dict[str, str] = {
     CorrectionKind.POSITION: "stance",
@@ -251,5 +253,10 @@ async def _replaced(clients: Clients, changed: Correction, session: Session) -> 
 
 
 async def _made_anew(clients: Clients, thread_id: str, session: Session) -> None:
-    await thread_corrected(clients.store, thread_id, session)
-    await request_summary(clients, thread_id, session)
+    """The thread, or the one that it was merged into meanwhile."""
+    for _ in range(MAX_MERGES):
+        if await thread_corrected(clients.store, thread_id, session):
+            await request_summary(clients, thread_id, session)
+            return
+        thread_id = await resolve_thread(clients, thread_id, session)
+    raise ThreadMovedError(f"thread {thread_id} was merged at every attempt to have it made anew")

@@ -426,7 +426,7 @@ def no_second_look() -> None:
 
 @mutation("a correction does not have its thread made anew", scenarios=("corrections",))
 def correction_not_counted() -> None:
-    async def nothing(*_: Any) -> None:
-        return None
+    async def nothing(*_: Any) -> bool:
+        return True
 
     replace_in(correcting, "thread_corrected", nothing)

@@ -64,6 +64,11 @@ def parse_scope(name: str) -> DigestScope:
     return DigestScope(name, _KINDS[kind], source, label, period)
 
 
+def is_digest(name: str) -> bool:
+    """Whether it names a digest, and not a thread."""
+    return _parsed(name) is not None
+
+
 def scopes_of_thread(
     sources: Sequence[str], draft_mentions: Iterable[str], dates: Iterable[datetime]
 ) -> list[DigestScope]:

@@ -183,10 +183,14 @@ async def thread_reopened(store: Store, thread_id: str, edition: str, session: S
     return await store.patch(Thread, patch, session, condition=condition) is not Conflict.CONFLICT
 
 
-async def thread_corrected(store: Store, thread_id: str, session: Session) -> None:
-    """Have it made anew with its corrections. Precondition: the correction, or its revocation, is stored."""
+async def thread_corrected(store: Store, thread_id: str, session: Session) -> bool:
+    """Have it made anew with its corrections; False where it is merged by now.
+
+    Precondition: the correction, or its revocation, is stored.
+    """
     patch = Patch(thread_id, thread_id, set=RESET_ATTEMPTS, increment={"corrections": 1})
-    await store.patch(Thread, patch, session, condition="NOT IS_STRING(c.merged_into)")
+    condition = "NOT IS_STRING(c.merged_into)"
+    return await store.patch(Thread, patch, session, condition=condition) is not Conflict.CONFLICT
 
 
 async def vote_marked(store: Store, thread_id: str, subject: str, session: Session) -> None:

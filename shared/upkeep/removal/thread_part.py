@@ -114,6 +114,9 @@ async def find_part(clients: Clients, archive: str, thread_id: str, session: Ses
             part.chunks_shared.append(row)
     if part.loses:
         await _find_derived(clients, part, session)
+        # Who stood still may have found what was made of the thread that another run has made anew: the fence
+        # tells, before any of it is deleted.
+        await store.catch_up(Thread, [thread_id], session)
     return part
 
 

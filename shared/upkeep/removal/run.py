@@ -129,6 +129,7 @@ class _Remover:
                 await self._ensure_gone(archive_id)
                 await self._remove_all(archive_id)
                 await self._delete_late_blobs(archive_id)
+                await self._letters.finish(archive_id, self._session, self._emptied)
             except _BackError:
                 log.info("archive %s has come in again: nothing late of it is looked for", archive_id)
         await delete_late_summaries(self._clients, self._removal.created_at, self._session)

@@ -21,9 +21,11 @@ async def test_a_merged_thread_is_read_where_it_is_now(
     async with mail_in(cloud, bus_service) as place:
         old = thread_id("<m8@example.org>", "list")
         await place.take_in(THREAD)
-        await place.take_in(mail(9, parent=8, body="We agree on the other one as well."))
+        await place.take_in(
+            mail(9, parent=8, subject="Another matter", body="We agree on the other one as well.")
+        )
         assert (await resolved_thread(place.clients, old)).id == old
-        await place.take_in(mail(8, parent=0))
+        await place.take_in(mail(8, parent=0, subject="Another matter"))
         assert (await resolved_thread(place.clients, old)).id == ROOT
         with pytest.raises(NotFoundError, match="no thread with this id"):
             await resolved_thread(place.clients, "0" * 16)

@@ -136,7 +136,7 @@ async def _not_held(*_: Any, **__: Any) -> AsyncIterator[None]:
     yield
 
 
-@mutation("two workers may thread at once")
+@mutation("two workers may thread at once", scenarios=("overlap", "late_ancestor"))
 def no_lease() -> None:
     replace_in(Lease, "held", _not_held)
 

@@ -5,6 +5,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -29,11 +30,12 @@ from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.models import ThreadContext
 from shared.pipeline import latency
 from shared.pipeline.event_types import SummarizationRequested
+from shared.pipeline.events.builders import report_delivery_failed
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.readiness import ready_thread
 from shared.summarization.factory import UnknownBackendError
 from shared.summarization.thread_context import load_context
-from stages import summarization
+from stages import failures, summarization
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import NOW, MailIn, mail, mail_in
@@ -230,6 +232,34 @@ async def test_a_report_that_is_stored_while_a_later_summary_comes_is_outdated(
         assert (await current(place))["reports"] == []
         await place.run(REPORTING, second)
         assert (await current(place))["reports"] == [f"rpt-{second.data.summary_id}"]
+
+
+async def test_the_ledger_settles_the_flags_that_a_failed_event_left(
+    cloud: LocalCloud, bus_service: RunningService
+) -> None:
+    """Its worker had set them by the earlier summary, after the later report, and could not look again."""
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(THREAD)
+        first = await summarized(place)
+        await place.run(REPORTING, first)
+        place.now += timedelta(minutes=1)
+        second = await summarized(place, "v2")
+        await place.run(REPORTING, second)
+        left = await current(place)
+        for summary, outdated in ((first, False), (second, True)):
+            id_ = summary.data.summary_id
+            flags = Patch(id_, ROOT, set={"outdated": outdated})
+            await place.clients.store.patch(Summary, flags, Session())
+            await place.clients.store.patch(Report, replace(flags, id=f"rpt-{id_}"), Session())
+        assert await current(place) != left
+        told = report_delivery_failed(
+            await place.clients.store.read(Report, left["reports"][0], ROOT, Session()),
+            channel="reports", error_type="StoreAwayError", error_message="503", retries=8,
+        )  # fmt: skip
+        await failures._settle_flags(event_of(told), place.clients.store)
+        assert await current(place) == left == {
+            "summaries": [second.data.summary_id], "reports": [f"rpt-{second.data.summary_id}"],
+        }  # fmt: skip
 
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, happen: Callable[[], Awaitable[Any]]) -> None:

@@ -17,6 +17,7 @@ from shared.documents.queries.audits import LAST_AUDITS
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
 from shared.domain.consensus.reading import Genre, OutcomeKind, PositionStance, Tier
+from shared.upkeep import correcting
 from shared.upkeep.audit import Actor
 from shared.upkeep.correcting import (
     CorrectionAsked,
@@ -147,6 +148,19 @@ async def test_it_is_kept_over_summaries_made_anew_and_late_mails(
         place.address("cy")
     }
     assert len(summary.reading.corrections) == 2
+
+
+async def test_a_merged_thread_knows_that_a_part_of_it_was_corrected(place: ReportedThreads) -> None:
+    """Its summary then catches up with corrections that a replica may not show."""
+    await place.take_in(mail(9, parent=8, subject="Another matter", body="I propose a registry."))
+    other, whole = place.thread_id(8), place.thread_id(0)
+    outcome = asked("outcome", outcome="rejected", message_id=place.id_of(9))
+    await correct(place.clients, other, outcome, ANN)
+    await place.take_in(mail(8, parent=0, subject="It links the two"))
+    assert (await place.store.read(Thread, whole, whole, Session())).corrections == 1
+    # Where the merge comes between the correction and its thread, the correction follows.
+    await correcting._made_anew(place.clients, other, Session())
+    assert (await place.store.read(Thread, whole, whole, Session())).corrections == 2
 
 
 async def test_it_comes_back_with_its_archive(place: ReportedThreads) -> None:

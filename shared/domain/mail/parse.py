@@ -29,7 +29,7 @@ _OWN_FIELDS = frozenset(
     {"message-id", "in-reply-to", "references", "subject", "from", "to", "cc", "date", "content-type",
      "content-transfer-encoding", "mime-version", *TRACE_FIELDS}
 )  # fmt: skip
-_MAX_TRACE = dict.fromkeys(TRACE_FIELDS, 4) | {"received": 2}
+_MAX_TRACE = dict.fromkeys(TRACE_FIELDS, 4) | {"received": 1}
 _MAX_TRACE_VALUE = 1_000
 _MAX_HEADER_VALUE = 2_000
 _MAX_HEADERS = 200

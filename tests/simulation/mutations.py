@@ -12,6 +12,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.documents.chunks import Chunk
 from shared.documents.digests import Digest
+from shared.documents.threads import Thread
 from shared.pipeline import readiness, runner
 from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.lifecycle import threads
@@ -41,16 +42,21 @@ class Mutation:
     change: Change
     plan: Callable[[Plan], Plan] = lambda plan: plan
     scenarios: tuple[str, ...] = ()  # none: all that run by default
+    whole: bool = False  # each run begins with its scenario: what shows it comes early there
 
 
 MUTATIONS: dict[str, Mutation] = {}
 
 
 def mutation(
-    text: str, plan: Callable[[Plan], Plan] = lambda plan: plan, scenarios: tuple[str, ...] = ()
+    text: str,
+    plan: Callable[[Plan], Plan] = lambda plan: plan,
+    scenarios: tuple[str, ...] = (),
+    *,
+    whole: bool = False,
 ) -> Callable[[Change], Change]:
     def add(change: Change) -> Change:
-        MUTATIONS[change.__name__.replace("_", "-")] = Mutation(text, change, plan, scenarios)
+        MUTATIONS[change.__name__.replace("_", "-")] = Mutation(text, change, plan, scenarios, whole)
         return change
 
     return add
@@ -136,7 +142,7 @@ async def _not_held(*_: Any, **__: Any) -> AsyncIterator[None]:
     yield
 
 
-@mutation("two workers may thread at once", scenarios=("overlap", "late_ancestor"))
+@mutation("two workers may thread at once", scenarios=("overlap", "late_ancestor"), whole=True)
 def no_lease() -> None:
     replace_in(Lease, "held", _not_held)
 
@@ -238,13 +244,20 @@ def no_session_token() -> None:
     replace_in(Session, "token", lambda _self, _container: "0:-1#0")
 
 
-@mutation("nobody looks whether a thread was merged after writing to it", _pausing, ("late_merge", "overlap"))
+@mutation(
+    "nobody looks whether a thread that is written to was merged", _pausing, ("late_merge",), whole=True
+)
 def no_place_check() -> None:
     async def unchecked(*_: Any, **__: Any) -> None:
         return None
 
+    async def found(clients: Any, thread_ids: set[str], session: Session) -> Any:
+        return await clients.store.find_many(Thread, [(id_, id_) for id_ in sorted(thread_ids)], session)
+
     replace_in(chunking, "ensure_in_place", unchecked)
     replace_in(embedding, "ensure_in_place", unchecked)
+    # What chunking left in a merged thread, embedding would find before it writes there.
+    replace_in(embedding, "find_unmerged", found)
 
 
 @mutation("the duplicate window of the topic is one second", _crashing)
@@ -330,7 +343,7 @@ def redirects_ignored() -> None:
     replace_in(summarization, "resolve_thread", same)
 
 
-@mutation("readiness does not wait for all messages of a thread")
+@mutation("readiness does not wait for all messages of a thread", scenarios=("late_merge",), whole=True)
 def readiness_ignores_count() -> None:
     replace_in(readiness, "has_all_messages", lambda _count, _stored: True)
 

@@ -75,7 +75,7 @@ def scenario_of(seed: int, removed: str = "") -> str:
     """Most seeds begin near the end of a scenario, some anywhere in it, and a few with it."""
     turns = (MUTATIONS[removed].scenarios if removed else ()) or _TURNS
     name = turns[seed // LATER_ONES % len(turns)]
-    if seed % WHOLE == 0:
+    if seed % WHOLE == 0 or (removed and MUTATIONS[removed].whole):
         return name
     return name + (LATER if seed % LATER_ONES == 0 else LAST)
 

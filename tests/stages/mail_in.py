@@ -5,8 +5,6 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from azure.cosmos.exceptions import CosmosResourceNotFoundError
-
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.cosmos.session import Session
 from shared.core.ids import archive_id, file_hash
@@ -25,7 +23,6 @@ from tests.support.events import event_of
 from tests.support.services import RunningService
 from tests.support.toy_stages import Bench, bench
 
-REPLICA_BEHIND = 1002  # as Cosmos DB says it, in the sub-status of a 404
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 MOVING = ("created_at", "_ts", "_etag", "_rid", "_self", "_attachments", "lastAttemptTime")
 
@@ -96,21 +93,12 @@ class MailIn:
 
     async def run(self, stage: Stage[Any], event: Event[Any]) -> list[Event[Any]]:
         """The stage's work on the event; what it announces."""
-        work = self._work(event)
-        try:
-            outcome: StageResult = await stage.handle(event, work)
-        except CosmosResourceNotFoundError as error:
-            if error.sub_status != REPLICA_BEHIND:
-                raise
-            work = self._work(event)  # as the runner does: the SDK has forgotten the token by now
-            outcome = await stage.handle(event, work)
+        work = Work(self.clients, Session(event.session), event.attempt, Runtime(now=lambda: self.now))
+        outcome: StageResult = await stage.handle(event, work)
         announced: Sequence[EventData] = outcome.announce
         if outcome.after_announcing is not None:
             await outcome.after_announcing()
         return [event_of(data, session=work.session.tokens()) for data in announced]
-
-    def _work(self, event: Event[Any]) -> Work:
-        return Work(self.clients, Session(event.session), event.attempt, Runtime(now=lambda: self.now))
 
     async def take_in(
         self, content: bytes, name: str = "list", *, arrived: datetime = NOW

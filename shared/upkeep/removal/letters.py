@@ -18,9 +18,9 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.dead_letter_mover import OperationObserver
-from shared.clients.servicebus.dead_letters import DeadLetter, peek_all
+from shared.clients.servicebus.dead_letters import peek_all
 from shared.clients.servicebus.message_copy import MessageCopy
-from shared.core.concurrency import batches_of
+from shared.core.concurrency import batches_of, in_pages
 from shared.core.errors import DocumentNotFoundError, InvalidEventError, NewerVersionError, TransientError
 from shared.core.ids import removal_id
 from shared.documents.audits import Audit, AuditStatus
@@ -127,7 +127,7 @@ class RemovalLetters:
 
     async def _found(self, judge: Judge, queue: str) -> list[int]:
         numbers: list[int] = []
-        async for batch in _batches(peek_all(self.clients.bus, queue, most=MOST_LETTERS)):
+        async for batch in in_pages(peek_all(self.clients.bus, queue, most=MOST_LETTERS), JUDGED_AT_ONCE):
             mine = await judge.of([(queue, letter.copy.data()) for letter in batch])
             numbers += [
                 letter.sequence_number for letter, is_mine in zip(batch, mine, strict=True) if is_mine
@@ -266,14 +266,3 @@ def _queue_and_body(record: dict[str, Any]) -> tuple[str, bytes]:
         return str(record.get("queue")), MessageCopy.from_record(record.get("message")).data()
     except ValueError:
         return str(record.get("queue")), b""
-
-
-async def _batches(letters: AsyncIterator[DeadLetter]) -> AsyncIterator[list[DeadLetter]]:
-    batch: list[DeadLetter] = []
-    async for letter in letters:
-        batch.append(letter)
-        if len(batch) == JUDGED_AT_ONCE:
-            yield batch
-            batch = []
-    if batch:
-        yield batch

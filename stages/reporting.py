@@ -18,7 +18,11 @@ from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.events.builders import report_published
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.latency import measure_report
-from shared.pipeline.lifecycle.summaries import digest_flags_settled, thread_flags_settled
+from shared.pipeline.lifecycle.summaries import (
+    digest_flags_settled,
+    orphan_deleted,
+    thread_flags_settled,
+)
 from shared.pipeline.lifecycle.threads import thread_reported
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.publishing.webhooks.delivery import planned_deliveries
@@ -46,8 +50,8 @@ async def publish(event: Event[SummaryComplete], work: Work) -> StageResult:
         await measure_report(work.clients, report, thread, archives, session)
     else:
         report = await store.read(Report, report.id, report.scope, session)
-    if await _was_deleted(summary, work):
-        await store.delete(Report, report.id, report.scope, session)
+    # A deletion that took the summary away may have looked for its report before that was stored.
+    if await orphan_deleted(store, report.id, summary.id, report.scope, session):
         return StageResult()
     # A later summary may have come between reading this one and storing its report.
     if summary.thread_id is None:
@@ -61,13 +65,6 @@ async def publish(event: Event[SummaryComplete], work: Work) -> StageResult:
             await wake_deliveries(work.clients, report.next_delivery_at)
 
     return StageResult([report_published(report)], after_announcing=wake, counts={"reports": 1})
-
-
-async def _was_deleted(summary: Summary, work: Work) -> bool:
-    """A deletion that took the summary away may have looked for its report before that was stored."""
-    store, session = work.clients.store, work.session
-    await store.catch_up(Summary, [summary.scope], session)
-    return await store.find(Summary, summary.id, summary.scope, session) is None
 
 
 async def _touch_digests(summary: Summary, work: Work) -> None:

@@ -14,7 +14,7 @@ from shared.pipeline.retry.event_retries import EventRetries
 from shared.pipeline.retry.policies import Backoff
 from shared.pipeline.runner import StageRunner
 from shared.upkeep.requeue.requeuer import Requeuer
-from stages import orchestration
+from stages import embedding, orchestration
 from tests.simulation.app import replace_in
 from tests.simulation.loop import HOST
 
@@ -88,7 +88,8 @@ def _one_copy_of_a_retry() -> None:
 
 
 def _one_event_for_each_requeue() -> None:
-    publish = Requeuer._publish
+    """A chunk that was embedded since may have to be embedded again, and its attempts count from one."""
+    publish, embedded = Requeuer._publish, embedding.chunk_embedded  # type: ignore[attr-defined]
 
     async def published(self: Any, requeues: Any, session: Any) -> None:
         world = HOST.get().world
@@ -100,7 +101,13 @@ def _one_event_for_each_requeue() -> None:
             world.requeued.add(key)
         await publish(self, requeues, session)
 
+    def begun_anew(chunk: Any, **outcome: Any) -> Any:
+        world = HOST.get().world
+        world.requeued = {key for key in world.requeued if chunk.id not in key[1]}
+        return embedded(chunk, **outcome)
+
     replace_in(Requeuer, "_publish", published)
+    replace_in(embedding, "chunk_embedded", begun_anew)
 
 
 def _no_more_retries_than_allowed() -> None:

@@ -109,6 +109,22 @@ async def summary_revived(store: Store, summary: Summary, now: datetime, session
     return summary if isinstance(revived, Conflict) else revived
 
 
+async def orphan_deleted(store: Store, id_: str, summary_id: str, scope: str, session: Session) -> bool:
+    """Delete this report if its summary is gone; whether that is gone.
+
+    As it was read: a deletion that arrives late must not take a report that was published since.
+    """
+    for _ in range(MAX_ROUNDS):
+        await store.catch_up(Summary, [scope], session)
+        if await store.find(Summary, summary_id, scope, session) is not None:
+            return False
+        await store.catch_up(Report, [scope], session)
+        report = await store.find(Report, id_, scope, session)
+        if report is None or await store.delete(Report, id_, scope, session, etag=report.etag):
+            return True
+    raise CurrentChangedError(f"report {id_}, whose summary is gone, changes all the time")
+
+
 async def _set_flags(store: Store, scope: str, current: str | None, session: Session) -> None:
     for model, name in ((Summary, "id"), (Report, "summary_id")):
         rows = await _rows(store, model, scope, session)

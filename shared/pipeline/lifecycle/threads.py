@@ -60,8 +60,10 @@ async def thread_claimed(
         Patch(thread.id, thread.id, set={"requesting": claim, **({} if is_mine else _reopened(thread))}),
         session,
         # A worker that stood still since it read the thread may have an older version than the last request,
-        # or one of a thread that a deletion has made anew since.
+        # or one of a thread that a deletion has made anew since. The version that was requested last can be
+        # the same again, when the thread got a message and lost it: then it counts another number of them.
         condition=f"c.created_at = '{stored_time(thread.created_at)}'"
+        f" AND c.message_count = {thread.message_count:d}"
         f" AND {_equals('content_hash', thread.content_hash)} AND {_unclaimed(version, claimer, now)}",
     )
     return claimed is not Conflict.CONFLICT

@@ -11,9 +11,9 @@ from shared.clients.cosmos.session import Session
 from shared.core.times import stored_time
 from shared.documents.queries.reports import REPORTS_PUBLISHED_SINCE
 from shared.documents.queries.summaries import THREAD_SUMMARIES_MADE_SINCE
-from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
+from shared.pipeline.lifecycle.summaries import orphan_deleted
 from shared.upkeep.removal.thread_part import delete_summary
 
 LATE_AFTER = timedelta(minutes=20)  # longer than a host stands still, and a request is under way
@@ -58,4 +58,4 @@ async def delete_late_reports(clients: Clients, since: datetime, session: Sessio
     summaries = await store.find_many(Summary, [(row["summary_id"], row["scope"]) for row in rows], session)
     for row in rows:
         if row["summary_id"] not in summaries:
-            await store.delete(Report, row["id"], row["scope"], session)
+            await orphan_deleted(store, row["id"], row["summary_id"], row["scope"], session)

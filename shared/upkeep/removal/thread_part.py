@@ -29,6 +29,7 @@ from shared.domain.summaries.digest_scopes import DigestScope, parse_scope
 from shared.pipeline.events.builders import archive_ingested
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.attempts import reopened
+from shared.pipeline.lifecycle.summaries import orphan_deleted
 from shared.pipeline.stage import Subject
 from shared.pipeline.topology import PARSING
 from shared.summarization.digests.touching import touch
@@ -165,13 +166,6 @@ async def delete_summary(store: Store, row: dict[str, Any], session: Session) ->
             return
 
 
-async def _delete_report(store: Store, id_: str, scope: str, summary_id: str, session: Session) -> None:
-    """Unless its summary is there: that one was made anew since, and so was the report."""
-    await store.catch_up(Summary, [scope], session)
-    if await store.find(Summary, summary_id, scope, session) is None:
-        await store.delete(Report, id_, scope, session)
-
-
 async def remove_part(
     clients: Clients, part: ThreadPart, progress: Callable[[str], None], session: Session
 ) -> None:
@@ -193,7 +187,8 @@ async def remove_part(
     published = {(report_id(row["id"]), row["scope"], row["id"]) for row in part.summaries}
     known = {(row["id"], row["scope"], row["summary_id"]) for row in part.reports}
     for id_, scope, summary_id in sorted(published | known):
-        await _delete_report(store, id_, scope, summary_id, session)
+        # One whose summary was made anew since was so, too.
+        await orphan_deleted(store, id_, summary_id, scope, session)
     for failure in part.failures:
         await store.delete(FailureRecord, failure["id"], failure["stage"], session)
     progress("derived")

@@ -1,6 +1,7 @@
 """Which summary and report of a scope is the current one."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -8,10 +9,12 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.core.ids import digest_id
 from shared.documents.digests import Digest
+from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.pipeline.lifecycle.summaries import (
     all_outdated,
     digest_flags_settled,
+    orphan_deleted,
     summary_revived,
     thread_flags_settled,
 )
@@ -103,3 +106,36 @@ async def test_a_revived_summary_is_the_latest_again_and_current_once_it_is_name
     assert await changes_to(store, made, revive) == {"generated_at": later}
     await store.upsert(made, Session())
     assert await changes_to(store, report, revive) == {"published_at": later}
+
+
+async def _has_report(store: Store, made: Summary) -> bool:
+    return await store.find(Report, new_report(made).id, made.scope, Session()) is not None
+
+
+async def test_a_report_goes_when_its_summary_is_gone_and_stays_when_that_is_there(store: Store) -> None:
+    kept, gone = summary("a", 1), summary("b", 2)
+    await _store(store, kept, gone)
+    await store.delete(Summary, gone.id, gone.scope, Session())
+    for made, is_gone in ((kept, False), (gone, True)):
+        report = new_report(made)
+        assert await orphan_deleted(store, report.id, made.id, made.scope, Session()) is is_gone
+        assert await _has_report(store, made) is not is_gone
+        assert await orphan_deleted(store, report.id, made.id, made.scope, Session()) is is_gone
+
+
+async def test_a_deletion_that_arrives_late_leaves_a_report_that_was_published_since(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Summary and report are made anew after the deletion has read the old report, before its write arrives."""
+    made, delete, arrived = summary("a", 1), store.delete, list[bool]()
+    await store.upsert(new_report(made), Session())
+
+    async def late(*place: Any, **condition: Any) -> bool:
+        await _store(store, made)
+        arrived.append(await delete(*place, **condition))
+        return arrived[-1]
+
+    monkeypatch.setattr(store, "delete", late)
+    assert not await orphan_deleted(store, new_report(made).id, made.id, made.scope, Session())
+    assert arrived == [False]
+    assert await _has_report(store, made)

@@ -92,6 +92,16 @@ async def test_a_claim_holds_for_its_event_until_it_expires_or_the_version_is_re
     assert await _claim(store, by="one", version=NEXT_VERSION, after=timedelta(days=30))
 
 
+async def test_a_claim_that_arrives_after_the_thread_lost_its_last_message_again_is_refused(
+    store: Store,
+) -> None:
+    """The version that was requested last is the same as when the claimer read the thread."""
+    read = new_thread(content_hash="older", message_count=3)
+    await store.upsert(new_thread(content_hash="older", message_count=2), Session())
+    assert not await thread_claimed(store, read, VERSION, claimer="late", now=CREATED, session=Session())
+    assert (await _thread(store)).requesting is None
+
+
 async def test_another_version_is_claimed_beside_the_claim_of_the_first(store: Store) -> None:
     await store.upsert(new_thread(content_hash="older"), Session())
     assert await _claim(store, by="one")

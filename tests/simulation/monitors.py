@@ -88,13 +88,19 @@ def _one_copy_of_a_retry() -> None:
 
 
 def _one_event_for_each_requeue() -> None:
-    """A chunk that was embedded since may have to be embedded again, and its attempts count from one."""
+    """A chunk whose attempts count from one again is another one: it was embedded, or made anew, since."""
     publish, embedded = Requeuer._publish, embedding.chunk_embedded  # type: ignore[attr-defined]
 
     async def published(self: Any, requeues: Any, session: Any) -> None:
         world = HOST.get().world
         for data, attempt in requeues:
-            places = getattr(data, "chunk_threads", "")  # a crash in a merge may leave a chunk in two threads
+            chunks = set(getattr(data, "chunk_ids", ()))
+            # By thread, because a crash in a merge may leave a chunk in two.
+            places = sorted(
+                (row["id"], row["thread_id"], row["created_at"])
+                for row in (world.rows("chunks") if chunks else ())
+                if row["id"] in chunks
+            )
             key = (type(data).__name__, f"{data.identity_values()} {places}", attempt)
             if key in world.requeued:
                 world.violations.append(f"{key[0]} was requeued twice as attempt {attempt}")

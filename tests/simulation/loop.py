@@ -40,7 +40,8 @@ class Step:
         self.time, self.is_cancelled = time, False
 
     def cancel(self) -> None:
-        self.is_cancelled = True
+        """It lets go of what it would have called, which often holds the step: no collector is needed then."""
+        self.is_cancelled, self.callback, self.args = True, None, ()
 
     def cancelled(self) -> bool:
         return self.is_cancelled

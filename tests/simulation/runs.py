@@ -246,8 +246,9 @@ def _run_part(runs: Sequence[Run], *, traced: bool) -> list[Outcome]:
     for run in runs:
         started = time.process_time()
         outcome = run_one(run, traced=traced)
-        # What a run leaves is collected, and what is kept for the next ones is never looked at again.
-        gc.collect()
+        # What a run leaves is collected, and what is kept for the next ones is never looked at again. All of it
+        # is young: a collection of the other generations would only empty the free lists.
+        gc.collect(0)
         gc.freeze()
         outcome.seconds = time.process_time() - started
         outcomes.append(outcome)

@@ -198,7 +198,7 @@ def _compile_once(module: Any) -> None:
     parsers = [name for name in ("parse_query", "parse_condition") if hasattr(module, name)]
     for name in parsers:
         setattr(module, name, _memoised(getattr(module, name), lambda text: text))
-    compiled = _memoised(module.compile_query, lambda query, *rest: (id(query), repr(rest)))
+    compiled = _memoised(module.compile_query, lambda query, *rest: (id(query), repr(rest)), holds=True)
     replace_in(module, "compile_query", compiled)
 
 
@@ -212,7 +212,8 @@ def _read_once(path: Path) -> Generator[Batch, None, None]:
     yield from _batches[content]
 
 
-def _memoised(work: Any, key_of: Callable[..., Any]) -> Any:
+def _memoised(work: Any, key_of: Callable[..., Any], *, holds: bool = False) -> Any:
+    """`holds`: the arguments, too, because an id in the key must not be used again."""
     known: dict[Any, Any] = {}
 
     def once(*arguments: Any) -> Any:
@@ -220,8 +221,7 @@ def _memoised(work: Any, key_of: Callable[..., Any]) -> Any:
         if key not in known:
             if len(known) > MOST_KNOWN:
                 known.clear()
-            # The arguments are held, too: an id in the key must not be used again.
-            known[key] = (work(*arguments), arguments)
+            known[key] = (work(*arguments), arguments if holds else None)
         return known[key][0]
 
     return once

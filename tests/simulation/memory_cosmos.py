@@ -242,8 +242,8 @@ class MemoryServer:
                 container.lag_began()
         self.lag = seconds
 
-    def restart(self, clock: Clock, saved: SavedDocuments | None) -> None:
-        """As if it were new, or as it was saved."""
+    def restart(self, clock: Clock | None, saved: SavedDocuments | None) -> None:
+        """As if it were new, or as it was saved. Without a clock nobody uses it until it is started again."""
         self._clock, self.lag = clock, 0.0
         for name, container in self._containers.items():
             container.restore(*(saved or {}).get(name, ({}, 0)))

@@ -24,7 +24,7 @@ from tests.simulation.monitors import install_monitors
 from tests.simulation.mutations import MUTATIONS, remove
 from tests.simulation.outages import outage_plan
 from tests.simulation.scenarios import SCENARIOS, Scenario
-from tests.simulation.world import Rules, World
+from tests.simulation.world import Rules, World, let_go
 from tests.support.services import ROOT
 
 ENGINE = "SIMULATION_ENGINE"
@@ -246,6 +246,7 @@ def _run_part(runs: Sequence[Run], *, traced: bool) -> list[Outcome]:
     for run in runs:
         started = time.process_time()
         outcome = run_one(run, traced=traced)
+        let_go()
         # What a run leaves is collected, and what is kept for the next ones is never looked at again. All of it
         # is young: a collection of the other generations would only empty the free lists.
         gc.collect(0)

@@ -326,6 +326,13 @@ def _loaded(given: tuple[tuple[str, str], ...]) -> Settings:
     return load_settings(dict(given))
 
 
+def let_go() -> None:
+    """Have the services forget the last run: what is frozen with them would never be collected."""
+    for server in _servers.values():
+        if isinstance(server, MemoryServer):
+            server.restart(None, None)
+
+
 def _cosmos(world: World, saved: Saved | None) -> CosmosEngine:
     kind = Rules.cosmos
     if kind not in _servers:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from shared.domain.consensus.cues import (
     ACCEPTS,
     ANNOUNCES,
+    BUT_NEXT,
     NEGATION,
     REPORTED,
     THANKS,
@@ -23,7 +24,7 @@ from shared.domain.consensus.doubt_cues import DOUBTS, OPPOSES
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence, word_key
 from shared.domain.consensus.people import display_name
-from shared.domain.consensus.proposition import Put, something_is_put, tells_a_result
+from shared.domain.consensus.proposition import Put, puts_forward, something_is_put, tells_a_result
 from shared.domain.consensus.reading import PositionStance, PropositionForm
 from shared.domain.consensus.sentence_context import (
     is_of_it,
@@ -35,10 +36,12 @@ from shared.domain.consensus.sentence_context import (
 from shared.domain.consensus.stance_cues import (
     AGREES,
     APPROVES,
+    ASSENTS,
     EXCLAIMS,
     GOOD_IDEA,
     HIGH_PRAISE,
     NO_OBJECTION,
+    REFUSES,
     SUPPORTS,
     SUPPORTS_SOMETHING,
 )
@@ -55,6 +58,11 @@ from shared.domain.consensus.stance_kinds import (
     names_the_series,
     names_the_whole,
     shows_that_something_is_put,
+)
+from shared.domain.consensus.stance_place import (
+    answers_a_question_put,
+    answers_the_proposal,
+    opens_the_answer,
 )
 from shared.domain.consensus.stance_rules import ACTS, SAID_RULES
 from shared.domain.consensus.votes import Ballot, is_legend
@@ -95,6 +103,23 @@ _NO_WHEN_ASKED = re.compile(
     r"\bready (?:for|to be) (?:adopt\w+|publi\w+)\b"
 )
 """Plain words of those whom the group's call asks."""
+_OF_IT = r"(?:this|that|it|(?:this|the|your) (?:\w+ )?(?:proposal|idea|plan|change|suggestion|approach|solution))"
+_SOFT_NO = re.compile(
+    rf"\b{_OF_IT}(?:'s| is| seems| looks| sounds| would be)(?: like)? (?:an? |just a |simply a )?(?:very |really |pretty )?"
+    r"(?:bad|terrible|horrible|awful) (?:idea|plan|change|approach|mechanism|solution)\b|"
+    rf"\b(?:don't|do not) (?:really )?(?:think|believe) (?:that )?{_OF_IT}(?:'s| is| would be) (?:an? |the |such a )?"
+    r"(?:very )?(?:(?:good|great|right|appropriate|best) (?:idea|approach|way|thing|solution|direction|requirement)(?! to\b)|"
+    r"(?:appropriate|desirable|wise|sensible|reasonable|acceptable|worthwhile|workable|reliable|worth (?:it|doing))\b)|"
+    rf"\b(?:don't|do not) (?:really )?(?:think|believe) (?:that )?(?:we|{_OF_IT}) (?:should(?! not)|ought to) (?:be )?"
+    r"(?:adopt|publish|merg|add|accept|do(?:ne)?|set|chang|remov)(?:ed|d|e|ing)? ?(?:this|that|it|the|here|[.!,;:]|$)|"
+    r"\bi (?:really |strongly )?(?:dislike|(?:don't|do not) (?:really )?like) (?:this|the|your) (?:\w+ )?"
+    r"(?:proposal|idea|plan|suggestion|approach|change)\b|"
+    r"\bplease (?:don't|do not) do (?:this|that)\b|"
+    r"\bi(?:'d| would) (?:really |much |strongly )?rather (?:we )?(?:not|didn't) (?:do|have|see|add|change|take|go)\b|"
+    r"\bi(?:'d| would)? (?:\w+ly )?(?:have to |must )?(?:disagree|(?:don't|do not) agree) with (?:this(?: \w+)?[.,;:!]|this$|"
+    r"(?:the|your|this) (?:\w+ )?(?:proposal|idea|plan|suggestion|change|approach))"
+)
+"""Plain words against it, that are of it only where they answer the words that put it."""
 _REASON = re.compile(r"[:;] |,? (?:because|since) ")
 _NOT_AS_IT_IS = re.compile(
     r"\b(?:if|unless|until|before|without|yet|as[- ]is|as it (?:is|stands)|(?:its|the) (?:current|"
@@ -110,6 +135,7 @@ _WILL_DO = Cue(
 )
 _STANCES = Family(
     *(_WILL_DO, OPPOSES, ACCEPTS, AGREES, NO_OBJECTION, EXCLAIMS, GOOD_IDEA, SUPPORTS_SOMETHING, THANKS),
+    *(ASSENTS, REFUSES),
     *(*SUPPORTS.cues, *APPROVES.cues),
 )
 """All wordings of a stance. What triggers none of them needs no second look."""
@@ -120,6 +146,11 @@ _IN_A_PRODUCT = re.compile(
 )
 """What somebody's software supports."""
 _AGREES_WITH = re.compile(r"\b(?:agree|concur) with ([A-Z][\w-]+)\b")
+_SUPPORTS_DOING = re.compile(r"\bi(?:'d| would)? (?:\w+ ){0,2}(?:support|endorse|favou?r) \w+ing\b")
+_AGREES_TO_DO = re.compile(
+    r"\b(?:agree|agreed|concur),? (?:that )?(?:we|it|this|that|they) (?:should(?! not)|ought to|need to|makes sense)\b|"
+    r"\+ ?1 (?:for|on|to) (?:\w+ing|having)\b"
+)
 _TURNS = re.compile(r"n't\b|\b(?:not|never|no longer|nobody|nor)\b")
 _ASKED = frozenset({PropositionForm.CALL, PropositionForm.VOTE})
 _PRAISE = frozenset({"approval", "agreement", "exclamation"})
@@ -187,8 +218,8 @@ class _ClaimReader:
         self.thread = thread
         self.put = put
         self.by_mail: dict[int, list[StanceClaim]] = defaultdict(list)
-        self.decidable = something_is_put(put)
         self.announces = _announces(put.mail)
+        self.decidable = something_is_put(put) or (not self.announces and puts_forward(put))
         # A patch that comes up under a status mail or a notice is put to nobody there.
         self.is_aside = (
             put.mail is not thread.root
@@ -218,7 +249,17 @@ class _ClaimReader:
             return accepted
         if towards == "put" and _WILL_DO.finds(sentence) and self._does_as_asked(sentence):
             return _SUPPORT, "will do"
-        return self._support(sentence, towards)
+        return self._support(sentence, towards) or self._plain_answer(sentence, towards)
+
+    def _plain_answer(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
+        """A yes or no to a question that proposes."""
+        if towards != "put" or self.put.form is not PropositionForm.TEXT:
+            return None
+        stance = _SUPPORT if ASSENTS.finds(sentence) else _OPPOSE if REFUSES.finds(sentence) else None
+        following = self.thread.following(sentence)
+        if stance is None or (following is not None and BUT_NEXT.finds(following)):
+            return None
+        return (stance, "plain answer") if answers_a_question_put(self.thread, sentence) else None
 
     def _is_about_something(self, sentence: OwnSentence) -> bool:
         if self.is_aside:
@@ -253,7 +294,19 @@ class _ClaimReader:
             or (self.put.form in _ASKED and _NO_WHEN_ASKED.search(folded))
         ) and not _NOT_AS_IT_IS.search(_REASON.split(folded, 1)[0])
         firm = towards == "put" and plain and place(self.thread, sentence) != "inside"
-        return (_OPPOSE, "objection") if firm else (_OPPOSE, "objection elsewhere")
+        if firm:
+            return _OPPOSE, "objection"
+        soft = (
+            towards == "put"
+            and self.put.form is not PropositionForm.PATCH
+            and _SOFT_NO.search(folded)
+            and not _NOT_AS_IT_IS.search(_REASON.split(folded, 1)[0])
+            and (
+                (sentence.index == 0 and opens_the_answer(self.thread, sentence))
+                or answers_the_proposal(self.thread, self.put, sentence)
+            )
+        )
+        return (_OPPOSE, "objection to what is put") if soft else (_OPPOSE, "objection elsewhere")
 
     def _acceptance(
         self, sentence: OwnSentence, mail: LinkedMail, towards: str
@@ -300,8 +353,11 @@ class _ClaimReader:
             return "approval"
         if (
             kind != "words"
-            and self.put.form is PropositionForm.CALL
             and SUPPORTS_SOMETHING.finds(sentence)
+            and (
+                self.put.form is PropositionForm.CALL
+                or (self.put.form is PropositionForm.TEXT and _SUPPORTS_DOING.search(sentence.folded))
+            )
             and self._speaks_of_it(sentence)
             and not _IN_A_PRODUCT.search(sentence.folded)
         ):
@@ -349,10 +405,14 @@ class _ClaimReader:
             return f"{kind} with a part"
         if kind == "words":
             hedged = self.put.form is PropositionForm.TEXT and {"would", "i'd"} & sentence.words
-            return "words with would" if hedged else "words"
+            if not hedged:
+                return "words"
+            return "words to what is put" if self._is_to_the_words(sentence) else "words with would"
         if kind == "no objection":
             # Who was asked for objections and has none consents. Elsewhere it is less than support.
-            return "words" if self.put.form in _ASKED or "longer" in sentence.words else "no objection"
+            if self.put.form in _ASKED or "longer" in sentence.words:
+                return "words"
+            return "no objection to what is put" if self._is_to_the_words(sentence) else "no objection"
         if kind == "approval":
             return self._rule_of_approval(sentence, where)
         if kind == "exclamation":
@@ -367,17 +427,37 @@ class _ClaimReader:
             return "approval of the rest"
         if names_the_whole(sentence) or where != "inside":
             return "approval"
+        if self._is_to_the_words(sentence):
+            return "approval of what is put"
         return "approval in review" if self.put.form is PropositionForm.PATCH else "approval inside"
 
     def _rule_of_agreement(self, sentence: OwnSentence, where: str) -> str:
-        if where not in {"whole", "opening"} or not is_bare(sentence):
+        is_to_the_words = self._is_to_the_words(sentence)
+        if not is_bare(sentence) and not (is_to_the_words and self._agrees_to_do(sentence)):
             return "agreement with more"
+        if where not in {"whole", "opening"}:
+            to_it = is_to_the_words and not self._names_another(sentence)
+            return "agreement with what is put" if to_it else "agreement with more"
         if self._names_another(sentence):
             return "agreement with another"
         # Under lines of a patch "Agreed." is about these lines.
         if self.put.form is PropositionForm.PATCH and not is_ack(sentence):
             return "agreement with a part"
         return "agreement" if self._shown(sentence) else "agreement in a crowd"
+
+    def _is_to_the_words(self, sentence: OwnSentence) -> bool:
+        return self.put.form is PropositionForm.TEXT and (
+            opens_the_answer(self.thread, sentence)
+            or answers_the_proposal(self.thread, self.put, sentence)
+        )
+
+    def _agrees_to_do(self, sentence: OwnSentence) -> bool:
+        """"I agree that we should drop it", "+1 for dropping it": what is agreed on is the proposition."""
+        return (
+            bool(_AGREES_TO_DO.search(sentence.folded))
+            and "prefer" not in sentence.folded
+            and self._speaks_of_it(sentence)
+        )
 
     def _names_another(self, sentence: OwnSentence) -> bool:
         """It agrees with somebody else than who puts it."""

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from azure.core.exceptions import AzureError
+
 from tests.simulation.chance import ON_CALLS, Chance, Fault
 from tests.simulation.loop import HOST, NOBODY, VirtualLoop
 from tests.simulation.trace import Trace
@@ -57,6 +59,14 @@ class Network:
                     raise failed.error from None
             retries -= 1
             await asyncio.sleep(RETRY_SECONDS)
+
+
+def _from_afar(error: Exception) -> Exception:
+    """As it arrives at the caller: without the service's own frames, which only the collector could free."""
+    error.__context__ = None
+    if isinstance(error, AzureError):
+        error.exc_type = error.exc_value = error.exc_traceback = None
+    return error.with_traceback(None)
 
 
 class _Call(Generic[Result]):
@@ -125,7 +135,7 @@ class _Call(Generic[Result]):
         try:
             result = self._effect()
         except Exception as raised:  # noqa: BLE001 - the caller gets it, if the answer arrives
-            error = raised
+            error = _from_afar(raised)
         fault = self._fault
         self._note(type(error).__name__ if error is not None else "ok", (fault or "").upper())
         if fault is Fault.CRASH_AFTER:

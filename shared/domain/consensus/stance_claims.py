@@ -114,7 +114,7 @@ _SOFT_NO = re.compile(
     r"(?:adopt|publish|merg|add|accept|do(?:ne)?|set|chang|remov)(?:ed|d|e|ing)? ?(?:this|that|it|the|here|[.!,;:]|$)|"
     r"\bi (?:really |strongly )?(?:dislike|(?:don't|do not) (?:really )?like) (?:this|the|your) (?:\w+ )?"
     r"(?:proposal|idea|plan|suggestion|approach|change)\b|"
-    r"\bplease (?:don't|do not) do (?:this|that)\b|"
+    r"\bplease (?:don't|do not) do (?:this|that)\b|\bi(?:'d| would) (?:strongly )?recommend against (?:doing (?:so|this|that)|this)\b|"
     r"\bi(?:'d| would) (?:really |much |strongly )?rather (?:we )?(?:not|didn't) (?:do|have|see|add|change|take|go)\b|"
     r"\bi(?:'d| would)? (?:\w+ly )?(?:have to |must )?(?:disagree|(?:don't|do not) agree) with (?:this(?: \w+)?[.,;:!]|this$|"
     r"(?:the|your|this) (?:\w+ )?(?:proposal|idea|plan|suggestion|change|approach))"

@@ -147,11 +147,13 @@ SUPPORTS = Family(
     ),
 )
 NO_OBJECTION = Cue(
-    "objection|objections|problem|problems|issue|issues|concerns|concern",
+    "objection|objections|problem|problems|issue|issues|concerns|concern|anything|object",
     LEAD + r"no objections?\b(?! (?:was|were|has|have|had|heard|raised|by))",
     r"\bi (?:have|see|had) no (?:further |other |more |real |strong )?(?:objections?|problems?|issues?|"
     r"concerns?) (?:with|to|here|from|about|against)\b",
     r"\bi (?:no longer have|don't have|do not have) any (?:objections?|problems?|issues?|concerns?)\b",
+    r"\bi (?:personally )?(?:don't|do not) have anything against (?:it|this|that|\w+ing)?\b|"
+    r"\bi (?:don't|do not|won't|will not|wouldn't|would not) (?:\w+ )?object(?: to (?:this|that|it|the|your|\w+ing)\b|[.!]*$)",
 )
 APPROVES = Family(
     Cue(
@@ -159,7 +161,7 @@ APPROVES = Family(
         LEAD
         + r"(?:(?:that|this|it|all|both|these|they|everything|(?:the|your|this) (?:\w+ ){0,2}\w+)(?: \w+)? )?"
         r"(?:all |actually |also |definitely |overall )?"
-        rf"(?:look(?:s|ing)?|sounds?|seems?) (?:very |really |pretty |quite |all |perfectly |eminently |"
+        rf"(?:look(?:s|ing)?|sounds?|seems?) (?:very |really |pretty |quite |all |perfectly |eminently |absolutely |"
         rf"(?:like|to be) an? (?=\w+(?: \w+)? {_THING}\b))*{_GOOD}\b",
         r"\b(?:looks?|sounds?|seems?) (?:\w+ )?(?:good|fine|ok|okay|great|reasonable|sensible|right|correct|"
         r"sane) to me\b",
@@ -326,7 +328,7 @@ APPROVES = Family(
         r"\b(?:i'm|i am|we are|we're) (?:\w+ )?(?:fine|ok|okay|happy|good|comfortable) with \w+",
         r"\b(?:fine|ok|okay) (?:by|with) me\b",
         r"\b(?:i'd|i would|we'd) be (?:very |quite |perfectly )?(?:fine|ok|okay|happy) "
-        r"with (?:this|that|it)[.!]*$",
+        r"with (?:this|that|it)(?:[.!,;]|$)",
     ),
     Cue(
         "good|great|fine|ok|okay|reasonable|sane|sensible|nice|excellent|right|correct|perfect|solid|"
@@ -376,7 +378,7 @@ GOOD_IDEA = Cue(
     "idea|plan|proposal|sense",
     r"^\W{0,3}(?:yes,? |yeah,? |i think (?:that )?)?(?:\w+ing|the \w+) .{3,120} makes (?:perfect |a lot of |total |complete |good )?"
     r"sense(?: to me)?[.!]*$",
-    r"\b(?:is|are|sounds like|seems like) (?:certainly |definitely )?an? (?:very |really )?"
+    r"(?:\b(?:is|are|sounds like|seems like)|'s) (?:certainly |definitely )?an? (?:very |really )?"
     r"(?:excellent|great|good|nice|wonderful) (?:idea|plan|proposal)\b",
 )
 # Praise that needs no "to me": it can be about the work as a whole only.
@@ -402,6 +404,7 @@ AGREES = Cue(
     LEAD + rf"i (?:can only |'d |100% )?{_DEGREE}(?:agree|concur)\b",
     LEAD + rf"(?:100% )?{_DEGREE}(?:agree|concur|me too|same here|seconded|ack(?:ed)?)\b(?!:)",
     r"\b(?:i'm|i am) (?:an? )?(?:\w+ )?\+ ?1\b",
+    r"\+ ?1 from (?:me|us|my side)\b",
     LEAD + r"i (?:could|can)(?:n't| ?not) agree more\b",
     r"^\W{0,3}\U0001f44d|^\W{0,3}hear,? hear\b",
     r"^\W{0,3}r\+[\W]{0,3}$",

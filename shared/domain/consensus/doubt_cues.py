@@ -6,7 +6,7 @@ from shared.domain.consensus.stance_cues import WORK
 OPPOSES = Cue(
     "disagree|object|oppose|opposed|against|-1|- 1|nak|nack|veto|support|think|believe|favour|favor|please|"
     "ready|like|adopted|merged|applied|accepted|published|bad|terrible|horrible|awful|rather|dislike|adopt|"
-    "publish|merge|accept|don't|recommend|not",
+    "publish|merge|accept|don't",
     r"\b(?:i|we) (?:must |have to |strongly |would |do |also |still |firmly |also have to )?(?:object|"
     r"oppose)(?: to)?\b(?! (?:if|the idea that)|-)",
     r"\b(?:i|we)(?:'m| am|'re| are) (?:(?!not )\w+ )?(?:against|opposed to) (?:this|the|it|that|adopt\w*|"
@@ -40,11 +40,6 @@ OPPOSES = Cue(
     r"have|see|do|merge|add|take|go|adopt|change)\b",
     rf"\bi (?:really |strongly )?(?:dislike|(?:don't|do not) (?:really )?like) (?:this|the|your) "
     rf"(?:\w+ )?{WORK}\b",
-    rf"\b(?:don't|do not) (?:really )?(?:think|believe) (?:that )?(?:this|that|it|(?:this|the|your) (?:\w+ )?{WORK})(?:'s| is| would be) "
-    r"(?:an? |the )?(?:\w+ )?(?:appropriate|desirable|wise|sensible|reasonable|acceptable|worthwhile|workable|reliable|worth|good)\b",
-    r"\b(?:don't|do not) (?:really )?(?:think|believe) (?:that )?we (?:should|ought to)\b",
-    r"\bi(?:'d| would) (?:strongly )?recommend against\b|\b(?:looks|seems|sounds) like a (?:very |really )?(?:bad|terrible) idea\b",
-    r"\bi(?:'d| would)? (?:\w+ly )?(?:disagree|(?:don't|do not) agree) with (?:this|that)\b",
     r"\bshould not (?:have been |be )(?:adopted|merged|applied|accepted|published)\b",
     LEAD + r"(?:strongly |firmly |totally |i am |i'm )?opposed\b",
 )
@@ -83,4 +78,13 @@ OWN_DOUBTS = Cue(
     r"reservations?|doubts?)\b",
     r"\b(?:ridiculous|pointless|overkill|wrong (?:way|approach|place|perspective|thing))\b",
     r"\b(?:i'd|i would) (?:much |strongly )?(?:rather|prefer)\b",
+)
+# Plain words against what is put, where they answer the very words that put it; elsewhere they may be of anything.
+SPEAKS_AGAINST = Cue(
+    "think|believe|recommend|idea|disagree|agree",
+    rf"\b(?:don't|do not) (?:really )?(?:think|believe) (?:that )?(?:this|that|it|(?:this|the|your) (?:\w+ )?{WORK})(?:'s| is| would be) "
+    r"(?:an? |the )?(?:\w+ )?(?:appropriate|desirable|wise|sensible|reasonable|acceptable|worthwhile|workable|reliable|worth|good)\b",
+    r"\b(?:don't|do not) (?:really )?(?:think|believe) (?:that )?we (?:should|ought to)\b",
+    r"\bi(?:'d| would) (?:strongly )?recommend against\b|\b(?:looks|seems|sounds) like a (?:very |really )?(?:bad|terrible) idea\b",
+    r"\bi(?:'d| would)? (?:\w+ly )?(?:disagree|(?:don't|do not) agree) with (?:this|that)\b",
 )

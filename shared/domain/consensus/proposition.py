@@ -43,7 +43,8 @@ _ACTS = (
 # Plain words that put something, beside those of `PROPOSES`: these are read in the first place only.
 PUTS_FORWARD = Cue(
     "we|think|feel|opinions|suggest|propose|proposed|suggested|suggestion|proposal|idea|rfc|thinking|planning|"
-    "inclined|tempted|plan|intend|want|wish|would|perhaps|maybe|know|why|let's|recommend|consider",
+    "inclined|tempted|plan|intend|want|wish|would|perhaps|maybe|know|why|let's|recommend|consider|your|any|be|"
+    "agree|accept|wonder|wondering|sense|text|section|draft|document|spec|specification|argue|better|prefer",
     r"(?<!how )(?<!what )(?<!where )(?<!when )(?<!why )\b(?:should(?:n't)?|could(?:n't)?|shall) we "
     r"(?!expect|know|find|assume|say|see|get|do (?:about|to|if|in|when|with)|help)\w",
     r"(?<!how )(?<!what )(?<!where )(?<!when )\bcan(?:'t)? we (?!see|get|know|find|assume|help|use|do)[^?]{4,200}\?",
@@ -61,6 +62,19 @@ PUTS_FORWARD = Cue(
     r"\b(?:perhaps|maybe) (?:\S+ ){1,5}(?:could|should|ought to)\b",
     r"\blet (?:me|us) know (?:if|whether) (?:\w+ ){0,2}(?:ok|okay|acceptable|agree|object|"
     r"(?:that|this|it)(?:'s| is| sounds| seems| works))\b",
+    r"\b(?:know|share|send|give|provide|have|get|hear|appreciate)(?: me| us)?(?: with)? your (?:\w+ )?(?:thoughts|opinions?|views?|"
+    r"comments|suggestions)\b|\bany (?:other )?(?:opinions?|thoughts|comments) (?:on|about|regarding)\b|"
+    r"\bany (?:thoughts|opinions|comments)\?",
+    r"\b(?:could|should|might|can|ought to) (?:also |just |simply |perhaps |instead )?be (?:added|removed|dropped|changed|"
+    r"renamed|moved|replaced|deprecated|merged|split|deleted|modified|retired|revised|relaxed|clarified|reworded|simplified|"
+    r"extended|disabled|enabled|rewritten|adopted)\b",
+    r"\bwould you (?:\w+ )?accept\b|\bif (?:you|people|everybody|everyone)(?: are|'re| is) (?:ok|okay|fine|happy) with\b|"
+    r"\bdo (?:we|you|people|others) (?:all )?agree\b|\b(?:is|would) (?:that|this|it) (?:be )?(?:ok|okay|reasonable|acceptable|"
+    r"a (?:good|bad|reasonable) (?:idea|approach))\b[^.]{0,40}\?",
+    r"\bi(?:'m| am)? (?:therefore |also |just )?wonder(?:ing)? (?:if|whether) (?:we|it|this|that|the)\b|"
+    r"\b(?:may|might|would) (?:also )?(?:be a good idea|make sense) to\b|\bi(?:'d| would) (?:argue|prefer)\b",
+    r"\b(?:text|section(?: \S+)?|draft|document|spec|specification|we) (?:\w+ )?(?:should|ought to|needs to) (?:\w+ )?(?:say|"
+    r"state|mention|specify|require|recommend|allow|forbid|explain|use|include|refer|clarify|be (?:a|an|in|more|clear\w*))\b",
     r"\bwhy (?:don't|do not) we\b|\bwhy not (?:just |simply )?\w[^?]{4,120}\?",
     r"(?:^\W{0,4}|[,;:.] |\bso |\bthen )let's (?!see|say|assume|hope|take|look|suppose|call|not\b)\w",
     rf"\bwe (?:really |definitely |probably |also |just )?(?:should|ought to) (?:\w+ )?{_ACTS}\b",

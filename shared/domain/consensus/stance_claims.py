@@ -20,7 +20,7 @@ from shared.domain.consensus.cues import (
     Cue,
     Family,
 )
-from shared.domain.consensus.doubt_cues import DOUBTS, OPPOSES
+from shared.domain.consensus.doubt_cues import DOUBTS, OPPOSES, SPEAKS_AGAINST
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence, word_key
 from shared.domain.consensus.people import display_name
@@ -50,6 +50,7 @@ from shared.domain.consensus.stance_kinds import (
     cue_of,
     is_ack,
     is_bare,
+    is_good_idea,
     is_of_the_rest,
     is_partial,
     is_plus_one,
@@ -120,6 +121,7 @@ _SOFT_NO = re.compile(
     r"(?:the|your|this) (?:\w+ )?(?:proposal|idea|plan|suggestion|change|approach))"
 )
 """Plain words against it, that are of it only where they answer the words that put it."""
+_IF = re.compile(r"\b(?:if|unless)\b")
 _REASON = re.compile(r"[:;] |,? (?:because|since) ")
 _NOT_AS_IT_IS = re.compile(
     r"\b(?:if|unless|until|before|without|yet|as[- ]is|as it (?:is|stands)|(?:its|the) (?:current|"
@@ -135,7 +137,7 @@ _WILL_DO = Cue(
 )
 _STANCES = Family(
     *(_WILL_DO, OPPOSES, ACCEPTS, AGREES, NO_OBJECTION, EXCLAIMS, GOOD_IDEA, SUPPORTS_SOMETHING, THANKS),
-    *(ASSENTS, REFUSES),
+    *(ASSENTS, REFUSES, SPEAKS_AGAINST),
     *(*SUPPORTS.cues, *APPROVES.cues),
 )
 """All wordings of a stance. What triggers none of them needs no second look."""
@@ -245,6 +247,8 @@ class _ClaimReader:
         towards = relation(self.thread, self.put, sentence)
         if OPPOSES.finds(sentence):
             return self._opposition(sentence, towards)
+        if SPEAKS_AGAINST.finds(sentence) and self._objects_to_the_words(sentence, towards):
+            return _OPPOSE, "objection to what is put"
         if accepted := self._acceptance(sentence, mail, towards):
             return accepted
         if towards == "put" and _WILL_DO.finds(sentence) and self._does_as_asked(sentence):
@@ -269,7 +273,9 @@ class _ClaimReader:
         # In a status mail or a release notice nothing is put, whatever is said of what it lists.
         if self.announces:
             return False
-        return shows_that_something_is_put(sentence) or names_a_proposal(sentence)
+        return shows_that_something_is_put(sentence) or (
+            names_a_proposal(sentence) or (is_good_idea(sentence) and opens_the_answer(self.thread, sentence))
+        )
 
     def _trailer(self, trailer: re.Match[str], mail: LinkedMail) -> tuple[PositionStance, str] | None:
         """Only one's own name is one's own word: a patch carries the trailers of others."""
@@ -282,7 +288,7 @@ class _ClaimReader:
 
     def _opposition(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
         found = OPPOSES.search(sentence)
-        if found is None or sentence.asks or re.search(r"\b(?:if|unless)\b", sentence.folded):
+        if found is None or sentence.asks or _IF.search(sentence.folded):
             return None
         # "I don't mean I'm against it": a negation before the words turns them.
         if _TURNS.search(sentence.folded[: found.start()]) or REPORTED.finds(sentence):
@@ -296,17 +302,19 @@ class _ClaimReader:
         firm = towards == "put" and plain and place(self.thread, sentence) != "inside"
         if firm:
             return _OPPOSE, "objection"
-        soft = (
-            towards == "put"
-            and self.put.form is not PropositionForm.PATCH
-            and _SOFT_NO.search(folded)
-            and not _NOT_AS_IT_IS.search(_REASON.split(folded, 1)[0])
-            and (
-                (sentence.index == 0 and opens_the_answer(self.thread, sentence))
-                or answers_the_proposal(self.thread, self.put, sentence)
-            )
-        )
+        soft = self._objects_to_the_words(sentence, towards)
         return (_OPPOSE, "objection to what is put") if soft else (_OPPOSE, "objection elsewhere")
+
+    def _objects_to_the_words(self, sentence: OwnSentence, towards: str) -> bool:
+        """Plain words against it, first of all or right below the words that put it."""
+        if towards != "put" or self.put.form is PropositionForm.PATCH or not _SOFT_NO.search(sentence.folded):
+            return False
+        if sentence.asks or REPORTED.finds(sentence) or _IF.search(sentence.folded):
+            return False
+        opens = sentence.index == 0 and opens_the_answer(self.thread, sentence)
+        return not _NOT_AS_IT_IS.search(_REASON.split(sentence.folded, 1)[0]) and (
+            opens or (sentence.block >= 0 and answers_the_proposal(self.thread, self.put, sentence))
+        )
 
     def _acceptance(
         self, sentence: OwnSentence, mail: LinkedMail, towards: str

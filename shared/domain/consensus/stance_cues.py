@@ -162,7 +162,7 @@ APPROVES = Family(
         + r"(?:(?:that|this|it|all|both|these|they|everything|(?:the|your|this) (?:\w+ ){0,2}\w+)(?: \w+)? )?"
         r"(?:all |actually |also |definitely |overall )?"
         rf"(?:look(?:s|ing)?|sounds?|seems?) (?:very |really |pretty |quite |all |perfectly |eminently |absolutely |"
-        rf"(?:like|to be) an? (?=\w+(?: \w+)? {_THING}\b))*{_GOOD}\b",
+        rf"(?:like|to be) an? (?=\w+(?: \w+)? {_THING}\b))*{_GOOD}\b(?! for some\b)",
         r"\b(?:looks?|sounds?|seems?) (?:\w+ )?(?:good|fine|ok|okay|great|reasonable|sensible|right|correct|"
         r"sane) to me\b",
         r"\b(?:the rest|everything else|all of (?:this|these|it)|it all)(?: of (?:it|this|the \w+))? "
@@ -237,7 +237,7 @@ APPROVES = Family(
     Cue(
         "sense|works|suits|work",
         LEAD + r"(?:(?:that|this|it|all of this|(?:the|your|this) \w+) )?(?:all |also |definitely |both )?"
-        r"(?:makes? (?:perfect |a lot of |total |complete |much )?sense|works for (?:me|us)|suits me)\b",
+        r"(?:makes? (?:perfect |a lot of |total |complete |much )?sense|works for (?:me|us)(?! (?:in|on|under)\b)|suits me)\b",
         r"\bwould work (?:well |fine |nicely )?for (?:me|us)\b",
         rf"\b{WORK} makes (?:\w+ )?sense\b",
     ),
@@ -318,7 +318,7 @@ APPROVES = Family(
     ),
     Cue(
         "like|love|liked",
-        rf"\b(?:i|we) {_DEGREE}(?:like|love) (?:this|it|the idea|these|your (?:idea|proposal)|(?:the|this) "
+        rf"\b(?:i|we) (?!would ){_DEGREE}(?<!would )(?:like|love) (?:this|it|the idea|these|your (?:idea|proposal)|(?:the|this) "
         rf"(?:\w+ )?{WORK})\b",
         r"\bi (?:really |very much |absolutely |do )?(?:like|love) (?:the|this|your|that) (?:idea|proposal|"
         r"approach|concept|direction|suggestion|plan)\b",

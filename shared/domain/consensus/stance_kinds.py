@@ -22,6 +22,10 @@ _PROPOSED = re.compile(
     r"\b(?:proposals?|ideas?|suggestions?|plan|approach|hack|patch(?:es)?|draft|text|charter|adopt\w*|"
     r"requirements?)\b"
 )
+_GOOD_IDEA = re.compile(
+    r"(?:^\W{0,3}|\b(?:sounds|seems) like an? )(?:very |really )?(?:good|great|excellent|brilliant) (?:idea|plan|proposal|"
+    r"suggestion)\b(?! to\b)"
+)
 _FIRST_PERSON = frozenset({"i", "i'm", "i'd", "we", "my", "me"})
 _PLUS_ONE = re.compile(r"\+1 (?:from|for|on)\b|\bi(?:'m| am) (?:a )?\+1\b")
 _ALONE = re.compile(
@@ -93,6 +97,11 @@ def names_the_series(sentence: OwnSentence) -> bool:
 def names_a_proposal(sentence: OwnSentence) -> bool:
     """The words themselves show that something was proposed, and that the writer judges it."""
     return bool(_PROPOSED.search(sentence.folded)) and not _FIRST_PERSON.isdisjoint(sentence.words)
+
+
+def is_good_idea(sentence: OwnSentence) -> bool:
+    """ "Good idea.": somebody must have had one."""
+    return bool(_GOOD_IDEA.search(sentence.folded))
 
 
 def is_of_the_rest(sentence: OwnSentence) -> bool:

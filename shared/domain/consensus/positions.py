@@ -192,4 +192,5 @@ def _has_doubts(thread: LinkedThread, claim: StanceClaim) -> bool:
     is_plain = place(thread, claim.sentence) != "inside" or opens_the_answer(thread, claim.sentence)
     is_plain = is_plain and keeps_quotes(thread)
     doubts = OWN_DOUBTS if is_plain else DOUBTS
-    return any(map(doubts.finds, thread.mail_of(claim.sentence).sentences))
+    others = (one for one in thread.mail_of(claim.sentence).sentences if one is not claim.sentence)
+    return any(map(doubts.finds, others))

@@ -47,7 +47,8 @@ PUTS_FORWARD = Cue(
     "agree|accept|wonder|wondering|sense|text|section|draft|document|spec|specification|argue|better|prefer",
     r"(?<!how )(?<!what )(?<!where )(?<!when )(?<!why )\b(?:should(?:n't)?|could(?:n't)?|shall) we "
     r"(?!expect|know|find|assume|say|see|get|do (?:about|to|if|in|when|with)|help)\w",
-    r"(?<!how )(?<!what )(?<!where )(?<!when )\bcan(?:'t)? we (?!see|get|know|find|assume|help|use|do)[^?]{4,200}\?",
+    r"(?<!how )(?<!what )(?<!where )(?<!when )\bcan(?:'t)? we (?!see|get|know|find|assume|help|use|"
+    r"do)[^?]{4,200}\?",
     r"\bwhat (?:do|would|does) (?:you|people|others|folks|everyone|everybody|the (?:list|group|wg|community))"
     r"(?: guys| all| folks| others)? (?:think|say|feel)\b|\bwhat you(?:'d| would)? think\b|"
     r"\bhow (?:do|would) (?:you|people|others|folks|we) (?:all )?feel about\b|\bopinions\?",
@@ -62,21 +63,28 @@ PUTS_FORWARD = Cue(
     r"\b(?:perhaps|maybe) (?:\S+ ){1,5}(?:could|should|ought to)\b",
     r"\blet (?:me|us) know (?:if|whether) (?:\w+ ){0,2}(?:ok|okay|acceptable|agree|object|"
     r"(?:that|this|it)(?:'s| is| sounds| seems| works))\b",
-    r"\b(?:know|share|send|give|provide|have|get|hear|appreciate)(?: me| us)?(?: with)? your (?:\w+ )?(?:thoughts|opinions?|views?|"
+    r"\b(?:know|share|send|give|provide|have|get|hear|appreciate)(?: me|"
+    r" us)?(?: with)? your (?:\w+ )?(?:thoughts|opinions?|views?|"
     r"comments|suggestions)\b|\bany (?:other )?(?:opinions?|thoughts|comments) (?:on|about|regarding)\b|"
     r"\bany (?:thoughts|opinions|comments)\?",
-    r"\b(?:could|should|might|can|ought to) (?:also |just |simply |perhaps |instead )?be (?:added|removed|dropped|changed|"
-    r"renamed|moved|replaced|deprecated|merged|split|deleted|modified|retired|revised|relaxed|clarified|reworded|simplified|"
+    r"\b(?:could|should|might|can|ought to) (?:also |just |simply |perhaps |instead )?be (?:added|removed|"
+    r"dropped|changed|"
+    r"renamed|moved|replaced|deprecated|merged|split|deleted|modified|retired|revised|relaxed|clarified|"
+    r"reworded|simplified|"
     r"extended|disabled|enabled|rewritten|adopted)\b",
-    r"\bwould you (?:\w+ )?accept\b|\bif (?:you|people|everybody|everyone)(?: are|'re| is) (?:ok|okay|fine|happy) with\b|"
-    r"\bdo (?:we|you|people|others) (?:all )?agree\b|\b(?:is|would) (?:that|this|it) (?:be )?(?:ok|okay|reasonable|acceptable|"
+    r"\bwould you (?:\w+ )?accept\b|\bif (?:you|people|everybody|everyone)(?: are|'re| is) (?:ok|okay|fine|"
+    r"happy) with\b|"
+    r"\bdo (?:we|you|people|others) (?:all )?agree\b|\b(?:is|would) (?:that|this|it) (?:be )?(?:ok|okay|"
+    r"reasonable|acceptable|"
     r"a (?:good|bad|reasonable) (?:idea|approach))\b[^.]{0,40}\?",
     r"\bi(?:'m| am)? (?:therefore |also |just )?wonder(?:ing)? (?:if|whether) (?:we|it|this|that|the)\b|"
     r"\b(?:may|might|would) (?:also )?(?:be a good idea|make sense) to\b|\bi(?:'d| would) (?:argue|prefer)\b",
-    r"\b(?:text|section(?: \S+)?|draft|document|spec|specification|we) (?:\w+ )?(?:should|ought to|needs to) (?:\w+ )?(?:say|"
-    r"state|mention|specify|require|recommend|allow|forbid|explain|use|include|refer|clarify|be (?:a|an|in|more|clear\w*))\b",
+    r"\b(?:text|section(?: \S+)?|draft|document|spec|specification|we) (?:\w+ )?(?:should|ought to|"
+    r"needs to) (?:\w+ )?(?:say|"
+    r"state|mention|specify|require|recommend|allow|forbid|explain|use|include|refer|clarify|be (?:a|an|in|"
+    r"more|clear\w*))\b",
     r"\bwhy (?:don't|do not) we\b|\bwhy not (?:just |simply )?\w[^?]{4,120}\?",
-    r"(?:^\W{0,4}|[,;:.] |\bso |\bthen )let's (?!see|say|assume|hope|take|look|suppose|call|not\b)\w",
+    r"(?:^\W{0,4}|[,;:.] |\bso |\bthen )let's (?!see|say|assume|hope|take an?|look|suppose|call|not\b)\w",
     rf"\bwe (?:really |definitely |probably |also |just )?(?:should|ought to) (?:\w+ )?{_ACTS}\b",
     r"\bi(?:'d| would)? (?:strongly )?recommend (?:to |that we |we |\w+ing\b)|\bplease consider (?:\w+ing|"
     r"this|the following)\b",
@@ -243,9 +251,13 @@ def something_is_put(put: Put) -> bool:
 def puts_forward(put: Put) -> bool:
     """Plain words, or the subject's tag, show that something is put, though no form does."""
     # An answer whose thread was cut puts nothing: it takes up what another mail put.
-    return put.form is PropositionForm.TEXT and not put.mail.is_reply and (
-        bool(_PROPOSING_SUBJECT.search(put.mail.mail.subject))
-        or any(map(PUTS_FORWARD.finds, put.mail.sentences[:_MAX_PUTTING]))
+    return (
+        put.form is PropositionForm.TEXT
+        and not put.mail.is_reply
+        and (
+            bool(_PROPOSING_SUBJECT.search(put.mail.mail.subject))
+            or any(map(PUTS_FORWARD.finds, put.mail.sentences[:_MAX_PUTTING]))
+        )
     )
 
 

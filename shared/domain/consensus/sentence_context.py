@@ -13,14 +13,21 @@ _FEW_SENTENCES = 3
 _OTHERS_WORK = re.compile(r"\b([A-Z]\w+)'s (?:\w+ )?(?:work|series|topic|patch(?:es)?|branch)\b")
 _PULL = re.compile(r"\b(?:pull|PULL)\b")
 _NO_NEGATION = re.compile(
-    r"\b(?:don't|do not) have anything against\b|\b(?:don't|do not|won't|will not|wouldn't|would not) (?:\w+ )?object\b|"
+    r"\b(?:don't|do not) have anything against\b|\b(?:don't|do not|won't|will not|wouldn't|"
+    r"would not) (?:\w+ )?object\b|"
     r"\bno (?:objections?|problems?|issues?|concerns?)\b|\b(?:no longer|don't|do not) have any\b|\bno "
-    r"doubt\b|\bwhy not\b|\bi (?:did not|didn't|do not|don't|could not|couldn't) (?:see|spot|find|notice) any|"
-    r"\bi (?:found|saw|see|spotted) nothing\b|\bcould(?:n't| ?not) agree more\b|\bcan(?:n't|not|'t) agree more\b|\bno[,.]? ?(?:this|it|i) "
+    r"doubt\b|\bwhy not\b|\b(?:did not|didn't|do not|don't|could not|couldn't) (?:see|spot|find|"
+    r"notice) any|"
+    r"\bi (?:found|saw|see|spotted) nothing\b|\bcould(?:n't| ?not) agree more\b|\bcan(?:n't|not|"
+    r"'t) agree more\b|\bno[,.]? ?(?:this|it|i) "
 )
-_REASON_START = re.compile(r"[:;] |, ?(?:as|because|since|so that|especially|particularly)\b|\b(?:because|since) |\b(?:al)?though\b")
+_REASON_START = re.compile(
+    r"[:;] |, ?(?:as|because|since|so that|especially|particularly)\b|\b(?:because|since) |\b(?:al)?though\b"
+)
 # After its stance a sentence may go on to something else: "Looks good, I did not know that."
-_NEXT_CLAUSE = re.compile(r", ?(?:fwiw|regardless|especially|(?:and |so )?(?:i|we|i've|i'm|i'd|i'll)|thanks?)\b")
+_NEXT_CLAUSE = re.compile(
+    r", ?(?:fwiw|regardless|especially|(?:and |so )?(?:i|we|i've|i'm|i'd|i'll)|thanks?)\b"
+)
 _CONDITION = re.compile(CONDITION.pattern)
 _CONTRAST = re.compile(CONTRAST.pattern)
 _REPORTED = re.compile(REPORTED.pattern)

@@ -104,20 +104,30 @@ _NO_WHEN_ASKED = re.compile(
     r"\bready (?:for|to be) (?:adopt\w+|publi\w+)\b"
 )
 """Plain words of those whom the group's call asks."""
-_OF_IT = r"(?:this|that|it|(?:this|the|your) (?:\w+ )?(?:proposal|idea|plan|change|suggestion|approach|solution))"
+_OF_IT = (
+    r"(?:this|that|it|(?:this|the|your) (?:\w+ )?(?:proposal|idea|plan|change|suggestion|approach|solution))"
+)
 _SOFT_NO = re.compile(
-    rf"\b{_OF_IT}(?:'s| is| seems| looks| sounds| would be)(?: like)? (?:an? |just a |simply a )?(?:very |really |pretty )?"
+    rf"\b{_OF_IT}(?:'s| is| seems| looks| sounds| would be)(?: like)? (?:an? |just a |simply a )?(?:very |"
+    rf"really |pretty )?"
     r"(?:bad|terrible|horrible|awful) (?:idea|plan|change|approach|mechanism|solution)\b|"
-    rf"\b(?:don't|do not) (?:really )?(?:think|believe) (?:that )?{_OF_IT}(?:'s| is| would be) (?:an? |the |such a )?"
-    r"(?:very )?(?:(?:good|great|right|appropriate|best) (?:idea|approach|way|thing|solution|direction|requirement)(?! to\b)|"
-    r"(?:appropriate|desirable|wise|sensible|reasonable|acceptable|worthwhile|workable|reliable|worth (?:it|doing))\b)|"
-    rf"\b(?:don't|do not) (?:really )?(?:think|believe) (?:that )?(?:we|{_OF_IT}) (?:should(?! not)|ought to) (?:be )?"
-    r"(?:adopt|publish|merg|add|accept|do(?:ne)?|set|chang|remov)(?:ed|d|e|ing)? ?(?:this|that|it|the|here|[.!,;:]|$)|"
+    rf"\b(?:don't|do not) (?:really )?(?:think|believe) (?:that )?{_OF_IT}(?:'s| is| would be) (?:an? |the |"
+    rf"such a )?"
+    r"(?:very )?(?:(?:good|great|right|appropriate|best) (?:idea|approach|way|thing|solution|direction|"
+    r"requirement)(?! to\b)|"
+    r"(?:appropriate|desirable|wise|sensible|reasonable|acceptable|worthwhile|workable|reliable|worth (?:it|"
+    r"doing))\b)|"
+    rf"\b(?:don't|do not) (?:really )?(?:think|believe) (?:that )?(?:we|{_OF_IT}) (?:should(?! not)|"
+    rf"ought to) (?:be )?"
+    r"(?:adopt|publish|merg|add|accept|do(?:ne)?|set|chang|remov)(?:ed|d|e|ing)? ?(?:this|that|it|the|here|"
+    r"[.!,;:]|$)|"
     r"\bi (?:really |strongly )?(?:dislike|(?:don't|do not) (?:really )?like) (?:this|the|your) (?:\w+ )?"
-    r"(?:proposal|idea|plan|suggestion|approach|change)\b|"
-    r"\bplease (?:don't|do not) do (?:this|that)\b|\bi(?:'d| would) (?:strongly )?recommend against (?:doing (?:so|this|that)|this)\b|"
-    r"\bi(?:'d| would) (?:really |much |strongly )?rather (?:we )?(?:not|didn't) (?:do|have|see|add|change|take|go)\b|"
-    r"\bi(?:'d| would)? (?:\w+ly )?(?:have to |must )?(?:disagree|(?:don't|do not) agree) with (?:this(?: \w+)?[.,;:!]|this$|"
+    r"(?:proposal|idea|plan|suggestion|approach|change)\b(?! of\b)|"
+    r"\bplease (?:don't|do not) do (?:this|that)\b|"
+    r"\bi(?:'d| would) (?:really |much |strongly )?rather (?:we )?(?:not|didn't) (?:do|have|see|add|change|"
+    r"take|go)\b|"
+    r"\bi(?:'d| would)? (?:\w+ly )?(?:have to |must )?(?:disagree|(?:don't|"
+    r"do not) agree) with (?:this(?: \w+)?[.,;:!]|this$|"
     r"(?:the|your|this) (?:\w+ )?(?:proposal|idea|plan|suggestion|change|approach))"
 )
 """Plain words against it, that are of it only where they answer the words that put it."""
@@ -150,7 +160,8 @@ _IN_A_PRODUCT = re.compile(
 _AGREES_WITH = re.compile(r"\b(?:agree|concur) with ([A-Z][\w-]+)\b")
 _SUPPORTS_DOING = re.compile(r"\bi(?:'d| would)? (?:\w+ ){0,2}(?:support|endorse|favou?r) \w+ing\b")
 _AGREES_TO_DO = re.compile(
-    r"\b(?:agree|agreed|concur),? (?:that )?(?:we|it|this|that|they) (?:should(?! not)|ought to|need to|makes sense)\b|"
+    r"\b(?:agree|agreed|concur),? (?:that )?(?:we|it|this|that|they) (?:should(?! not)|ought to|need to|"
+    r"makes sense)\b|"
     r"\+ ?1 (?:for|on|to) (?:\w+ing|having)\b"
 )
 _TURNS = re.compile(r"n't\b|\b(?:not|never|no longer|nobody|nor)\b")
@@ -249,11 +260,16 @@ class _ClaimReader:
             return self._opposition(sentence, towards)
         if SPEAKS_AGAINST.finds(sentence) and self._objects_to_the_words(sentence, towards):
             return _OPPOSE, "objection to what is put"
-        if accepted := self._acceptance(sentence, mail, towards):
-            return accepted
-        if towards == "put" and _WILL_DO.finds(sentence) and self._does_as_asked(sentence):
-            return _SUPPORT, "will do"
-        return self._support(sentence, towards) or self._plain_answer(sentence, towards)
+        return (
+            self._acceptance(sentence, mail, towards)
+            or self._promise(sentence, towards)
+            or self._support(sentence, towards)
+            or self._plain_answer(sentence, towards)
+        )
+
+    def _promise(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
+        does = towards == "put" and _WILL_DO.finds(sentence) and self._does_as_asked(sentence)
+        return (_SUPPORT, "will do") if does else None
 
     def _plain_answer(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
         """A yes or no to a question that proposes."""
@@ -412,21 +428,22 @@ class _ClaimReader:
         if is_part or (kind in _PRAISE and self._is_of_one_patch(sentence)):
             return f"{kind} with a part"
         if kind == "words":
-            hedged = self.put.form is PropositionForm.TEXT and {"would", "i'd"} & sentence.words
-            if not hedged:
-                return "words"
-            return "words to what is put" if self._is_to_the_words(sentence) else "words with would"
+            return self._rule_of_words(sentence)
         if kind == "no objection":
             # Who was asked for objections and has none consents. Elsewhere it is less than support.
-            if self.put.form in _ASKED or "longer" in sentence.words:
-                return "words"
-            return "no objection to what is put" if self._is_to_the_words(sentence) else "no objection"
+            return "words" if self.put.form in _ASKED or "longer" in sentence.words else "no objection"
         if kind == "approval":
             return self._rule_of_approval(sentence, where)
         if kind == "exclamation":
             asks = any(one.asks for one in self.thread.mail_of(sentence).sentences)
             return "exclamation" if where == "whole" and not asks else "exclamation with more"
         return self._rule_of_agreement(sentence, where)
+
+    def _rule_of_words(self, sentence: OwnSentence) -> str:
+        if self.put.form is not PropositionForm.TEXT or sentence.words.isdisjoint({"would", "i'd"}):
+            return "words"
+        # "I would support it" is what one does who answers the proposition, and less than that elsewhere.
+        return "words to what is put" if self._is_to_the_words(sentence) else "words with would"
 
     def _rule_of_approval(self, sentence: OwnSentence, where: str) -> str:
         if is_of_the_rest(sentence) and any(
@@ -443,11 +460,13 @@ class _ClaimReader:
         is_to_the_words = self._is_to_the_words(sentence)
         if not is_bare(sentence) and not (is_to_the_words and self._agrees_to_do(sentence)):
             return "agreement with more"
-        if where not in {"whole", "opening"}:
-            to_it = is_to_the_words and not self._names_another(sentence)
-            return "agreement with what is put" if to_it else "agreement with more"
         if self._names_another(sentence):
             return "agreement with another"
+        if where not in {"whole", "opening"}:
+            return "agreement with what is put" if is_to_the_words else "agreement with more"
+        return self._rule_of_bare_agreement(sentence)
+
+    def _rule_of_bare_agreement(self, sentence: OwnSentence) -> str:
         # Under lines of a patch "Agreed." is about these lines.
         if self.put.form is PropositionForm.PATCH and not is_ack(sentence):
             return "agreement with a part"
@@ -455,12 +474,11 @@ class _ClaimReader:
 
     def _is_to_the_words(self, sentence: OwnSentence) -> bool:
         return self.put.form is PropositionForm.TEXT and (
-            opens_the_answer(self.thread, sentence)
-            or answers_the_proposal(self.thread, self.put, sentence)
+            opens_the_answer(self.thread, sentence) or answers_the_proposal(self.thread, self.put, sentence)
         )
 
     def _agrees_to_do(self, sentence: OwnSentence) -> bool:
-        """"I agree that we should drop it", "+1 for dropping it": what is agreed on is the proposition."""
+        """What is agreed on is the proposition: "I agree that we should drop it", "+1 for dropping it"."""
         return (
             bool(_AGREES_TO_DO.search(sentence.folded))
             and "prefer" not in sentence.folded

@@ -1,7 +1,7 @@
 """Whether a sentence answers the very words that put something, and not some other lines of that mail.
 
-In a long answer between quoted lines "Sounds good" may be of anything. Right below the sentence that proposes,
-or as the first words of the answer, it is of the proposition.
+In a long answer between quoted lines "Sounds good" may be of anything. Right below the sentence that
+proposes, or as the first words of the answer, it is of the proposition.
 """
 
 import re
@@ -19,12 +19,14 @@ _MIN_KEY = 12
 _FEW_SENTENCES = 3
 _PUTS_A_QUESTION = re.compile(
     r"\b(?:should(?:n't)? we|shall we|could(?:n't)? we|why (?:don't we|not)|how about|what about \w+ing|"
-    r"do (?:you|others|people|we) (?:all )?agree|does (?:that|this|it) (?:all )?(?:make sense|sound|seem|look|work)|"
+    r"do (?:you|others|people|we) (?:all )?agree|does (?:that|this|it) (?:all )?(?:make sense|sound|seem|"
+    r"look|work)|"
     r"(?:is|are|would) (?:that|this|it|these|such an? \w+) (?:be )?(?:ok|okay|acceptable|fine|reasonable|"
     r"sensible|a good idea)|(?:is|would be) a good idea)\b[^?]*\?\W*$"
 )
 _TURNED_QUESTION = re.compile(
-    r"\b(?:or|keep|really|still|at all|even|bother|not|n't we|nobody|anybody|anyone|mind|object)\b|n't\b(?! we)"
+    r"\b(?:or|keep|really|still|at all|even|bother|not|n't we|nobody|anybody|anyone|mind|object)\b|"
+    r"n't\b(?! we)"
 )
 """A question whose "yes" may mean either side."""
 
@@ -42,8 +44,8 @@ def answers_the_proposal(thread: LinkedThread, put: Put, sentence: OwnSentence) 
 
 
 def answers_a_question_put(thread: LinkedThread, sentence: OwnSentence) -> bool:
-    """Right below a quoted question that proposes: "Should we drop it?" - "Yes, definitely." """
-    if sentence.block < 0 or sentence.index > 0 and not sentence.opens_paragraph:
+    """Whether it stands right below a quoted question that proposes, such as "Should we drop it?"."""
+    if sentence.block < 0 or (sentence.index > 0 and not sentence.opens_paragraph):
         return False
     quoted = " ".join(thread.mail_of(sentence).mail.quotes[sentence.block].text[-_MAX_TAIL:].split()).lower()
     last = re.split(r"[.!?:;]\s+(?=\S)", quoted)[-1]

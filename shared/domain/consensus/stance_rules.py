@@ -19,7 +19,6 @@ SAID_RULES = {
     "words to what is put": 0.9,
     "approval of what is put": 0.9,
     "agreement with what is put": 0.9,
-    "no objection to what is put": 0.9,
     "plain answer": 0.9,
     "objection to what is put": 0.9,
 }

@@ -193,4 +193,4 @@ def _has_doubts(thread: LinkedThread, claim: StanceClaim) -> bool:
     is_plain = is_plain and keeps_quotes(thread)
     doubts = OWN_DOUBTS if is_plain else DOUBTS
     others = (one for one in thread.mail_of(claim.sentence).sentences if one is not claim.sentence)
-    return any(map(doubts.finds, others))
+    return OWN_DOUBTS.finds(claim.sentence) or any(map(doubts.finds, others))

@@ -463,7 +463,9 @@ class _ClaimReader:
         if self._names_another(sentence):
             return "agreement with another"
         if where not in {"whole", "opening"}:
-            return "agreement with what is put" if is_to_the_words else "agreement with more"
+            # Who agrees again and again goes through a list, point by point.
+            agreed = sum(map(AGREES.finds, self.thread.mail_of(sentence).sentences))
+            return "agreement with what is put" if is_to_the_words and agreed == 1 else "agreement with more"
         return self._rule_of_bare_agreement(sentence)
 
     def _rule_of_bare_agreement(self, sentence: OwnSentence) -> str:

@@ -62,6 +62,16 @@ def test_below_other_lines_the_same_words_are_of_these(text: str) -> None:
     assert said(reading) == {}
 
 
+def test_who_agrees_point_by_point_goes_through_a_list() -> None:
+    first = "The build is slow, and its disks are full."
+    assert said(to_words(first, f"+1 {FILLER}", PUTS, "+1", ASIDE, "+1")) == {}
+
+
+def test_a_doubt_in_the_very_sentence_takes_it_back() -> None:
+    text = "I'm not sure that it is needed, but it seems like a good idea."
+    assert said(to_words(PROPOSAL, text)) == {}
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -70,6 +70,7 @@ from shared.domain.consensus.votes import Ballot, is_legend
 
 _SUPPORT, _OPPOSE = PositionStance.SUPPORT, PositionStance.OPPOSE
 _SHORT = 160
+_LONGEST_YES = 60
 _TELLING = 3
 _COMMON_WORDS = (
     "and the that this for with not but are was has have had its our your you they them some any "
@@ -147,7 +148,7 @@ _WILL_DO = Cue(
 )
 _STANCES = Family(
     *(_WILL_DO, OPPOSES, ACCEPTS, AGREES, NO_OBJECTION, EXCLAIMS, GOOD_IDEA, SUPPORTS_SOMETHING, THANKS),
-    *(ASSENTS, REFUSES, SPEAKS_AGAINST),
+    SPEAKS_AGAINST,
     *(*SUPPORTS.cues, *APPROVES.cues),
 )
 """All wordings of a stance. What triggers none of them needs no second look."""
@@ -219,7 +220,12 @@ def _vote_claim(thread: LinkedThread, ballot: Ballot) -> StanceClaim:
 
 
 def _may_take_a_stance(sentence: OwnSentence) -> bool:
-    return (_STANCES.may_find(sentence) or "-by:" in sentence.folded) and not is_legend(sentence)
+    may_find = _STANCES.may_find(sentence) or "-by:" in sentence.folded or _says_yes_or_no(sentence)
+    return may_find and not is_legend(sentence)
+
+
+def _says_yes_or_no(sentence: OwnSentence) -> bool:
+    return len(sentence.folded) <= _LONGEST_YES and (ASSENTS.finds(sentence) or REFUSES.finds(sentence))
 
 
 def _announces(mail: LinkedMail) -> bool:

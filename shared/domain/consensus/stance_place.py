@@ -9,7 +9,7 @@ import re
 from shared.domain.consensus.cues import ASKS_GROUP, PROPOSES
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence, word_key
-from shared.domain.consensus.proposition import PUTS_FORWARD, Put
+from shared.domain.consensus.proposition import Put, proposes_plainly
 
 _MAX_TAIL = 1_200
 """Letters of a quote's end in which the words that propose are looked for."""
@@ -56,7 +56,7 @@ def answers_a_question_put(thread: LinkedThread, sentence: OwnSentence) -> bool:
 def _stands_below_the_words(thread: LinkedThread, put: Put, sentence: OwnSentence) -> bool:
     quoted = word_key(thread.mail_of(sentence).mail.quotes[sentence.block].text[-_MAX_TAIL:])
     for one in put.mail.sentences:
-        if not (PROPOSES.finds(one) or PUTS_FORWARD.finds(one) or ASKS_GROUP.finds(one)):
+        if not (PROPOSES.finds(one) or ASKS_GROUP.finds(one) or proposes_plainly(one)):
             continue
         key = one.key[-80:]
         place = quoted.rfind(key) if len(key) >= _MIN_KEY else -1

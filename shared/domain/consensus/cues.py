@@ -66,12 +66,11 @@ def triggered(sentence: OwnSentence) -> frozenset[object]:
 class Family:
     """Groups of wordings, each behind triggers of its own: the narrower these, the less is searched."""
 
-    __slots__ = ("_all", "_order", "cues")
+    __slots__ = ("_all", "cues")
 
     def __init__(self, *cues: Cue) -> None:
         self.cues = cues
         self._all = frozenset(cues)
-        self._order = {cue: number for number, cue in enumerate(cues)}
 
     def may_find(self, sentence: OwnSentence) -> bool:
         hits = sentence.triggered
@@ -80,22 +79,12 @@ class Family:
     def search(self, sentence: OwnSentence) -> re.Match[str] | None:
         hits = sentence.triggered
         possible = triggered(sentence) if hits is None else hits
-        own = self._all & possible
-        if not own:
+        if self._all.isdisjoint(possible):
             return None
-        # Most sentences trigger one or two groups of a family: these are asked, in the family's order.
-        for cue in own if len(own) == 1 else sorted(own, key=self._order.__getitem__):
-            found = cue.answer(sentence)
-            if found is not None:
-                return found
-        return None
+        return next(filter(None, (cue.answer(sentence) for cue in self.cues if cue in possible)), None)
 
     def finds(self, sentence: OwnSentence) -> bool:
-        hits = sentence.triggered
-        for cue in self._all & (triggered(sentence) if hits is None else hits):
-            if cue.answer(sentence) is not None:
-                return True
-        return False
+        return self.search(sentence) is not None
 
 
 # What may stand before the word that counts, at a sentence's start.

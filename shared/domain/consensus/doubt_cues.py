@@ -65,3 +65,30 @@ DOUBTS = Cue(
     r"\b(?:doesn't|does not|do not|don't|won't|wouldn't|will not|would not) (?:\w+ )?(?:make sense|work|"
     r"help|solve|scale|fly|belong)\b",
 )
+# What a writer doubts in their own name. "It should not be there" may be what the proposition mends.
+OWN_DOUBTS = Cue(
+    "sure|unsure|certain|convinced|worried|concerned|sceptical|skeptical|wary|nervous|don't|can't|cannot|not|"
+    "doubt|concern|concerns|reservations|doubts|worry|problem|objection|rather|prefer|disagree|object|hesitant|reluctant|"
+    "afraid|fear|hate|dislike|pointless|overkill|ridiculous|wrong",
+    r"\b(?:i'm|i am|we're|we are) (?:\w+ ){0,2}(?:not sure|unsure|not certain|not convinced|worried|"
+    r"concerned|sceptical|skeptical|wary|nervous|hesitant|reluctant|afraid|not happy|not comfortable)\b",
+    r"\b(?:i|we) (?:\w+ )?(?:don't|do not|can't|cannot) (?:really |quite )?(?:think|believe|agree|like|want|"
+    r"buy)\b",
+    r"\bi (?:highly |strongly |really )?(?:doubt|disagree|object|dislike|hate|fear|worry)\b",
+    r"\bmy (?:\w+ )?(?:concern|worry|problem|objection)s?\b|\b(?:have|has|had) (?:\w+ ){0,2}(?:concerns?|"
+    r"reservations?|doubts?)\b",
+    r"\b(?:ridiculous|pointless|overkill|wrong (?:way|approach|place|perspective|thing))\b",
+    r"\b(?:i'd|i would) (?:much |strongly )?(?:rather|prefer)\b",
+)
+# Plain words against what is put, where they answer the very words that put it. Elsewhere they may be of
+# anything.
+SPEAKS_AGAINST = Cue(
+    "think|believe|idea|disagree|agree",
+    rf"\b(?:don't|do not) (?:really )?(?:think|believe) (?:that )?(?:this|that|it|(?:this|the|"
+    rf"your) (?:\w+ )?{WORK})(?:'s| is| would be) "
+    r"(?:an? |the )?(?:\w+ )?(?:appropriate|desirable|wise|sensible|reasonable|acceptable|worthwhile|"
+    r"workable|reliable|worth|good)\b",
+    r"\b(?:don't|do not) (?:really )?(?:think|believe) (?:that )?we (?:should|ought to)\b",
+    r"\b(?:looks|seems|sounds) like a (?:very |really )?(?:bad|terrible) idea\b",
+    r"\bi(?:'d| would)? (?:\w+ly )?(?:disagree|(?:don't|do not) agree) with (?:this|that)\b",
+)

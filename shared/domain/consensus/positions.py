@@ -3,13 +3,15 @@
 from collections import defaultdict
 
 from shared.domain.consensus.cues import CONDITION, NEGATION, PROPOSES, WITHDRAWS_OBJECTION
-from shared.domain.consensus.doubt_cues import DOUBTS
+from shared.domain.consensus.doubt_cues import DOUBTS, OWN_DOUBTS
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.people import display_name
 from shared.domain.consensus.proposition import Put, is_answer
 from shared.domain.consensus.reading import EarlierStance, Position, PositionStance, PropositionForm, Tier
+from shared.domain.consensus.sentence_context import place
 from shared.domain.consensus.stance_claims import StanceClaim
+from shared.domain.consensus.stance_place import keeps_quotes, opens_the_answer
 from shared.domain.consensus.stance_rules import ACTS, SAID_RULES
 from shared.domain.consensus.votes import takes_back_a_vote
 
@@ -96,7 +98,7 @@ def _position(thread: LinkedThread, put: Put, own: list[StanceClaim]) -> Positio
     sure = (
         bool(said)
         and stance is not PositionStance.MIXED
-        and not _may_propose(thread, put, own[0].person)
+        and not _may_propose(thread, put, chosen)
         and (bool(acts) or not _wavers(thread, put, said))
     )
     mail = thread.mail_of(chosen.sentence)
@@ -139,16 +141,21 @@ def _earlier(thread: LinkedThread, before: StanceClaim) -> EarlierStance:
     )
 
 
-def _may_propose(thread: LinkedThread, put: Put, person: str) -> bool:
+def _may_propose(thread: LinkedThread, put: Put, claim: StanceClaim) -> bool:
     """Where plain text is put by another mail than the first, somebody else may be the one who puts it."""
     if put.form is not PropositionForm.TEXT or put.mail is thread.root:
         return False
     # An archive that lost its quotes lost the order of its mails, too: there an answer may come first.
     lost_order = is_answer(thread.root) and not any(mail.mail.quotes for mail in thread.mails)
-    return not lost_order or any(
+    if not lost_order:
+        return True
+    # Who opens with "I support adding it" may go on to propose more: this is not theirs.
+    if claim.rule == "words" and claim.sentence.index == 0:
+        return False
+    return any(
         PROPOSES.finds(sentence)
         for mail in thread.mails
-        if mail.person == person
+        if mail.person == claim.person
         for sentence in mail.sentences
     )
 
@@ -174,7 +181,16 @@ def _wavers(thread: LinkedThread, put: Put, said: list[StanceClaim]) -> bool:
     else:
         # Who reviews in many mails praises one part and doubts the next.
         in_review = said[-1].rule == "approval in review"
-        near = (bool(in_mail) and (put.form is not PropositionForm.PATCH or in_review)) or (
+        near = (_has_doubts(thread, said[-1]) and (put.form is not PropositionForm.PATCH or in_review)) or (
             in_review and sum(mail.person == person for mail in thread.mails) > 1
         )
     return near or len(doubts) > _TAKEN_BACK_ELSEWHERE
+
+
+def _has_doubts(thread: LinkedThread, claim: StanceClaim) -> bool:
+    """Doubts in the mail. Who opens or closes with a stance takes it back by doubts of their own only."""
+    is_plain = place(thread, claim.sentence) != "inside" or opens_the_answer(thread, claim.sentence)
+    is_plain = is_plain and keeps_quotes(thread)
+    doubts = OWN_DOUBTS if is_plain else DOUBTS
+    others = (one for one in thread.mail_of(claim.sentence).sentences if one is not claim.sentence)
+    return OWN_DOUBTS.finds(claim.sentence) or any(map(doubts.finds, others))

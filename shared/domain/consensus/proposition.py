@@ -31,9 +31,121 @@ _NO_MATTER = re.compile(
     r"I hope (?:you|this)\b|(?:Thanks|Thank you)\b.{0,60}$|Any thoughts\b|Originally reported\b",
 )
 """What stands at a mail's head and puts nothing: headers, trailers, asides in brackets, courtesies."""
+_PROPOSING_SUBJECT = re.compile(
+    r"\[\s*(?:RFC|DISCUSS(?:ION)?|PROPOSAL|PROPOSED|IDEA)\b|^\W{0,4}(?:RFC|Proposal|Suggestion|Idea|"
+    r"Feature request)\s*[:-]",
+    re.IGNORECASE,
+)
+_ACTS = (
+    r"(?:add|remove|drop|change|rename|move|replace|deprecate|merge|adopt|switch|split|delete|modify|"
+    r"introduce|extend|make|stop|disable|enable|convert|bump|raise|cancel|publish|retire|rewrite|push)"
+)
+# Plain words that put something, beside those of `PROPOSES`. They are looked for in the one mail that may put
+# it: words as common as these would make every other sentence dearer, were they a cue.
+_PUTS_FORWARD = re.compile(
+    "|".join(
+        (
+            (
+                r"(?<!how )(?<!what )(?<!where )(?<!when )(?<!why )\b(?:should(?:n't)?|could(?:n't)?|"
+                r"shall) we "
+                r"(?!expect|know|find|assume|say|see|get|do (?:about|to|if|in|when|with)|help)\w"
+            ),
+            (
+                r"(?<!how )(?<!what )(?<!where )(?<!when )\bcan(?:'t)? we (?!see|get|know|find|assume|help|"
+                r"use|"
+                r"do)[^?]{4,200}\?"
+            ),
+            (
+                r"\bwhat (?:do|would|does) (?:you|people|others|folks|everyone|everybody|the (?:list|group|"
+                r"wg|"
+                r"community))"
+                r"(?: guys| all| folks| others)? (?:think|say|feel)\b|\bwhat you(?:'d| would)? think\b|"
+                r"\bhow (?:do|would) (?:you|people|others|folks|we) (?:all )?feel about\b|\bopinions\?"
+            ),
+            (
+                r"\bmay i (?:suggest|propose)\b|\b(?:has|have) been (?:proposed|suggested) (?:that|to)\b|"
+                r"\b(?:here is|here's|this is|i have|i've got) an? (?:\w+ ){0,2}(?:suggestion|proposal|idea|"
+                r"rfc)\b"
+            ),
+            (
+                r"\b(?:i|we)(?:'m| am|'re| are|'ve been| have been| was| were) (?:also |now |currently |"
+                r"just )?"
+                r"(?:thinking (?:about|of)|planning (?:on|to)|inclined to|tempted to) "
+                r"(?!us(?:e|ing)|writ(?:e|ing)|build|try|buy|start|learn|do\b|doing)\w"
+            ),
+            rf"\b(?:i|we)(?:'d| would)? (?:plan|intend|want|wish|like) to {_ACTS}\b",
+            (
+                r"\bwould it (?:be (?:ok|okay|acceptable|good|useful|worthwhile|better|reasonable|sensible|"
+                r"fine)|"
+                r"make sense)\b"
+            ),
+            r"\b(?:perhaps|maybe) (?:\S+ ){1,5}(?:could|should|ought to)\b",
+            (
+                r"\blet (?:me|us) know (?:if|whether) (?:\w+ ){0,2}(?:ok|okay|acceptable|agree|object|"
+                r"(?:that|this|it)(?:'s| is| sounds| seems| works))\b"
+            ),
+            (
+                r"\b(?:know|share|send|give|provide|have|get|hear|appreciate)(?: me|"
+                r" us)?(?: with)? your (?:\w+ )?(?:thoughts|opinions?|views?|"
+                r"comments|suggestions)\b|\bany (?:other )?(?:opinions?|thoughts|comments) (?:on|about|"
+                r"regarding)\b|"
+                r"\bany (?:thoughts|opinions|comments)\?"
+            ),
+            (
+                r"\b(?:could|should|might|can|ought to) (?:also |just |simply |perhaps |"
+                r"instead )?be (?:added|"
+                r"removed|"
+                r"dropped|changed|"
+                r"renamed|moved|replaced|deprecated|merged|split|deleted|modified|retired|revised|relaxed|"
+                r"clarified|"
+                r"reworded|simplified|"
+                r"extended|disabled|enabled|rewritten|adopted)\b"
+            ),
+            (
+                r"\bwould you (?:\w+ )?accept\b|\bif (?:you|people|everybody|everyone)(?: are|'re| is) (?:ok|"
+                r"okay|fine|"
+                r"happy) with\b|"
+                r"\bdo (?:we|you|people|others) (?:all )?agree\b|\b(?:is|would) (?:that|this|"
+                r"it) (?:be )?(?:ok|"
+                r"okay|"
+                r"reasonable|acceptable|"
+                r"a (?:good|bad|reasonable) (?:idea|approach))\b[^.]{0,40}\?"
+            ),
+            (
+                r"\bi(?:'m| am)? (?:therefore |also |just )?wonder(?:ing)? (?:if|whether) (?:we|it|this|that|"
+                r"the)\b|"
+                r"\b(?:may|might|would) (?:also )?(?:be a good idea|make sense) to\b|\bi(?:'d|"
+                r" would) (?:argue|"
+                r"prefer)\b"
+            ),
+            (
+                r"\b(?:text|section(?: \S+)?|draft|document|spec|specification|we) (?:\w+ )?(?:should|"
+                r"ought to|"
+                r"needs to) (?:\w+ )?(?:say|"
+                r"state|mention|specify|require|recommend|allow|forbid|explain|use|include|refer|clarify|"
+                r"be (?:a|"
+                r"an|in|"
+                r"more|clear\w*))\b"
+            ),
+            r"\bwhy (?:don't|do not) we\b|\bwhy not (?:just |simply )?\w[^?]{4,120}\?",
+            (
+                r"(?:^\W{0,4}|[,;:.] |\bso |\bthen )let's (?!see|say|assume|hope|take an?|look|suppose|call|"
+                r"not\b)\w"
+            ),
+            rf"\bwe (?:really |definitely |probably |also |just )?(?:should|ought to) (?:\w+ )?{_ACTS}\b",
+            (
+                r"\bi(?:'d| would)? (?:strongly )?recommend (?:to |that we |we |\w+ing\b)|"
+                r"\bplease consider (?:\w+ing|"
+                r"this|the following)\b"
+            ),
+        )
+    )
+)
 _EARLY = 6
 """Mails among which a proposition is looked for where the first one puts none."""
 _MAX_LOG = 20_000
+_MAX_PUTTING = 60
+"""Sentences of a mail among which plain words that put something are looked for."""
 _SHORT, _LONG = 120, 1_500
 """Letters of a mail: too few to put anything, and so many that quotes in it are beside the point."""
 
@@ -186,6 +298,23 @@ def something_is_put(put: Put) -> bool:
     if put.form is not PropositionForm.TEXT:
         return True
     return not tells_a_result(put.mail.mail.subject) and any(map(PROPOSES.finds, put.mail.sentences))
+
+
+def proposes_plainly(sentence: OwnSentence) -> bool:
+    return _PUTS_FORWARD.search(sentence.folded) is not None
+
+
+def puts_forward(put: Put) -> bool:
+    """Plain words, or the subject's tag, show that something is put, though no form does."""
+    # An answer whose thread was cut puts nothing: it takes up what another mail put.
+    return (
+        put.form is PropositionForm.TEXT
+        and not put.mail.is_reply
+        and (
+            bool(_PROPOSING_SUBJECT.search(put.mail.mail.subject))
+            or any(map(proposes_plainly, put.mail.sentences[:_MAX_PUTTING]))
+        )
+    )
 
 
 def result_subject(thread: LinkedThread) -> str | None:

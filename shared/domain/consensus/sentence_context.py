@@ -13,10 +13,21 @@ _FEW_SENTENCES = 3
 _OTHERS_WORK = re.compile(r"\b([A-Z]\w+)'s (?:\w+ )?(?:work|series|topic|patch(?:es)?|branch)\b")
 _PULL = re.compile(r"\b(?:pull|PULL)\b")
 _NO_NEGATION = re.compile(
+    r"\b(?:don't|do not) have anything against\b|\b(?:don't|do not|won't|will not|wouldn't|"
+    r"would not) (?:\w+ )?object\b|"
     r"\bno (?:objections?|problems?|issues?|concerns?)\b|\b(?:no longer|don't|do not) have any\b|\bno "
-    r"doubt\b|\bwhy not\b|\bno[,.]? ?(?:this|it|i) "
+    r"doubt\b|\bwhy not\b|\b(?:did not|didn't|do not|don't|could not|couldn't) (?:see|spot|find|"
+    r"notice) any|"
+    r"\bi (?:found|saw|see|spotted) nothing\b|\bcould(?:n't| ?not) agree more\b|\bcan(?:n't|not|"
+    r"'t) agree more\b|\bno[,.]? ?(?:this|it|i) "
 )
-_REASON_START = re.compile(r"[:;] |, ?(?:as|because|since|so that)\b|\b(?:because|since) |\b(?:al)?though\b")
+_REASON_START = re.compile(
+    r"[:;] |, ?(?:as|because|since|so that|especially|particularly)\b|\b(?:because|since) |\b(?:al)?though\b"
+)
+# After its stance a sentence may go on to something else: "Looks good, I did not know that."
+_NEXT_CLAUSE = re.compile(
+    r", ?(?:fwiw|regardless|especially|(?:and |so )?(?:i|we|i've|i'm|i'd|i'll)|thanks?)\b"
+)
 _CONDITION = re.compile(CONDITION.pattern)
 _CONTRAST = re.compile(CONTRAST.pattern)
 _REPORTED = re.compile(REPORTED.pattern)
@@ -31,7 +42,7 @@ _SUBORDINATE = re.compile(
 _UNPERSUADED = re.compile(
     r"\b(?:convinc\w+|persuad\w+|struggl\w+|hard|difficult|challenging|fail to|whether|un(?:convinced|"
     r"sure|clear)|"
-    r"s[ck]eptical|reluctant|hesitant|hesitate|question(?:able)?|debatable)\b"
+    r"s[ck]eptical|reluctant|hesitant|hesitate|question(?:able)?|debatable|maybe|perhaps)\b"
 )
 _NEGATION = re.compile(
     r"n't\b|\b(?:not|no longer|never|nothing|without|cannot|nor|hardly|doubt(?:ful)?|unlikely|wonder|"
@@ -74,7 +85,10 @@ def takes_nothing_back(thread: LinkedThread, sentence: OwnSentence, cue: re.Matc
     start, end = (_clause_start(sentence, cue), cue.end()) if cue else (0, 0)
     if start is None or _is_contrasted(sentence, end):
         return False
-    return _is_plain(sentence, sentence.folded[start : _clause_end(sentence.folded, end)])
+    stop = _clause_end(sentence.folded, end)
+    following_clause = _NEXT_CLAUSE.search(sentence.folded, end, stop) if cue else None
+    own_stop = following_clause.start() if following_clause else stop
+    return _is_plain(sentence, sentence.folded[start:stop], sentence.folded[start:own_stop])
 
 
 def _clause_start(sentence: OwnSentence, cue: re.Match[str]) -> int | None:
@@ -95,14 +109,17 @@ def _is_contrasted(sentence: OwnSentence, cue_end: int) -> bool:
     return any(not _concedes(found, cue_end) for found in _CONTRAST.finditer(sentence.folded, cue_end))
 
 
-def _is_plain(sentence: OwnSentence, clause: str) -> bool:
+def _is_plain(sentence: OwnSentence, clause: str, own: str) -> bool:
+    """Nothing in the clause is reported or on a condition; nothing in its `own` part negates it."""
     if REPORTED.finds(sentence) and _REPORTED.search(clause):
         return False
     if CONDITION.finds(sentence) and _CONDITION.search(clause):
         return False
-    if _UNPERSUADED.search(clause):
+    if _UNPERSUADED.search(own):
         return False
-    return not NEGATION.finds(sentence) or not _NEGATION.search(_NO_NEGATION.sub("", clause))
+    # "Idon't think": a slip of the pen hides the word, not its ending.
+    may_negate = "n't" in own or NEGATION.finds(sentence)
+    return not may_negate or not _NEGATION.search(_NO_NEGATION.sub("", own))
 
 
 def _concedes(contrast: re.Match[str], cue_end: int) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from shared.domain.consensus.cues import (
     ACCEPTS,
     ANNOUNCES,
+    BUT_NEXT,
     NEGATION,
     REPORTED,
     THANKS,
@@ -19,11 +20,11 @@ from shared.domain.consensus.cues import (
     Cue,
     Family,
 )
-from shared.domain.consensus.doubt_cues import DOUBTS, OPPOSES
+from shared.domain.consensus.doubt_cues import DOUBTS, OPPOSES, SPEAKS_AGAINST
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence, word_key
 from shared.domain.consensus.people import display_name
-from shared.domain.consensus.proposition import Put, something_is_put, tells_a_result
+from shared.domain.consensus.proposition import Put, puts_forward, something_is_put, tells_a_result
 from shared.domain.consensus.reading import PositionStance, PropositionForm
 from shared.domain.consensus.sentence_context import (
     is_of_it,
@@ -35,10 +36,12 @@ from shared.domain.consensus.sentence_context import (
 from shared.domain.consensus.stance_cues import (
     AGREES,
     APPROVES,
+    ASSENTS,
     EXCLAIMS,
     GOOD_IDEA,
     HIGH_PRAISE,
     NO_OBJECTION,
+    REFUSES,
     SUPPORTS,
     SUPPORTS_SOMETHING,
 )
@@ -47,6 +50,7 @@ from shared.domain.consensus.stance_kinds import (
     cue_of,
     is_ack,
     is_bare,
+    is_good_idea,
     is_of_the_rest,
     is_partial,
     is_plus_one,
@@ -56,11 +60,17 @@ from shared.domain.consensus.stance_kinds import (
     names_the_whole,
     shows_that_something_is_put,
 )
+from shared.domain.consensus.stance_place import (
+    answers_a_question_put,
+    answers_the_proposal,
+    opens_the_answer,
+)
 from shared.domain.consensus.stance_rules import ACTS, SAID_RULES
 from shared.domain.consensus.votes import Ballot, is_legend
 
 _SUPPORT, _OPPOSE = PositionStance.SUPPORT, PositionStance.OPPOSE
 _SHORT = 160
+_LONGEST_YES = 60
 _TELLING = 3
 _COMMON_WORDS = (
     "and the that this for with not but are was has have had its our your you they them some any "
@@ -95,6 +105,34 @@ _NO_WHEN_ASKED = re.compile(
     r"\bready (?:for|to be) (?:adopt\w+|publi\w+)\b"
 )
 """Plain words of those whom the group's call asks."""
+_OF_IT = (
+    r"(?:this|that|it|(?:this|the|your) (?:\w+ )?(?:proposal|idea|plan|change|suggestion|approach|solution))"
+)
+_SOFT_NO = re.compile(
+    rf"\b{_OF_IT}(?:'s| is| seems| looks| sounds| would be)(?: like)? (?:an? |just a |simply a )?(?:very |"
+    rf"really |pretty )?"
+    r"(?:bad|terrible|horrible|awful) (?:idea|plan|change|approach|mechanism|solution)\b|"
+    rf"\b(?:don't|do not) (?:really )?(?:think|believe) (?:that )?{_OF_IT}(?:'s| is| would be) (?:an? |the |"
+    rf"such a )?"
+    r"(?:very )?(?:(?:good|great|right|appropriate|best) (?:idea|approach|way|thing|solution|direction|"
+    r"requirement)(?! to\b)|"
+    r"(?:appropriate|desirable|wise|sensible|reasonable|acceptable|worthwhile|workable|reliable|worth (?:it|"
+    r"doing))\b)|"
+    rf"\b(?:don't|do not) (?:really )?(?:think|believe) (?:that )?(?:we|{_OF_IT}) (?:should(?! not)|"
+    rf"ought to) (?:be )?"
+    r"(?:adopt|publish|merg|add|accept|do(?:ne)?|set|chang|remov)(?:ed|d|e|ing)? ?(?:this|that|it|the|here|"
+    r"[.!,;:]|$)|"
+    r"\bi (?:really |strongly )?(?:dislike|(?:don't|do not) (?:really )?like) (?:this|the|your) (?:\w+ )?"
+    r"(?:proposal|idea|plan|suggestion|approach|change)\b(?! of\b)|"
+    r"\bplease (?:don't|do not) do (?:this|that)\b|"
+    r"\bi(?:'d| would) (?:really |much |strongly )?rather (?:we )?(?:not|didn't) (?:do|have|see|add|change|"
+    r"take|go)\b|"
+    r"\bi(?:'d| would)? (?:\w+ly )?(?:have to |must )?(?:disagree|(?:don't|"
+    r"do not) agree) with (?:this(?: \w+)?[.,;:!]|this$|"
+    r"(?:the|your|this) (?:\w+ )?(?:proposal|idea|plan|suggestion|change|approach))"
+)
+"""Plain words against it, that are of it only where they answer the words that put it."""
+_IF = re.compile(r"\b(?:if|unless)\b")
 _REASON = re.compile(r"[:;] |,? (?:because|since) ")
 _NOT_AS_IT_IS = re.compile(
     r"\b(?:if|unless|until|before|without|yet|as[- ]is|as it (?:is|stands)|(?:its|the) (?:current|"
@@ -110,6 +148,7 @@ _WILL_DO = Cue(
 )
 _STANCES = Family(
     *(_WILL_DO, OPPOSES, ACCEPTS, AGREES, NO_OBJECTION, EXCLAIMS, GOOD_IDEA, SUPPORTS_SOMETHING, THANKS),
+    SPEAKS_AGAINST,
     *(*SUPPORTS.cues, *APPROVES.cues),
 )
 """All wordings of a stance. What triggers none of them needs no second look."""
@@ -120,6 +159,12 @@ _IN_A_PRODUCT = re.compile(
 )
 """What somebody's software supports."""
 _AGREES_WITH = re.compile(r"\b(?:agree|concur) with ([A-Z][\w-]+)\b")
+_SUPPORTS_DOING = re.compile(r"\bi(?:'d| would)? (?:\w+ ){0,2}(?:support|endorse|favou?r) \w+ing\b")
+_AGREES_TO_DO = re.compile(
+    r"\b(?:agree|agreed|concur),? (?:that )?(?:we|it|this|that|they) (?:should(?! not)|ought to|need to|"
+    r"makes sense)\b|"
+    r"\+ ?1 (?:for|on|to) (?:\w+ing|having)\b"
+)
 _TURNS = re.compile(r"n't\b|\b(?:not|never|no longer|nobody|nor)\b")
 _ASKED = frozenset({PropositionForm.CALL, PropositionForm.VOTE})
 _PRAISE = frozenset({"approval", "agreement", "exclamation"})
@@ -175,7 +220,12 @@ def _vote_claim(thread: LinkedThread, ballot: Ballot) -> StanceClaim:
 
 
 def _may_take_a_stance(sentence: OwnSentence) -> bool:
-    return (_STANCES.may_find(sentence) or "-by:" in sentence.folded) and not is_legend(sentence)
+    may_find = _STANCES.may_find(sentence) or "-by:" in sentence.folded or _says_yes_or_no(sentence)
+    return may_find and not is_legend(sentence)
+
+
+def _says_yes_or_no(sentence: OwnSentence) -> bool:
+    return len(sentence.folded) <= _LONGEST_YES and (ASSENTS.finds(sentence) or REFUSES.finds(sentence))
 
 
 def _announces(mail: LinkedMail) -> bool:
@@ -187,8 +237,8 @@ class _ClaimReader:
         self.thread = thread
         self.put = put
         self.by_mail: dict[int, list[StanceClaim]] = defaultdict(list)
-        self.decidable = something_is_put(put)
         self.announces = _announces(put.mail)
+        self.decidable = something_is_put(put) or (not self.announces and puts_forward(put))
         # A patch that comes up under a status mail or a notice is put to nobody there.
         self.is_aside = (
             put.mail is not thread.root
@@ -214,11 +264,28 @@ class _ClaimReader:
         towards = relation(self.thread, self.put, sentence)
         if OPPOSES.finds(sentence):
             return self._opposition(sentence, towards)
-        if accepted := self._acceptance(sentence, mail, towards):
-            return accepted
-        if towards == "put" and _WILL_DO.finds(sentence) and self._does_as_asked(sentence):
-            return _SUPPORT, "will do"
-        return self._support(sentence, towards)
+        if SPEAKS_AGAINST.finds(sentence) and self._objects_to_the_words(sentence, towards):
+            return _OPPOSE, "objection to what is put"
+        return (
+            self._acceptance(sentence, mail, towards)
+            or self._promise(sentence, towards)
+            or self._support(sentence, towards)
+            or self._plain_answer(sentence, towards)
+        )
+
+    def _promise(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
+        does = towards == "put" and _WILL_DO.finds(sentence) and self._does_as_asked(sentence)
+        return (_SUPPORT, "will do") if does else None
+
+    def _plain_answer(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
+        """A yes or no to a question that proposes."""
+        if towards != "put" or self.put.form is not PropositionForm.TEXT:
+            return None
+        stance = _SUPPORT if ASSENTS.finds(sentence) else _OPPOSE if REFUSES.finds(sentence) else None
+        following = self.thread.following(sentence)
+        if stance is None or (following is not None and BUT_NEXT.finds(following)):
+            return None
+        return (stance, "plain answer") if answers_a_question_put(self.thread, sentence) else None
 
     def _is_about_something(self, sentence: OwnSentence) -> bool:
         if self.is_aside:
@@ -228,7 +295,9 @@ class _ClaimReader:
         # In a status mail or a release notice nothing is put, whatever is said of what it lists.
         if self.announces:
             return False
-        return shows_that_something_is_put(sentence) or names_a_proposal(sentence)
+        return shows_that_something_is_put(sentence) or (
+            names_a_proposal(sentence) or (is_good_idea(sentence) and opens_the_answer(self.thread, sentence))
+        )
 
     def _trailer(self, trailer: re.Match[str], mail: LinkedMail) -> tuple[PositionStance, str] | None:
         """Only one's own name is one's own word: a patch carries the trailers of others."""
@@ -241,7 +310,7 @@ class _ClaimReader:
 
     def _opposition(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
         found = OPPOSES.search(sentence)
-        if found is None or sentence.asks or re.search(r"\b(?:if|unless)\b", sentence.folded):
+        if found is None or sentence.asks or _IF.search(sentence.folded):
             return None
         # "I don't mean I'm against it": a negation before the words turns them.
         if _TURNS.search(sentence.folded[: found.start()]) or REPORTED.finds(sentence):
@@ -253,7 +322,21 @@ class _ClaimReader:
             or (self.put.form in _ASKED and _NO_WHEN_ASKED.search(folded))
         ) and not _NOT_AS_IT_IS.search(_REASON.split(folded, 1)[0])
         firm = towards == "put" and plain and place(self.thread, sentence) != "inside"
-        return (_OPPOSE, "objection") if firm else (_OPPOSE, "objection elsewhere")
+        if firm:
+            return _OPPOSE, "objection"
+        soft = self._objects_to_the_words(sentence, towards)
+        return (_OPPOSE, "objection to what is put") if soft else (_OPPOSE, "objection elsewhere")
+
+    def _objects_to_the_words(self, sentence: OwnSentence, towards: str) -> bool:
+        """Plain words against it, first of all or right below the words that put it."""
+        if towards != "put" or self.put.form is PropositionForm.PATCH or not _SOFT_NO.search(sentence.folded):
+            return False
+        if sentence.asks or REPORTED.finds(sentence) or _IF.search(sentence.folded):
+            return False
+        opens = sentence.index == 0 and opens_the_answer(self.thread, sentence)
+        return not _NOT_AS_IT_IS.search(_REASON.split(sentence.folded, 1)[0]) and (
+            opens or (sentence.block >= 0 and answers_the_proposal(self.thread, self.put, sentence))
+        )
 
     def _acceptance(
         self, sentence: OwnSentence, mail: LinkedMail, towards: str
@@ -300,8 +383,11 @@ class _ClaimReader:
             return "approval"
         if (
             kind != "words"
-            and self.put.form is PropositionForm.CALL
             and SUPPORTS_SOMETHING.finds(sentence)
+            and (
+                self.put.form is PropositionForm.CALL
+                or (self.put.form is PropositionForm.TEXT and _SUPPORTS_DOING.search(sentence.folded))
+            )
             and self._speaks_of_it(sentence)
             and not _IN_A_PRODUCT.search(sentence.folded)
         ):
@@ -348,8 +434,7 @@ class _ClaimReader:
         if is_part or (kind in _PRAISE and self._is_of_one_patch(sentence)):
             return f"{kind} with a part"
         if kind == "words":
-            hedged = self.put.form is PropositionForm.TEXT and {"would", "i'd"} & sentence.words
-            return "words with would" if hedged else "words"
+            return self._rule_of_words(sentence)
         if kind == "no objection":
             # Who was asked for objections and has none consents. Elsewhere it is less than support.
             return "words" if self.put.form in _ASKED or "longer" in sentence.words else "no objection"
@@ -360,6 +445,12 @@ class _ClaimReader:
             return "exclamation" if where == "whole" and not asks else "exclamation with more"
         return self._rule_of_agreement(sentence, where)
 
+    def _rule_of_words(self, sentence: OwnSentence) -> str:
+        if self.put.form is not PropositionForm.TEXT or sentence.words.isdisjoint({"would", "i'd"}):
+            return "words"
+        # "I would support it" is what one does who answers the proposition, and less than that elsewhere.
+        return "words to what is put" if self._is_to_the_words(sentence) else "words with would"
+
     def _rule_of_approval(self, sentence: OwnSentence, where: str) -> str:
         if is_of_the_rest(sentence) and any(
             _DEMANDS.search(one.folded) for one in self.thread.mail_of(sentence).sentences
@@ -367,17 +458,40 @@ class _ClaimReader:
             return "approval of the rest"
         if names_the_whole(sentence) or where != "inside":
             return "approval"
+        if self._is_to_the_words(sentence):
+            return "approval of what is put"
         return "approval in review" if self.put.form is PropositionForm.PATCH else "approval inside"
 
     def _rule_of_agreement(self, sentence: OwnSentence, where: str) -> str:
-        if where not in {"whole", "opening"} or not is_bare(sentence):
+        is_to_the_words = self._is_to_the_words(sentence)
+        if not is_bare(sentence) and not (is_to_the_words and self._agrees_to_do(sentence)):
             return "agreement with more"
         if self._names_another(sentence):
             return "agreement with another"
+        if where not in {"whole", "opening"}:
+            # Who agrees again and again goes through a list, point by point.
+            agreed = sum(map(AGREES.finds, self.thread.mail_of(sentence).sentences))
+            return "agreement with what is put" if is_to_the_words and agreed == 1 else "agreement with more"
+        return self._rule_of_bare_agreement(sentence)
+
+    def _rule_of_bare_agreement(self, sentence: OwnSentence) -> str:
         # Under lines of a patch "Agreed." is about these lines.
         if self.put.form is PropositionForm.PATCH and not is_ack(sentence):
             return "agreement with a part"
         return "agreement" if self._shown(sentence) else "agreement in a crowd"
+
+    def _is_to_the_words(self, sentence: OwnSentence) -> bool:
+        return self.put.form is PropositionForm.TEXT and (
+            opens_the_answer(self.thread, sentence) or answers_the_proposal(self.thread, self.put, sentence)
+        )
+
+    def _agrees_to_do(self, sentence: OwnSentence) -> bool:
+        """What is agreed on is the proposition: "I agree that we should drop it", "+1 for dropping it"."""
+        return (
+            bool(_AGREES_TO_DO.search(sentence.folded))
+            and "prefer" not in sentence.folded
+            and self._speaks_of_it(sentence)
+        )
 
     def _names_another(self, sentence: OwnSentence) -> bool:
         """It agrees with somebody else than who puts it."""

@@ -13,7 +13,15 @@ _DEGREE = (
 )
 _GOOD = (
     r"(?:good|great|fine|ok|okay|reasonable|sane|sensible|nice|excellent|right|correct|perfect|solid|"
-    r"straightforward|well|clean|neat|lovely|awesome|fantastic|acceptable|logical|brilliant|wonderful)"
+    r"straightforward|well(?! suited)|clean|neat|lovely|awesome|fantastic|acceptable|logical|brilliant|"
+    r"wonderful|useful)(?! for some\b)"
+)
+_THING = (
+    r"(?:ideas?|plans?|proposals?|approach|changes?|improvements?|steps?|direction|fix(?:es)?|cleanup|"
+    r"feature|"
+    r"addition|patch|series|work|start|solution|compromise|choice|way|thing|move|suggestion|option|"
+    r"trade-?off|"
+    r"enhancement|design|concept|basis|topic|path|default|project|goal|set|version|place)"
 )
 WORK = (
     r"(?:patch(?:es|set)?|series|proposals?|plan|text|draft|document|charter|changes?|approach|idea|fix|"
@@ -102,9 +110,12 @@ SUPPORTS = Family(
         r"\b(?:happy|glad|pleased|like) to co-?sign\b|\bco-?sign(?:s|ed|ing)? (?:this|the|it)\b",
     ),
     Cue(
-        "merged|adopted|happen|included|land|published|love|welcome",
+        "merged|adopted|happen|included|land|published|love|welcome|implemented|added|see",
         r"\bi(?:'d| would) (?:also |really |very much |certainly )?(?:like|love|be happy|be glad) to see "
-        r"(?:this|it|that|the \w+) (?:\w+ )?(?:merged|adopted|happen|included|land|published)\b",
+        r"(?:this|it|that|the \w+) (?:\w+ )?(?:merged|adopted|happen|included|land|published|implemented|"
+        r"added)\b",
+        r"\bi(?:'d| would) (?:also |really |very much |certainly )?(?:like|love) to see (?:this|that)(?: too|"
+        r" as well)?[.!]*$",
         r"\bi(?:'d| would) (?:really |very much |also |certainly )?(?:love|welcome) (?:to (?:have|see) )?"
         r"(?:this|it|that|such an? \w+)(?: (?:too|feature|change|as well|happen|in))?[.!]*$",
     ),
@@ -129,6 +140,12 @@ SUPPORTS = Family(
         r"be applied|be queued))\b",
     ),
     Cue(
+        "favour|favor|supportive|support|all|board",
+        r"\b(?:i|we)(?:'d| would) be (?:\w+ly |very much |all )?(?:in favou?r of|for|supportive of|"
+        r"in support of|"
+        r"on board with) (?:\w+ing|this|that|it|the|such|your|these)\b",
+    ),
+    Cue(
         "reviewed|read",
         r"\bi(?: have|'ve)? (?:\w+ )?(?:read|reviewed)\b.{0,80}\band (?:\w+ )?(?:support|(?:think|"
         r"believe) (?:that )?"
@@ -136,11 +153,14 @@ SUPPORTS = Family(
     ),
 )
 NO_OBJECTION = Cue(
-    "objection|objections|problem|problems|issue|issues|concerns|concern",
+    "objection|objections|problem|problems|issue|issues|concerns|concern|anything|object",
     LEAD + r"no objections?\b(?! (?:was|were|has|have|had|heard|raised|by))",
     r"\bi (?:have|see|had) no (?:further |other |more |real |strong )?(?:objections?|problems?|issues?|"
     r"concerns?) (?:with|to|here|from|about|against)\b",
     r"\bi (?:no longer have|don't have|do not have) any (?:objections?|problems?|issues?|concerns?)\b",
+    r"\bi (?:personally )?(?:don't|do not) have anything against (?:it|this|that|\w+ing)?\b|"
+    r"\bi (?:don't|do not|won't|will not|wouldn't|would not) (?:\w+ )?object(?: to (?:this|that|it|\w+ing)\b|"
+    r"[.!]*$)",
 )
 APPROVES = Family(
     Cue(
@@ -148,8 +168,9 @@ APPROVES = Family(
         LEAD
         + r"(?:(?:that|this|it|all|both|these|they|everything|(?:the|your|this) (?:\w+ ){0,2}\w+)(?: \w+)? )?"
         r"(?:all |actually |also |definitely |overall )?"
-        rf"(?:look(?:s|ing)?|sounds?|seems?) (?:very |really |pretty |quite |all |perfectly |like an? |to be "
-        rf"an? |eminently )*{_GOOD}\b",
+        rf"(?:look(?:s|ing)?|sounds?|seems?) (?:very |really |pretty |quite |all |perfectly |eminently |"
+        rf"absolutely |"
+        rf"(?:like|to be) an? (?=\w+(?: \w+)? {_THING}\b))*{_GOOD}\b",
         r"\b(?:looks?|sounds?|seems?) (?:\w+ )?(?:good|fine|ok|okay|great|reasonable|sensible|right|correct|"
         r"sane) to me\b",
         r"\b(?:the rest|everything else|all of (?:this|these|it)|it all)(?: of (?:it|this|the \w+))? "
@@ -157,6 +178,79 @@ APPROVES = Family(
         rf"\b(?:this|that|it|these|they) (?:all |both )?(?:looks?|sounds?|seems?) (?:very |really |pretty |"
         rf"quite |all |perfectly )*{_GOOD}\b",
         LEAD + r"sounds like a plan\b",
+        LEAD + rf"(?:the )?(?:patch(?:es)?|code|series|changes?|text|draft|idea|plan|proposal) (?:all )?"
+        rf"(?:looks?|sounds?|seems?) (?:very |really |pretty |quite )?{_GOOD}\b",
+        r"\b(?:everything|it all|these|they|this|all)(?: is| are|'s|'re) looking (?:very |really |"
+        r"pretty )?(?:good|great|fine)\b",
+        r"\blooked (?:all )?(?:good|fine|great|reasonable|sensible) to me\b",
+        r"\bi think (?:the|these|this|your|all) [^,;:]{3,80} looks? (?:very |really |pretty |quite )?"
+        r"(?:good|great|fine|reasonable|sensible|nice)\b",
+    ),
+    Cue(
+        "think|believe",
+        r"\b(?:i|and) (?:\w+ )?(?:think|believe) (?:that )?(?:they|these|this|it|that|the (?:patch(?:es)?|"
+        r"series|changes?))"
+        r"(?:'re| are| is|'s) (?:all |both )?(?:very |quite |perfectly )?(?:good|great|correct|sound)[.!]*$",
+    ),
+    Cue(
+        "see|spot|find|notice|found|saw",
+        r"\b(?:i|and) (?:did not|didn't|do not|don't|could not|couldn't) (?:see|spot|find|"
+        r"notice) any(?:thing)?(?: \w+)? "
+        r"(?:problems?|issues?|wrong|objectionable|to (?:comment on|complain about|object to))\b",
+        r"\bi (?:found|saw|see|spotted) (?:no (?:\w+ )?(?:problems?|issues?)|nothing (?:\w+ )?(?:wrong|"
+        r"objectionable|"
+        r"to (?:comment on|complain about)))\b",
+    ),
+    Cue(
+        "improvement|improvements",
+        LEAD
+        + r"(?:i (?:agree|think) (?:that )?)?(?:this|that|it|these)(?:'s| is| are|) (?:indeed |certainly |"
+        r"definitely |"
+        r"clearly |already )?(?:an? )?(?:is |nice |clear |big |huge |good |great |real |"
+        r"definite )?improvements?\b",
+    ),
+    Cue(
+        "great|awesome|excellent|fantastic|lovely|perfect",
+        r"^\W{0,3}(?:thanks|thank you)\b[^,.;]{0,60}[,;-]+ ?this is (?:really |very |just |so )?"
+        r"(?:great|awesome|excellent|fantastic|lovely|perfect)[.!]*$",
+    ),
+    Cue(
+        "ideas|suggestions|proposals|changes|improvements",
+        r"\b(?:these|they|those|both)(?:'re| are) (?:all |both )?(?:very |really )?(?:good|great|excellent|"
+        r"fine|welcome) "
+        r"(?:ideas|suggestions|proposals|changes|improvements)\b",
+    ),
+    Cue(
+        "needed|overdue|worthwhile|worth|desirable|need|want|wanted",
+        LEAD
+        + r"(?:i (?:also |do |really |definitely )?(?:think|believe|agree) (?:that )?)?(?:this|that|it)(?:'s|"
+        r" is) "
+        r"(?:\w+ly |long |very much |well |much )?(?:needed|overdue|worthwhile|worth (?:doing|having|adding|"
+        r"pursuing)|"
+        r"desirable)(?:[.!,]|$)",
+        LEAD + r"(?:i|we) (?:\w+ly |also |do )?(?:need|want|have wanted|'ve wanted) (?:this|"
+        r"something like this)(?: too| as well|"
+        r" badly)?[.!]*$",
+    ),
+    Cue(
+        "reasonable|sensible|acceptable",
+        r"\b(?:this|that|it|(?:the|your) (?:\w+ )?(?:proposal|idea|plan|approach|text|wording|change|"
+        r"suggestion))"
+        r"(?:'s| is| seems| all seems| looks| sounds) (?:\w+ly )?(?:very |quite |pretty |really |entirely )?"
+        r"(?:reasonable|sensible|acceptable)(?: (?:to|for) (?:me|us))?[.!,;:](?: |$)",
+    ),
+    Cue(
+        "idea|plan|addition|feature|improvement|change|step|move|enhancement|thing|project",
+        r"\b(?:this|that|it|which)(?: would|'d) (?:definitely |certainly |also |really |"
+        r"indeed )?be an? (?:very |really |"
+        r"definite |pretty )?(?:good|great|nice|useful|welcome|valuable|worthwhile|excellent|helpful) "
+        r"(?:idea|plan|addition|feature|improvement|change|step|move|enhancement|thing|"
+        r"project)\b(?! to (?!have|add|do))",
+    ),
+    Cue(
+        "works|wfm",
+        LEAD + r"(?:that|(?:the|your|this) (?:\w+ )?(?:text|wording|proposal)) works[.! ]*$",
+        LEAD + r"wfm\b",
     ),
     Cue(
         "lgtm|sgtm|ship|thumbs",
@@ -166,7 +260,8 @@ APPROVES = Family(
     Cue(
         "sense|works|suits|work",
         LEAD + r"(?:(?:that|this|it|all of this|(?:the|your|this) \w+) )?(?:all |also |definitely |both )?"
-        r"(?:makes? (?:perfect |a lot of |total |complete |much )?sense|works for (?:me|us)|suits me)\b",
+        r"(?:makes? (?:perfect |a lot of |total |complete |much )?sense|works for (?:me|us)(?! (?:in|on|"
+        r"under)\b)|suits me)\b",
         r"\bwould work (?:well |fine |nicely )?for (?:me|us)\b",
         rf"\b{WORK} makes (?:\w+ )?sense\b",
     ),
@@ -186,9 +281,11 @@ APPROVES = Family(
         r"(?:ideas?|plan|proposal|approach|changes?|improvements?|step|direction|fix|cleanup|feature|"
         r"addition|"
         r"simplification|patch|series|work|starting point|start|solution|compromise|choice|way (?:to "
-        r"go|forward)|"
+        r"go|forward)|strategy|option|policy|trade-?off|suggestion|"
         r"thing to do)\b(?! to\b)",
-        r"\bis a (?:very |really )?good (?:starting point|start|basis|step)\b",
+        r"\b(?:this|that|it|(?:the|this|your) (?:\w+ )?(?:draft|document|proposal|text|patch|series|"
+        r"work)) is a "
+        r"(?:very |really )?good (?:starting point|start|basis|step)\b",
     ),
     Cue(
         "promise|merit",
@@ -246,8 +343,9 @@ APPROVES = Family(
     ),
     Cue(
         "like|love|liked",
-        rf"\bi {_DEGREE}(?:like|love) (?:this|it|the idea|these|your (?:idea|proposal)|(?:the|this) (?:\w+ "
-        rf")?{WORK})\b",
+        rf"\b(?:i|we) (?!would ){_DEGREE}(?<!would )(?:like|love) (?:this|it|the idea|these|your (?:idea|"
+        rf"proposal)|(?:the|this) "
+        rf"(?:\w+ )?{WORK})\b",
         r"\bi (?:really |very much |absolutely |do )?(?:like|love) (?:the|this|your|that) (?:idea|proposal|"
         r"approach|concept|direction|suggestion|plan)\b",
     ),
@@ -256,7 +354,7 @@ APPROVES = Family(
         r"\b(?:i'm|i am|we are|we're) (?:\w+ )?(?:fine|ok|okay|happy|good|comfortable) with \w+",
         r"\b(?:fine|ok|okay) (?:by|with) me\b",
         r"\b(?:i'd|i would|we'd) be (?:very |quite |perfectly )?(?:fine|ok|okay|happy) "
-        r"with (?:this|that|it)[.!]*$",
+        r"with (?:this|that|it)(?:[.!,;]|$)",
     ),
     Cue(
         "good|great|fine|ok|okay|reasonable|sane|sensible|nice|excellent|right|correct|perfect|solid|"
@@ -281,8 +379,8 @@ APPROVES = Family(
     ),
     Cue(
         "great|awesome|excellent|wonderful|fantastic|useful|helpful|lovely",
-        LEAD
-        + r"(?:that|this|it) would (?:really |certainly |definitely )?be (?:really |very |so |absolutely )?"
+        LEAD + r"(?:that|this|it)(?: would|'d) (?:really |certainly |definitely )?be (?:really |very |so |"
+        r"absolutely )?"
         r"(?:great|awesome|excellent|wonderful|fantastic|useful|helpful|lovely)[.! ]*$",
     ),
     Cue(
@@ -303,8 +401,11 @@ APPROVES = Family(
 )
 # "... is a good idea", of whatever: of the proposition only where it speaks of the same things.
 GOOD_IDEA = Cue(
-    "idea|plan|proposal",
-    r"\b(?:is|are|sounds like|seems like) (?:certainly |definitely )?an? (?:very |really )?"
+    "idea|plan|proposal|sense",
+    r"^\W{0,3}(?:yes,? |yeah,? |i think (?:that )?)?(?:\w+ing|the \w+) .{3,120} makes (?:perfect |a lot of |"
+    r"total |complete |good )?"
+    r"sense(?: to me)?[.!]*$",
+    r"(?:\b(?:is|are|sounds like|seems like)|'s) (?:certainly |definitely )?an? (?:very |really )?"
     r"(?:excellent|great|good|nice|wonderful) (?:idea|plan|proposal)\b",
 )
 # Praise that needs no "to me": it can be about the work as a whole only.
@@ -330,6 +431,22 @@ AGREES = Cue(
     LEAD + rf"i (?:can only |'d |100% )?{_DEGREE}(?:agree|concur)\b",
     LEAD + rf"(?:100% )?{_DEGREE}(?:agree|concur|me too|same here|seconded|ack(?:ed)?)\b(?!:)",
     r"\b(?:i'm|i am) (?:an? )?(?:\w+ )?\+ ?1\b",
+    r"\+ ?1 from (?:me|us|my side)\b",
+    LEAD + r"i (?:could|can)(?:n't| ?not) agree more\b",
     r"^\W{0,3}\U0001f44d|^\W{0,3}hear,? hear\b",
     r"^\W{0,3}r\+[\W]{0,3}$",
+)
+# To a question that proposes ("Should we drop it?") a plain yes or no is a stance; to one of fact it is none.
+ASSENTS = Cue(
+    "yes|yeah|yep|yup|sure|absolutely|definitely|certainly|course|totally",
+    r"^\W{0,4}(?:(?:oh|hell|ah|well|i think),? )?(?:yes|yeah|yep|yup|sure|absolutely|definitely|certainly|"
+    r"of course|"
+    r"totally)(?:[,.!]{0,2} (?:absolutely|definitely|please(?: do)?|certainly|of course|i think so|i agree|"
+    r"(?:i think )?we should|let's(?: do (?:it|that|this))?|do it|go ahead|"
+    r"that(?:'s| would be|'d be) (?:fine|great|good|nice|helpful|useful)))*[.! :;)-]{0,8}$",
+)
+REFUSES = Cue(
+    "absolutely|definitely|certainly|way|please|no",
+    r"^\W{0,4}(?:absolutely not|definitely not|certainly not|no way|please,? no|no,? please(?: don't)?|"
+    r"please don't(?: do (?:this|that|it))?)[.! ]{0,4}$",
 )

@@ -9,7 +9,8 @@ from shared.domain.consensus.stance_cues import AGREES, APPROVES, EXCLAIMS, NO_O
 _BARE_WORDS = 6
 _PARTIAL = re.compile(
     r"\b(?:(?:your|his|her|their|good|great|fair|valid|that|this) points?|catch|question|spot|remarks?|"
-    r"comments?|observation|reasoning|argument|assessment|sentiment|story|news|luck|nit|typo|find|"
+    r"comments?|observation|reasoning|argument|assessment|sentiment|story|news|luck|nit|typo|"
+    r"(?<!n't )(?<!not )find|"
     r"explanation|example|"
     r"analysis|summary|report|reminder)\b|\blooks? \w+ (?:in|on) (?:the|my|a)\b"
 )
@@ -21,6 +22,11 @@ _MY_REMARKS = re.compile(r"\b(?:my|no (?:further|more|other)) (?:\w+ )?(?:commen
 _PROPOSED = re.compile(
     r"\b(?:proposals?|ideas?|suggestions?|plan|approach|hack|patch(?:es)?|draft|text|charter|adopt\w*|"
     r"requirements?)\b"
+)
+_GOOD_IDEA = re.compile(
+    r"(?:^\W{0,3}|\b(?:sounds|seems) like an? )(?:very |really )?(?:good|great|excellent|brilliant) (?:idea|"
+    r"plan|proposal|"
+    r"suggestion)\b(?! to\b)"
 )
 _FIRST_PERSON = frozenset({"i", "i'm", "i'd", "we", "my", "me"})
 _PLUS_ONE = re.compile(r"\+1 (?:from|for|on)\b|\bi(?:'m| am) (?:a )?\+1\b")
@@ -49,7 +55,8 @@ _UNTIL_THEN = re.compile(
 )
 """What follows "I'll queue it" may put it off: nothing is taken yet."""
 _WHOLE_SERIES = re.compile(
-    r"\b(?:series|patchset|patches|both|all|everything|whole|overall|these|they|version|round|iteration|reroll|"
+    r"\b(?:series|patchset|patches|both|all|everything|whole|overall|these|they|version|round|iteration|"
+    r"reroll|"
     r"v\d{1,2})\b"
 )
 _REST = re.compile(r"\b(?:the rest|everything else|otherwise|other than|apart from|aside from|besides)\b")
@@ -93,6 +100,11 @@ def names_the_series(sentence: OwnSentence) -> bool:
 def names_a_proposal(sentence: OwnSentence) -> bool:
     """The words themselves show that something was proposed, and that the writer judges it."""
     return bool(_PROPOSED.search(sentence.folded)) and not _FIRST_PERSON.isdisjoint(sentence.words)
+
+
+def is_good_idea(sentence: OwnSentence) -> bool:
+    """Somebody must have had one: "Good idea."."""
+    return bool(_GOOD_IDEA.search(sentence.folded))
 
 
 def is_of_the_rest(sentence: OwnSentence) -> bool:

@@ -16,6 +16,11 @@ SAID_RULES = {
     "words in a call": 0.9,
     "agreement in a call": 0.9,
     "objection": 0.9,
+    "words to what is put": 0.9,
+    "approval of what is put": 0.9,
+    "agreement with what is put": 0.9,
+    "plain answer": 0.9,
+    "objection to what is put": 0.9,
 }
 """Rules whose claims are said, with the confidence to show: .9 is the bound, more where more was measured
 right (docs/reading.md has the counts). A claim by any other rule is a remark."""

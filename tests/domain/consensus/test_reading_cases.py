@@ -31,6 +31,7 @@ def call(text: str, who: str = "ann") -> dict[str, str]:
         "I like the idea.",
         "Makes sense.",
         "Good idea, please go ahead.",
+        "I would support this proposal.",
         "I like the idea, though it is a bit of a hack.",
     ],
 )
@@ -53,7 +54,7 @@ def test_plain_words_in_answer_to_the_proposition_are_support(text: str) -> None
         "Does this look good to anybody?",
         "He says that he supports this proposal.",
         "I doubt that this is a good idea.",
-        "I would support this proposal.",
+        "I would support this proposal if the licence allowed it.",
         "You said the plan makes sense.",
         "Good catch, thanks!",
         "This looks good to me. However, only the old server has the licence.",

@@ -172,7 +172,7 @@ def test_a_firm_no_to_the_proposition_is_said_a_soft_one_is_quoted() -> None:
     reading = read(
         mail(0, "prop", PROPOSAL),
         mail(1, "ann", "I object to this proposal."),
-        mail(2, "bob", "I don't think this is the right way."),
+        mail(2, "bob", "The disks are old. I don't think this is the right way."),
     )
     assert said(reading) == {"ann": "oppose"}
     assert remarks(reading) == {"bob": "oppose"}
@@ -195,7 +195,7 @@ def test_every_remark_has_less_confidence_than_what_is_said() -> None:
     reading = read(
         mail(0, "prop", PROPOSAL),
         mail(1, "ann", "I support this proposal."),
-        mail(2, "bob", "I don't think this is the right way."),
+        mail(2, "bob", "The disks are old. I don't think this is the right way."),
     )
     by_tier = {one.tier: one.confidence for one in reading.positions}
     assert by_tier[Tier.SAID] > by_tier[Tier.REMARK]

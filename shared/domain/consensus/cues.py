@@ -139,15 +139,17 @@ REJECTS = Cue(
 )
 RULES = Cue(
     "declare|declared|consensus|call|adopted|accepted|approved|agreed|publication|vote|closed|concluded|wglc|"
-    "poll|concludes|becomes|become|adopt|item|"
+    "poll|concludes|becomes|become|adopt|adopts|item|group|ended|completed|finished|"
     "chairs|decided|resolved|passed|passes|request|shepherd|wg|conclude|decision|resolution",
     r"\b(?:hereby|i|we|chairs) declare\b|\bdeclare (?:\S{1,120} )?(?:a wg|consensus|adopted)\b",
-    r"\b(?:i|we|chairs|there) (?:is|see|sees|have|believe|think|judge|conclude|consider|do see|do have|"
-    r"believe we have|believe there is|think there is|think we have)(?: that| there is| we have)* (?:\w+ "
+    r"\b(?:i|we|chairs|there)(?:'ve got| have got| (?:is|see|sees|have|believe|think|judge|conclude|consider|do see|"
+    r"do have|"
+    r"believe we have|believe there is|think there is|think we have))(?: that| there is| we have)* (?:\w+ "
     r"){0,3}(?:rough )?consensus\b",
     r"\b(?:rough )?consensus (?:is|was|seems|appears)(?: to be| that| to| for| clear| reached)?\b",
     r"\b(?:call|wglc|poll) (?:\w+ ){0,4}(?:is now|has|is|was|now) (?:been |now )?"
     r"(?:closed|concluded|ended|completed?|over|finished)\b",
+    r"\b(?:call|wglc|poll) (?:concluded|ended|completed|finished)\b|^\W{0,4}adopted[.! ]*$",
     r"\b(?:this|that) (?:now )?concludes the (?:\w+ ){0,3}(?:call|wglc|poll)\b",
     r"\b(?:document|draft|draft-\S{1,80}|proposal|item|charter) (?:is|has been|was|are|will be|will now be) "
     r"(?:now |hereby |therefore |thus )?(?:adopted|accepted|approved)\b",
@@ -157,7 +159,8 @@ RULES = Cue(
     r"\b(?:it was|was|were|is|are) (?:\w+ )?agreed\b(?: (?:to|that|on|in|by)|[.;]|$)|\bwe (?:have "
     r")?(?:agreed|decided) (?:to|on|that)\b",
     r"\bpublication (?:has been |is |was )?requested\b|\brequest(?:ed|ing)? (?:the )?publication\b",
-    r"\b(?:wg|working group|group) (?:has |have )?(?:agreed|adopted|decided|resolved|concluded)\b",
+    r"(?<!other )(?<!other working )\b(?:wg|working group|group) (?:has |have )?(?:agreed|adopted|decided|resolved|concluded)\b|"
+    r"(?<!other )\b(?:wg|working group) adopts (?:this|the|draft)\b",
     r"\bvote (?:has |is )?(?:now )?(?:pass(?:es|ed)|fail(?:s|ed)|closed|succe\w+|cancel\w*)\b|\bresult of "
     r"the vote\b",
     r"^\W{0,4}resol(?:ution|ved)\b",
@@ -205,7 +208,7 @@ PROMISES = Cue(
     "i'll|will|we'll|shall|going|fixed|changed|updated|removed|reworded|corrected|modified|dropped|"
     "clarified|replaced|added|pushed|done|"
     "submitted|next|reroll|re|roll|local|working|incorporated|addressed|filed|worth|catch|point|copy|"
-    "version|revision|draft|iteration",
+    "version|revision|draft|iteration|sent|posted|coming|soon|follows|follow|rephrase|respin|resend",
     r"\b(?:i|we)(?:'ll| will| shall|'m going to| am going to| are going to) (?:(?:also|then|now|just|"
     r"certainly|definitely|make sure to|try to|go ahead and|of course) )?"
     r"(?:fix|change|update|reroll|re-roll|reword|rephrase|rewrite|edit|remove|drop|include|correct|"
@@ -220,6 +223,13 @@ PROMISES = Cue(
     r"\b(?:in|for|with) (?:the|my|our) (?:next|updated|new|upcoming) (?:version|revision|draft|reroll|"
     r"iteration)\b",
     r"\b(?:editor'?s|local|working) (?:copy|version)\b|\bworth a re-?roll\b",
+    r"\b(?:i|we)(?:'ve| have)? (?:just |now |already )?(?:sent|posted) (?:out )?(?:an? |the )?"
+    r"(?:v\d|(?:new|updated|next|revised) (?:version|revision|patch|series|patchset))\b",
+    r"\bv\d (?:is |will be |has been )?(?:now )?(?:coming|sent|posted|on its way|follows|to follow|soon)\b",
+    r"\b(?:will be|is|are|gets) (?:fixed|changed|addressed|updated|corrected|removed|added|done|included) in "
+    r"(?:the |my )?(?:next|v\d|new|upcoming)\b",
+    r"\blet me (?:rephrase|reword|fix|respin|re-?spin|re-?roll|update|change|correct)\b",
+    LEAD + r"will (?:rephrase|rework|respin|resend|correct|rename|replace|move|clarify|address|include|split)\b",
 )
 WITHDRAWS = Cue(
     "drop|withdraw|withdrawn|withdrawing|retract|abandon|discard|scrap|nevermind|mind|dropping",

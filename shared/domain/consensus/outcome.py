@@ -46,10 +46,15 @@ _ENDS = re.compile(
 _SUPPORTED = re.compile(
     r"\b(?:with|strong|good|clear|broad|general|sufficient|enough|was|is) (?:\w+ )?support\b|"
     r"\ball in favou?r\b|\b(?:ready (?:for|to)|move[sd]? (?:on|forward)|request (?:the )?publication|"
-    r"consensus|adopted|accepted)\b"
+    r"consensus|adopted|accepted)\b|\b(?:result|outcome|conclusion) (?:is|was) to (?:adopt|accept|publish)\b"
 )
 """In the mail that ends a call: how it ended."""
 _ADOPTION = re.compile(r"\badopt")
+_NAMES_A_CALL = re.compile(
+    r"\b(?:last call|wglc|call for (?:wg )?adoption|adoption call|consensus call)\b|"
+    r"\b(?:is|are|has been|have been|was) (?:now |hereby |therefore )?adopted\b"
+)
+"""A chair who rules in these words ends a formal call, though the mail that opened it is not in the thread."""
 _DECLARES = re.compile(r"\b(?:declared?|(?:have|see|is) (?:\w+ ){0,2}consensus|adopted|approved)\b")
 
 
@@ -145,6 +150,7 @@ def _by_ruling(ending: Evidence) -> Ending | None:
         formal = (
             ending.put.form is PropositionForm.CALL
             or ending.thread.preset is Preset.THREEGPP
+            or (ending.thread.preset is Preset.IETF and _names_a_call(found.ruled))
             or any(_IN_ROLE.search(one.folded) for one in _mail_of(ending, found.ruled[-1]).sentences)
         )
         # Rough consensus stands over remarks against it where it is declared; the end of a call does not.
@@ -164,13 +170,17 @@ def _by_ruling(ending: Evidence) -> Ending | None:
     return _by_chair(ending)
 
 
+def _names_a_call(rulings: Sequence[EndingWord]) -> bool:
+    return any(_NAMES_A_CALL.search(word.sentence.folded) for word in rulings)
+
+
 def _by_chair(ending: Evidence) -> Ending | None:
     """A call that one with a role ends without declaring anything: passed on, or put off."""
     found = ending.settlements
     if found.advanced:
         word = found.advanced[-1]
         kind = OutcomeKind.REVISED if found.asks_for_changes else OutcomeKind.ACCEPTED
-        sure = not _sends_back(ending, word)
+        sure = not _sends_back(ending, word) and not GOES_ON.finds(word.sentence)
         return ended_by(kind, word, ConsensusBasis.RULED, "passed on", sure=sure)
     if found.put_off:
         word = found.put_off[-1]

@@ -2,11 +2,13 @@
 
 import re
 
+from shared.domain.consensus.cues import THANKS, TRAILER
 from shared.domain.consensus.doubt_cues import DOUBTS, OPPOSES
 from shared.domain.consensus.endings import Ending, Evidence, counted, ended_by, unknown
 from shared.domain.consensus.linked_thread import LinkedMail
 from shared.domain.consensus.reading import ConsensusBasis, OutcomeKind, PositionStance
 from shared.domain.consensus.rulings import EndingWord
+from shared.domain.consensus.stance_cues import APPROVES
 
 _PART = re.compile(
     r"\bpatch(?:es)? #?\d|\b(?:the )?(?:first|second|third|last|other|rest|remaining)\b|\bpostponed\b|"
@@ -14,6 +16,21 @@ _PART = re.compile(
     r"\bsome of\b|\bexcept\b|\d/\d"
 )
 """Only some of a series is taken."""
+_RESISTS = re.compile(
+    r"\b(?:but|however|although|though|rather|prefer|instead|intentional\w*|deliberate\w*|on purpose|disagree|"
+    r"unfortunately|unless|until|later|another (?:patch|series)|separate\w*|wonder|actually|maybe|perhaps|"
+    r"i think|cannot|(?:do|does|is|are|should|will|need) not|not (?:sure|needed|necessary))\b|"
+    r"\b(?:do|does|is|are|should|wo|ca|need)n't\b|(?:^|[.,;] )no\b[,. ]"
+)
+"""Words of an author who does not take a remark over as it is, or not in this series."""
+_WILL_CHANGE = re.compile(
+    r"\b(?:will|going to|let me)\b|'ll\b|^\W{0,4}(?:\w+,? ){0,2}(?:done|fixed|changed|updated|corrected|removed)\b"
+)
+_SETTLED_ELSEWHERE = re.compile(
+    r"\balready (?:\w+ )?(?:applied|sent|merged|fixed|queued|committed|upstream|in)\b|\b(?:same|identical) "
+    r"(?:patch|fix|change|e?mail)\b|\bduplicates?\b"
+)
+"""A reviewer tells that there is another patch, or that this one is taken."""
 _ENOUGH_TRAILERS = 2
 _MOST_VERSIONS, _MAX_NOTES = 6, 6_000
 _REMARKS = r"(?:comments?|feedback|remarks|suggestions?|reviews?|reviewing)"
@@ -75,7 +92,45 @@ def _by_others(ending: Evidence) -> Ending | None:
         word = found.promised_next[-1]
         sure = not ending.heard_against and not _goes_on_after(ending, word.sentence.mail)
         return ended_by(OutcomeKind.REVISED, word, ConsensusBasis.UNKNOWN, "taken over", sure=sure)
-    return counted(OutcomeKind.ACCEPTED, "acked") if _is_acked(ending) else None
+    if _is_acked(ending):
+        return counted(OutcomeKind.ACCEPTED, "acked")
+    word = _all_taken_over(ending)
+    if word is None:
+        return None
+    return ended_by(OutcomeKind.REVISED, word, ConsensusBasis.UNKNOWN, "remarks taken over", sure=True)
+
+
+def _all_taken_over(ending: Evidence) -> EndingWord | None:
+    """The author answers every review, resists nothing, and in the last answer promises the changes."""
+    proposers, mails = ending.put.proposers, ending.thread.mails
+    reviews = [mail for mail in mails if mail.person not in proposers and _has_remarks(mail)]
+    if not reviews or ending.heard_against:
+        return None
+    answers = [
+        mail for mail in mails[reviews[0].number :] if mail.person in proposers and not mail.is_patch
+    ]
+    words = [
+        word
+        for word in ending.settlements.promised
+        if answers and word.sentence.mail == answers[-1].number and _WILL_CHANGE.search(word.sentence.folded)
+    ]
+    if not words or any(one.asks or _RESISTS.search(one.folded) for mail in answers for one in mail.sentences):
+        return None
+    answered = {mail.parent for mail in answers}
+    if any(_SETTLED_ELSEWHERE.search(one.folded) for mail in reviews for one in mail.sentences):
+        return None
+    if any(mail.number not in answered and mail.number < answers[-1].number for mail in reviews):
+        return None
+    after = [mail for mail in mails[answers[-1].number + 1 :] if _has_remarks(mail)]
+    return None if after or _goes_on_after(ending, answers[-1].number) else words[-1]
+
+
+def _has_remarks(mail: LinkedMail) -> bool:
+    """More than trailers, thanks and praise."""
+    return any(
+        not TRAILER.match(one.text) and not THANKS.finds(one) and not APPROVES.finds(one)
+        for one in mail.sentences
+    )
 
 
 def _is_content_with_the_last(ending: Evidence) -> bool:

@@ -42,7 +42,7 @@ from shared.domain.consensus.votes import count_votes, read_ballots
 _DECIDABLE = frozenset({Genre.PATCH, Genre.CALL, Genre.PROPOSAL})
 _NOT_AGREED = frozenset({OutcomeKind.REJECTED, OutcomeKind.CONTESTED})
 _SETTLED = frozenset({Fate.ANSWERED, Fate.TAKEN, Fate.WITHDRAWN})
-_BY_PROPOSER = frozenset({"taken over", "will be edited", "new version"})
+_BY_PROPOSER = frozenset({"taken over", "remarks taken over", "will be edited", "new version"})
 """Endings by the word of one who writes the text."""
 _ENOUGH_VOICES = 2
 _SURE, _UNSURE = 0.9, 0.4

@@ -24,7 +24,7 @@ _FIXED = Cue(
 )
 _HELPED = Cue(
     "working|solves|solved|turns|turned|found|figured|was|charm|perfectly|got|exactly|answers|perfect|fixed|fixes|"
-    "missed|clearing|cleared|resolves|resolved",
+    "missed|clearing|cleared|resolves|resolved|all|everything",
     r"\b(?:it's|it is|everything is|all is|that's|now) (?:all )?working (?:now|fine|again|"
     r"perfectly)\b|\bgot it (?:to work|"
     r"working)\b",
@@ -33,6 +33,8 @@ _HELPED = Cue(
     r"^\W{0,4}(?:(?:ok(?:ay)?|ah|oh|thanks|well|so)[,.! ]+)?(?:it )?turn(?:s|ed) out (?:that )?"
     r"(?:i |it was |the problem |my |an? |the cause )",
     r"\bfound (?:it\b|the (?:problem|cause|bug|culprit|reason|solution|answer)|out (?:what|why|that i))",
+    r"^\W{0,4}(?:(?:great|perfect|cool|ok(?:ay)?|thanks|yes)[,.! ]+)?(?:it's |its |it is )?(?:all|everything)(?: is|'s)? "
+    r"(?:working|works|good|fine|fixed|sorted)(?: (?:fine|great|well))?(?: now| again)\b",
     r"\bfigured (?:it|this|that) out\b|^\W{0,4}(?:yes,? |ah,? )?that was it\b",
     r"\bworks (?:like a charm|perfectly|great now|fine now|as expected now)\b",
     r"\bexactly what i(?:'m| am| was|'ve been)? (?:need(?:ed)?|want(?:ed)?|looking for|after)\b",
@@ -53,6 +55,7 @@ _THANKS_FOR = re.compile(
     r"(?:repl\w+|response|answers?|tips?|suggestions?|advice|pointers?|links?|hints?)\b"
 )
 _FEW = 4
+_SHORT_EXCHANGE = 6
 _YET_TO_TRY = re.compile(
     r"\b(?:try|trying|test|check|look|see if|investigate|report back|let you know|in advance|shot|"
     r"unfortunately|sadly)\b"
@@ -81,7 +84,17 @@ def of_asking(ending: Evidence) -> Ending:
         is_last = later[-1] is thread.mails[-1]
         return unknown(OutcomeKind.ANSWERED, "thanked", sure=said and told and is_last and _is_all(later[-1]))
     sure = ending.genre.kind is Genre.QUESTION and ending.genre.tier is Tier.SAID and told
+    if later and thread.preset is not Preset.IETF:
+        return unknown(OutcomeKind.ANSWERED, "told again", sure=sure and _is_told_again(thread, later[-1]))
     return unknown(OutcomeKind.ANSWERED, "told", sure=sure and not later)
+
+
+def _is_told_again(thread: LinkedThread, last: LinkedMail) -> bool:
+    """A short exchange: the asker came back, and what they wrote then was answered without a question back."""
+    after = [mail for mail in thread.mails[last.number + 1 :] if mail.person != last.person]
+    return len(thread.mails) <= _SHORT_EXCHANGE and any(
+        mail.parent == last.number and _tells(mail) and not any(one.asks for one in mail.sentences) for mail in after
+    )
 
 
 def _of_report(ending: Evidence, others: list[LinkedMail], later: list[LinkedMail]) -> Ending | None:

@@ -2,7 +2,7 @@
 
 import re
 
-from shared.domain.consensus.cues import THANKS, TRAILER
+from shared.domain.consensus.cues import THANKS, TRAILER, Cue
 from shared.domain.consensus.doubt_cues import DOUBTS, OPPOSES
 from shared.domain.consensus.endings import Ending, Evidence, counted, ended_by, unknown
 from shared.domain.consensus.linked_thread import LinkedMail
@@ -26,12 +26,28 @@ _RESISTS = re.compile(
 _WILL_CHANGE = re.compile(
     r"\b(?:will|going to|let me)\b|'ll\b|^\W{0,4}(?:\w+,? ){0,2}(?:done|fixed|changed|updated|corrected|removed)\b"
 )
+_WANTS_CHANGE = Cue(
+    "please|should|need|needs|missing|typo|forgot|better|must|error|needs|instead",
+    r"\bplease (?:\w+ )?(?:use|add|fix|change|remove|drop|split|include|rebase|resend|don't|do not|send|move|make|"
+    r"rename|put|keep|wrap|document|explain|avoid|replace|update|run|check|see)\b",
+    r"\b(?:this|that|it|these|you) (?:should|must|needs? to) (?!be fine|work|do|help)\w+\b",
+    r"\b(?:would|will) be better\b|\byou (?:forgot|missed)\b|\btypos?\b|^\W{0,4}missing\b|"
+    r"\bshould be (?!fine|ok|good|enough|easy|safe|no )",
+)
+_TAKES_SOME = re.compile(
+    r"\b(?:i'll|i will|i've|i have|we've|let me) (?:\w+ )?(?:take|taken|queue|queued|apply|applied|merge|merged|fix|"
+    r"fixed|pick|picked|reject|rejected|drop|dropped)\b|"
+    r"^\W{0,4}(?:\w+ ){0,2}(?:applied|queued|merged|pushed)\b|\b(?:applied|queued|merged|pushed)[,.!] thank|"
+    r"\b(?:na(?:c)?k|rejected)\b"
+)
+"""Somebody takes it, or a part of it, or turns it down."""
 _SETTLED_ELSEWHERE = re.compile(
-    r"\balready (?:\w+ )?(?:applied|sent|merged|fixed|queued|committed|upstream|in)\b|\b(?:same|identical) "
+    r"\balready (?:\w+ )?(?:applied|sent|merged|fixed|queued|committed|upstream|done|in)\b|\b(?:same|identical) "
     r"(?:patch|fix|change|e?mail)\b|\bduplicates?\b"
 )
 """A reviewer tells that there is another patch, or that this one is taken."""
 _ENOUGH_TRAILERS = 2
+_A_WORD = 2
 _MOST_VERSIONS, _MAX_NOTES = 6, 6_000
 _REMARKS = r"(?:comments?|feedback|remarks|suggestions?|reviews?|reviewing)"
 _TAKES_OVER = re.compile(
@@ -126,9 +142,12 @@ def _all_taken_over(ending: Evidence) -> EndingWord | None:
 
 
 def _has_remarks(mail: LinkedMail) -> bool:
-    """More than trailers, thanks and praise."""
+    """More than trailers, thanks, praise and a word of consent."""
     return any(
-        not TRAILER.match(one.text) and not THANKS.finds(one) and not APPROVES.finds(one)
+        not TRAILER.match(one.text)
+        and not THANKS.finds(one)
+        and not APPROVES.finds(one)
+        and (one.asks or len(one.words) > _A_WORD)
         for one in mail.sentences
     )
 
@@ -177,15 +196,22 @@ def _is_acked(ending: Evidence) -> bool:
 
 
 def _is_left(ending: Evidence) -> bool:
-    """Others had doubts or questions, nobody is for it, and its author never came back."""
-    others = [mail for mail in ending.thread.mails if mail.person not in ending.put.proposers]
+    """Others had doubts, questions or wishes, nobody is for it or takes it, and its author never came back."""
+    mails, proposers = ending.thread.mails, ending.put.proposers
+    others = [mail for mail in mails if mail.person not in proposers and not mail.is_machine]
     if not others or ending.count(PositionStance.SUPPORT):
         return False
-    came_back = any(
-        mail.person in ending.put.proposers for mail in ending.thread.mails[others[0].number + 1 :]
-    )
-    doubted = any(one.asks or DOUBTS.finds(one) for mail in others for one in mail.sentences)
-    return doubted and not came_back
+    # Where clocks were wrong an answer stands before what it answers.
+    numbers = {mail.number for mail in others}
+    if any(
+        mail.person in proposers and (mail.number > others[0].number or mail.parent in numbers) for mail in mails
+    ):
+        return False
+    said = [one for mail in others for one in mail.sentences]
+    if any(_TAKES_SOME.search(one.folded) or _SETTLED_ELSEWHERE.search(one.folded) for one in said):
+        return False
+    wishes = not any(map(APPROVES.finds, said)) and any(map(_WANTS_CHANGE.finds, said))
+    return wishes or any(one.asks or DOUBTS.finds(one) for one in said)
 
 
 def _is_doubted_after(ending: Evidence, word: EndingWord) -> bool:

@@ -56,6 +56,14 @@ _THANKS_FOR = re.compile(
 )
 _FEW = 4
 _SHORT_EXCHANGE = 6
+_INSTRUCTS = Cue(
+    "you|try|use|see|call|set|add|run|look|check|pass",
+    r"\byou (?:need to|should|have to|must|(?:just |probably |might |may )?want to|can (?:use|call|set|find|do|pass|"
+    r"add|get|try))\b",
+    r"^\W{0,4}(?:just |then |instead,? )?(?:try|use|call|set|add|run|pass) (?!this list|the list|google)\w",
+)
+_ELSEWHERE = re.compile(r"\b(?:mailing[- ]?list|\S+-list|wrong list|this list|ask (?:on|in|your|the)|off-?topic)\b")
+"""Who sends the asker away answers nothing."""
 _YET_TO_TRY = re.compile(
     r"\b(?:try|trying|test|check|look|see if|investigate|report back|let you know|in advance|shot|"
     r"unfortunately|sadly)\b"
@@ -164,5 +172,8 @@ def _asks_again(thread: LinkedThread, later: list[LinkedMail], content: OwnSente
 
 
 def _tells(mail: LinkedMail) -> bool:
-    """More than a question back."""
-    return sum(len(one.text) > 40 and not one.asks for one in mail.sentences) >= 2  # noqa: PLR2004
+    """More than a question back: several sentences, or one that says what to do."""
+    own = [one for one in mail.sentences if not one.asks]
+    if sum(len(one.text) > 40 for one in own) >= 2:  # noqa: PLR2004
+        return True
+    return any(map(_INSTRUCTS.finds, own)) and not any(_ELSEWHERE.search(one.folded) for one in mail.sentences)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from shared.domain.consensus.asking_outcome import of_asking
 from shared.domain.consensus.call_cues import GOES_ON, HAPPY, WANTS_NEW_VERSION
 from shared.domain.consensus.cues import SENDS_BACK, Cue
+from shared.domain.consensus.doubt_cues import DOUBTS, OPPOSES
 from shared.domain.consensus.endings import Ending, Evidence, counted, ended_by, unknown
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.patch_outcome import of_patch
@@ -28,6 +29,13 @@ _ENOUGH_VOTES = 3
 """Of +1 in a vote without a result mail: the custom of Apache, which others took over."""
 _ENOUGH_VOICES = 2
 _SHORT_THREAD = 4
+_SHORT_REVIEW = 12
+_EDITED = re.compile(
+    r"\b(?:will|'ll|shall|going to|'ve|have|has|i|we) (?:\w+ ){0,2}(?:edit|incorporate|update|fix|correct|change|clarify|"
+    r"reword|rephrase|rewrite|add|include|address|remove|drop|make|fixed|changed|updated|added|incorporated|corrected|"
+    r"clarified|reworded|removed|addressed)\b|\b(?:editor'?s|local|working) (?:copy|version)\b|"
+    r"\b(?:next|new|updated) (?:version|revision|draft)\b|^\W{0,4}(?:\w+,? ){0,2}(?:done|fixed|will do|will fix)\b"
+)
 # Something is to be changed: without that a promise answers a report, and accepts nothing.
 _WANTS = Cue(
     "should|must|need|needs|please|suggest|instead|typo|replace|change|missing|rather|better",
@@ -264,4 +272,15 @@ def _of_edited(ending: Evidence, edited: EndingWord) -> Ending:
     kind = OutcomeKind.ACCEPTED if short else OutcomeKind.REVISED
     wanted = something_is_put(ending.put) or any(map(_WANTS.finds, ending.put.mail.sentences))
     sure = short and direct and wanted and not _BESIDES.search(edited.sentence.folded)
+    sure = sure or (not short and _is_edited_in(ending, edited))
     return ended_by(kind, edited, ConsensusBasis.UNKNOWN, "will be done", sure=sure)
+
+
+def _is_edited_in(ending: Evidence, edited: EndingWord) -> bool:
+    """On a list about a text: who writes it takes a change over, and then nobody asks or doubts."""
+    thread = ending.thread
+    if thread.preset is not Preset.IETF or len(thread.mails) > _SHORT_REVIEW or not _EDITED.search(edited.sentence.folded):
+        return False
+    later = [one for mail in thread.mails[edited.sentence.mail + 1 :] for one in mail.sentences]
+    same = thread.mail_of(edited.sentence).sentences[edited.sentence.index + 1 :]
+    return not any(one.asks or DOUBTS.finds(one) or OPPOSES.finds(one) for one in (*same, *later))

@@ -13,7 +13,8 @@ from shared.domain.consensus.stance_cues import APPROVES
 _PART = re.compile(
     r"\bpatch(?:es)? #?\d|\b(?:the )?(?:first|second|third|last|other|rest|remaining)\b|\bpostponed\b|"
     r"\bpart(?:s|ly|ially)?\b|"
-    r"\bsome of\b|\bexcept\b|\d/\d"
+    r"\bsome of\b|\bexcept\b|\d/\d|"
+    r"\b(?:appl(?:y|ied)|queued?|t[oa]ke?n?|merged?|picked up|pushed) #?\d{1,2}(?: ?[-,] ?\d| and \d| to \b)"
 )
 """Only some of a series is taken."""
 _RESISTS = re.compile(

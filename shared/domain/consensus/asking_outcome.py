@@ -33,7 +33,8 @@ _HELPED = Cue(
     r"^\W{0,4}(?:(?:ok(?:ay)?|ah|oh|thanks|well|so)[,.! ]+)?(?:it )?turn(?:s|ed) out (?:that )?"
     r"(?:i |it was |the problem |my |an? |the cause )",
     r"\bfound (?:it\b|the (?:problem|cause|bug|culprit|reason|solution|answer)|out (?:what|why|that i))",
-    r"^\W{0,4}(?:(?:great|perfect|cool|ok(?:ay)?|thanks|yes)[,.! ]+)?(?:it's |its |it is )?(?:all|everything)(?: is|'s)? "
+    r"^\W{0,4}(?:(?:great|perfect|cool|ok(?:ay)?|thanks|yes)[,.! ]+)?(?:it's |its |it is )?(?:all|"
+    r"everything)(?: is|'s)? "
     r"(?:working|works|good|fine|fixed|sorted)(?: (?:fine|great|well))?(?: now| again)\b",
     r"\bfigured (?:it|this|that) out\b|^\W{0,4}(?:yes,? |ah,? )?that was it\b",
     r"\bworks (?:like a charm|perfectly|great now|fine now|as expected now)\b",
@@ -45,7 +46,8 @@ _HELPED = Cue(
 )
 _TAKEN_BACK = re.compile(r"\b(?:but|however|except|would|if|before|others?)\b|n't\b|\bnot\b")
 _SETBACK = re.compile(
-    r"\b(?:but|however|although|though|except|still|another|before|others?|hope|might|maybe|should|could|would|if|will|"
+    r"\b(?:but|however|although|though|except|still|another|before|others?|hope|might|maybe|should|could|"
+    r"would|if|will|"
     r"only|until|not|never|hardly|fails?|again)\b|n't\b"
 )
 """Words of an asker who is not content yet."""
@@ -58,11 +60,14 @@ _FEW = 4
 _SHORT_EXCHANGE = 6
 _INSTRUCTS = Cue(
     "you|try|use|see|call|set|add|run|look|check|pass",
-    r"\byou (?:need to|should|have to|must|(?:just |probably |might |may )?want to|can (?:use|call|set|find|do|pass|"
+    r"\byou (?:need to|should|have to|must|(?:just |probably |might |may )?want to|can (?:use|call|set|find|"
+    r"do|pass|"
     r"add|get|try))\b",
     r"^\W{0,4}(?:just |then |instead,? )?(?:try|use|call|set|add|run|pass) (?!this list|the list|google)\w",
 )
-_ELSEWHERE = re.compile(r"\b(?:mailing[- ]?list|\S+-list|wrong list|this list|ask (?:on|in|your|the)|off-?topic)\b")
+_ELSEWHERE = re.compile(
+    r"\b(?:mailing[- ]?list|\S+-list|wrong list|this list|ask (?:on|in|your|the)|off-?topic)\b"
+)
 """Who sends the asker away answers nothing."""
 _YET_TO_TRY = re.compile(
     r"\b(?:try|trying|test|check|look|see if|investigate|report back|let you know|in advance|shot|"
@@ -98,10 +103,11 @@ def of_asking(ending: Evidence) -> Ending:
 
 
 def _is_told_again(thread: LinkedThread, last: LinkedMail) -> bool:
-    """A short exchange: the asker came back, and what they wrote then was answered without a question back."""
+    """A short exchange: the asker came back, and that mail was answered without a question back."""
     after = [mail for mail in thread.mails[last.number + 1 :] if mail.person != last.person]
     return len(thread.mails) <= _SHORT_EXCHANGE and any(
-        mail.parent == last.number and _tells(mail) and not any(one.asks for one in mail.sentences) for mail in after
+        mail.parent == last.number and _tells(mail) and not any(one.asks for one in mail.sentences)
+        for mail in after
     )
 
 
@@ -176,4 +182,6 @@ def _tells(mail: LinkedMail) -> bool:
     own = [one for one in mail.sentences if not one.asks]
     if sum(len(one.text) > 40 for one in own) >= 2:  # noqa: PLR2004
         return True
-    return any(map(_INSTRUCTS.finds, own)) and not any(_ELSEWHERE.search(one.folded) for one in mail.sentences)
+    return any(map(_INSTRUCTS.finds, own)) and not any(
+        _ELSEWHERE.search(one.folded) for one in mail.sentences
+    )

@@ -30,7 +30,8 @@ ADVANCES = Cue(
     r"\b(?:draft|document) (?:is going|goes|moves|now moves) (?:on )?to the (?:iesg|ad|area directors?|"
     r"rfc editor)\b",
     r"\b(?:chairs|we) (?:\w+ )?(?:believe|think|consider|conclude|find)\b.{0,40}\b(?:is|are) (?:now )?ready "
-    r"(?:to go|for|to be|to progress|to move|to advance)\b.{0,20}\b(?:iesg|publication|advance\w*|forward|sent)\b",
+    r"(?:to go|for|to be|to progress|to move|to advance)\b.{0,20}\b(?:iesg|publication|advance\w*|forward|"
+    r"sent)\b",
     r"\b(?:draft|document|it) (?:has |have )?passed (?:the )?(?:wg |working group )?(?:last call|wglc)\b|"
     r"\bwglc (?:has |is )?passed\b",
     r"\b(?:draft|document) (?:will be|has been|is being|is) "
@@ -111,12 +112,14 @@ UNOPPOSED = Cue(
     r"expressed|any|objected|"
     r"opposed|complained|disagreed|objections?|concerns?)\b.{0,60}[,;]? (?:so|and) (?:i|we)(?:'ve|"
     r" have|'m| am)? (?:\w+ )?"
-    r"(?:moved|went|gone|did|done|made|renamed|merged|committed|pushed|applied|removed|added|changed|completed|"
+    r"(?:moved|went|gone|did|done|made|renamed|merged|committed|pushed|applied|removed|added|changed|"
+    r"completed|"
     r"switched|started|going|proceeded)\b",
     r"\b(?:(?:there (?:have been|were|are)|hearing|seeing|heard|with|having) no|as there were no|"
     r"without any) "
     r"(?:\w+ )?(?:objections?|concerns|complaints)\b.{0,40}[,;]? (?:so )?(?:i|we)(?:'ve| have) (?:\w+ )?"
-    r"(?:moved|gone|done|made|renamed|merged|committed|pushed|applied|removed|added|changed|completed|switched|"
+    r"(?:moved|gone|done|made|renamed|merged|committed|pushed|applied|removed|added|changed|completed|"
+    r"switched|"
     r"started|proceeded)\b",
 )
 """Who put it tells that nobody was against it, and that it is done."""
@@ -126,7 +129,8 @@ GOES_ON = Cue(
     r"\b(?:another|second) (?:\w+ )?call\b|\bcall again\b|\b(?:not|n't)\b.{0,60}\byet\b|\bstays? open\b",
 )
 ON_WHAT_TERMS = re.compile(
-    r"\b(?:if|unless|once|until|when|should|would|could|might|may|hope|hopes|hoping|wish|expect|expected|want|"
+    r"\b(?:if|unless|once|until|when|should|would|could|might|may|hope|hopes|hoping|wish|expect|expected|"
+    r"want|"
     r"wants|whether|soon|can)\b"
 )
 """Who says under which terms something ends, or hopes that it does, does not end it."""

@@ -103,7 +103,8 @@ ACCEPTS = Cue(
     r"queue?ing|pull|push|commit (?:this|it|them|these)|pick (?:this|these|it|them|up)|"
     r"take (?:it|this|them|these)|"
     r"requeue|replace (?:it|this|them|what)|mark (?:it|this|them) (?:for|to))\b",
-    LEAD + r"(?:both |all |now |just |(?:the |whole |entire |both |all )*(?:patch(?:es)?|series|patch ?set) |have |i've |i have |already |this is |it's |is )?"
+    LEAD
+    + r"(?:both |all |now |just |(?:the |whole |entire |both |all )*(?:patch(?:es)?|series|patch ?set) |have |i've |i have |already |this is |it's |is )?"
     r"(?:queued|applied|merged|pushed|pulled|committed|landed|picked up|checked in|accepted)\b"
     r"(?! (?:from|by|into my|against|an?|some|my|another)\b)",
     r"\blet'?s (?:\w+ ){0,4}(?:queue|queue?ing|merge|merging|apply|applying|take)\b",
@@ -142,7 +143,8 @@ RULES = Cue(
     "poll|concludes|becomes|become|adopt|adopts|item|group|ended|completed|finished|"
     "chairs|decided|resolved|passed|passes|request|shepherd|wg|conclude|decision|resolution",
     r"\b(?:hereby|i|we|chairs) declare\b|\bdeclare (?:\S{1,120} )?(?:a wg|consensus|adopted)\b",
-    r"\b(?:i|we|chairs|there)(?:'ve got| have got| (?:is|see|sees|have|believe|think|judge|conclude|consider|do see|"
+    r"\b(?:i|we|chairs|there)(?:'ve got| have got| (?:is|see|sees|have|believe|think|judge|conclude|"
+    r"consider|do see|"
     r"do have|"
     r"believe we have|believe there is|think there is|think we have))(?: that| there is| we have)* (?:\w+ "
     r"){0,3}(?:rough )?consensus\b",
@@ -159,7 +161,8 @@ RULES = Cue(
     r"\b(?:it was|was|were|is|are) (?:\w+ )?agreed\b(?: (?:to|that|on|in|by)|[.;]|$)|\bwe (?:have "
     r")?(?:agreed|decided) (?:to|on|that)\b",
     r"\bpublication (?:has been |is |was )?requested\b|\brequest(?:ed|ing)? (?:the )?publication\b",
-    r"(?<!other )(?<!other working )\b(?:wg|working group|group) (?:has |have )?(?:agreed|adopted|decided|resolved|concluded)\b|"
+    r"(?<!other )(?<!other working )\b(?:wg|working group|group) (?:has |have )?(?:agreed|adopted|decided|"
+    r"resolved|concluded)\b|"
     r"(?<!other )\b(?:wg|working group) adopts (?:this|the|draft)\b",
     r"\bvote (?:has |is )?(?:now )?(?:pass(?:es|ed)|fail(?:s|ed)|closed|succe\w+|cancel\w*)\b|\bresult of "
     r"the vote\b",
@@ -229,7 +232,8 @@ PROMISES = Cue(
     r"\b(?:will be|is|are|gets) (?:fixed|changed|addressed|updated|corrected|removed|added|done|included) in "
     r"(?:the |my )?(?:next|v\d|new|upcoming)\b",
     r"\blet me (?:rephrase|reword|fix|respin|re-?spin|re-?roll|update|change|correct)\b",
-    LEAD + r"will (?:rephrase|rework|respin|resend|correct|rename|replace|move|clarify|address|include|split)\b",
+    LEAD
+    + r"will (?:rephrase|rework|respin|resend|correct|rename|replace|move|clarify|address|include|split)\b",
 )
 WITHDRAWS = Cue(
     "drop|withdraw|withdrawn|withdrawing|retract|abandon|discard|scrap|nevermind|mind|dropping",

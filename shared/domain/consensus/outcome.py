@@ -31,10 +31,13 @@ _ENOUGH_VOICES = 2
 _SHORT_THREAD = 4
 _SHORT_REVIEW = 12
 _EDITED = re.compile(
-    r"\b(?:will|'ll|shall|going to|'ve|have|has|i|we) (?:\w+ ){0,2}(?:edit|incorporate|update|fix|correct|change|clarify|"
-    r"reword|rephrase|rewrite|add|include|address|remove|drop|make|fixed|changed|updated|added|incorporated|corrected|"
+    r"\b(?:will|'ll|shall|going to|'ve|have|has|i|we) (?:\w+ ){0,2}(?:edit|incorporate|update|fix|correct|"
+    r"change|clarify|"
+    r"reword|rephrase|rewrite|add|include|address|remove|drop|make|fixed|changed|updated|added|incorporated|"
+    r"corrected|"
     r"clarified|reworded|removed|addressed)\b|\b(?:editor'?s|local|working) (?:copy|version)\b|"
-    r"\b(?:next|new|updated) (?:version|revision|draft)\b|^\W{0,4}(?:\w+,? ){0,2}(?:done|fixed|will do|will fix)\b"
+    r"\b(?:next|new|updated) (?:version|revision|draft)\b|^\W{0,4}(?:\w+,? ){0,2}(?:done|fixed|will do|will "
+    r"fix)\b"
 )
 # Something is to be changed: without that a promise answers a report, and accepts nothing.
 _WANTS = Cue(
@@ -62,7 +65,7 @@ _NAMES_A_CALL = re.compile(
     r"\b(?:last call|wglc|call for (?:wg )?adoption|adoption call|consensus call)\b|"
     r"\b(?:is|are|has been|have been|was) (?:now |hereby |therefore )?adopted\b"
 )
-"""A chair who rules in these words ends a formal call, though the mail that opened it is not in the thread."""
+"""A chair who rules in these words ends a formal call, also where the mail that opened it is missing."""
 _DECLARES = re.compile(r"\b(?:declared?|(?:have|see|is) (?:\w+ ){0,2}consensus|adopted|approved)\b")
 
 
@@ -279,7 +282,11 @@ def _of_edited(ending: Evidence, edited: EndingWord) -> Ending:
 def _is_edited_in(ending: Evidence, edited: EndingWord) -> bool:
     """On a list about a text: who writes it takes a change over, and then nobody asks or doubts."""
     thread = ending.thread
-    if thread.preset is not Preset.IETF or len(thread.mails) > _SHORT_REVIEW or not _EDITED.search(edited.sentence.folded):
+    if (
+        thread.preset is not Preset.IETF
+        or len(thread.mails) > _SHORT_REVIEW
+        or not _EDITED.search(edited.sentence.folded)
+    ):
         return False
     later = [one for mail in thread.mails[edited.sentence.mail + 1 :] for one in mail.sentences]
     same = thread.mail_of(edited.sentence).sentences[edited.sentence.index + 1 :]

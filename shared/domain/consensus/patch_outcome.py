@@ -18,32 +18,37 @@ _PART = re.compile(
 )
 """Only some of a series is taken."""
 _RESISTS = re.compile(
-    r"\b(?:but|however|although|though|rather|prefer|instead|intentional\w*|deliberate\w*|on purpose|disagree|"
+    r"\b(?:but|however|although|though|rather|prefer|instead|intentional\w*|deliberate\w*|on purpose|"
+    r"disagree|"
     r"unfortunately|unless|until|later|another (?:patch|series)|separate\w*|wonder|actually|maybe|perhaps|"
     r"i think|cannot|(?:do|does|is|are|should|will|need) not|not (?:sure|needed|necessary))\b|"
     r"\b(?:do|does|is|are|should|wo|ca|need)n't\b|(?:^|[.,;] )no\b[,. ]"
 )
 """Words of an author who does not take a remark over as it is, or not in this series."""
 _WILL_CHANGE = re.compile(
-    r"\b(?:will|going to|let me)\b|'ll\b|^\W{0,4}(?:\w+,? ){0,2}(?:done|fixed|changed|updated|corrected|removed)\b"
+    r"\b(?:will|going to|let me)\b|'ll\b|^\W{0,4}(?:\w+,? ){0,2}(?:done|fixed|changed|updated|corrected|"
+    r"removed)\b"
 )
 _WANTS_CHANGE = Cue(
     "please|should|need|needs|missing|typo|forgot|better|must|error|needs|instead",
-    r"\bplease (?:\w+ )?(?:use|add|fix|change|remove|drop|split|include|rebase|resend|don't|do not|send|move|make|"
+    r"\bplease (?:\w+ )?(?:use|add|fix|change|remove|drop|split|include|rebase|resend|don't|do not|send|"
+    r"move|make|"
     r"rename|put|keep|wrap|document|explain|avoid|replace|update|run|check|see)\b",
     r"\b(?:this|that|it|these|you) (?:should|must|needs? to) (?!be fine|work|do|help)\w+\b",
     r"\b(?:would|will) be better\b|\byou (?:forgot|missed)\b|\btypos?\b|^\W{0,4}missing\b|"
     r"\bshould be (?!fine|ok|good|enough|easy|safe|no )",
 )
 _TAKES_SOME = re.compile(
-    r"\b(?:i'll|i will|i've|i have|we've|let me) (?:\w+ )?(?:take|taken|queue|queued|apply|applied|merge|merged|fix|"
+    r"\b(?:i'll|i will|i've|i have|we've|let me) (?:\w+ )?(?:take|taken|queue|queued|apply|applied|merge|"
+    r"merged|fix|"
     r"fixed|pick|picked|reject|rejected|drop|dropped)\b|"
     r"^\W{0,4}(?:\w+ ){0,2}(?:applied|queued|merged|pushed)\b|\b(?:applied|queued|merged|pushed)[,.!] thank|"
     r"\b(?:na(?:c)?k|rejected)\b"
 )
 """Somebody takes it, or a part of it, or turns it down."""
 _SETTLED_ELSEWHERE = re.compile(
-    r"\balready (?:\w+ )?(?:applied|sent|merged|fixed|queued|committed|upstream|done|in)\b|\b(?:same|identical) "
+    r"\balready (?:\w+ )?(?:applied|sent|merged|fixed|queued|committed|upstream|done|in)\b|\b(?:same|"
+    r"identical) "
     r"(?:patch|fix|change|e?mail)\b|\bduplicates?\b"
 )
 """A reviewer tells that there is another patch, or that this one is taken."""
@@ -109,12 +114,16 @@ def _by_others(ending: Evidence) -> Ending | None:
         word = found.promised_next[-1]
         sure = not ending.heard_against and not _goes_on_after(ending, word.sentence.mail)
         return ended_by(OutcomeKind.REVISED, word, ConsensusBasis.UNKNOWN, "taken over", sure=sure)
+    return _by_reviewers(ending)
+
+
+def _by_reviewers(ending: Evidence) -> Ending | None:
+    """Nobody takes it, and what the reviewers said is settled: consent, or wishes that the author takes over."""
     if _is_acked(ending):
         return counted(OutcomeKind.ACCEPTED, "acked")
-    word = _all_taken_over(ending)
-    if word is None:
-        return None
-    return ended_by(OutcomeKind.REVISED, word, ConsensusBasis.UNKNOWN, "remarks taken over", sure=True)
+    if word := _all_taken_over(ending):
+        return ended_by(OutcomeKind.REVISED, word, ConsensusBasis.UNKNOWN, "remarks taken over", sure=True)
+    return None
 
 
 def _all_taken_over(ending: Evidence) -> EndingWord | None:
@@ -123,15 +132,15 @@ def _all_taken_over(ending: Evidence) -> EndingWord | None:
     reviews = [mail for mail in mails if mail.person not in proposers and _has_remarks(mail)]
     if not reviews or ending.heard_against:
         return None
-    answers = [
-        mail for mail in mails[reviews[0].number :] if mail.person in proposers and not mail.is_patch
-    ]
+    answers = [mail for mail in mails[reviews[0].number :] if mail.person in proposers and not mail.is_patch]
     words = [
         word
         for word in ending.settlements.promised
         if answers and word.sentence.mail == answers[-1].number and _WILL_CHANGE.search(word.sentence.folded)
     ]
-    if not words or any(one.asks or _RESISTS.search(one.folded) for mail in answers for one in mail.sentences):
+    if not words or any(
+        one.asks or _RESISTS.search(one.folded) for mail in answers for one in mail.sentences
+    ):
         return None
     answered = {mail.parent for mail in answers}
     if any(_SETTLED_ELSEWHERE.search(one.folded) for mail in reviews for one in mail.sentences):
@@ -197,7 +206,7 @@ def _is_acked(ending: Evidence) -> bool:
 
 
 def _is_left(ending: Evidence) -> bool:
-    """Others had doubts, questions or wishes, nobody is for it or takes it, and its author never came back."""
+    """Others had doubts, questions or wishes, nobody takes it, and its author never came back."""
     mails, proposers = ending.thread.mails, ending.put.proposers
     others = [mail for mail in mails if mail.person not in proposers and not mail.is_machine]
     if not others or ending.count(PositionStance.SUPPORT):
@@ -205,7 +214,8 @@ def _is_left(ending: Evidence) -> bool:
     # Where clocks were wrong an answer stands before what it answers.
     numbers = {mail.number for mail in others}
     if any(
-        mail.person in proposers and (mail.number > others[0].number or mail.parent in numbers) for mail in mails
+        mail.person in proposers and (mail.number > others[0].number or mail.parent in numbers)
+        for mail in mails
     ):
         return False
     said = [one for mail in others for one in mail.sentences]

@@ -114,11 +114,13 @@ _BAD = Cue(
 )
 _WISHES = Cue(
     "please|should|need|needs|missing|typo|forgot|better|must|instead|drop|remove|rather|could|why|prefer",
-    r"\bplease (?:\w+ )?(?:use|add|fix|change|remove|drop|split|include|rebase|resend|don't|do not|send|move|make|"
+    r"\bplease (?:\w+ )?(?:use|add|fix|change|remove|drop|split|include|rebase|resend|don't|do not|send|"
+    r"move|make|"
     r"rename|put|keep|wrap|document|explain|avoid|replace|update|run|check)\b",
     r"\b(?:this|that|it|these|you) (?:should|must|needs? to|could)\b",
     r"\b(?:would|will|might) be (?:better|nicer|cleaner|simpler)\b|\byou (?:forgot|missed)\b|\btypos?\b",
-    r"\bshould (?:\w+ )?be\b|\bwhy (?:not|don't|do you|do we|is|are|can't)\b|\bi(?:'d| would) (?:rather|prefer|suggest)\b",
+    r"\bshould (?:\w+ )?be\b|\bwhy (?:not|don't|do you|do we|is|are|can't)\b|\bi(?:'d| would) (?:rather|"
+    r"prefer|suggest)\b",
     r"^\W{0,4}(?:missing|drop|remove|use|rename|move)\b|\binstead\b",
 )
 _ACTS = Cue("i'll|will|we'll|let's|let|i've|done|agreed|fixed|merged|queued")
@@ -216,7 +218,9 @@ class FeatureReader:
         self._promised_to = {
             mail.parent
             for mail in thread.mails
-            if mail.parent is not None and mail.person in put.proposers and any(map(PROMISES.finds, mail.sentences))
+            if mail.parent is not None
+            and mail.person in put.proposers
+            and any(map(PROMISES.finds, mail.sentences))
         }
         self._of_mail: dict[tuple[int, str], dict[str, float]] = {}
 

@@ -103,8 +103,8 @@ ACCEPTS = Cue(
     r"queue?ing|pull|push|commit (?:this|it|them|these)|pick (?:this|these|it|them|up)|"
     r"take (?:it|this|them|these)|"
     r"requeue|replace (?:it|this|them|what)|mark (?:it|this|them) (?:for|to))\b",
-    LEAD
-    + r"(?:both |all |now |just |(?:the |whole |entire |both |all )*(?:patch(?:es)?|series|patch ?set) |have |i've |i have |already |this is |it's |is )?"
+    LEAD + r"(?:both |all |now |just |(?:the |whole |entire |both |all )*(?:patch(?:es)?|series|patch ?set) |"
+    r"have |i've |i have |already |this is |it's |is )?"
     r"(?:queued|applied|merged|pushed|pulled|committed|landed|picked up|checked in|accepted)\b"
     r"(?! (?:from|by|into my|against|an?|some|my|another)\b)",
     r"\blet'?s (?:\w+ ){0,4}(?:queue|queue?ing|merge|merging|apply|applying|take)\b",

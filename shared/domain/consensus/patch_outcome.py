@@ -118,7 +118,7 @@ def _by_others(ending: Evidence) -> Ending | None:
 
 
 def _by_reviewers(ending: Evidence) -> Ending | None:
-    """Nobody takes it, and what the reviewers said is settled: consent, or wishes that the author takes over."""
+    """Nobody takes it: all consented, or the author takes all wishes over."""
     if _is_acked(ending):
         return counted(OutcomeKind.ACCEPTED, "acked")
     if word := _all_taken_over(ending):

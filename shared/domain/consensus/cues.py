@@ -63,6 +63,11 @@ def triggered(sentence: OwnSentence) -> frozenset[object]:
     return sentence.triggered
 
 
+def at_word(*alternatives: str) -> str:
+    """Alternatives at the start of a word, which is looked for once and not for each of them."""
+    return rf"\b(?:{'|'.join(alternatives)})"
+
+
 class Family:
     """Groups of wordings, each behind triggers of its own: the narrower these, the less is searched."""
 
@@ -81,7 +86,10 @@ class Family:
         possible = triggered(sentence) if hits is None else hits
         if self._all.isdisjoint(possible):
             return None
-        return next(filter(None, (cue.answer(sentence) for cue in self.cues if cue in possible)), None)
+        for cue in self.cues:
+            if cue in possible and (found := cue.answer(sentence)):
+                return found
+        return None
 
     def finds(self, sentence: OwnSentence) -> bool:
         return self.search(sentence) is not None

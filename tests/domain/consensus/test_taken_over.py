@@ -2,7 +2,11 @@
 
 import pytest
 
-from shared.domain.consensus.reading import OutcomeKind, ThreadOutcome, ThreadReading, Tier
+from shared.domain.consensus.linked_thread import LinkedThread
+from shared.domain.consensus.proposition import find_put
+from shared.domain.consensus.reading import Genre, OutcomeKind, ThreadOutcome, ThreadReading, Tier
+from shared.domain.consensus.sentence_heads import SentenceScores
+from shared.domain.consensus.sentence_kinds import Head
 from tests.support.thread_mails import GIT, mail, read
 
 PATCH = "[PATCH] parser: keep the last line"
@@ -167,3 +171,14 @@ def test_what_was_remarked_on_the_way_to_a_good_end_is_no_objection() -> None:
     reading = read(patch, review, answer, taken, profile=GIT)
     assert is_said(reading.outcome, OutcomeKind.ACCEPTED)
     assert not reading.objections
+
+
+def test_scores_do_not_hang_on_the_order_in_which_features_are_summed() -> None:
+    """Sets of words and cues have another order in each process: the last digits of a sum are cut off."""
+    review = (
+        "I don't think that the parser should read the file twice, it would be better to keep the last line."
+    )
+    thread = LinkedThread([mail(0, "pat", TEXT, subject=PATCH), mail(1, "rev", review, subject=ANSWER)], GIT)
+    scores = SentenceScores(thread, find_put(thread), Genre.PATCH)
+    found = [scores.score(one, head) for one in thread.sentences() for head in Head]
+    assert found == [round(one, 9) for one in found]

@@ -58,6 +58,21 @@ _THANKS_FOR = re.compile(
 )
 _FEW = 4
 _SHORT_EXCHANGE = 6
+_OFFERS_TEXT = re.compile(
+    r"\b(?:how|what) about (?:this|the following|adding|saying|changing)\b|"
+    r"\b(?:use|adopt|take) (?:your|this|that) (?:\w+ )?(?:text|wording|suggestion)\b|"
+    r"\b(?:new|proposed|suggested|following|updated|revised) (?:text|wording|sentence|paragraph)\b"
+)
+_CONTENT = Cue(
+    "works|good|fine|great|addresses|resolves|satisfied|happy|perfect|ok|okay|better",
+    r"\b(?:that|this|it|all|both|these|those)(?: all| both)? (?:works?|looks? (?:good|fine|great)|is (?:fine|good|great|"
+    r"perfect|better|much better)|are fine)(?: (?:for|to|with|by) me)?[.,!]*$",
+    r"\b(?:that|this|it|which) (?:fully )?(?:addresses|resolves) (?:all )?(?:of )?(?:my|the) "
+    r"(?:comments?|concerns?|issues?|points?)\b",
+    r"^\W{0,4}(?:works|fine|good|ok(?:ay)?|great) (?:for|with|by) me\b",
+    r"\bi(?:'m| am) (?:fine|happy|ok|okay|satisfied|good) with (?:that|this|the|your|it|these|those)\b",
+)
+"""Words of a reviewer to whom nothing is left to wish."""
 _INSTRUCTS = Cue(
     "you|try|use|see|call|set|add|run|look|check|pass",
     r"\byou (?:need to|should|have to|must|(?:just |probably |might |may )?want to|can (?:use|call|set|find|"
@@ -124,7 +139,21 @@ def _of_report(ending: Evidence, others: list[LinkedMail], later: list[LinkedMai
     ]
     if edited and ending.thread.preset is Preset.IETF and ending.settlements.edits_a_text:
         return ended_by(OutcomeKind.REVISED, edited[-1], ConsensusBasis.UNKNOWN, "will be edited", sure=True)
-    return None
+    return of_offered_text(ending)
+
+
+def of_offered_text(ending: Evidence) -> Ending | None:
+    """On a list about a text: others offered other words, and who asked for a change ends content with them."""
+    mails = ending.thread.mails
+    last = mails[-1]
+    is_end = last.number > 1 and last.person == ending.thread.root.person and len(last.sentences) <= _FEW
+    if not is_end or ending.thread.preset is not Preset.IETF or any(one.asks for one in last.sentences):
+        return None
+    others = [one for mail in mails if mail.person != last.person for one in mail.sentences]
+    words = [one for one in last.sentences if _CONTENT.finds(one) and not _SETBACK.search(one.folded)]
+    if not words or not any(_OFFERS_TEXT.search(one.folded) for one in others):
+        return None
+    return Ending(OutcomeKind.REVISED, ConsensusBasis.UNKNOWN, "content", sure=True, evidence=words[-1])
 
 
 def _is_open(sentence: OwnSentence) -> bool:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from shared.domain.consensus.asking_outcome import of_asking
+from shared.domain.consensus.asking_outcome import of_asking, of_offered_text
 from shared.domain.consensus.call_cues import GOES_ON, HAPPY, WANTS_NEW_VERSION
 from shared.domain.consensus.cues import SENDS_BACK, Cue
 from shared.domain.consensus.doubt_cues import DOUBTS, OPPOSES
@@ -140,7 +140,8 @@ def _of_vote(ending: Evidence) -> Ending:
 
 
 def _of_proposal(ending: Evidence) -> Ending:
-    return _by_ruling(ending) or _by_voices(ending) or _by_promise(ending) or _by_nothing(ending)
+    found = _by_ruling(ending) or _by_voices(ending) or of_offered_text(ending) or _by_promise(ending)
+    return found or _by_nothing(ending)
 
 
 def _by_ruling(ending: Evidence) -> Ending | None:

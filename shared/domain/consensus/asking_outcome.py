@@ -151,9 +151,18 @@ def of_offered_text(ending: Evidence) -> Ending | None:
         return None
     others = [one for mail in mails if mail.person != last.person for one in mail.sentences]
     words = [one for one in last.sentences if _CONTENT.finds(one) and not _SETBACK.search(one.folded)]
-    if not words or not any(_OFFERS_TEXT.search(one.folded) for one in others):
+    offered = any(_OFFERS_TEXT.search(one.folded) for one in others)
+    kind = OutcomeKind.REVISED
+    if not words and _is_thankful(last) and _is_all(last):
+        # Thanks for words that were offered, or for a change that was promised, and for nothing less.
+        words = [one for one in last.sentences if THANKS.finds(one)]
+        # What is proposed and promised in a few mails is done as it was proposed; a review changes a text.
+        as_proposed = not offered and ending.genre.kind is not Genre.REPORT and len(mails) <= _FEW
+        kind = OutcomeKind.ACCEPTED if as_proposed else kind
+        offered = offered or bool(ending.settlements.edited)
+    if not words or not offered:
         return None
-    return Ending(OutcomeKind.REVISED, ConsensusBasis.UNKNOWN, "content", sure=True, evidence=words[-1])
+    return Ending(kind, ConsensusBasis.UNKNOWN, "content", sure=True, evidence=words[-1])
 
 
 def _is_open(sentence: OwnSentence) -> bool:

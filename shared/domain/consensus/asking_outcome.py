@@ -65,7 +65,8 @@ _OFFERS_TEXT = re.compile(
 )
 _CONTENT = Cue(
     "works|good|fine|great|addresses|resolves|satisfied|happy|perfect|ok|okay|better",
-    r"\b(?:that|this|it|all|both|these|those)(?: all| both)? (?:works?|looks? (?:good|fine|great)|is (?:fine|good|great|"
+    r"\b(?:that|this|it|all|both|these|those)(?: all| both)? (?:works?|looks? (?:good|fine|great)|is "
+    r"(?:fine|good|great|"
     r"perfect|better|much better)|are fine)(?: (?:for|to|with|by) me)?[.,!]*$",
     r"\b(?:that|this|it|which) (?:fully )?(?:addresses|resolves) (?:all )?(?:of )?(?:my|the) "
     r"(?:comments?|concerns?|issues?|points?)\b",
@@ -143,7 +144,7 @@ def _of_report(ending: Evidence, others: list[LinkedMail], later: list[LinkedMai
 
 
 def of_offered_text(ending: Evidence) -> Ending | None:
-    """On a list about a text: others offered other words, and who asked for a change ends content with them."""
+    """On a list about a text: others offered or promised a change, and who asked for it ends content."""
     mails = ending.thread.mails
     last = mails[-1]
     is_end = last.number > 1 and last.person == ending.thread.root.person and len(last.sentences) <= _FEW

@@ -155,3 +155,73 @@ def test_a_chair_who_names_the_call_ends_it_though_its_opening_is_not_there(word
 )
 def test_a_chair_who_names_no_call_or_no_result_ends_none(words: str) -> None:
     assert headless(words).tier is Tier.REMARK
+
+
+REPORT = (
+    "I am the assigned reviewer for this draft. Section 4 should name the header, and the sender is unclear."
+)
+OFFER = "How about this text in section 4: a client sends the header once. It says who sends it, and when."
+
+
+def of_review(*mails: str, opening: str = REPORT, profile: SourceProfile = IETF) -> ThreadOutcome:
+    """The reviewer and an editor in turn."""
+    thread = [mail(0, "rev", opening, subject="Review of draft-x")]
+    thread += [
+        mail(
+            number,
+            "rev" if number % 2 == 0 else "edi",
+            text,
+            answers=number - 1,
+            subject="Re: Review of draft-x",
+        )
+        for number, text in enumerate(mails, start=1)
+    ]
+    return read(*thread, profile=profile).outcome
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "That all works for me.",
+        "This looks good to me.",
+        "Thanks, that addresses my comments.",
+        "Fine by me.",
+        "I'm happy with the new text.",
+        "Thanks a lot!",
+    ],
+)
+def test_a_reviewer_who_is_content_with_the_words_offered_has_changed_the_text(words: str) -> None:
+    outcome = of_review(OFFER, words)
+    assert is_said(outcome, OutcomeKind.REVISED)
+    assert outcome.rule == "content"
+
+
+@pytest.mark.parametrize(
+    ("offer", "words"),
+    [
+        (OFFER, "That works for me, but section 5 is still unclear."),
+        (OFFER, "Thanks. And who receives it?"),
+        (OFFER, "I will look at it next week."),
+        ("The sender is a client, as section 3 says. The header is named there too.", "That works for me."),
+        ("The sender is a client, as section 3 says. The header is named there too.", "Thanks!"),
+    ],
+)
+def test_a_reviewer_who_asks_on_or_was_offered_nothing_has_changed_nothing(offer: str, words: str) -> None:
+    assert of_review(offer, words).tier is Tier.REMARK
+
+
+def test_others_who_write_on_leave_it_open() -> None:
+    assert (
+        of_review(OFFER, "That works for me.", "The working group has to see it first, I fear.").tier
+        is Tier.REMARK
+    )
+
+
+def test_what_is_promised_and_thanked_for_in_a_few_mails_is_done_as_proposed() -> None:
+    proposal = (
+        "The name of the header in section 4 is not the one of the registry. Section 9 has the right one."
+    )
+    assert is_said(
+        of_review("I'll change it in section 4.", "Thanks!", opening=proposal), OutcomeKind.ACCEPTED
+    )
+    assert of_review("I looked at section 4.", "Thanks!", opening=proposal).tier is Tier.REMARK

@@ -92,7 +92,12 @@ class Family:
         return None
 
     def finds(self, sentence: OwnSentence) -> bool:
-        return self.search(sentence) is not None
+        hits = sentence.triggered
+        possible = triggered(sentence) if hits is None else hits
+        # Whether, and not what: the order of the cues does not matter.
+        return not self._all.isdisjoint(possible) and any(
+            cue.answer(sentence) for cue in self._all.intersection(possible)
+        )
 
 
 # What may stand before the word that counts, at a sentence's start.
@@ -150,30 +155,32 @@ RULES = Cue(
     "declare|declared|consensus|call|adopted|accepted|approved|agreed|publication|vote|closed|concluded|wglc|"
     "poll|concludes|becomes|become|adopt|adopts|item|group|ended|completed|finished|"
     "chairs|decided|resolved|passed|passes|request|shepherd|wg|conclude|decision|resolution",
-    r"\b(?:hereby|i|we|chairs) declare\b|\bdeclare (?:\S{1,120} )?(?:a wg|consensus|adopted)\b",
-    r"\b(?:i|we|chairs|there)(?:'ve got| have got| (?:is|see|sees|have|believe|think|judge|conclude|"
-    r"consider|do see|"
-    r"do have|"
-    r"believe we have|believe there is|think there is|think we have))(?: that| there is| we have)* (?:\w+ "
-    r"){0,3}(?:rough )?consensus\b",
-    r"\b(?:rough )?consensus (?:is|was|seems|appears)(?: to be| that| to| for| clear| reached)?\b",
-    r"\b(?:call|wglc|poll) (?:\w+ ){0,4}(?:is now|has|is|was|now) (?:been |now )?"
-    r"(?:closed|concluded|ended|completed?|over|finished)\b",
-    r"\b(?:call|wglc|poll) (?:concluded|ended|completed|finished)\b|^\W{0,4}adopted[.! ]*$",
-    r"\b(?:this|that) (?:now )?concludes the (?:\w+ ){0,3}(?:call|wglc|poll)\b",
-    r"\b(?:document|draft|draft-\S{1,80}|proposal|item|charter) (?:is|has been|was|are|will be|will now be) "
-    r"(?:now |hereby |therefore |thus )?(?:adopted|accepted|approved)\b",
-    r"\b(?:document|draft|draft-\S{1,80}) (?:is|has become|becomes) (?:now )?an? (?:wg|working group) "
-    r"(?:document|item|draft)\b",
-    r"\b(?:chairs|i|we) (?:have |has )?(?:decided|agreed) to (?:adopt|accept|publish)\b",
-    r"\b(?:it was|was|were|is|are) (?:\w+ )?agreed\b(?: (?:to|that|on|in|by)|[.;]|$)|\bwe (?:have "
-    r")?(?:agreed|decided) (?:to|on|that)\b",
-    r"\bpublication (?:has been |is |was )?requested\b|\brequest(?:ed|ing)? (?:the )?publication\b",
-    r"(?<!other )(?<!other working )\b(?:wg|working group|group) (?:has |have )?(?:agreed|adopted|decided|"
-    r"resolved|concluded)\b|"
-    r"(?<!other )\b(?:wg|working group) adopts (?:this|the|draft)\b",
-    r"\bvote (?:has |is )?(?:now )?(?:pass(?:es|ed)|fail(?:s|ed)|closed|succe\w+|cancel\w*)\b|\bresult of "
-    r"the vote\b",
+    at_word(
+        r"(?:hereby|i|we|chairs) declare\b|declare (?:\S{1,120} )?(?:a wg|consensus|adopted)\b",
+        r"(?:i|we|chairs|there)(?:'ve got| have got| (?:is|see|sees|have|believe|think|judge|conclude|"
+        r"consider|do see|do have|believe we have|believe there is|think there is|think we have))"
+        r"(?: that| there is| we have)* (?:\w+ ){0,3}(?:rough )?consensus\b",
+        r"(?:rough )?consensus (?:is|was|seems|appears)(?: to be| that| to| for| clear| reached)?\b",
+        r"(?:call|wglc|poll) (?:\w+ ){0,4}(?:is now|has|is|was|now) (?:been |now )?"
+        r"(?:closed|concluded|ended|completed?|over|finished)\b",
+        r"(?:call|wglc|poll) (?:concluded|ended|completed|finished)\b",
+        r"(?:this|that) (?:now )?concludes the (?:\w+ ){0,3}(?:call|wglc|poll)\b",
+        r"(?:document|draft|draft-\S{1,80}|proposal|item|charter) (?:is|has been|was|are|will be|will now "
+        r"be) "
+        r"(?:now |hereby |therefore |thus )?(?:adopted|accepted|approved)\b",
+        r"(?:document|draft|draft-\S{1,80}) (?:is|has become|becomes) (?:now )?an? (?:wg|working group) "
+        r"(?:document|item|draft)\b",
+        r"(?:chairs|i|we) (?:have |has )?(?:decided|agreed) to (?:adopt|accept|publish)\b",
+        r"(?:it was|was|were|is|are) (?:\w+ )?agreed\b(?: (?:to|that|on|in|by)|[.;]|$)",
+        r"we (?:have )?(?:agreed|decided) (?:to|on|that)\b",
+        r"publication (?:has been |is |was )?requested\b|request(?:ed|ing)? (?:the )?publication\b",
+        r"(?<!other )(?<!other working )(?:wg|working group|group) (?:has |have )?(?:agreed|adopted|decided|"
+        r"resolved|concluded)\b",
+        r"(?<!other )(?:wg|working group) adopts (?:this|the|draft)\b",
+        r"vote (?:has |is )?(?:now )?(?:pass(?:es|ed)|fail(?:s|ed)|closed|succe\w+|cancel\w*)\b",
+        r"result of the vote\b",
+    ),
+    r"^\W{0,4}adopted[.! ]*$",
     r"^\W{0,4}resol(?:ution|ved)\b",
 )
 SENDS_BACK = Cue(

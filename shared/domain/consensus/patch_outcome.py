@@ -20,9 +20,11 @@ _PART = re.compile(
 _RESISTS = re.compile(
     r"\b(?:but|however|although|though|rather|prefer|instead|intentional\w*|deliberate\w*|on purpose|"
     r"disagree|"
-    r"unfortunately|unless|until|later|another (?:patch|series)|separate\w*|wonder|actually|maybe|perhaps|"
+    r"unfortunately|unless|until|if|when|later|another (?:patch|series)|separate\w*|wonder|actually|maybe|"
+    r"perhaps|"
     r"i think|cannot|(?:do|does|is|are|should|will|need) not|not (?:sure|needed|necessary))\b|"
-    r"\b(?:do|does|is|are|should|wo|ca|need)n't\b|(?:^|[.,;] )no\b[,. ]"
+    r"\b(?:do|does|is|are|should|wo|ca|need)n't\b|(?:^|[.,;] )no\b[,. ]|"
+    r"\b(?:drop|ignore|discard) (?:it|this|that|the patch)\b|\b(?:update|tell|keep) you\b|\blet you know\b"
 )
 """Words of an author who does not take a remark over as it is, or not in this series."""
 _WILL_CHANGE = re.compile(

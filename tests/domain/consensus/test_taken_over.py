@@ -69,6 +69,8 @@ def test_a_word_of_consent_after_the_promise_changes_nothing() -> None:
         "I'll change it. Should I drop the test as well?",
         "I've just added the tag so that it is found again.",
         "Thanks for looking.",
+        "I'll send a helper first, and you can drop it for now. I will update this patch when it is merged.",
+        "I'm still trying. I'll update you on the progress.",
         "The helper is called there, see the second hunk.",
     ],
 )

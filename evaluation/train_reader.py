@@ -43,6 +43,18 @@ _RIDGES = (100.0, 300.0, 1000.0, 3000.0)
 _NEARLY, _FLAT = 0.015, 0.03
 _ONLY_FOR_ISSUES = frozenset({"unanswered", "asks, unanswered"})
 """Elsewhere they won in cross-validation and lost on threads that were not seen."""
+_ONLY_FOR_OBJECTIONS = frozenset(
+    {
+        "approves elsewhere",
+        "asks of a patch",
+        "promised after",
+        "to a patch",
+        "under a quote of a patch",
+        "wishes",
+        "wishes for a patch",
+    }
+)
+"""What tells an objection of a review from its questions and requests: the other heads won nothing by it."""
 _TRAINING_FOLDS = 8
 _QUANTILES = np.linspace(0.7, 0.995, 60)
 
@@ -180,9 +192,10 @@ def _train(data: _Sentences, head: Head) -> tuple[dict[str, float], float, float
 
 def _for(head: Head, data: _Sentences) -> _Sentences:
     """The data without the features that are another head's."""
-    if head is Head.OPEN_ISSUE:
-        return data
-    kept = [column for column, name in enumerate(data.names) if name not in _ONLY_FOR_ISSUES]
+    left_out = frozenset() if head is Head.OPEN_ISSUE else _ONLY_FOR_ISSUES
+    if head is not Head.OBJECTION:
+        left_out |= _ONLY_FOR_OBJECTIONS
+    kept = [column for column, name in enumerate(data.names) if name not in left_out]
     return replace(data, names=[data.names[column] for column in kept], features=data.features[:, kept])
 
 

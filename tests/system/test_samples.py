@@ -51,7 +51,7 @@ def test_two_lists_of_some_dozens_of_messages_share_a_cross_post() -> None:
 CASES = [
     ("[tally] Call for adoption: draft-lindqvist-tally-receipts-02", True, "accepted", 4, 0),
     ("[tally] Mandatory-to-implement signature algorithm", False, "contested", 1, 2),
-    ("[tally] Lifetime of a receipt", False, None, 2, 0),
+    ("[tally] Lifetime of a receipt", True, "revised", 2, 0),
     ("[tally] CBOR or JSON for the receipt?", True, "accepted", 2, 1),
     ("[tally] Results from the hackathon", False, None, 0, 0),
     ("[tally] Working group last call: draft-ietf-tally-receipts-04", False, None, 0, 0),

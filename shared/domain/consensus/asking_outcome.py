@@ -24,7 +24,7 @@ _FIXED = Cue(
 )
 _HELPED = Cue(
     "working|solves|solved|turns|turned|found|figured|was|charm|perfectly|got|exactly|answers|perfect|fixed|fixes|"
-    "missed|clearing|cleared|resolves|resolved",
+    "missed|clearing|cleared|resolves|resolved|all|everything",
     r"\b(?:it's|it is|everything is|all is|that's|now) (?:all )?working (?:now|fine|again|"
     r"perfectly)\b|\bgot it (?:to work|"
     r"working)\b",
@@ -33,6 +33,9 @@ _HELPED = Cue(
     r"^\W{0,4}(?:(?:ok(?:ay)?|ah|oh|thanks|well|so)[,.! ]+)?(?:it )?turn(?:s|ed) out (?:that )?"
     r"(?:i |it was |the problem |my |an? |the cause )",
     r"\bfound (?:it\b|the (?:problem|cause|bug|culprit|reason|solution|answer)|out (?:what|why|that i))",
+    r"^\W{0,4}(?:(?:great|perfect|cool|ok(?:ay)?|thanks|yes)[,.! ]+)?(?:it's |its |it is )?(?:all|"
+    r"everything)(?: is|'s)? "
+    r"(?:working|works|good|fine|fixed|sorted)(?: (?:fine|great|well))?(?: now| again)\b",
     r"\bfigured (?:it|this|that) out\b|^\W{0,4}(?:yes,? |ah,? )?that was it\b",
     r"\bworks (?:like a charm|perfectly|great now|fine now|as expected now)\b",
     r"\bexactly what i(?:'m| am| was|'ve been)? (?:need(?:ed)?|want(?:ed)?|looking for|after)\b",
@@ -43,7 +46,8 @@ _HELPED = Cue(
 )
 _TAKEN_BACK = re.compile(r"\b(?:but|however|except|would|if|before|others?)\b|n't\b|\bnot\b")
 _SETBACK = re.compile(
-    r"\b(?:but|however|although|though|except|still|another|before|others?|hope|might|maybe|should|could|would|if|will|"
+    r"\b(?:but|however|although|though|except|still|another|before|others?|hope|might|maybe|should|could|"
+    r"would|if|will|"
     r"only|until|not|never|hardly|fails?|again)\b|n't\b"
 )
 """Words of an asker who is not content yet."""
@@ -53,6 +57,34 @@ _THANKS_FOR = re.compile(
     r"(?:repl\w+|response|answers?|tips?|suggestions?|advice|pointers?|links?|hints?)\b"
 )
 _FEW = 4
+_SHORT_EXCHANGE = 6
+_OFFERS_TEXT = re.compile(
+    r"\b(?:how|what) about (?:this|the following|adding|saying|changing)\b|"
+    r"\b(?:use|adopt|take) (?:your|this|that) (?:\w+ )?(?:text|wording|suggestion)\b|"
+    r"\b(?:new|proposed|suggested|following|updated|revised) (?:text|wording|sentence|paragraph)\b"
+)
+_CONTENT = Cue(
+    "works|good|fine|great|addresses|resolves|satisfied|happy|perfect|ok|okay|better",
+    r"\b(?:that|this|it|all|both|these|those)(?: all| both)? (?:works?|looks? (?:good|fine|great)|is "
+    r"(?:fine|good|great|"
+    r"perfect|better|much better)|are fine)(?: (?:for|to|with|by) me)?[.,!]*$",
+    r"\b(?:that|this|it|which) (?:fully )?(?:addresses|resolves) (?:all )?(?:of )?(?:my|the) "
+    r"(?:comments?|concerns?|issues?|points?)\b",
+    r"^\W{0,4}(?:works|fine|good|ok(?:ay)?|great) (?:for|with|by) me\b",
+    r"\bi(?:'m| am) (?:fine|happy|ok|okay|satisfied|good) with (?:that|this|the|your|it|these|those)\b",
+)
+"""Words of a reviewer to whom nothing is left to wish."""
+_INSTRUCTS = Cue(
+    "you|try|use|see|call|set|add|run|look|check|pass",
+    r"\byou (?:need to|should|have to|must|(?:just |probably |might |may )?want to|can (?:use|call|set|find|"
+    r"do|pass|"
+    r"add|get|try))\b",
+    r"^\W{0,4}(?:just |then |instead,? )?(?:try|use|call|set|add|run|pass) (?!this list|the list|google)\w",
+)
+_ELSEWHERE = re.compile(
+    r"\b(?:mailing[- ]?list|\S+-list|wrong list|this list|ask (?:on|in|your|the)|off-?topic)\b"
+)
+"""Who sends the asker away answers nothing."""
 _YET_TO_TRY = re.compile(
     r"\b(?:try|trying|test|check|look|see if|investigate|report back|let you know|in advance|shot|"
     r"unfortunately|sadly)\b"
@@ -81,7 +113,18 @@ def of_asking(ending: Evidence) -> Ending:
         is_last = later[-1] is thread.mails[-1]
         return unknown(OutcomeKind.ANSWERED, "thanked", sure=said and told and is_last and _is_all(later[-1]))
     sure = ending.genre.kind is Genre.QUESTION and ending.genre.tier is Tier.SAID and told
+    if later and thread.preset is not Preset.IETF:
+        return unknown(OutcomeKind.ANSWERED, "told again", sure=sure and _is_told_again(thread, later[-1]))
     return unknown(OutcomeKind.ANSWERED, "told", sure=sure and not later)
+
+
+def _is_told_again(thread: LinkedThread, last: LinkedMail) -> bool:
+    """A short exchange: the asker came back, and that mail was answered without a question back."""
+    after = [mail for mail in thread.mails[last.number + 1 :] if mail.person != last.person]
+    return len(thread.mails) <= _SHORT_EXCHANGE and any(
+        mail.parent == last.number and _tells(mail) and not any(one.asks for one in mail.sentences)
+        for mail in after
+    )
 
 
 def _of_report(ending: Evidence, others: list[LinkedMail], later: list[LinkedMail]) -> Ending | None:
@@ -97,7 +140,30 @@ def _of_report(ending: Evidence, others: list[LinkedMail], later: list[LinkedMai
     ]
     if edited and ending.thread.preset is Preset.IETF and ending.settlements.edits_a_text:
         return ended_by(OutcomeKind.REVISED, edited[-1], ConsensusBasis.UNKNOWN, "will be edited", sure=True)
-    return None
+    return of_offered_text(ending)
+
+
+def of_offered_text(ending: Evidence) -> Ending | None:
+    """On a list about a text: others offered or promised a change, and who asked for it ends content."""
+    mails = ending.thread.mails
+    last = mails[-1]
+    is_end = last.number > 1 and last.person == ending.thread.root.person and len(last.sentences) <= _FEW
+    if not is_end or ending.thread.preset is not Preset.IETF or any(one.asks for one in last.sentences):
+        return None
+    others = [one for mail in mails if mail.person != last.person for one in mail.sentences]
+    words = [one for one in last.sentences if _CONTENT.finds(one) and not _SETBACK.search(one.folded)]
+    offered = any(_OFFERS_TEXT.search(one.folded) for one in others)
+    kind = OutcomeKind.REVISED
+    if not words and _is_thankful(last) and _is_all(last):
+        # Thanks for words that were offered, or for a change that was promised, and for nothing less.
+        words = [one for one in last.sentences if THANKS.finds(one)]
+        # What is proposed and promised in a few mails is done as it was proposed; a review changes a text.
+        as_proposed = not offered and ending.genre.kind is not Genre.REPORT and len(mails) <= _FEW
+        kind = OutcomeKind.ACCEPTED if as_proposed else kind
+        offered = offered or bool(ending.settlements.edited)
+    if not words or not offered:
+        return None
+    return Ending(kind, ConsensusBasis.UNKNOWN, "content", sure=True, evidence=words[-1])
 
 
 def _is_open(sentence: OwnSentence) -> bool:
@@ -151,5 +217,10 @@ def _asks_again(thread: LinkedThread, later: list[LinkedMail], content: OwnSente
 
 
 def _tells(mail: LinkedMail) -> bool:
-    """More than a question back."""
-    return sum(len(one.text) > 40 and not one.asks for one in mail.sentences) >= 2  # noqa: PLR2004
+    """More than a question back: several sentences, or one that says what to do."""
+    own = [one for one in mail.sentences if not one.asks]
+    if sum(len(one.text) > 40 for one in own) >= 2:  # noqa: PLR2004
+        return True
+    return any(map(_INSTRUCTS.finds, own)) and not any(
+        _ELSEWHERE.search(one.folded) for one in mail.sentences
+    )

@@ -63,6 +63,11 @@ def triggered(sentence: OwnSentence) -> frozenset[object]:
     return sentence.triggered
 
 
+def at_word(*alternatives: str) -> str:
+    """Alternatives at the start of a word, which is looked for once and not for each of them."""
+    return rf"\b(?:{'|'.join(alternatives)})"
+
+
 class Family:
     """Groups of wordings, each behind triggers of its own: the narrower these, the less is searched."""
 
@@ -81,10 +86,18 @@ class Family:
         possible = triggered(sentence) if hits is None else hits
         if self._all.isdisjoint(possible):
             return None
-        return next(filter(None, (cue.answer(sentence) for cue in self.cues if cue in possible)), None)
+        for cue in self.cues:
+            if cue in possible and (found := cue.answer(sentence)):
+                return found
+        return None
 
     def finds(self, sentence: OwnSentence) -> bool:
-        return self.search(sentence) is not None
+        hits = sentence.triggered
+        possible = triggered(sentence) if hits is None else hits
+        # Whether, and not what: the order of the cues does not matter.
+        return not self._all.isdisjoint(possible) and any(
+            cue.answer(sentence) for cue in self._all.intersection(possible)
+        )
 
 
 # What may stand before the word that counts, at a sentence's start.
@@ -103,7 +116,8 @@ ACCEPTS = Cue(
     r"queue?ing|pull|push|commit (?:this|it|them|these)|pick (?:this|these|it|them|up)|"
     r"take (?:it|this|them|these)|"
     r"requeue|replace (?:it|this|them|what)|mark (?:it|this|them) (?:for|to))\b",
-    LEAD + r"(?:both |all |now |just |patch |series |have |i've |i have |already |this is |it's |is )?"
+    LEAD + r"(?:both |all |now |just |(?:the |whole |entire |both |all )*(?:patch(?:es)?|series|patch ?set) |"
+    r"have |i've |i have |already |this is |it's |is )?"
     r"(?:queued|applied|merged|pushed|pulled|committed|landed|picked up|checked in|accepted)\b"
     r"(?! (?:from|by|into my|against|an?|some|my|another)\b)",
     r"\blet'?s (?:\w+ ){0,4}(?:queue|queue?ing|merge|merging|apply|applying|take)\b",
@@ -139,27 +153,34 @@ REJECTS = Cue(
 )
 RULES = Cue(
     "declare|declared|consensus|call|adopted|accepted|approved|agreed|publication|vote|closed|concluded|wglc|"
-    "poll|concludes|becomes|become|adopt|item|"
+    "poll|concludes|becomes|become|adopt|adopts|item|group|ended|completed|finished|"
     "chairs|decided|resolved|passed|passes|request|shepherd|wg|conclude|decision|resolution",
-    r"\b(?:hereby|i|we|chairs) declare\b|\bdeclare (?:\S{1,120} )?(?:a wg|consensus|adopted)\b",
-    r"\b(?:i|we|chairs|there) (?:is|see|sees|have|believe|think|judge|conclude|consider|do see|do have|"
-    r"believe we have|believe there is|think there is|think we have)(?: that| there is| we have)* (?:\w+ "
-    r"){0,3}(?:rough )?consensus\b",
-    r"\b(?:rough )?consensus (?:is|was|seems|appears)(?: to be| that| to| for| clear| reached)?\b",
-    r"\b(?:call|wglc|poll) (?:\w+ ){0,4}(?:is now|has|is|was|now) (?:been |now )?"
-    r"(?:closed|concluded|ended|completed?|over|finished)\b",
-    r"\b(?:this|that) (?:now )?concludes the (?:\w+ ){0,3}(?:call|wglc|poll)\b",
-    r"\b(?:document|draft|draft-\S{1,80}|proposal|item|charter) (?:is|has been|was|are|will be|will now be) "
-    r"(?:now |hereby |therefore |thus )?(?:adopted|accepted|approved)\b",
-    r"\b(?:document|draft|draft-\S{1,80}) (?:is|has become|becomes) (?:now )?an? (?:wg|working group) "
-    r"(?:document|item|draft)\b",
-    r"\b(?:chairs|i|we) (?:have |has )?(?:decided|agreed) to (?:adopt|accept|publish)\b",
-    r"\b(?:it was|was|were|is|are) (?:\w+ )?agreed\b(?: (?:to|that|on|in|by)|[.;]|$)|\bwe (?:have "
-    r")?(?:agreed|decided) (?:to|on|that)\b",
-    r"\bpublication (?:has been |is |was )?requested\b|\brequest(?:ed|ing)? (?:the )?publication\b",
-    r"\b(?:wg|working group|group) (?:has |have )?(?:agreed|adopted|decided|resolved|concluded)\b",
-    r"\bvote (?:has |is )?(?:now )?(?:pass(?:es|ed)|fail(?:s|ed)|closed|succe\w+|cancel\w*)\b|\bresult of "
-    r"the vote\b",
+    at_word(
+        r"(?:hereby|i|we|chairs) declare\b|declare (?:\S{1,120} )?(?:a wg|consensus|adopted)\b",
+        r"(?:i|we|chairs|there)(?:'ve got| have got| (?:is|see|sees|have|believe|think|judge|conclude|"
+        r"consider|do see|do have|believe we have|believe there is|think there is|think we have))"
+        r"(?: that| there is| we have)* (?:\w+ ){0,3}(?:rough )?consensus\b",
+        r"(?:rough )?consensus (?:is|was|seems|appears)(?: to be| that| to| for| clear| reached)?\b",
+        r"(?:call|wglc|poll) (?:\w+ ){0,4}(?:is now|has|is|was|now) (?:been |now )?"
+        r"(?:closed|concluded|ended|completed?|over|finished)\b",
+        r"(?:call|wglc|poll) (?:concluded|ended|completed|finished)\b",
+        r"(?:this|that) (?:now )?concludes the (?:\w+ ){0,3}(?:call|wglc|poll)\b",
+        r"(?:document|draft|draft-\S{1,80}|proposal|item|charter) (?:is|has been|was|are|will be|will now "
+        r"be) "
+        r"(?:now |hereby |therefore |thus )?(?:adopted|accepted|approved)\b",
+        r"(?:document|draft|draft-\S{1,80}) (?:is|has become|becomes) (?:now )?an? (?:wg|working group) "
+        r"(?:document|item|draft)\b",
+        r"(?:chairs|i|we) (?:have |has )?(?:decided|agreed) to (?:adopt|accept|publish)\b",
+        r"(?:it was|was|were|is|are) (?:\w+ )?agreed\b(?: (?:to|that|on|in|by)|[.;]|$)",
+        r"we (?:have )?(?:agreed|decided) (?:to|on|that)\b",
+        r"publication (?:has been |is |was )?requested\b|request(?:ed|ing)? (?:the )?publication\b",
+        r"(?<!other )(?<!other working )(?:wg|working group|group) (?:has |have )?(?:agreed|adopted|decided|"
+        r"resolved|concluded)\b",
+        r"(?<!other )(?:wg|working group) adopts (?:this|the|draft)\b",
+        r"vote (?:has |is )?(?:now )?(?:pass(?:es|ed)|fail(?:s|ed)|closed|succe\w+|cancel\w*)\b",
+        r"result of the vote\b",
+    ),
+    r"^\W{0,4}adopted[.! ]*$",
     r"^\W{0,4}resol(?:ution|ved)\b",
 )
 SENDS_BACK = Cue(
@@ -205,7 +226,7 @@ PROMISES = Cue(
     "i'll|will|we'll|shall|going|fixed|changed|updated|removed|reworded|corrected|modified|dropped|"
     "clarified|replaced|added|pushed|done|"
     "submitted|next|reroll|re|roll|local|working|incorporated|addressed|filed|worth|catch|point|copy|"
-    "version|revision|draft|iteration",
+    "version|revision|draft|iteration|sent|posted|coming|soon|follows|follow|rephrase|respin|resend",
     r"\b(?:i|we)(?:'ll| will| shall|'m going to| am going to| are going to) (?:(?:also|then|now|just|"
     r"certainly|definitely|make sure to|try to|go ahead and|of course) )?"
     r"(?:fix|change|update|reroll|re-roll|reword|rephrase|rewrite|edit|remove|drop|include|correct|"
@@ -220,6 +241,14 @@ PROMISES = Cue(
     r"\b(?:in|for|with) (?:the|my|our) (?:next|updated|new|upcoming) (?:version|revision|draft|reroll|"
     r"iteration)\b",
     r"\b(?:editor'?s|local|working) (?:copy|version)\b|\bworth a re-?roll\b",
+    r"\b(?:i|we)(?:'ve| have)? (?:just |now |already )?(?:sent|posted) (?:out )?(?:an? |the )?"
+    r"(?:v\d|(?:new|updated|next|revised) (?:version|revision|patch|series|patchset))\b",
+    r"\bv\d (?:is |will be |has been )?(?:now )?(?:coming|sent|posted|on its way|follows|to follow|soon)\b",
+    r"\b(?:will be|is|are|gets) (?:fixed|changed|addressed|updated|corrected|removed|added|done|included) in "
+    r"(?:the |my )?(?:next|v\d|new|upcoming)\b",
+    r"\blet me (?:rephrase|reword|fix|respin|re-?spin|re-?roll|update|change|correct)\b",
+    LEAD
+    + r"will (?:rephrase|rework|respin|resend|correct|rename|replace|move|clarify|address|include|split)\b",
 )
 WITHDRAWS = Cue(
     "drop|withdraw|withdrawn|withdrawing|retract|abandon|discard|scrap|nevermind|mind|dropping",

@@ -1,6 +1,6 @@
 """Wordings of those who object and of those who doubt: the first may be positions, the others are remarks."""
 
-from shared.domain.consensus.cues import LEAD, Cue
+from shared.domain.consensus.cues import LEAD, Cue, at_word
 from shared.domain.consensus.stance_cues import WORK
 
 OPPOSES = Cue(
@@ -49,21 +49,23 @@ DOUBTS = Cue(
     "worry|problem|objection|reservations|downside|drawback|misleading|pointless|overkill|wrong|rather|"
     "prefer|shouldn't|disagree|object|hesitant|reluctant|unnecessary|afraid|fear|isn't|doesn't|won't|"
     "wouldn't|breaks|break|hate|dislike|why",
-    r"\b(?:i'm|i am|we're|we are) (?:\w+ ){0,2}(?:not sure|unsure|not certain|not convinced|worried|"
-    r"concerned|sceptical|skeptical|wary|nervous|hesitant|reluctant|afraid)\b",
-    r"\b(?:i|we) (?:\w+ )?(?:don't|do not|can't|cannot) (?:really |quite )?(?:think|believe|see|"
-    r"understand|agree|like|want|buy)\b",
-    r"\bi (?:highly |strongly |really )?(?:doubt|disagree|object|dislike|hate|fear|worry)\b",
-    r"\bmy (?:\w+ )?(?:concern|worry|problem|objection)s?\b|\b(?:have|has|had) (?:\w+ ){0,2}(?:concerns?|"
-    r"reservations?|doubts?)\b",
-    r"(?<!no )(?<!any )\b(?:problem|trouble|shortcoming|downside|drawback)s? (?:with|is|of)\b",
-    r"\b(?:misleading|ridiculous|pointless|overkill|wrong (?:way|approach|place|perspective|thing))\b",
-    r"\b(?:i'd|i would) (?:much |strongly )?(?:rather|prefer)\b",
-    r"\bnot (?:\w+ )?(?:good|right|appropriate|acceptable|desirable|worth|necessary|needed|adequate|"
-    r"comfortable|happy|enough|ready)\b",
-    r"\bshould(?:n't| not)\b",
-    r"\b(?:doesn't|does not|do not|don't|won't|wouldn't|will not|would not) (?:\w+ )?(?:make sense|work|"
-    r"help|solve|scale|fly|belong)\b",
+    at_word(
+        r"(?:i'm|i am|we're|we are) (?:\w+ ){0,2}(?:not sure|unsure|not certain|not convinced|worried|"
+        r"concerned|sceptical|skeptical|wary|nervous|hesitant|reluctant|afraid)\b",
+        r"(?:i|we) (?:\w+ )?(?:don't|do not|can't|cannot) (?:really |quite )?(?:think|believe|see|"
+        r"understand|agree|like|want|buy)\b",
+        r"i (?:highly |strongly |really )?(?:doubt|disagree|object|dislike|hate|fear|worry)\b",
+        r"my (?:\w+ )?(?:concern|worry|problem|objection)s?\b|(?:have|has|had) (?:\w+ ){0,2}(?:concerns?|"
+        r"reservations?|doubts?)\b",
+        r"(?<!no )(?<!any )(?:problem|trouble|shortcoming|downside|drawback)s? (?:with|is|of)\b",
+        r"(?:misleading|ridiculous|pointless|overkill|wrong (?:way|approach|place|perspective|thing))\b",
+        r"(?:i'd|i would) (?:much |strongly )?(?:rather|prefer)\b",
+        r"not (?:\w+ )?(?:good|right|appropriate|acceptable|desirable|worth|necessary|needed|adequate|"
+        r"comfortable|happy|enough|ready)\b",
+        r"should(?:n't| not)\b",
+        r"(?:doesn't|does not|do not|don't|won't|wouldn't|will not|would not) (?:\w+ )?(?:make sense|work|"
+        r"help|solve|scale|fly|belong)\b",
+    ),
 )
 # What a writer doubts in their own name. "It should not be there" may be what the proposition mends.
 OWN_DOUBTS = Cue(

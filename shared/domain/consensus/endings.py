@@ -17,7 +17,9 @@ from shared.domain.consensus.reading import (
 from shared.domain.consensus.rulings import EndingWord, Settlements
 
 _CHANGES = re.compile(
-    r"\bwith (?:the following|some|minor|small|a few|slight|my|your|these|those)\b|\bi (?:tentatively "
+    r"\bwith (?:the following|some|minor|small|a few|slight|my|your|these|those)\b|"
+    r"\bwith (?:the|an?|that|this) (?:\w+ )?(?:update|changes?|fix|tweak|adjustment|addition|warning|edit|"
+    r"correction)\b|\bi (?:tentatively "
     r")?queued\b|"
     r"\b(?:tweak|squash|fix(?:ed)?[ -]?up|amend|touch(?:ed)? up|edit|reword|adjust)\w*\b|"
     r"\bwhile (?:at it|applying|merging|queu?e?ing)\b|\b(?:i(?:'ve| have)?) (?:also )?(?:removed|"

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Sequence
 
-from shared.domain.consensus.asking_outcome import of_asking
+from shared.domain.consensus.asking_outcome import of_asking, of_offered_text
 from shared.domain.consensus.call_cues import GOES_ON, HAPPY, WANTS_NEW_VERSION
 from shared.domain.consensus.cues import SENDS_BACK, Cue
+from shared.domain.consensus.doubt_cues import DOUBTS, OPPOSES
 from shared.domain.consensus.endings import Ending, Evidence, counted, ended_by, unknown
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.patch_outcome import of_patch
@@ -28,6 +29,16 @@ _ENOUGH_VOTES = 3
 """Of +1 in a vote without a result mail: the custom of Apache, which others took over."""
 _ENOUGH_VOICES = 2
 _SHORT_THREAD = 4
+_SHORT_REVIEW = 12
+_EDITED = re.compile(
+    r"\b(?:will|'ll|shall|going to|'ve|have|has|i|we) (?:\w+ ){0,2}(?:edit|incorporate|update|fix|correct|"
+    r"change|clarify|"
+    r"reword|rephrase|rewrite|add|include|address|remove|drop|make|fixed|changed|updated|added|incorporated|"
+    r"corrected|"
+    r"clarified|reworded|removed|addressed)\b|\b(?:editor'?s|local|working) (?:copy|version)\b|"
+    r"\b(?:next|new|updated) (?:version|revision|draft)\b|^\W{0,4}(?:\w+,? ){0,2}(?:done|fixed|will do|will "
+    r"fix)\b"
+)
 # Something is to be changed: without that a promise answers a report, and accepts nothing.
 _WANTS = Cue(
     "should|must|need|needs|please|suggest|instead|typo|replace|change|missing|rather|better",
@@ -46,10 +57,15 @@ _ENDS = re.compile(
 _SUPPORTED = re.compile(
     r"\b(?:with|strong|good|clear|broad|general|sufficient|enough|was|is) (?:\w+ )?support\b|"
     r"\ball in favou?r\b|\b(?:ready (?:for|to)|move[sd]? (?:on|forward)|request (?:the )?publication|"
-    r"consensus|adopted|accepted)\b"
+    r"consensus|adopted|accepted)\b|\b(?:result|outcome|conclusion) (?:is|was) to (?:adopt|accept|publish)\b"
 )
 """In the mail that ends a call: how it ended."""
 _ADOPTION = re.compile(r"\badopt")
+_NAMES_A_CALL = re.compile(
+    r"\b(?:last call|wglc|call for (?:wg )?adoption|adoption call|consensus call)\b|"
+    r"\b(?:is|are|has been|have been|was) (?:now |hereby |therefore )?adopted\b"
+)
+"""A chair who rules in these words ends a formal call, also where the mail that opened it is missing."""
 _DECLARES = re.compile(r"\b(?:declared?|(?:have|see|is) (?:\w+ ){0,2}consensus|adopted|approved)\b")
 
 
@@ -124,7 +140,8 @@ def _of_vote(ending: Evidence) -> Ending:
 
 
 def _of_proposal(ending: Evidence) -> Ending:
-    return _by_ruling(ending) or _by_voices(ending) or _by_promise(ending) or _by_nothing(ending)
+    found = _by_ruling(ending) or _by_voices(ending) or of_offered_text(ending) or _by_promise(ending)
+    return found or _by_nothing(ending)
 
 
 def _by_ruling(ending: Evidence) -> Ending | None:
@@ -145,6 +162,7 @@ def _by_ruling(ending: Evidence) -> Ending | None:
         formal = (
             ending.put.form is PropositionForm.CALL
             or ending.thread.preset is Preset.THREEGPP
+            or (ending.thread.preset is Preset.IETF and _names_a_call(found.ruled))
             or any(_IN_ROLE.search(one.folded) for one in _mail_of(ending, found.ruled[-1]).sentences)
         )
         # Rough consensus stands over remarks against it where it is declared; the end of a call does not.
@@ -164,13 +182,17 @@ def _by_ruling(ending: Evidence) -> Ending | None:
     return _by_chair(ending)
 
 
+def _names_a_call(rulings: Sequence[EndingWord]) -> bool:
+    return any(_NAMES_A_CALL.search(word.sentence.folded) for word in rulings)
+
+
 def _by_chair(ending: Evidence) -> Ending | None:
     """A call that one with a role ends without declaring anything: passed on, or put off."""
     found = ending.settlements
     if found.advanced:
         word = found.advanced[-1]
         kind = OutcomeKind.REVISED if found.asks_for_changes else OutcomeKind.ACCEPTED
-        sure = not _sends_back(ending, word)
+        sure = not _sends_back(ending, word) and not GOES_ON.finds(word.sentence)
         return ended_by(kind, word, ConsensusBasis.RULED, "passed on", sure=sure)
     if found.put_off:
         word = found.put_off[-1]
@@ -254,4 +276,19 @@ def _of_edited(ending: Evidence, edited: EndingWord) -> Ending:
     kind = OutcomeKind.ACCEPTED if short else OutcomeKind.REVISED
     wanted = something_is_put(ending.put) or any(map(_WANTS.finds, ending.put.mail.sentences))
     sure = short and direct and wanted and not _BESIDES.search(edited.sentence.folded)
+    sure = sure or (not short and _is_edited_in(ending, edited))
     return ended_by(kind, edited, ConsensusBasis.UNKNOWN, "will be done", sure=sure)
+
+
+def _is_edited_in(ending: Evidence, edited: EndingWord) -> bool:
+    """On a list about a text: who writes it takes a change over, and then nobody asks or doubts."""
+    thread = ending.thread
+    if (
+        thread.preset is not Preset.IETF
+        or len(thread.mails) > _SHORT_REVIEW
+        or not _EDITED.search(edited.sentence.folded)
+    ):
+        return False
+    later = [one for mail in thread.mails[edited.sentence.mail + 1 :] for one in mail.sentences]
+    same = thread.mail_of(edited.sentence).sentences[edited.sentence.index + 1 :]
+    return not any(one.asks or DOUBTS.finds(one) or OPPOSES.finds(one) for one in (*same, *later))

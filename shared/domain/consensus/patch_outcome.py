@@ -2,19 +2,60 @@
 
 import re
 
+from shared.domain.consensus.cues import THANKS, TRAILER, Cue
 from shared.domain.consensus.doubt_cues import DOUBTS, OPPOSES
 from shared.domain.consensus.endings import Ending, Evidence, counted, ended_by, unknown
 from shared.domain.consensus.linked_thread import LinkedMail
 from shared.domain.consensus.reading import ConsensusBasis, OutcomeKind, PositionStance
 from shared.domain.consensus.rulings import EndingWord
+from shared.domain.consensus.stance_cues import APPROVES
 
 _PART = re.compile(
     r"\bpatch(?:es)? #?\d|\b(?:the )?(?:first|second|third|last|other|rest|remaining)\b|\bpostponed\b|"
     r"\bpart(?:s|ly|ially)?\b|"
-    r"\bsome of\b|\bexcept\b|\d/\d"
+    r"\bsome of\b|\bexcept\b|\d/\d|"
+    r"\b(?:appl(?:y|ied)|queued?|t[oa]ke?n?|merged?|picked up|pushed) #?\d{1,2}(?: ?[-,] ?\d| and \d| to \b)"
 )
 """Only some of a series is taken."""
+_RESISTS = re.compile(
+    r"\b(?:but|however|although|though|rather|prefer|instead|intentional\w*|deliberate\w*|on purpose|"
+    r"disagree|"
+    r"unfortunately|unless|until|if|when|later|another (?:patch|series)|separate\w*|wonder|actually|maybe|"
+    r"perhaps|"
+    r"i think|cannot|(?:do|does|is|are|should|will|need) not|not (?:sure|needed|necessary))\b|"
+    r"\b(?:do|does|is|are|should|wo|ca|need)n't\b|(?:^|[.,;] )no\b[,. ]|"
+    r"\b(?:drop|ignore|discard) (?:it|this|that|the patch)\b|\b(?:update|tell|keep) you\b|\blet you know\b"
+)
+"""Words of an author who does not take a remark over as it is, or not in this series."""
+_WILL_CHANGE = re.compile(
+    r"\b(?:will|going to|let me)\b|'ll\b|^\W{0,4}(?:\w+,? ){0,2}(?:done|fixed|changed|updated|corrected|"
+    r"removed)\b"
+)
+_WANTS_CHANGE = Cue(
+    "please|should|need|needs|missing|typo|forgot|better|must|error|needs|instead",
+    r"\bplease (?:\w+ )?(?:use|add|fix|change|remove|drop|split|include|rebase|resend|don't|do not|send|"
+    r"move|make|"
+    r"rename|put|keep|wrap|document|explain|avoid|replace|update|run|check|see)\b",
+    r"\b(?:this|that|it|these|you) (?:should|must|needs? to) (?!be fine|work|do|help)\w+\b",
+    r"\b(?:would|will) be better\b|\byou (?:forgot|missed)\b|\btypos?\b|^\W{0,4}missing\b|"
+    r"\bshould be (?!fine|ok|good|enough|easy|safe|no )",
+)
+_TAKES_SOME = re.compile(
+    r"\b(?:i'll|i will|i've|i have|we've|let me) (?:\w+ )?(?:take|taken|queue|queued|apply|applied|merge|"
+    r"merged|fix|"
+    r"fixed|pick|picked|reject|rejected|drop|dropped)\b|"
+    r"^\W{0,4}(?:\w+ ){0,2}(?:applied|queued|merged|pushed)\b|\b(?:applied|queued|merged|pushed)[,.!] thank|"
+    r"\b(?:na(?:c)?k|rejected)\b"
+)
+"""Somebody takes it, or a part of it, or turns it down."""
+_SETTLED_ELSEWHERE = re.compile(
+    r"\balready (?:\w+ )?(?:applied|sent|merged|fixed|queued|committed|upstream|done|in)\b|\b(?:same|"
+    r"identical) "
+    r"(?:patch|fix|change|e?mail)\b|\bduplicates?\b"
+)
+"""A reviewer tells that there is another patch, or that this one is taken."""
 _ENOUGH_TRAILERS = 2
+_A_WORD = 2
 _MOST_VERSIONS, _MAX_NOTES = 6, 6_000
 _REMARKS = r"(?:comments?|feedback|remarks|suggestions?|reviews?|reviewing)"
 _TAKES_OVER = re.compile(
@@ -75,7 +116,52 @@ def _by_others(ending: Evidence) -> Ending | None:
         word = found.promised_next[-1]
         sure = not ending.heard_against and not _goes_on_after(ending, word.sentence.mail)
         return ended_by(OutcomeKind.REVISED, word, ConsensusBasis.UNKNOWN, "taken over", sure=sure)
-    return counted(OutcomeKind.ACCEPTED, "acked") if _is_acked(ending) else None
+    return _by_reviewers(ending)
+
+
+def _by_reviewers(ending: Evidence) -> Ending | None:
+    """Nobody takes it: all consented, or the author takes all wishes over."""
+    if _is_acked(ending):
+        return counted(OutcomeKind.ACCEPTED, "acked")
+    if word := _all_taken_over(ending):
+        return ended_by(OutcomeKind.REVISED, word, ConsensusBasis.UNKNOWN, "remarks taken over", sure=True)
+    return None
+
+
+def _all_taken_over(ending: Evidence) -> EndingWord | None:
+    """The author answers every review, resists nothing, and in the last answer promises the changes."""
+    proposers, mails = ending.put.proposers, ending.thread.mails
+    reviews = [mail for mail in mails if mail.person not in proposers and _has_remarks(mail)]
+    if not reviews or ending.heard_against:
+        return None
+    answers = [mail for mail in mails[reviews[0].number :] if mail.person in proposers and not mail.is_patch]
+    words = [
+        word
+        for word in ending.settlements.promised
+        if answers and word.sentence.mail == answers[-1].number and _WILL_CHANGE.search(word.sentence.folded)
+    ]
+    if not words or any(
+        one.asks or _RESISTS.search(one.folded) for mail in answers for one in mail.sentences
+    ):
+        return None
+    answered = {mail.parent for mail in answers}
+    if any(_SETTLED_ELSEWHERE.search(one.folded) for mail in reviews for one in mail.sentences):
+        return None
+    if any(mail.number not in answered and mail.number < answers[-1].number for mail in reviews):
+        return None
+    after = [mail for mail in mails[answers[-1].number + 1 :] if _has_remarks(mail)]
+    return None if after or _goes_on_after(ending, answers[-1].number) else words[-1]
+
+
+def _has_remarks(mail: LinkedMail) -> bool:
+    """More than trailers, thanks, praise and a word of consent."""
+    return any(
+        not TRAILER.match(one.text)
+        and not THANKS.finds(one)
+        and not APPROVES.finds(one)
+        and (one.asks or len(one.words) > _A_WORD)
+        for one in mail.sentences
+    )
 
 
 def _is_content_with_the_last(ending: Evidence) -> bool:
@@ -122,15 +208,23 @@ def _is_acked(ending: Evidence) -> bool:
 
 
 def _is_left(ending: Evidence) -> bool:
-    """Others had doubts or questions, nobody is for it, and its author never came back."""
-    others = [mail for mail in ending.thread.mails if mail.person not in ending.put.proposers]
+    """Others had doubts, questions or wishes, nobody takes it, and its author never came back."""
+    mails, proposers = ending.thread.mails, ending.put.proposers
+    others = [mail for mail in mails if mail.person not in proposers and not mail.is_machine]
     if not others or ending.count(PositionStance.SUPPORT):
         return False
-    came_back = any(
-        mail.person in ending.put.proposers for mail in ending.thread.mails[others[0].number + 1 :]
-    )
-    doubted = any(one.asks or DOUBTS.finds(one) for mail in others for one in mail.sentences)
-    return doubted and not came_back
+    # Where clocks were wrong an answer stands before what it answers.
+    numbers = {mail.number for mail in others}
+    if any(
+        mail.person in proposers and (mail.number > others[0].number or mail.parent in numbers)
+        for mail in mails
+    ):
+        return False
+    said = [one for mail in others for one in mail.sentences]
+    if any(_TAKES_SOME.search(one.folded) or _SETTLED_ELSEWHERE.search(one.folded) for one in said):
+        return False
+    wishes = not any(map(APPROVES.finds, said)) and any(map(_WANTS_CHANGE.finds, said))
+    return wishes or any(one.asks or DOUBTS.finds(one) for one in said)
 
 
 def _is_doubted_after(ending: Evidence, word: EndingWord) -> bool:

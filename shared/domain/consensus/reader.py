@@ -41,8 +41,9 @@ from shared.domain.consensus.votes import count_votes, read_ballots
 
 _DECIDABLE = frozenset({Genre.PATCH, Genre.CALL, Genre.PROPOSAL})
 _NOT_AGREED = frozenset({OutcomeKind.REJECTED, OutcomeKind.CONTESTED})
+_ENDED_WELL = frozenset({OutcomeKind.ACCEPTED, OutcomeKind.ANSWERED, OutcomeKind.INFORMATIONAL})
 _SETTLED = frozenset({Fate.ANSWERED, Fate.TAKEN, Fate.WITHDRAWN})
-_BY_PROPOSER = frozenset({"taken over", "will be edited", "new version"})
+_BY_PROPOSER = frozenset({"taken over", "remarks taken over", "will be edited", "new version"})
 """Endings by the word of one who writes the text."""
 _ENOUGH_VOICES = 2
 _SURE, _UNSURE = 0.9, 0.4
@@ -103,7 +104,7 @@ class _ThreadReader:
         decided = scores.found(Head.DECISION, [*self._by_authority(), *claimed])
         past = given_up(thread, self._claims, self._positions)
         firm = [*self._objecting(), *past]
-        objected = scores.found(Head.OBJECTION, firm, without=self._supporting_mails())
+        objected = scores.found(Head.OBJECTION, firm, without=self._mails_without_objection())
         still_open = [one for one in scores.found(Head.OPEN_ISSUE) if not self._is_decided_there(one)]
         fates = [
             Fate.WITHDRAWN if any(one is other for other in past) else fate_of(thread, put, one)
@@ -174,6 +175,12 @@ class _ThreadReader:
             if one.tier is Tier.SAID and one.stance is PositionStance.OPPOSE
         }
         return [claim.sentence for claim in self._claims if self._place(claim.sentence) in against]
+
+    def _mails_without_objection(self) -> set[int]:
+        """Where it is said how it ended well, what was remarked on the way was no objection."""
+        if self._verdict.sure and self._verdict.kind in _ENDED_WELL:
+            return {mail.number for mail in self._thread.mails}
+        return self._supporting_mails()
 
     def _supporting_mails(self) -> set[int]:
         """Who supports it in a mail has wishes there, and no objection."""

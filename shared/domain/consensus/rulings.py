@@ -54,7 +54,8 @@ _CONDITION = re.compile(
 )
 _HOPES = re.compile(r"\b(?:hope|hopes|hoping|wish|expect|expected|want|wants|whether|soon)\b")
 _NEXT_VERSION = re.compile(
-    r"\b(?:next|updated|new|upcoming) (?:version|revision|draft|reroll|iteration)\b|\bre-?roll\b|\bv\d\b|"
+    r"\b(?:next|updated|new|upcoming|revised) (?:version|revision|draft|reroll|iteration|spin|patchset)\b|"
+    r"\b(?:updated|revised) (?:patch|series)\b|\bre-?(?:roll|spin)\b|\bv\d\b|"
     r"\bupdated? (?:the|my|our) (?:draft|document|text|proposal|patch|charter)\b"
 )
 _AS_IT_IS = re.compile(

@@ -112,6 +112,17 @@ _BAD = Cue(
     "concern|concerns|worry|fail|fails|lose|hard|difficult|ugly|fragile|unclear|surprising|expensive|hack|"
     "dangerous|harm",
 )
+_WISHES = Cue(
+    "please|should|need|needs|missing|typo|forgot|better|must|instead|drop|remove|rather|could|why|prefer",
+    r"\bplease (?:\w+ )?(?:use|add|fix|change|remove|drop|split|include|rebase|resend|don't|do not|send|"
+    r"move|make|"
+    r"rename|put|keep|wrap|document|explain|avoid|replace|update|run|check)\b",
+    r"\b(?:this|that|it|these|you) (?:should|must|needs? to|could)\b",
+    r"\b(?:would|will|might) be (?:better|nicer|cleaner|simpler)\b|\byou (?:forgot|missed)\b|\btypos?\b",
+    r"\bshould (?:\w+ )?be\b|\bwhy (?:not|don't|do you|do we|is|are|can't)\b|\bi(?:'d| would) (?:rather|"
+    r"prefer|suggest)\b",
+    r"^\W{0,4}(?:missing|drop|remove|use|rename|move)\b|\binstead\b",
+)
 _ACTS = Cue("i'll|will|we'll|let's|let|i've|done|agreed|fixed|merged|queued")
 _FIRST_PERSON = Cue("i|i'll|i've|i'd|we|we'll|we've|let's|my|our|i'm")
 _QUESTION_WORD = re.compile(
@@ -140,6 +151,9 @@ _TOGETHER = {
     "first of an answer": ("first", "to the proposer"),
     "judges on topic": ("judges", "topic words"),
     "must on topic": ("must", "topic words"),
+    "wishes for a patch": ("wishes", "to a patch"),
+    "under a quote of a patch": ("under a quote", "to a patch"),
+    "asks of a patch": ("asks", "to a patch"),
 }
 _WORDED: dict[Cue, str] = {
     PROPOSES: "proposes",
@@ -158,6 +172,7 @@ _WORDED: dict[Cue, str] = {
     CONDITION: "condition",
     _MUST: "must",
     _BAD: "bad",
+    _WISHES: "wishes",
     _ACTS: "acts",
     _FIRST_PERSON: "first person",
     _REASONS: "reasons",
@@ -200,6 +215,13 @@ class FeatureReader:
         self._first_of = {mail.person: mail.number for mail in reversed(thread.mails)}
         self._replies = Counter(mail.parent for mail in thread.mails)
         self._quoted = _shingles(thread)
+        self._promised_to = {
+            mail.parent
+            for mail in thread.mails
+            if mail.parent is not None
+            and mail.person in put.proposers
+            and any(map(PROMISES.finds, mail.sentences))
+        }
         self._of_mail: dict[tuple[int, str], dict[str, float]] = {}
 
     def features(self, sentence: OwnSentence) -> dict[str, float]:
@@ -253,6 +275,9 @@ class FeatureReader:
             "asked or told": self._genre
             in {Genre.QUESTION, Genre.ANNOUNCEMENT, Genre.DISCUSSION, Genre.OTHER},
         }
+        flags["to a patch"] = flags["patch"] and flags["to the proposer"]
+        flags["approves elsewhere"] = _approves(mail)
+        flags["promised after"] = mail.number in self._promised_to
         flags["short thread's answer"] = flags["mail of few"] and flags["last mail"]
         return {name: 1.0 for name, flag in flags.items() if flag}
 
@@ -278,6 +303,11 @@ class FeatureReader:
         words = tuple(sentence.key.split(" ", _SHINGLE)[:_SHINGLE])
         if requoted := self._quoted.get(words):
             found["requoted"] = min(2.0, requoted)
+
+
+def _approves(mail: LinkedMail) -> bool:
+    """The mail gives its consent somewhere: what it asks for is a wish."""
+    return any(APPROVES.finds(one) or "-by: " in one.folded for one in mail.sentences)
 
 
 def candidates_of(thread: LinkedThread) -> list[OwnSentence]:

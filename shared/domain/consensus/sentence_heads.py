@@ -25,6 +25,7 @@ _MOST_SCORED = 6_000
 _HOUSEKEEPING = Cue("rebased|rebasing|resent|resending")
 """What somebody did with their own branch settles nothing."""
 _MACHINE_WORDS = ("traceback ", 'file "', ">>>", "$ ")
+_DIGITS = 9
 _COLUMNS = {head: column for column, head in enumerate(Head)}
 
 
@@ -116,7 +117,14 @@ class _Scorer:
         base = self._shared.get(id(shared))
         if base is None:
             base = self._shared[id(shared)] = _sum(shared, WEIGHTS["bias"])
-        return _sum(own, base)
+        point, decision, objection, issue = _sum(own, base)
+        # Features come in no fixed order, and the last digit of a sum depends on it: two runs must agree.
+        return (
+            round(point, _DIGITS),
+            round(decision, _DIGITS),
+            round(objection, _DIGITS),
+            round(issue, _DIGITS),
+        )
 
 
 def _sum(features: dict[str, float], base: _Row) -> _Row:

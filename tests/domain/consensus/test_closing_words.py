@@ -35,6 +35,13 @@ ADOPTED = [
     "There seems to be enough support to adopt this draft, so it is adopted.",
     "Hearing no objections, the draft is adopted.",
     "The draft is accepted as a WG item.",
+    "The working group adopts this document.",
+    "This draft is now a working group document.",
+    "We've got consensus for adopting this as a WG item.",
+    "The adoption call has finished, and the result is to adopt the draft.",
+    "Adopted. Authors, please resubmit.",
+    "We'll go ahead with adoption.",
+    "Chairs have determined that there is consensus to adopt.",
 ]
 TURNED_DOWN = [
     "The call for adoption has ended. There is not enough support to adopt the draft.",
@@ -43,6 +50,10 @@ TURNED_DOWN = [
     "The document is not adopted.",
     "We did not see sufficient support for adoption.",
     "The call has ended without consensus, and the draft is not adopted.",
+    "There is no support for adopting this document, so we will not proceed.",
+    "The draft is not going to be adopted.",
+    "We don't have consensus to adopt.",
+    "The chairs have determined that there isn't consensus to adopt this work.",
 ]
 CALL_GOES_ON = [
     "If there are no objections, the draft is adopted on Friday.",
@@ -58,6 +69,11 @@ CALL_GOES_ON = [
     "The chairs will look for consensus to adopt.",
     "We need more support before we can adopt this.",
     "Please say whether the draft should be adopted.",
+    "We are considering adopting this draft.",
+    "The other working group has adopted a similar document.",
+    "We will go ahead and extend the call by one week.",
+    "Do we have consensus to adopt?",
+    "We plan to adopt it unless somebody objects.",
 ]
 PUBLISHED = [
     "The last call has ended. No comments were received, and the document will be sent to the IESG.",
@@ -66,11 +82,18 @@ PUBLISHED = [
     "WGLC has ended. We have consensus to publish. I'll submit the publication request.",
     "This concludes the working group last call. The document moves on to the IESG.",
     "The last call has completed and there is consensus to move the draft forward.",
+    "The chairs believe this document is ready to go to the IESG.",
+    "WGLC passed, I will start the shepherd write-up.",
+    "No issues were raised during WGLC, so I'm sending this to the AD.",
+    "This WGLC is now closed. Thanks for the reviews. The draft is going to the IESG.",
+    "The document is being advanced to the IESG.",
+    "The draft passed last call.",
 ]
 SENT_BACK = [
     "The last call has ended. Authors, please post a new version that addresses the comments.",
     "The WGLC is closed. A new revision is needed before the document goes to the IESG.",
     "The last call has concluded. Please update the draft with the comments received, and then we will send it to the IESG.",
+    "The last call ended. Can the editors please prepare a new revision with the changes discussed.",
 ]
 PASSED = [
     "The vote passes with three binding +1 votes.",
@@ -85,6 +108,10 @@ PASSED = [
     "With 3 binding +1 votes and no -1 the vote is accepted.",
     "The vote succeeded.",
     "The vote carries.",
+    "This vote is now closed with 3 binding +1s, I'll publish the release.",
+    "Closing the vote: 3 x +1, 0 x -1. Passed.",
+    "Vote results: 3 binding +1. I'll promote the artifacts.",
+    "I will promote the artifacts to the central repo.",
 ]
 FAILED = [
     "I am cancelling this vote, a file is missing.",
@@ -97,6 +124,19 @@ FAILED = [
     "I'm cancelling the release, a new candidate follows.",
     "I'll cut a new release candidate with the fix, so this vote is void.",
     "VOTE CANCELLED",
+    "I'll respin.",
+    "I'll cancel and respin.",
+    "Cancelling, I will roll a new release candidate.",
+    "Rolling RC3 now.",
+    "I'm rolling a new RC.",
+    "I'll roll back the release and restart it.",
+    "I'm stopping this vote, a new candidate will follow.",
+    "Good catch, I'll drop this release and stage another.",
+    "I will re-roll the release with that fix.",
+    "I'm pulling this release candidate.",
+    "Let's cancel this one.",
+    "This vote is closed: it did not get enough votes.",
+    "I'm closing this vote: there were not enough binding votes.",
 ]
 VOTE_GOES_ON = [
     "Has the vote passed?",
@@ -110,6 +150,15 @@ VOTE_GOES_ON = [
     "The vote stays open until Friday.",
     "The build passed with flying colours.",
     "We still need one more vote to pass.",
+    "I'll respin if needed.",
+    "Should I respin?",
+    "I can respin the release if you want.",
+    "I would not cancel the vote for that.",
+    "Not a reason to cancel the vote.",
+    "No need to respin.",
+    "I'd rather not respin for this.",
+    "We can fix this in the next release, no need to cancel.",
+    "I'll promote the artifacts when the vote is over.",
 ]
 TAKEN = [
     "Applied, thanks.",

@@ -64,7 +64,8 @@ def test_home_tells_what_was_agreed_and_what_is_contested(site: Site) -> None:
     assert text.index("Agreed") < text.index("Call for adoption") < text.index("Turned down")
     assert text.index("Turned down") < text.index("Renaming") < text.index("Contested")
     assert text.index("Contested") < text.index("Mandatory-to-implement") < text.index("Discussed")
-    assert text.index("Discussed") < text.index("Lifetime of a receipt")
+    assert text.index("Agreed") < text.index("Lifetime of a receipt") < text.index("Turned down")
+    assert text.index("Discussed") < text.index("Results from the hackathon")
     assert "by Tomasz Wieczorek (chair)" in text
     assert "no consensus" not in text.lower()
     for name in ("slowmail", "tally"):

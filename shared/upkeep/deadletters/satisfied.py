@@ -63,7 +63,9 @@ async def _replaced(clients: Clients, completed: Mapping[int, SummaryComplete]) 
     return {
         number
         for number, data in completed.items()
-        if (thread := threads.get(data.thread_id)) is not None and _has_another(thread, data.summary_id)
+        if data.summary_id is not None
+        and (thread := threads.get(data.thread_id)) is not None
+        and _has_another(thread, data.summary_id)
     }
 
 
@@ -76,9 +78,10 @@ def _has_another(thread: Thread, summary_id: str) -> bool:
 
 def _event_data(letter: DeadLetter) -> EventData | None:
     try:
-        return parse_event(letter.copy.data()).data
+        data: EventData = parse_event(letter.copy.data()).data
     except (InvalidEventError, NewerVersionError):
         return None
+    return data
 
 
 def _subjects(data: EventData | None) -> tuple[str, list[str]] | None:

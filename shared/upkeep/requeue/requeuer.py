@@ -3,9 +3,9 @@
     count the attempt -> publish -> record that it was requeued
 
 The count is a patch with a condition, so that of two sweeps at once one counts and publishes. A crash after
-it leaves a document whose last attempt failed, due again when its backoff has elapsed. Where the broker is away
-the attempt is given back: the document did not fail. A crash after publishing leads to the same event once
-more, under its own number, which idempotency absorbs.
+it leaves a document whose last attempt failed, due again when its backoff has elapsed. Where the broker is
+away the attempt is given back: the document did not fail. A crash after publishing leads to the same event
+once more, under its own number, which idempotency absorbs.
 """
 
 import logging

@@ -92,7 +92,7 @@ def _one_event_for_each_requeue() -> None:
     publish, embedded = Requeuer._publish, embedding.chunk_embedded  # type: ignore[attr-defined]
 
     async def published(self: Any, requeues: Any, session: Any) -> None:
-        world = HOST.get().world
+        world, keys = HOST.get().world, set()
         for data, attempt in requeues:
             chunks = set(getattr(data, "chunk_ids", ()))
             # By thread, because a crash in a merge may leave a chunk in two.
@@ -105,7 +105,12 @@ def _one_event_for_each_requeue() -> None:
             if key in world.requeued:
                 world.violations.append(f"{key[0]} was requeued twice as attempt {attempt}")
             world.requeued.add(key)
-        await publish(self, requeues, session)
+            keys.add(key)
+        try:
+            await publish(self, requeues, session)
+        except Exception:
+            world.requeued -= keys  # its attempt is given back, and comes once more
+            raise
 
     def begun_anew(chunk: Any, **outcome: Any) -> Any:
         world = HOST.get().world

@@ -132,6 +132,18 @@ async def requeue_counted(
     return await _patched(store, subject, counted, seen.unchanged(), session)
 
 
+async def requeue_uncounted(
+    store: Store, subject: Subject, seen: SeenAttempt, *, moment: str, session: Session
+) -> bool:
+    """Give the attempt back that was counted at this moment. Its time stays: the next one waits as after it.
+
+    Precondition: its event could not be published. An outage of the broker is no failure of the document,
+    and must not use its attempts up.
+    """
+    same = f"{OPEN} AND c.attemptCount = {seen.attempts + 1:d} AND c.lastAttemptTime = {json.dumps(moment)}"
+    return await _patched(store, subject, {"attemptCount": seen.attempts}, same, session)
+
+
 async def requeue_recorded(
     store: Store,
     subject: Subject,

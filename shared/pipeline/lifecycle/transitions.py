@@ -32,6 +32,7 @@ def _attempts(document: str) -> tuple[Transition, ...]:
     return (
         Transition(document, "attempt_failed", PENDING, PENDING),
         Transition(document, "requeue_counted", PENDING, PENDING),
+        Transition(document, "requeue_uncounted", PENDING, PENDING),
         Transition(document, "given_up", PENDING, GIVEN_UP),
         Transition(document, "reset", PENDING, PENDING),
         Transition(document, "reset", GIVEN_UP, PENDING),

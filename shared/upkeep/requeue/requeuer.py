@@ -3,8 +3,9 @@
     count the attempt -> publish -> record that it was requeued
 
 The count is a patch with a condition, so that of two sweeps at once one counts and publishes. A crash after
-it leaves a document whose last attempt failed, due again when its backoff has elapsed. A crash after
-publishing leads to the same event once more, under its own number, which idempotency absorbs.
+it leaves a document whose last attempt failed, due again when its backoff has elapsed. Where the broker is
+away the attempt is given back: the document did not fail. A crash after publishing leads to the same event
+once more, under its own number, which idempotency absorbs.
 """
 
 import logging
@@ -12,16 +13,23 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
 from shared.core.concurrency import gather_limited
+from shared.core.errors import ErrorKind
 from shared.core.times import stored_time
 from shared.pipeline.event_types import SummarizationRequested
 from shared.pipeline.events.catalogue import STAGE_OF
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.events.splitting import split_to_fit
-from shared.pipeline.lifecycle.attempts import given_up, requeue_counted, requeue_recorded
+from shared.pipeline.lifecycle.attempts import (
+    given_up,
+    requeue_counted,
+    requeue_recorded,
+    requeue_uncounted,
+)
 from shared.upkeep.requeue.due_document import DueDocument
 from shared.upkeep.requeue.rebuild import Requeue
 
@@ -47,7 +55,13 @@ class Requeuer:
             dues, lambda due: self._count(due, moment, noted.get(due.id, {}), session)
         )
         self.progress("counted")
-        await self._publish(rebuild(counted), session)
+        try:
+            await self._publish(rebuild(counted), session)
+        except Exception as error:
+            # An event that the broker refuses for good counts: its document would be asked for for ever.
+            if classify(error).kind is ErrorKind.TRANSIENT:
+                await self._those_that(counted, lambda due: self._uncount(due, moment, session))
+            raise
         self.progress("published")
         await self._those_that(counted, lambda due: self._note(due, moment, session))
         self.progress("noted")
@@ -75,6 +89,10 @@ class Requeuer:
             also=more,
             session=session,
         )
+
+    async def _uncount(self, due: DueDocument, moment: str, session: Session) -> bool:
+        store = self.clients.store
+        return await requeue_uncounted(store, due.subject, due.seen, moment=moment, session=session)
 
     async def _note(self, due: DueDocument, moment: str, session: Session) -> bool:
         return await requeue_recorded(

@@ -97,6 +97,13 @@ async def _count_requeue(store: Store, document: Document) -> bool:
     )
 
 
+async def _give_back(store: Store, document: Document) -> None:
+    assert await _count_requeue(store, document)
+    assert await attempts.requeue_uncounted(
+        store, _subject(document), FIRST, moment=MOMENT, session=Session()
+    )
+
+
 async def _claim(store: Store, thread: Thread) -> None:
     assert await threads.thread_claimed(
         store, thread, VERSION, claimer="event", now=CREATED, session=Session()
@@ -125,6 +132,7 @@ ACTS: dict[str, Act] = {
     ),
     "attempt_failed": _fail,
     "requeue_counted": _count_requeue,
+    "requeue_uncounted": _give_back,
     "requeue_recorded": _record_requeue,
     "given_up": lambda store, one: attempts.given_up(
         store, _subject(one), FIRST, error="E", session=Session()

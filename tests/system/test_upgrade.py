@@ -27,8 +27,9 @@ from azure.cosmos import CosmosClient
 from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
-from shared.documents.archives import Archive
+from shared.documents.archives import Archive, ArchiveStatus
 from shared.documents.queries.named_query import NamedQuery
+from shared.pipeline.progress import archive_progress
 from shared.pipeline.topology import QUEUES
 from shared.upkeep.audit import Actor
 from shared.upkeep.deadletters.actions import REQUEUE
@@ -47,6 +48,7 @@ from tests.web.site import environment
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 LATER_FIELD = "of_a_later_version"
 COMPLETE_SECONDS = 360
+UPLOAD_SECONDS = START_SECONDS = 90
 BACK_SECONDS = 180  # that the version before may take when it is back
 AHEAD = (
     "Sub Status: 1002"  # a read with a token that its container has not reached, until all attempts were used
@@ -91,34 +93,24 @@ def mails(word: str, count: int = 60) -> bytes:
     ).encode()
 
 
-def upload(host: Host, word: str, *, tries: int = 1) -> str:
-    """A host of the version before may need another try, by its own fault."""
-    address = f"/api/archives?source={word}&filename={word}.mbox"
-    for _ in range(tries):
-        sent = host.ask("POST", address, mails(word), timeout=60)
-        if sent.status in {200, 202}:
-            return str(sent.json()["archive_id"])
-    raise AssertionError(sent.text)
+def upload(host: Host, word: str) -> str:
+    sent = host.ask("POST", upload_address(word), mails(word), timeout=60)
+    assert sent.status == 202, sent.text
+    return str(sent.json()["archive_id"])
 
 
-def answered(host: Host, archive: str) -> dict[str, Any] | None:
-    """What the host says about it; None where it cannot now, and who waits for it has a deadline."""
-    try:
-        answer = host.get(f"/api/archives/{archive}")
-    except TimeoutError:  # a busy machine
-        return None
-    found: dict[str, Any] | None = answer.json() if answer.status == 200 else None
-    return found
+def upload_address(word: str) -> str:
+    return f"/api/archives?source={word}&filename={word}.mbox"
 
 
-def started(host: Host, archive: str) -> bool:
-    found = answered(host, archive)
-    return found is not None and found["status"] != "pending"
+def upload_to_before(host: Host, word: str) -> str:
+    """By its own fault a host of the version before may need another try, and have stored the file by then."""
 
+    def taken() -> Any:
+        sent = host.ask("POST", upload_address(word), mails(word), timeout=60)
+        return sent.json() if sent.status in {200, 202} else None
 
-def complete(host: Host, archive: str) -> bool:
-    found = answered(host, archive)
-    return found is not None and bool(found["progress"]["complete"]) and not found["progress"]["failed"]
+    return str(wait_for(taken, seconds=UPLOAD_SECONDS, what=f"the upload of {word}")["archive_id"])
 
 
 def run(settings: Any, work: Callable[[Clients], Any]) -> Any:
@@ -130,6 +122,19 @@ def run(settings: Any, work: Callable[[Clients], Any]) -> Any:
             await clients.close()
 
     return asyncio.run(connected())
+
+
+# A host of the version before may not even answer, by its own fault: what has come in is asked of the database.
+
+
+async def started(clients: Clients, archive: str) -> bool:
+    found = await clients.store.find(Archive, archive, archive, Session())
+    return found is not None and found.status != ArchiveStatus.PENDING
+
+
+async def incomplete(clients: Clients, archives: list[str]) -> list[str]:
+    ways = {archive: await archive_progress(clients, archive) for archive in archives}
+    return [archive for archive, way in ways.items() if way.failed or not way.complete]
 
 
 async def plant(clients: Clients, archive: str) -> None:
@@ -188,14 +193,15 @@ async def idle(clients: Clients) -> bool:
     return not any([await clients.bus.peek(queue, count=1) for queue in QUEUES])
 
 
-def incomplete(host: Host, archives: list[str]) -> list[str]:
-    return [archive for archive in archives if not complete(host, archive)]
+def wait_until_started(archive: str, settings: Any) -> None:
+    asked = partial(started, archive=archive)
+    wait_for(lambda: run(settings, asked), seconds=START_SECONDS, what=f"parsing of {archive}")
 
 
-def wait_until_complete_or_given_up(host: Host, archives: list[str], settings: Any) -> None:
+def wait_until_complete_or_given_up(archives: list[str], settings: Any) -> None:
     """By the version before: it comes to the end, or gives up by its own fault, which it may do slowly."""
     deadline = time.monotonic() + BACK_SECONDS
-    while left := incomplete(host, archives):
+    while left := run(settings, partial(incomplete, archives=archives)):
         late = time.monotonic() > deadline
         if run(settings, dead_letters) and (late or run(settings, idle)):
             print(f"the version before has given up in {len(left)} archives")
@@ -204,7 +210,7 @@ def wait_until_complete_or_given_up(host: Host, archives: list[str], settings: A
         time.sleep(1)
 
 
-def recover(host: Host, archives: list[str], settings: Any) -> None:
+def recover(archives: list[str], settings: Any) -> None:
     """By this version, as operations.md has it: send letters again; the sweep finds what has none."""
     deadline = time.monotonic() + COMPLETE_SECONDS
 
@@ -216,7 +222,7 @@ def recover(host: Host, archives: list[str], settings: Any) -> None:
         else:
             await sweep(clients)
 
-    while left := incomplete(host, archives):
+    while left := run(settings, partial(incomplete, archives=archives)):
         assert time.monotonic() < deadline, run(settings, partial(why, archives=left))
         run(settings, help_on)
         time.sleep(1)
@@ -253,26 +259,24 @@ def test_up_and_back_with_events_in_flight_loses_nothing(
         )  # fmt: skip
         archives: list[str] = []
         with host_of(earlier, tmp_path / "before", environ) as before:
-            archives.append(upload(before, "first", tries=3))
-            wait_for(
-                lambda: started(before, archives[0]), seconds=60, what="parsing"
-            )  # and the rest in flight
+            archives.append(upload_to_before(before, "first"))
+            wait_until_started(archives[0], settings)  # and the rest in flight
             asyncio.run(provision(settings))
             with host_of(ROOT, tmp_path / "now", environ) as now:
-                archives += [upload(now, "second"), upload(before, "third", tries=3)]
-                wait_for(lambda: started(now, archives[2]), seconds=90, what="parsing beside each other")
+                archives += [upload(now, "second"), upload_to_before(before, "third")]
+                wait_until_started(archives[2], settings)  # by either
                 run(settings, partial(plant, archive=archives[0]))
                 before.service.stop(60)
                 archives.append(upload(now, "fourth"))
-                wait_for(lambda: started(now, archives[3]), seconds=90, what="parsing by this version alone")
+                wait_until_started(archives[3], settings)  # by this version alone
                 fields = run(settings, stored_fields)
                 with host_of(earlier, tmp_path / "back", environ) as back:
-                    archives.append(upload(back, "fifth", tries=3))
+                    archives.append(upload_to_before(back, "fifth"))
                     now.service.stop(60)
-                    archives.append(upload(back, "sixth", tries=3))
-                    wait_until_complete_or_given_up(back, archives, settings)
+                    archives.append(upload_to_before(back, "sixth"))
+                    wait_until_complete_or_given_up(archives, settings)
             with host_of(ROOT, tmp_path / "again", environ) as again:
-                recover(again, archives, settings.model_copy(update=SOON))
+                recover(archives, settings.model_copy(update=SOON))
                 wait_for(lambda: run(settings, idle), seconds=90, what="empty queues")
                 run(settings, send_rest)
                 wait_for(lambda: not run(settings, letters), seconds=90, what="no dead letter")

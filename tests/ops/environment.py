@@ -120,14 +120,15 @@ class OpsPlace:
 
     async def empty(self, queue: str) -> None:
         """Take everything out; what is locked still, when its lock has ended."""
-        self._drain(queue)
-        self._drain(f"{queue}/$deadletterqueue")
+        self.drain(queue)
+        self.drain(f"{queue}/$deadletterqueue")
         while await self.dead(queue) or await self.waiting(queue):
             await asyncio.sleep(0.2)
-            self._drain(queue)
-            self._drain(f"{queue}/$deadletterqueue")
+            self.drain(queue)
+            self.drain(f"{queue}/$deadletterqueue")
 
-    def _drain(self, address: str) -> None:
+    def drain(self, address: str) -> None:
+        """Take out what is free now."""
         with RawClient(int(self.service.addresses["amqp"].rpartition(":")[2])) as client:
             client.login()
             client.attach_receiver(address, presettled=True)

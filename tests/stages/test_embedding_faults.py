@@ -33,6 +33,7 @@ from tests.embedding.toy_encoders import SPEC
 from tests.stages.mail_in import MailIn, mail, mail_in
 from tests.stages.test_parsing import at
 from tests.support.cloud import LocalCloud, faults_hit, plan_faults
+from tests.support.measured import Measured
 from tests.support.services import RunningService
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -161,7 +162,11 @@ async def test_when_a_write_fails_only_the_write_is_repeated(
     assert len(unstored) == 0
 
 
-async def test_a_chunk_that_the_index_refuses_is_given_up_alone(place: Place, cloud: LocalCloud) -> None:
+async def test_a_chunk_that_the_index_refuses_is_given_up_alone(
+    place: Place, cloud: LocalCloud, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    measured = Measured()
+    monkeypatch.setattr(embedding, "pipeline_metrics", lambda: measured.metrics)
     event = await place.prepared("one two", "refused by the index", "three")
     poison = (await place.chunks())["refused by the index"]["id"]
     fault = {"operation": "docs.index", "kind": "partial", "times": None}
@@ -170,6 +175,9 @@ async def test_a_chunk_that_the_index_refuses_is_given_up_alone(place: Place, cl
     assert generated.data.embedding_count == 2
     assert (failed.event_type, failed.data.chunk_ids) == ("EmbeddingGenerationFailed", [poison])
     assert failed.data.error_type == "RejectedItemsError"
+    assert measured.take("chunks_given_up_total") == {("embedding", "RejectedItemsError"): 1}
+    said = [entry.getMessage() for entry in caplog.records if entry.name == embedding.__name__]
+    assert [line for line in said if line.startswith(f"embedding gave 1 chunks up, among them {poison}")]
     (record,) = await place.mail.stored("failures")
     assert (record["abandoned_reason"], record["stage"]) == ("chunks_given_up", "embedding")
     assert not await record_failure(failed, place.mail.clients.store)  # the ledger finds it on record

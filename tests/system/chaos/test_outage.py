@@ -21,12 +21,15 @@ from tests.system.chaos.world import HOSTS, World, world
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(1500),
+    # The Service Bus SDK leaves the socket of a connection that breaks while it opens to the garbage collector.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.skipif(not DEFAULT_FOLDER.exists(), reason="the model is not built: make model"),
 ]
 AWAY_SECONDS = 20.0  # a stage gives up after two seconds, and the sweep comes every twelve
 PATIENCE_SECONDS = 300
 # The housekeeping says only every five minutes that the queues have consumers: none has come by then.
 NOT_ASKED = {"no_consumer"}
+NOBODY_TO_ASK = {"cosmos", "servicebus"}  # the status needs both: there somebody's upload has to be refused
 # Who looks from outside gives a busy machine time: a slow answer is no silence, and a sweep may start late.
 PATIENT: dict[str, float] = {"REQUEST_READ_SECONDS": 20.0, "RETRY_JOB_INTERVAL_SECONDS": 60}
 
@@ -88,7 +91,7 @@ def test_after_an_outage_everything_completes_and_nothing_rings(away: str, tmp_p
             while time.monotonic() < until:  # somebody who tries again and again
                 refused += ask("POST", address, content) is None
                 time.sleep(1)
-            rang = away in {"cosmos", "servicebus"} or ringing(app)
+            rang = [] if away in NOBODY_TO_ASK else ringing(app)
         assert rang or refused, "nobody has noticed the outage"
         archives = [*before, upload(app, "list", "meanwhile.mbox", content)]
         for archive in archives:

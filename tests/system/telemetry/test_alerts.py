@@ -381,6 +381,63 @@ def test_a_chunk_that_is_given_up_fires(sender: Sender) -> None:
     assert fires("chunks-given-up", sent(sender)) == {("RejectedItemsError",)}
 
 
+QUEUE_LOOKS = 4
+IN_AN_OUTAGE = {
+    "canary", "late-documents", "no-progress", "queue-age", "races-given-up", "report-burn-fast",
+    "report-burn-slow", "retry-rate", "server-errors", "service-silent", "stage-no-progress", "sweep-failed",
+}  # fmt: skip
+
+
+def say_outage(sender: Sender) -> None:
+    """What the app says while a service is away, and of what was late by it."""
+    for name, bound in (("canary_silence_seconds", 150.0 * MINUTE), ("report_error_budget", 0.01)):
+        sender.emit("alert_bound", bound, name=name)
+    sender.emit("queue_age_bound_seconds", 1800.0, service="parsing")
+    for _ in range(QUEUE_LOOKS):
+        sender.emit("queue_oldest_message_seconds", 1801.0, service="parsing")
+    away = {"dependency": "cosmos", "operation": "read", "outcome": "deadline"}
+    sender.emit("dependency_calls_total", 21, **away)
+    sender.emit("events_retried_total", 10, service="parsing", error_type="ServiceUnavailableError")
+    sender.emit("event_retry_dlq_total", 1, service="chunking", reason="ttl_exceeded")
+    sender.emit("late_documents", 7, collection="archives")
+    sender.emit("report_objective_total", 9, met="false")
+    sender.emit("retry_job_runs_total", 1, status="failure")
+    sender.emit("canary_runs_total", 1, outcome="late")
+    for _ in range(6):
+        sender.answer(503)
+
+
+def say_recovery(sender: Sender) -> None:
+    """What it says when everything has come through."""
+    sender.emit("queue_oldest_message_seconds", 0.0, service="parsing")
+    sender.emit("events_processed_total", 50, service="parsing", event_type="ArchiveIngested")
+    sender.emit("late_documents", 0, collection="archives")
+    sender.emit("report_objective_total", 50, met="true")
+    sender.emit("retry_job_runs_total", 1, status="success")
+    sender.emit("canary_runs_total", 1, outcome="out")
+    sender.answer(200)
+
+
+def test_an_outage_lights_its_alerts_and_none_stays_lit_when_all_has_come_through(sender: Sender) -> None:
+    say_outage(sender)
+    ago, ended = 90 * MINUTE, time.time()
+    before = sent(sender, later=-ago)
+    waiting = azure_metric("MICROSOFT.SERVICEBUS", "ActiveMessages", 5.0, ended - ago)
+    before["AzureMetrics"] = [waiting]
+    lit = {alert for alert in query_alerts() if fires(alert, before, ended - ago + 1)}
+    assert lit == IN_AN_OUTAGE
+
+    say_recovery(sender)
+    after = sent(sender)
+    both = {
+        name: rows + [row for row in after[name] if row["TimeGenerated"] > ended]
+        for name, rows in before.items()
+    }
+    assert {alert for alert in query_alerts() if fires(alert, both)} == set()
+    # Without what it says since, some of them would still be lit: nothing has ended for them.
+    assert {"canary", "sweep-silent"} <= {alert for alert in query_alerts() if fires(alert, before)}
+
+
 @pytest.mark.parametrize(
     ("rule", "metric", "threshold"),
     [

@@ -98,6 +98,7 @@ async def test_a_deletion_killed_at_any_step_comes_to_the_same_end_and_the_same_
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)  # some 150 processes one after the other: a busy machine takes six minutes
 async def test_a_deletion_killed_at_its_first_request_and_then_at_its_second_and_so_on_comes_to_the_same_end(
     cloud: LocalCloud, bus_service: RunningService, kills: Killer
 ) -> None:

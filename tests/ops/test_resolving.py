@@ -117,3 +117,32 @@ async def test_each_stage_has_its_own_idea_of_done(place: OpsPlace, queue: str) 
         str(letters[0].message_id): True,
         str(letters[1].message_id): False,
     }
+
+
+@pytest.mark.parametrize("reported", [True, False])
+async def test_a_summary_that_another_has_replaced_needs_no_report_once_that_one_has(
+    place: OpsPlace, reported: bool
+) -> None:
+    replaced, current, thread_id = (place.bench.name(name) for name in ("replaced", "current", "thread"))
+    report = f"rpt-{current}" if reported else None
+    thread = new_thread(thread_id, summary_id=current, report_id=report)
+    await place.clients.store.upsert(thread, Session())
+    letters = [to_message(event_of(summarized(thread_id, id_))) for id_ in (replaced, current)]
+    await place.dead_letter(letters, queue="reporting")
+    assert await satisfied_by_id(place, "reporting", letters) == [reported, False]
+
+
+async def test_a_summary_of_a_thread_that_is_part_of_another_needs_no_report(place: OpsPlace) -> None:
+    thread_id, summary_id = place.bench.name("merged"), place.bench.name("old")
+    await place.clients.store.upsert(
+        new_thread(thread_id, merged_into="t1", summary_id=summary_id), Session()
+    )
+    letters = [to_message(event_of(summarized(thread_id, summary_id)))]
+    await place.dead_letter(letters, queue="reporting")
+    assert await satisfied_by_id(place, "reporting", letters) == [True]
+
+
+async def satisfied_by_id(place: OpsPlace, queue: str, letters: list[ServiceBusMessage]) -> list[bool]:
+    found = await diagnosed_letters(place.clients, [queue], judged=True)
+    satisfied = {checked.letter.message_id: checked.satisfied for checked in found}
+    return [satisfied[str(letter.message_id)] for letter in letters]

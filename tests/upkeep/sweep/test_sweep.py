@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ from shared.pipeline.lifecycle.attempts import attempt_failed
 from shared.pipeline.readiness import ready_thread
 from shared.pipeline.stage import Subject
 from shared.upkeep.sweep.run import latest_run
-from tests.support.cloud import LocalCloud, faults_hit, plan_faults
+from tests.support.cloud import LocalCloud, faults_hit, plan_faults, servicebus
 from tests.support.services import RunningService
 from tests.support.toy_stages import Crash
 from tests.upkeep.sweep.environment import SweepPlace, count_items, sweep_place
@@ -435,6 +436,18 @@ async def test_a_sweep_that_cannot_reach_cosmos_is_counted_all_the_same(
         plan_faults(cloud.cosmos)
     assert place.counted("retry_job_runs_total", status="failure") == 1
     assert place.counted("retry_job_errors_total", error_type="CosmosHttpResponseError") == 1
+
+
+async def test_while_the_broker_is_away_no_attempt_is_counted(cloud: LocalCloud, tmp_path: Path) -> None:
+    """Two sweeps of an outage would leave an archive without attempts, though nobody has tried it."""
+    with servicebus(tmp_path) as broker:
+        async with sweep_place(cloud, broker, STAGE_CALL_SECONDS="2") as place:
+            archive = place.archive()
+            await place.put(archive)
+            broker.kill()
+            done = await place.sweep()
+            assert [error.split(":")[0] for error in done.errors] == ["archives"]
+            assert (await place.again(archive)).attemptCount == 0
 
 
 async def test_two_sweeps_at_once_count_once_and_publish_once(place: SweepPlace) -> None:

@@ -130,7 +130,7 @@ async def _parse_all(path: Path, archive: Archive, work: Work, parsed: Parsed) -
             parsed.skip(batch.skipped)
             if not batch.arrivals:
                 continue
-            async with lease.held(work.session):
+            async with lease.held(work.session, for_sure=True):
                 if await is_removing(work.clients.store, archive.id, work.session):
                     parsed.removed = True
                     return

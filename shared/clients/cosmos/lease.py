@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict, Store
-from shared.core.errors import TransientError
+from shared.core.errors import OvertakenError, TransientError
 from shared.core.runtime import Runtime
 from shared.documents.locks import Lock
 
@@ -37,6 +37,10 @@ class LeaseTakenError(TransientError):
     """Another worker holds the lock, and did not release it in time."""
 
 
+class LeaseLostError(OvertakenError):
+    """The holder stood still for longer than the lock lives: what it wrote has to be written again."""
+
+
 class Lease:
     def __init__(
         self,
@@ -55,8 +59,13 @@ class Lease:
         self._seconds, self._patience, self._poll = seconds, patience, poll
 
     @asynccontextmanager
-    async def held(self, session: Session | None = None, *, for_good: bool = False) -> AsyncIterator[None]:
+    async def held(
+        self, session: Session | None = None, *, for_good: bool = False, for_sure: bool = False
+    ) -> AsyncIterator[None]:
         """Until the work is done. `for_good`: nobody will want this lock again, so its document goes.
+
+        `for_sure`: LeaseLostError where another took it before the work was done. The fence of a partition
+        stops who was late only where somebody has written there since: what was read may be out of date.
 
         The session sees what those wrote who held the lock before with theirs, wherever they ran. Under the
         threading lease it also has the number of this turn, which fences off its earlier holders.
@@ -65,7 +74,7 @@ class Lease:
         # Those of this process take turns without asking the store again and again.
         async with (
             _turns(self._store)[self._name],
-            self._kept(await self._acquire(), session, for_good=for_good),
+            self._kept(await self._acquire(), session, for_good=for_good, for_sure=for_sure),
         ):
             yield
 
@@ -76,11 +85,13 @@ class Lease:
         if lock is None:
             yield False
             return
-        async with self._kept(lock, Session(), for_good=False):
+        async with self._kept(lock, Session()):
             yield True
 
     @asynccontextmanager
-    async def _kept(self, lock: Lock, session: Session, *, for_good: bool) -> AsyncIterator[None]:
+    async def _kept(
+        self, lock: Lock, session: Session, *, for_good: bool = False, for_sure: bool = False
+    ) -> AsyncIterator[None]:
         """Renewed for as long as the work takes, and then released."""
         session.merge(Session(lock.session))
         session.turn = lock.turn if self._name == THREADING else None
@@ -91,7 +102,9 @@ class Lease:
         finally:
             done.set()
             session.turn = None
-            await self._release(await renewing, session, for_good=for_good)
+            released = await self._release(await renewing, session, for_good=for_good)
+        if for_sure and not released:
+            raise LeaseLostError(f"another worker took the lock {self._name} before the work was done")
 
     async def _renewed(self, lock: Lock, done: asyncio.Event) -> Lock:
         """The lock as it is in the end."""
@@ -108,13 +121,12 @@ class Lease:
             lock = renewed
         return lock
 
-    async def _release(self, lock: Lock, session: Session, *, for_good: bool) -> None:
-        # In both ways: where its time was over and somebody else has it, there is nothing to release.
+    async def _release(self, lock: Lock, session: Session, *, for_good: bool) -> bool:
+        """False where its time was over and somebody else has it, or had: there is nothing to release."""
         if for_good:
-            await self._store.delete(Lock, lock.id, lock.id, Session(), etag=lock.etag)
-        else:
-            free = {"owner": "", "expires": 0.0, "session": session.tokens()}
-            await self._store.replace(lock.model_copy(update=free), Session())
+            return await self._store.delete(Lock, lock.id, lock.id, Session(), etag=lock.etag)
+        free = {"owner": "", "expires": 0.0, "session": session.tokens()}
+        return await self._store.replace(lock.model_copy(update=free), Session()) is not Conflict.CONFLICT
 
     async def _acquire(self) -> Lock:
         waited = 0.0

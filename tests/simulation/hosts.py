@@ -142,6 +142,7 @@ class Host:
     def _resume(self) -> None:
         self._world.trace(self._world.loop.time(), self.name, "RESUMED")
         self._world.loop.resume(self)
+        self._world.broker.changed()  # it asks for messages again, and some may have waited for that
 
     # triggers
 

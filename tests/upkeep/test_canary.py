@@ -19,6 +19,7 @@ from shared.pipeline.topology import STAGES
 from shared.retrieval.latest import latest_archives, source_names
 from shared.retrieval.listing import ARCHIVES, THREADS
 from shared.upkeep.oversight.canary import _is_out as is_out
+from shared.upkeep.oversight.canary import _looked_after as looked_after
 from shared.upkeep.oversight.canary import canary_archive, canary_mail, last_canary, tend_canary
 from shared.upkeep.oversight.status import read_status
 from shared.upkeep.oversight.system_status import AgeBounds, SystemStatus
@@ -182,6 +183,16 @@ async def test_one_that_was_broken_off_goes_on_with_the_same_archive(bird: Canar
     stored = await bird.archive(note)
     assert stored is not None
     assert stored.file_size_bytes == len(canary_mail(note))
+
+
+async def test_who_looks_at_the_same_time_as_another_does_not_count_its_end_again(bird: Canary) -> None:
+    note = await bird.at(0)
+    assert note is not None
+    await bird.at(31)
+    assert bird.measured.take("canary_runs_total") == {("late",): 1}
+    seen = await looked_after(bird.place.clients, note, NOON + timedelta(minutes=31), bird.measured.metrics)
+    assert seen == note
+    assert bird.measured.take("canary_runs_total") == {("late",): 1}
 
 
 async def test_its_receipts_do_not_pile_up(bird: Canary) -> None:

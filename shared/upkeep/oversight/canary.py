@@ -12,6 +12,7 @@ from email.utils import format_datetime
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Conflict
 from shared.clients.telemetry.metrics import Metrics, pipeline_metrics
 from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import archive_id, file_hash, removal_id
@@ -82,8 +83,6 @@ async def _looked_after(clients: Clients, note: Run, now: datetime, metrics: Met
     except DocumentNotFoundError:  # broken off before it was stored
         progress = None
     if progress is not None and _is_out(progress):
-        taken = now - note.started_at
-        metrics.canary_duration.record(taken.total_seconds())
         return await _ended(clients, note, now, metrics)
     if now - note.started_at > timedelta(minutes=clients.settings.CANARY_BOUND_MINUTES):
         return await _ended(clients, note, now, metrics, await _why(clients, progress))
@@ -116,11 +115,13 @@ async def _ended(clients: Clients, note: Run, now: datetime, metrics: Metrics, l
             "errors": [late] if late else [],
         }
     )
-    await clients.store.upsert(ended, Session())
+    if await clients.store.replace(ended, Session()) is Conflict.CONFLICT:
+        return note  # two runs of the housekeeping looked at once: the other one counts its end
     metrics.canary_runs.add(1, {"outcome": "late" if late else "out"})
     if late:
         log.error("canary archive %s did not come out: %s", canary_archive(note), late)
     else:
+        metrics.canary_duration.record((now - note.started_at).total_seconds())
         await _cleared_away(clients, ended, now)
     return ended
 

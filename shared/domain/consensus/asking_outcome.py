@@ -90,6 +90,9 @@ _YET_TO_TRY = re.compile(
     r"unfortunately|sadly)\b"
 )
 
+_CLOSES = re.compile(r"\bnot (?:discuss|argue|go on|continue|bother)\b")
+"""Who breaks off is not content."""
+
 
 def of_asking(ending: Evidence) -> Ending:
     thread = ending.thread
@@ -109,9 +112,9 @@ def of_asking(ending: Evidence) -> Ending:
     told = any(map(_tells, others)) and _keeps_to_it(thread)
     # An asker who comes back without thanks is not content; one who does not come back most often is.
     if later and _is_thankful(later[-1]):
-        said = ending.genre.tier is Tier.SAID and thread.preset is not Preset.IETF
-        is_last = later[-1] is thread.mails[-1]
-        return unknown(OutcomeKind.ANSWERED, "thanked", sure=said and told and is_last and _is_all(later[-1]))
+        is_asked = ending.genre.kind in {Genre.QUESTION, Genre.REPORT} and thread.preset is not Preset.IETF
+        ends = not _is_to_be_tried(later[-1])
+        return unknown(OutcomeKind.ANSWERED, "thanked", sure=is_asked and told and ends)
     sure = ending.genre.kind is Genre.QUESTION and ending.genre.tier is Tier.SAID and told
     if later and thread.preset is not Preset.IETF:
         return unknown(OutcomeKind.ANSWERED, "told again", sure=sure and _is_told_again(thread, later[-1]))
@@ -186,11 +189,16 @@ def _is_thankful(mail: LinkedMail) -> bool:
     )
 
 
+def _is_to_be_tried(mail: LinkedMail) -> bool:
+    return any(_YET_TO_TRY.search(one.folded) or _CLOSES.search(one.folded) for one in mail.sentences)
+
+
 def _is_all(mail: LinkedMail) -> bool:
     """Thanks and little else, and nothing that is yet to be tried."""
-    return len(mail.sentences) <= _FEW and not any(
-        _YET_TO_TRY.search(one.folded) or CONDITION.finds(one) or NEGATION.finds(one)
-        for one in mail.sentences
+    return (
+        len(mail.sentences) <= _FEW
+        and not _is_to_be_tried(mail)
+        and not any(CONDITION.finds(one) or NEGATION.finds(one) for one in mail.sentences)
     )
 
 

@@ -105,7 +105,8 @@ _FILLER = (
     r"(?:yes|yeah|yep|yup|ok|okay|well|so|and|also|fwiw|imho|imo|oh|hmm+|thanks|thank you|personally|overall|"
     r"in general|(?:other than|apart from|besides|aside from|beyond) (?:that|this|those)|otherwise|in any "
     r"case|(?:apart|aside) from (?:\w+ ){1,3}nits|ah|sure|right|indeed|great|awesome|cool|hi|hello|"
-    r"absolutely|definitely|again|anyway|nice|good|very nice|wow)"
+    r"absolutely|definitely|again|anyway|nice|good|very nice|wow|"
+    r"(?:hearing|seeing|with) no (?:objections?|complaints?))"
 )
 LEAD = rf"^\W{{0,4}}(?:{_FILLER}(?: \w+)?[,.:!;-]+ ?|{_FILLER} ){{0,3}}"
 ACCEPTS = Cue(
@@ -127,7 +128,8 @@ ACCEPTS = Cue(
     r"\b(?:i'll|i will|can|will|happy to|be done) .{0,80}\b(?:while|when|on|upon) (?:i )?(?:committing|"
     r"applying|commit|"
     r"merging|pushing|queue?ing)\b",
-    r"\b(?:i've|i have|i|we've|we have|have) (?:\w+ )?(?:queued|applied|merged|pushed|committed|landed|"
+    r"\b(?:i've|i have|i|we've|we have|(?<!to )(?<!should )(?<!could )(?<!would )(?<!may )(?<!might )"
+    r"(?<!must )have) (?:\w+ |gone ahead and )?(?:queued|applied|merged|pushed|committed|landed|"
     r"checked (?:this|it|them) in|picked (?:this|it|them|these)? ?up)\b(?! (?:an?|some|my|another)\b)",
     r"\bthanks?[,.;!]* (?:will (?:queue|apply|merge|pull)|queued|applied|merged|pulled)\b",
     LEAD + r"(?:your|the|this|these) (?:\w+ )?(?:patch(?:es)?|changes?|branch|pull request|fix|series) "
@@ -339,6 +341,6 @@ OPEN = Cue(
     r"find)|should we|what about|waiting (?:for|on)|no idea|unclear|unresolved|undecided)\b",
 )
 TRAILER = re.compile(
-    r"\s{0,4}(reviewed|acked|tested|nacked|nak'ed)-by:\s*\"?([^<\"\n]{0,120}?)\"?\s*<([^>\s]{1,200})>",
+    r"\s{0,4}(?:release-|also-)?(reviewed|acked|tested|nacked|nak'ed)-by:\s*\"?([^<\"\n]{0,120}?)\"?\s*<([^>\s]{1,200})>",
     re.IGNORECASE,
 )

@@ -97,7 +97,8 @@ def _kind(thread: LinkedThread, put: Put) -> tuple[Genre, bool]:
         return Genre.CALL, True
     signed = put.mail is root and is_signed_patch(root) and not _BUG.search(root.mail.subject)
     if put.mail.is_patch or signed:
-        return Genre.PATCH, True
+        # A patch that somebody else brings in answer to a report: what the thread is remains the report's.
+        return Genre.PATCH, put.mail.person == root.person or not opening.starts
     return _by_form(opening) or _by_call(thread, put, opening) or _by_words(thread, put, opening)
 
 

@@ -11,7 +11,9 @@ from shared.domain.consensus.reading import SentenceCitation
 from shared.domain.consensus.thread_mail import Preset, SourceProfile, ThreadMail
 
 _REPLY = re.compile(r"\s*(?:\[[^\]]{0,80}\]\s*)?(?:re|aw|sv|antw)\s*(?:\[\d+\])?\s*:", re.IGNORECASE)
-_PATCH_TAG = re.compile(r"\[[^\]]{0,80}\b(?:PATCH|PULL)\b|\bGIT PULL\b")
+_PATCH_TAG = re.compile(
+    r"\[[^\]]{0,80}\b(?:PATCH|PULL)\b|\bGIT PULL\b|\[[^\]]{0,40}\bRFC\b[^\]]{0,20}\d/\d{1,3}\s*\]"
+)
 _MACHINE = re.compile(
     r"(?:^|[\W_])(?:(?:ro|syz|dependa|build|git)?bot|no-?reply|notifications?|jenkins|bugzilla|gerrit|"
     r"patchwork|mailer-daemon)(?:$|[\W_])",
@@ -112,7 +114,11 @@ class LinkedThread:
         first_by: dict[str, str] = {}
         for mail in self.mails:
             others = [one.words for one in self.ancestors(mail) if one.person != mail.person]
-            kept = [one for one in mail.sentences if not _is_borrowed(one, mail.person, first_by, others)]
+            kept = [
+                one
+                for one in mail.sentences
+                if _is_own_trailer(one, mail.mail) or not _is_borrowed(one, mail.person, first_by, others)
+            ]
             if len(kept) < len(mail.sentences):
                 for index, sentence in enumerate(kept):
                     sentence.index = index
@@ -174,6 +180,11 @@ class LinkedThread:
             end=sentence.end,
             quote=sentence.text,
         )
+
+
+def _is_own_trailer(sentence: OwnSentence, mail: ThreadMail) -> bool:
+    """Whether it is the sender's own `Reviewed-by:`: the same line as of the version before is given anew."""
+    return "-by:" in sentence.folded and mail.address.lower() in sentence.folded
 
 
 def _is_borrowed(sentence: OwnSentence, person: str, first_by: dict[str, str], others: list[str]) -> bool:

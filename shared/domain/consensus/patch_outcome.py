@@ -2,11 +2,11 @@
 
 import re
 
-from shared.domain.consensus.cues import THANKS, TRAILER, Cue
+from shared.domain.consensus.cues import THANKS, TRAILER
 from shared.domain.consensus.doubt_cues import DOUBTS, OPPOSES
 from shared.domain.consensus.endings import Ending, Evidence, counted, ended_by, unknown
 from shared.domain.consensus.linked_thread import LinkedMail
-from shared.domain.consensus.reading import ConsensusBasis, OutcomeKind, PositionStance
+from shared.domain.consensus.reading import ConsensusBasis, OutcomeKind
 from shared.domain.consensus.rulings import EndingWord
 from shared.domain.consensus.stance_cues import APPROVES
 
@@ -31,23 +31,6 @@ _WILL_CHANGE = re.compile(
     r"\b(?:will|going to|let me)\b|'ll\b|^\W{0,4}(?:\w+,? ){0,2}(?:done|fixed|changed|updated|corrected|"
     r"removed)\b"
 )
-_WANTS_CHANGE = Cue(
-    "please|should|need|needs|missing|typo|forgot|better|must|error|needs|instead",
-    r"\bplease (?:\w+ )?(?:use|add|fix|change|remove|drop|split|include|rebase|resend|don't|do not|send|"
-    r"move|make|"
-    r"rename|put|keep|wrap|document|explain|avoid|replace|update|run|check|see)\b",
-    r"\b(?:this|that|it|these|you) (?:should|must|needs? to) (?!be fine|work|do|help)\w+\b",
-    r"\b(?:would|will) be better\b|\byou (?:forgot|missed)\b|\btypos?\b|^\W{0,4}missing\b|"
-    r"\bshould be (?!fine|ok|good|enough|easy|safe|no )",
-)
-_TAKES_SOME = re.compile(
-    r"\b(?:i'll|i will|i've|i have|we've|let me) (?:\w+ )?(?:take|taken|queue|queued|apply|applied|merge|"
-    r"merged|fix|"
-    r"fixed|pick|picked|reject|rejected|drop|dropped)\b|"
-    r"^\W{0,4}(?:\w+ ){0,2}(?:applied|queued|merged|pushed)\b|\b(?:applied|queued|merged|pushed)[,.!] thank|"
-    r"\b(?:na(?:c)?k|rejected)\b"
-)
-"""Somebody takes it, or a part of it, or turns it down."""
 _SETTLED_ELSEWHERE = re.compile(
     r"\balready (?:\w+ )?(?:applied|sent|merged|fixed|queued|committed|upstream|done|in)\b|\b(?:same|"
     r"identical) "
@@ -69,7 +52,7 @@ _TAKES_OVER = re.compile(
 
 
 def of_patch(ending: Evidence) -> Ending:
-    return _by_authority(ending) or _by_others(ending) or _by_nobody(ending)
+    return _by_authority(ending) or _by_others(ending) or _by_nobody()
 
 
 def _kind(ending: Evidence) -> OutcomeKind:
@@ -114,8 +97,9 @@ def _by_others(ending: Evidence) -> Ending | None:
         return unknown(OutcomeKind.REVISED, "new version", sure=_is_content_with_the_last(ending))
     if found.promised_next:
         word = found.promised_next[-1]
-        sure = not ending.heard_against and not _goes_on_after(ending, word.sentence.mail)
-        return ended_by(OutcomeKind.REVISED, word, ConsensusBasis.UNKNOWN, "taken over", sure=sure)
+        return ended_by(
+            OutcomeKind.REVISED, word, ConsensusBasis.UNKNOWN, "taken over", sure=not ending.heard_against
+        )
     return _by_reviewers(ending)
 
 
@@ -194,8 +178,9 @@ def _notes(mail: LinkedMail) -> str:
     return mail.mail.text[:_MAX_NOTES].lower()
 
 
-def _by_nobody(ending: Evidence) -> Ending:
-    return unknown(OutcomeKind.UNRESOLVED, "no acceptance", sure=_is_left(ending))
+def _by_nobody() -> Ending:
+    # That nobody was seen to take it is no outcome: they may have, in words or in a place not read here.
+    return unknown(OutcomeKind.UNRESOLVED, "no acceptance")
 
 
 def _is_acked(ending: Evidence) -> bool:
@@ -205,26 +190,6 @@ def _is_acked(ending: Evidence) -> bool:
         mail.mail.address.lower() for mail in ending.thread.mails if mail.person not in ending.put.proposers
     }
     return len(acked) >= _ENOUGH_TRAILERS and others <= acked and not ending.settlements.promised
-
-
-def _is_left(ending: Evidence) -> bool:
-    """Others had doubts, questions or wishes, nobody takes it, and its author never came back."""
-    mails, proposers = ending.thread.mails, ending.put.proposers
-    others = [mail for mail in mails if mail.person not in proposers and not mail.is_machine]
-    if not others or ending.count(PositionStance.SUPPORT):
-        return False
-    # Where clocks were wrong an answer stands before what it answers.
-    numbers = {mail.number for mail in others}
-    if any(
-        mail.person in proposers and (mail.number > others[0].number or mail.parent in numbers)
-        for mail in mails
-    ):
-        return False
-    said = [one for mail in others for one in mail.sentences]
-    if any(_TAKES_SOME.search(one.folded) or _SETTLED_ELSEWHERE.search(one.folded) for one in said):
-        return False
-    wishes = not any(map(APPROVES.finds, said)) and any(map(_WANTS_CHANGE.finds, said))
-    return wishes or any(one.asks or DOUBTS.finds(one) for one in said)
 
 
 def _is_doubted_after(ending: Evidence, word: EndingWord) -> bool:

@@ -58,6 +58,14 @@ _NEXT_VERSION = re.compile(
     r"\b(?:updated|revised) (?:patch|series)\b|\bre-?(?:roll|spin)\b|\bv\d\b|"
     r"\bupdated? (?:the|my|our) (?:draft|document|text|proposal|patch|charter)\b"
 )
+_SENDS_AGAIN = re.compile(
+    r"\b(?:will|'ll|going to|gonna) (?:\w+ ){0,3}"
+    r"(?:re-?send|re-?submit|re-?post|re-?roll|re-?spin|push v\d|"
+    r"send (?:an? |the )?(?:v\d|new|updated|next|another))\b|\bnext (?:posting|submission|patch|series)\b|"
+    r"\bnew (?:patch|series) (?:is |was )?(?:sent|posted)\b|"
+    r"\b(?:just |have |'ve )?(?:re-?)?(?:sent|posted) (?:a )?(?:new (?:patch|series)|v\d)\b"
+)
+"""An author brings the work again: what was said of it goes into that."""
 _AS_IT_IS = re.compile(
     r"\W{0,4}(?:ok(?:ay)?,? |thanks,? )?(?:will queue|queued|applied|merged)\b.{0,40}\bas[- ]is\b"
 )
@@ -153,7 +161,11 @@ class Settlements:
     @property
     def promised_next(self) -> list[EndingWord]:
         """Promises of the proposer that name the version in which they are kept."""
-        return [one for one in self.promised if _NEXT_VERSION.search(one.sentence.folded)]
+        return [
+            one
+            for one in self.promised
+            if _NEXT_VERSION.search(one.sentence.folded) or _SENDS_AGAIN.search(one.sentence.folded)
+        ]
 
     @property
     def names_next_version(self) -> bool:
@@ -286,9 +298,14 @@ class _Filing:
     def _own_word(self, sentence: OwnSentence, role: str | None, *, by_proposer: bool) -> bool:
         if by_proposer and WITHDRAWS.finds(sentence) and not _OBJECTION.search(sentence.folded):
             self.found.withdrawn.append(EndingWord(sentence, "withdrawn", None))
-        elif PROMISES.finds(sentence) and not NEGATION.finds(sentence):
+        elif self._promises(sentence, by_proposer=by_proposer) and not NEGATION.finds(sentence):
             pile = self.found.promised if by_proposer else self.found.edited
             pile.append(EndingWord(sentence, "promised", role))
         else:
             return False
         return True
+
+    def _promises(self, sentence: OwnSentence, *, by_proposer: bool) -> bool:
+        if PROMISES.finds(sentence):
+            return True
+        return by_proposer and bool(_SENDS_AGAIN.search(sentence.folded))

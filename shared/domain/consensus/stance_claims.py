@@ -34,6 +34,7 @@ from shared.domain.consensus.sentence_context import (
     takes_nothing_back,
 )
 from shared.domain.consensus.stance_cues import (
+    ACKS,
     AGREES,
     APPROVES,
     ASSENTS,
@@ -82,6 +83,13 @@ _SMALL_THREAD = 10
 _FIRM_OPENING = re.compile(
     r"\W{0,4}(?:(?:ok|okay|thanks|thank you|good|great|nice)[,.;! ]+){0,2}(?:will queue|queued|applied|"
     r"let's merge|will apply|will merge|merged|pushed)\b"
+)
+_TAKEN_AT_ONCE = re.compile(
+    r"\W{0,4}(?:(?:ok(?:ay)?|sure|yes|yeah|great|cool|good|thanks|thank you|(?:hearing|seeing|with) no "
+    r"(?:objections?|complaints?))(?: all| both| you all| everyone)?[,.;:! -]+){0,3}"
+    r"(?:so )?(?:i(?:'ve| have)? )?(?:(?:now|just|already|gone ahead and) )?"
+    r"(?:(?:both|all|the|your|this)? ?(?:patch(?:es)?|series|v\d{1,2}) )?"
+    r"(?:is |are |has been |have been )?(?:now )?(?:applied|queued|merged|pushed|pulled|committed)\b"
 )
 _FIRM_NO = re.compile(
     r"^\W{0,4}(?:(?:sorry|strong|big|definite|my|a)[, ]+){0,2}(?:-\s?1\b(?!\d|\.\d)|nak\b|nack\b|veto\b)|"
@@ -148,7 +156,7 @@ _WILL_DO = Cue(
 )
 _STANCES = Family(
     *(_WILL_DO, OPPOSES, ACCEPTS, AGREES, NO_OBJECTION, EXCLAIMS, GOOD_IDEA, SUPPORTS_SOMETHING, THANKS),
-    SPEAKS_AGAINST,
+    *(SPEAKS_AGAINST, ACKS),
     *(*SUPPORTS.cues, *APPROVES.cues),
 )
 """All wordings of a stance. What triggers none of them needs no second look."""
@@ -268,10 +276,17 @@ class _ClaimReader:
             return _OPPOSE, "objection to what is put"
         return (
             self._acceptance(sentence, mail, towards)
+            or self._ack(sentence)
             or self._promise(sentence, towards)
             or self._support(sentence, towards)
             or self._plain_answer(sentence, towards)
         )
+
+    def _ack(self, sentence: OwnSentence) -> tuple[PositionStance, str] | None:
+        if self.put.form is not PropositionForm.PATCH or not ACKS.finds(sentence):
+            return None
+        holds = not sentence.asks and not _IF.search(sentence.folded) and not _TURNS.search(sentence.folded)
+        return (_SUPPORT, "ack") if holds and is_of_it(self.thread, self.put, sentence) else None
 
     def _promise(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
         does = towards == "put" and _WILL_DO.finds(sentence) and self._does_as_asked(sentence)
@@ -352,9 +367,16 @@ class _ClaimReader:
             firm = _FIRM_OPENING.match(sentence.folded) and not NEGATION.finds(sentence) and not sentence.asks
             if firm or takes_nothing_back(self.thread, sentence):
                 return _SUPPORT, "acceptance"
-        elif towards == "put" and takes_nothing_back(self.thread, sentence) and len(sentence.text) < _SHORT:
-            return None if _TEST_RUN.search(sentence.folded) else (_SUPPORT, "taken")
+        elif self._is_taken(sentence, towards):
+            return _SUPPORT, "taken"
         return None
+
+    def _is_taken(self, sentence: OwnSentence, towards: str) -> bool:
+        """By one without a role; in answer to another mail than the patch its first words must say so."""
+        if len(sentence.text) >= _SHORT or _TEST_RUN.search(sentence.folded):
+            return False
+        says_so = towards == "put" or (sentence.index <= 1 and _TAKEN_AT_ONCE.match(sentence.folded))
+        return bool(says_so) and takes_nothing_back(self.thread, sentence)
 
     def _does_as_asked(self, sentence: OwnSentence) -> bool:
         """One who can make the change says that they will, and little else."""
@@ -375,6 +397,8 @@ class _ClaimReader:
             return _SUPPORT, self._rule(sentence, kind, where, is_part=is_partial(sentence, cue))
         if kind == "agreement" and is_bare(sentence) and where == "whole":
             return self._chain(sentence)
+        if kind == "approval" and where == "whole" and self._stances_answered(sentence) == {_SUPPORT}:
+            return _SUPPORT, "chain"
         return _SUPPORT, self._rule_elsewhere(sentence, kind, towards)
 
     def _kind(self, sentence: OwnSentence) -> str | None:
@@ -475,9 +499,10 @@ class _ClaimReader:
         return self._rule_of_bare_agreement(sentence)
 
     def _rule_of_bare_agreement(self, sentence: OwnSentence) -> str:
-        # Under lines of a patch "Agreed." is about these lines.
+        # Under lines of a patch "Agreed." is about these lines, unless it is all that the mail says.
         if self.put.form is PropositionForm.PATCH and not is_ack(sentence):
-            return "agreement with a part"
+            alone = len(self.thread.mail_of(sentence).sentences) == 1
+            return "agreement" if alone else "agreement with a part"
         return "agreement" if self._shown(sentence) else "agreement in a crowd"
 
     def _is_to_the_words(self, sentence: OwnSentence) -> bool:
@@ -507,12 +532,18 @@ class _ClaimReader:
             or self.put.form is PropositionForm.CALL
         )
 
+    def _stances_answered(self, sentence: OwnSentence) -> set[PositionStance]:
+        """The stances that are said in the mail that it answers."""
+        answered = self.thread.answered(sentence)
+        claims = () if answered is None else self.by_mail.get(answered, ())
+        return {claim.stance for claim in claims if claim.rule in SAID_RULES}
+
     def _chain(self, sentence: OwnSentence) -> tuple[PositionStance, str] | None:
         """A "+1" to another's mail takes over the stance that was said there, if it was one."""
         answered = self.thread.answered(sentence)
         if answered is None:
             return None
-        theirs = {claim.stance for claim in self.by_mail.get(answered, ()) if claim.rule in SAID_RULES}
+        theirs = self._stances_answered(sentence)
         if len(theirs) == 1:
             return theirs.pop(), "chain"
         in_call = self.put.form is PropositionForm.CALL and not any(

@@ -3,12 +3,12 @@
 SAID_RULES = {
     "vote": 0.97,
     "trailer": 0.97,
+    "ack": 0.95,
     "acceptance": 0.95,
     "taken": 0.9,
     "words": 0.92,
     "approval by name": 0.9,
     "approval": 0.9,
-    "approval in review": 0.9,
     "exclamation": 0.9,
     "agreement": 0.9,
     "chain": 0.9,
@@ -24,5 +24,5 @@ SAID_RULES = {
 }
 """Rules whose claims are said, with the confidence to show: .9 is the bound, more where more was measured
 right (docs/reading.md has the counts). A claim by any other rule is a remark."""
-ACTS = frozenset({"acceptance", "trailer", "vote"})
+ACTS = frozenset({"acceptance", "ack", "trailer", "vote"})
 """Rules by which somebody acts: an act outweighs remarks before it."""

@@ -97,8 +97,8 @@ def test_who_asked_is_not_content(words: str) -> None:
     assert after(words).tier is Tier.REMARK
 
 
-def test_thanks_for_an_answer_settle_nothing_while_others_write_on() -> None:
+def test_thanks_for_an_answer_settle_it_though_others_write_on() -> None:
     thanks = "Thanks for the quick answer!"
     assert after(thanks).tier is Tier.SAID
-    assert after(thanks, then="It may also be a fault of your system.").tier is Tier.REMARK
+    assert after(thanks, then="It also stands in the manual.").tier is Tier.SAID
     assert after("That solved my problem.", then="Good to hear that.").tier is Tier.SAID

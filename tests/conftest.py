@@ -2,10 +2,13 @@ import gc
 import logging
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.cloud import LocalCloud, local_cloud, servicebus
+from tests.support.scheduling import FilesLongestFirst
+from tests.support.sdk_pace import without_pauses
 from tests.support.services import RunningService
 
 
@@ -13,6 +16,18 @@ def pytest_collection_finish() -> None:
     """What is imported by now stays: the collector need not go through it after every test."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FilesLongestFirst | None:
+    """Where no other way is asked for."""
+    return FilesLongestFirst(config, log) if config.getvalue("dist") == "load" else None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def sdk_without_pauses() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        without_pauses(patch)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,49 @@
+"""Which worker of `pytest -n` runs which tests.
+
+A file's tests go to one worker: what its fixtures start, services and hosts, is started once. xdist's own order hands
+single tests to whoever is free, and up to four workers then start the same. What takes long goes first, so that no
+worker is left with it at the end.
+"""
+
+from typing import Any
+
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
+
+__all__ = ["FilesLongestFirst"]
+
+# They share a fixture of the session, the site with the samples in it: to start it costs more than all of them.
+ON_THE_SITE = ("tests/web/api/", "tests/web/pages/", "tests/web/test_calls.py")
+NOT_ON_THE_SITE = ("tests/web/api/test_ingestion.py", "tests/web/api/test_progress.py")
+LONGEST_FIRST = (
+    "tests/simulation/",
+    "tests/web/",
+    "tests/upkeep/",
+    "tests/stages/",
+    "tests/localcloud/up/",
+    "tests/localcloud/functions/",
+    "tests/ops/",
+    "tests/system/",
+    "tests/pipeline/test_runner.py",
+    "tests/embedding/",
+    "tests/evaluation/",
+    "tests/localcloud/",
+    "tests/infra/",
+)
+
+
+def unit_of(file: str) -> str:
+    return "tests/web/" if file.startswith(ON_THE_SITE) and file not in NOT_ON_THE_SITE else file
+
+
+def rank(unit: str) -> int:
+    ranks = (number for number, start in enumerate(LONGEST_FIRST) if unit.startswith(start))
+    return next(ranks, len(LONGEST_FIRST))
+
+
+class FilesLongestFirst(LoadFileScheduling):  # type: ignore[misc]
+    def _split_scope(self, nodeid: str) -> str:
+        return unit_of(str(super()._split_scope(nodeid)))
+
+    def _assign_work_unit(self, node: Any) -> None:
+        self.workqueue.move_to_end(min(self.workqueue, key=rank), last=False)
+        super()._assign_work_unit(node)

@@ -14,10 +14,23 @@ import pytest
 from azure.servicebus._pyamqp.aio._client_async import AMQPClientAsync
 from azure.servicebus._pyamqp.client import AMQPClient
 
-__all__ = ["without_pauses"]
+__all__ = ["with_pauses", "without_pauses"]
 
 MOST_STEPS = 50  # then the SDK looks at its deadline again
 NOTHING_CAME_SECONDS = 0.15  # a step that reads no frame takes the socket's timeout, 0.2 s
+
+_AS_IT_COMES: tuple[tuple[type, str, Any], ...] = (
+    (AMQPClientAsync, "client_ready_async", AMQPClientAsync.client_ready_async),
+    (AMQPClientAsync, "close_async", AMQPClientAsync.close_async),
+    (AMQPClient, "client_ready", AMQPClient.client_ready),
+    (AMQPClient, "close", AMQPClient.close),
+)
+
+
+def with_pauses(patch: pytest.MonkeyPatch) -> None:
+    """The SDK as it comes, for the tests that show that it works with our broker."""
+    for client, name, method in _AS_IT_COMES:
+        patch.setattr(client, name, method)
 
 
 def without_pauses(patch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,15 @@ from azure.servicebus.exceptions import (
 
 from tests.localcloud.servicebus.conftest import Bus
 from tests.localcloud.servicebus.sdk import bodies, eventually, receive, receive_one
+from tests.support.sdk_pace import with_pauses
+
+
+@pytest.fixture(scope="module", autouse=True)
+def sdk_as_it_comes(sdk_without_pauses: None) -> Iterator[None]:
+    """What is shown here is the SDK's own behaviour, its pauses included."""
+    with pytest.MonkeyPatch.context() as patch:
+        with_pauses(patch)
+        yield
 
 
 @pytest.fixture

@@ -1,18 +1,25 @@
 """Wordings, in families. A cue is only a first hint: what a sentence answers and what stands near it decide.
 
-Each family names the words without which none of its patterns can match. A sentence that has none of them is
-not searched: most sentences pass all families at the price of a set comparison.
+Each family names the words that trigger its search; beside these its patterns show which words they need (see
+`needed_words`). A sentence without them is not searched: most sentences pass all families at the price of
+looking up their words once.
 """
 
 import re
+from collections.abc import Collection
+from functools import lru_cache
 
+from shared.domain.consensus.needed_words import Needs, needs_of
 from shared.domain.consensus.own_sentences import OwnSentence
+from shared.domain.consensus.word_index import WordIndex
+
+_Alternatives = list[tuple[Collection[str], Needs]]
 
 
 class Cue:
     """A family of wordings, with the words that trigger a search."""
 
-    __slots__ = ("_is_words", "_match", "_search", "_triggers", "pattern")
+    __slots__ = ("_anywhere", "_is_words", "_opening", "_search", "_start", "_triggers", "pattern", "ways")
 
     def __init__(self, triggers: str, *patterns: str) -> None:
         self._triggers = frozenset(triggers.split("|"))
@@ -20,47 +27,72 @@ class Cue:
         # Without a pattern the words themselves are what is looked for.
         self._is_words = not patterns
         # What must stand at a sentence's start is tried there once, not at every letter.
-        opening = [pattern for pattern in patterns if pattern.startswith("^")]
-        anywhere = [pattern for pattern in patterns if not pattern.startswith("^")]
-        self._match = re.compile("|".join(opening)).match if opening else None
-        self._search = re.compile("|".join(anywhere)).search if anywhere else None
-        for word in self._triggers:
-            _TRIGGERED.setdefault(word, set()).add(self)
+        self._start = re.compile("|".join(pattern for pattern in patterns if pattern.startswith("^")))
+        self._search = re.compile("|".join(pattern for pattern in patterns if not pattern.startswith("^")))
+        self._opening = self._anywhere = 0
+        self.ways = 0
+        """The alternatives of its patterns, as bits of `OwnSentence.possible`; none before `_index`."""
+        CUES.append(self)
+
+    def enter(self, alternatives: _Alternatives) -> None:
+        """Add what its patterns need to `alternatives`, and remember where."""
+        if self._is_words:
+            self.ways = _added(alternatives, self._triggers, [()])
+            return
+        self._opening = _added(alternatives, self._triggers, _needs(self._start))
+        self._anywhere = _added(alternatives, self._triggers, _needs(self._search))
+        self.ways = self._opening | self._anywhere
 
     def search(self, sentence: OwnSentence) -> re.Match[str] | None:
-        return self.answer(sentence) if self in triggered(sentence) else None
+        return self.answer(sentence) if possible(sentence) & self.ways else None
 
     def answer(self, sentence: OwnSentence) -> re.Match[str] | None:
-        """What it finds in a sentence that triggers it."""
+        """What it finds in a sentence in which it is possible."""
         # Several parts of the reader ask the same: the sentence keeps the answer.
         answers = sentence.answers
         if self not in answers:
-            answers[self] = self._find(sentence.folded)
+            answers[self] = self._find(sentence.folded, possible(sentence))
         return answers[self]
 
-    def _find(self, folded: str) -> re.Match[str] | None:
-        found = self._match(folded) if self._match else None
-        return found or (self._search(folded) if self._search else None)
+    def _find(self, folded: str, ways: int) -> re.Match[str] | None:
+        found = self._start.match(folded) if ways & self._opening else None
+        return found or (self._search.search(folded) if ways & self._anywhere else None)
 
     def finds(self, sentence: OwnSentence) -> bool:
         # The function is called once for a sentence, not for each of its hundred questions.
-        hits = sentence.triggered
-        if self not in (triggered(sentence) if hits is None else hits):
+        ways = sentence.possible
+        if not (possible(sentence) if ways is None else ways) & self.ways:
             return False
         return self._is_words or self.answer(sentence) is not None
 
 
-_TRIGGERED: dict[str, set[Cue]] = {}
-"""The cues that a word triggers."""
+CUES: list[Cue] = []
 
 
-def triggered(sentence: OwnSentence) -> frozenset[object]:
-    """The cues that may find something in a sentence: those of its words. Most sentences have few."""
-    if sentence.triggered is None:
-        sentence.triggered = frozenset().union(
-            *(_TRIGGERED[word] for word in _TRIGGERED.keys() & sentence.words)
-        )
-    return sentence.triggered
+def _needs(pattern: re.Pattern[str]) -> list[Needs]:
+    return needs_of(pattern.pattern) if pattern.pattern else []
+
+
+def _added(alternatives: _Alternatives, triggers: Collection[str], needs: list[Needs]) -> int:
+    first = len(alternatives)
+    alternatives += ((triggers, one) for one in needs)
+    return (1 << len(alternatives)) - (1 << first)
+
+
+@lru_cache(maxsize=1)
+def _index(_count: int) -> WordIndex:
+    """Made when the first sentence is read: it takes a tenth of a second."""
+    alternatives: _Alternatives = []
+    for cue in CUES:
+        cue.enter(alternatives)
+    return WordIndex(alternatives)
+
+
+def possible(sentence: OwnSentence) -> int:
+    """The wordings, as bits, that a sentence may have: its words decide. Most sentences may have few."""
+    if sentence.possible is None:
+        sentence.triggered, sentence.possible = _index(len(CUES)).ways(sentence.words)
+    return sentence.possible
 
 
 def at_word(*alternatives: str) -> str:
@@ -71,33 +103,35 @@ def at_word(*alternatives: str) -> str:
 class Family:
     """Groups of wordings, each behind triggers of its own: the narrower these, the less is searched."""
 
-    __slots__ = ("_all", "cues")
+    __slots__ = ("_ways", "cues")
 
     def __init__(self, *cues: Cue) -> None:
         self.cues = cues
-        self._all = frozenset(cues)
+        self._ways = 0
+
+    @property
+    def ways(self) -> int:
+        if not self._ways:
+            for cue in self.cues:
+                self._ways |= cue.ways
+        return self._ways
 
     def may_find(self, sentence: OwnSentence) -> bool:
-        hits = sentence.triggered
-        return not self._all.isdisjoint(triggered(sentence) if hits is None else hits)
+        """Whether a word of the sentence triggers any of them."""
+        possible(sentence)
+        return sentence.triggered & self.ways != 0
 
     def search(self, sentence: OwnSentence) -> re.Match[str] | None:
-        hits = sentence.triggered
-        possible = triggered(sentence) if hits is None else hits
-        if self._all.isdisjoint(possible):
+        ways = possible(sentence) & self.ways
+        if not ways:
             return None
         for cue in self.cues:
-            if cue in possible and (found := cue.answer(sentence)):
+            if cue.ways & ways and (found := cue.answer(sentence)):
                 return found
         return None
 
     def finds(self, sentence: OwnSentence) -> bool:
-        hits = sentence.triggered
-        possible = triggered(sentence) if hits is None else hits
-        # Whether, and not what: the order of the cues does not matter.
-        return not self._all.isdisjoint(possible) and any(
-            cue.answer(sentence) for cue in self._all.intersection(possible)
-        )
+        return self.search(sentence) is not None
 
 
 # What may stand before the word that counts, at a sentence's start.

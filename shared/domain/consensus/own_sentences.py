@@ -85,6 +85,7 @@ class OwnSentence:
         "index",
         "mail",
         "opens_paragraph",
+        "possible",
         "start",
         "text",
         "triggered",
@@ -106,8 +107,10 @@ class OwnSentence:
         self.opens_paragraph = opens
         self.answers: dict[object, re.Match[str] | None] = {}
         """What the cues found in it."""
-        self.triggered: frozenset[object] | None = None
-        """The cues that may find something in it, once asked for."""
+        self.possible: int | None = None
+        """The wordings that it may have, as bits, once asked for: see `cues.possible`."""
+        self.triggered = 0
+        """Those that one of its words triggers, possible or not."""
         # Kept by hand: a thread has a thousand sentences, and `cached_property` takes a lock for each.
         self._words: frozenset[str] | None = None
         self._key: str | None = None

@@ -25,7 +25,6 @@ from shared.domain.consensus.cues import (
     WITHDRAWS,
     Cue,
     Family,
-    triggered,
 )
 from shared.domain.consensus.doubt_cues import DOUBTS, OPPOSES
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
@@ -364,9 +363,9 @@ def _add_wording(sentence: OwnSentence, found: dict[str, float]) -> None:
         found["approves"] = 1.0
     if not _YOU.isdisjoint(sentence.words):
         found["you"] = 1.0
-    for cue in _WORDED.keys() & triggered(sentence):
+    for cue, name in _WORDED.items():
         if cue.finds(sentence):
-            found[_WORDED[cue]] = 1.0
+            found[name] = 1.0
 
 
 def _shingles(thread: LinkedThread) -> Counter[tuple[str, ...]]:

@@ -184,8 +184,8 @@ _APPROVAL = Family(AGREES, *APPROVES.cues, *SUPPORTS.cues)
 _SIZES = (15, 40, 60, 201, 221)
 """Letters from which on a sentence is no longer tiny, no longer short, middling, no longer that, and long."""
 _FIRST, _LAST = 16, 4
-_DIGITS = frozenset("0123456789")
-_CODE_MARKS = frozenset("{}=;<>|$:()")
+_DIGIT = re.compile(r"[0-9]")
+_CODE_MARK = re.compile(r"[{}=;<>|$:()]")
 _YOU = frozenset({"you", "your", "you're"})
 _BUT = ("but ", "however", "still,", "that said")
 _MAX_QUOTED, _MAX_ALL_QUOTED = 600, 6_000
@@ -344,9 +344,9 @@ def _add_form(folded: str, found: dict[str, float]) -> None:
         found["ends in colon"] = 1.0
     elif folded.endswith(">") and "-by:" in folded:
         found["trailer"] = 1.0
-    if not _DIGITS.isdisjoint(folded):
+    if _DIGIT.search(folded):
         found["names a number"] = 1.0
-    if not _CODE_MARKS.isdisjoint(folded) and _CODE.search(folded):
+    if _CODE_MARK.search(folded) and _CODE.search(folded):
         found["code or link"] = 1.0
     if folded.lstrip("\"'( ").startswith(_BUT):
         found["starts with but"] = 1.0

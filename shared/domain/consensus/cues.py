@@ -6,71 +6,88 @@ looking up their words once.
 """
 
 import re
-from collections.abc import Collection
-from functools import lru_cache
+from collections.abc import Callable, Collection, Sequence
+from functools import lru_cache, reduce
+from operator import or_
 
 from shared.domain.consensus.needed_words import Needs, needs_of
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.word_index import WordIndex
 
 _Alternatives = list[tuple[Collection[str], Needs]]
+_Look = Callable[[str], re.Match[str] | None]
+_NEVER = r"(?!)"
 
 
 class Cue:
     """A family of wordings, with the words that trigger a search."""
 
-    __slots__ = ("_anywhere", "_is_words", "_opening", "_search", "_start", "_triggers", "pattern", "ways")
+    __slots__ = ("_is_words", "_looks", "_patterns", "_triggers", "pattern", "ways")
 
     def __init__(self, triggers: str, *patterns: str) -> None:
         self._triggers = frozenset(triggers.split("|"))
+        self._patterns = patterns
         self.pattern = "|".join(patterns)
         # Without a pattern the words themselves are what is looked for.
         self._is_words = not patterns
-        # What must stand at a sentence's start is tried there once, not at every letter.
-        self._start = re.compile("|".join(pattern for pattern in patterns if pattern.startswith("^")))
-        self._search = re.compile("|".join(pattern for pattern in patterns if not pattern.startswith("^")))
-        self._opening = self._anywhere = 0
+        self._looks: list[tuple[int, _Look]] = []
         self.ways = 0
         """The alternatives of its patterns, as bits of `OwnSentence.possible`; none before `_index`."""
         CUES.append(self)
 
     def enter(self, alternatives: _Alternatives) -> None:
         """Add what its patterns need to `alternatives`, and remember where."""
-        if self._is_words:
-            self.ways = _added(alternatives, self._triggers, [()])
-            return
-        self._opening = _added(alternatives, self._triggers, _needs(self._start))
-        self._anywhere = _added(alternatives, self._triggers, _needs(self._search))
-        self.ways = self._opening | self._anywhere
+        looks = [
+            (_added(alternatives, self._triggers, needs_of(pattern)), _look(pattern))
+            for pattern in self._patterns
+        ]
+        words = _added(alternatives, self._triggers, [()]) if self._is_words else 0
+        self._looks, self.ways = looks, reduce(or_, (ways for ways, _ in looks), words)
 
     def search(self, sentence: OwnSentence) -> re.Match[str] | None:
-        return self.answer(sentence) if possible(sentence) & self.ways else None
-
-    def answer(self, sentence: OwnSentence) -> re.Match[str] | None:
-        """What it finds in a sentence in which it is possible."""
-        # Several parts of the reader ask the same: the sentence keeps the answer.
-        answers = sentence.answers
-        if self not in answers:
-            answers[self] = self._find(sentence.folded, possible(sentence))
-        return answers[self]
-
-    def _find(self, folded: str, ways: int) -> re.Match[str] | None:
-        found = self._start.match(folded) if ways & self._opening else None
-        return found or (self._search.search(folded) if ways & self._anywhere else None)
+        """Its first wording in the sentence: one at the start of it before all others."""
+        if self._is_words or not self.finds(sentence):
+            return None
+        opening, anywhere = _joined(self._patterns)
+        return opening(sentence.folded) or anywhere(sentence.folded)
 
     def finds(self, sentence: OwnSentence) -> bool:
         # The function is called once for a sentence, not for each of its hundred questions.
         ways = sentence.possible
         if not (possible(sentence) if ways is None else ways) & self.ways:
             return False
-        return self._is_words or self.answer(sentence) is not None
+        if self._is_words:
+            return True
+        # Several parts of the reader ask the same: the sentence keeps the answer.
+        found = sentence.answers.get(self)
+        if found is None:
+            found = sentence.answers[self] = self._is_in(sentence)
+        return found
+
+    def _is_in(self, sentence: OwnSentence) -> bool:
+        """Only those of its patterns are tried of which the sentence has the words."""
+        ways, folded = possible(sentence), sentence.folded
+        for needed, look in self._looks:  # noqa: SIM110 -- asked a thousand times a thread
+            if needed & ways and look(folded):
+                return True
+        return False
 
 
 CUES: list[Cue] = []
 
 
-def _needs(pattern: re.Pattern[str]) -> list[Needs]:
-    return needs_of(pattern.pattern) if pattern.pattern else []
+def _look(pattern: str) -> _Look:
+    """What must stand at a sentence's start is tried there once, not at every letter."""
+    compiled = re.compile(pattern)
+    return compiled.match if pattern.startswith("^") else compiled.search
+
+
+@lru_cache(maxsize=256)
+def _joined(patterns: tuple[str, ...]) -> tuple[_Look, _Look]:
+    """All that must stand at the start in one pattern, and all others in another."""
+    opening = [pattern for pattern in patterns if pattern.startswith("^")]
+    anywhere = [pattern for pattern in patterns if not pattern.startswith("^")]
+    return re.compile("|".join(opening) or _NEVER).match, re.compile("|".join(anywhere) or _NEVER).search
 
 
 def _added(alternatives: _Alternatives, triggers: Collection[str], needs: list[Needs]) -> int:
@@ -122,16 +139,18 @@ class Family:
         return sentence.triggered & self.ways != 0
 
     def search(self, sentence: OwnSentence) -> re.Match[str] | None:
-        ways = possible(sentence) & self.ways
-        if not ways:
-            return None
-        for cue in self.cues:
-            if cue.ways & ways and (found := cue.answer(sentence)):
+        for cue in self._possible(sentence):
+            if found := cue.search(sentence):
                 return found
         return None
 
     def finds(self, sentence: OwnSentence) -> bool:
-        return self.search(sentence) is not None
+        return any(cue.finds(sentence) for cue in self._possible(sentence))
+
+    def _possible(self, sentence: OwnSentence) -> Sequence[Cue]:
+        ways = sentence.possible
+        ways = (possible(sentence) if ways is None else ways) & (self._ways or self.ways)
+        return [cue for cue in self.cues if cue.ways & ways] if ways else ()
 
 
 # What may stand before the word that counts, at a sentence's start.

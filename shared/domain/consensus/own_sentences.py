@@ -8,6 +8,7 @@ import re
 import string
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import chain
 
 from shared.domain.consensus.thread_mail import QuotedBlock
 
@@ -28,6 +29,8 @@ _KEY = re.compile(r"[^\W_]+")
 _ASCII_WORDS = string.ascii_letters + string.digits
 _BARE = bytes(ord(chr(code).lower()) if chr(code) in _ASCII_WORDS else ord(" ") for code in range(256))
 """For ASCII: letters in lower case and digits, a space for everything else."""
+_LETTERS_ONLY = bytes(code if chr(code) in f"{string.ascii_lowercase}'" else ord(" ") for code in range(256))
+"""For ASCII in lower case: letters and what stands in contractions, a space for everything else."""
 _LONGEST_GREETING, _LONGEST_ATTRIBUTION = 45, 250
 
 # The last one heads a patch in a range-diff: what is indented below it compares two versions.
@@ -66,8 +69,8 @@ _ABBREVIATION = re.compile(
 )
 _IN_DIFF = frozenset("+ @")
 _NO_PROSE = ("diff --git ", "index ", "o ", "o\t")
-_PROSE = re.compile(r"[>:]|\b(?:wrote|writes|said)\b")
-"""What an attribution, a quote's mark, a trailer or a patch's header has, and running text seldom."""
+_ATTRIBUTES = ("wrote", "writes", "said")
+_WROTE = re.compile(rf"\b(?:{'|'.join(_ATTRIBUTES)})\b")
 _LETTER = re.compile(r"[A-Za-z\u00c0-\uffff]|[+-]\s?[01]\b|\U0001f44d")
 
 
@@ -105,8 +108,8 @@ class OwnSentence:
         self.block = block
         """The number of the quoted block right above; -1 where none is."""
         self.opens_paragraph = opens
-        self.answers: dict[object, re.Match[str] | None] = {}
-        """What the cues found in it."""
+        self.answers: dict[object, bool] = {}
+        """Whether the cues found something in it."""
         self.possible: int | None = None
         """The wordings that it may have, as bits, once asked for: see `cues.possible`."""
         self.triggered = 0
@@ -118,7 +121,7 @@ class OwnSentence:
     @property
     def words(self) -> frozenset[str]:
         if self._words is None:
-            self._words = frozenset(_WORD.findall(self.folded))
+            self._words = _words(self.folded)
         return self._words
 
     @property
@@ -140,6 +143,17 @@ def word_key(text: str) -> str:
     if text.isascii():
         return b" ".join(text.encode().translate(_BARE).split()).decode()
     return " ".join(_KEY.findall(text.lower()))
+
+
+def _words(folded: str) -> frozenset[str]:
+    if "1" in folded or "0" in folded or not folded.isascii():
+        return frozenset(_WORD.findall(folded))
+    # No vote can stand in it: words are what stands between other characters.
+    found = folded.encode().translate(_LETTERS_ONLY).decode().split()
+    if "'" not in folded:
+        return frozenset(found)
+    contracted = _WORD.findall(" ".join([word for word in found if "'" in word]))
+    return frozenset(chain((word for word in found if "'" not in word), contracted))
 
 
 def own_sentences(text: str, quotes: tuple[QuotedBlock, ...], mail: int) -> list[OwnSentence]:
@@ -202,13 +216,19 @@ def _paragraphs(text: str, positions: list[int]) -> Iterator[tuple[int, int]]:
 
 
 def _is_prose(line: str) -> bool:
-    """A full line of running text: none of the patterns below can match it, so none is tried."""
+    """A line of running text: none of the patterns below can match it, so none is tried."""
     return (
-        len(line) >= _LONGEST_GREETING
-        and line[0].isalpha()
+        line[:1].isalpha()
+        and ":" not in line
+        and ">" not in line
         and not line.startswith(_NO_PROSE)
-        and _PROSE.search(line) is None
+        and not _may_attribute(line)
+        and (len(line) >= _LONGEST_GREETING or not (_is_greeting(line) or _LIST_ITEM.match(line)))
     )
+
+
+def _may_attribute(line: str) -> bool:
+    return any(word in line for word in _ATTRIBUTES) and _WROTE.search(line) is not None
 
 
 def _is_patch(text: str) -> bool:

@@ -99,7 +99,9 @@ _STOP = frozenset(
         "used",
     ]
 )
-_CODE = re.compile(r"[{}=;<>|]{2,}|https?:|^\W{0,3}\$|^\d|::|\w\(\)")
+_CODE_RUN = re.compile(r"[{}=;<>|]{2}")
+_CODE_START = re.compile(r"\W{0,3}\$|\d")
+_CALL = re.compile(r"\w\(\)")
 _JUDGES = Cue(
     "think|believe|guess|agree|prefer|suggest|so|should",
     r"\bi (?:think|believe|guess|agree|prefer|suggest)\b|\bso\b|\bshould\b",
@@ -394,10 +396,17 @@ def _add_form(folded: str, flags: list[str]) -> None:
         flags.append("trailer")
     if _DIGIT.search(folded):
         flags.append("names a number")
-    if _CODE_MARK.search(folded) and _CODE.search(folded):
+    if _CODE_MARK.search(folded) and _is_code(folded):
         flags.append("code or link")
     if folded.lstrip("\"'( ").startswith(_BUT):
         flags.append("starts with but")
+
+
+def _is_code(folded: str) -> bool:
+    # One pattern for all of these would be tried at every letter.
+    if "::" in folded or "http:" in folded or "https:" in folded or _CODE_START.match(folded):
+        return True
+    return bool(_CODE_RUN.search(folded)) or ("()" in folded and bool(_CALL.search(folded)))
 
 
 def _add_wording(sentence: OwnSentence, flags: list[str]) -> None:

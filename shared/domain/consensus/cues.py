@@ -6,30 +6,31 @@ looking up their words once.
 """
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from functools import lru_cache, reduce
 from operator import or_
 
-from shared.domain.consensus.needed_words import Needs, needs_of
+from shared.domain.consensus.needed_words import Alternative, alternatives_of
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.word_index import WordIndex
 
-_Alternatives = list[tuple[Collection[str], Needs]]
+_Alternatives = list[tuple[Collection[str], Alternative]]
 _Look = Callable[[str], re.Match[str] | None]
 _NEVER = r"(?!)"
 
 
 class Cue:
-    """A family of wordings, with the words that trigger a search."""
+    """A family of wordings, with the words that trigger a search.
 
-    __slots__ = ("_is_words", "_looks", "_patterns", "_triggers", "pattern", "ways")
+    Without a pattern the words themselves are what is looked for.
+    """
+
+    __slots__ = ("_looks", "_patterns", "_triggers", "pattern", "ways")
 
     def __init__(self, triggers: str, *patterns: str) -> None:
         self._triggers = frozenset(triggers.split("|"))
         self._patterns = patterns
         self.pattern = "|".join(patterns)
-        # Without a pattern the words themselves are what is looked for.
-        self._is_words = not patterns
         self._looks: list[tuple[int, _Look]] = []
         self.ways = 0
         """The alternatives of its patterns, as bits of `OwnSentence.possible`; none before `_index`."""
@@ -37,16 +38,18 @@ class Cue:
 
     def enter(self, alternatives: _Alternatives) -> None:
         """Add what its patterns need to `alternatives`, and remember where."""
-        looks = [
-            (_added(alternatives, self._triggers, needs_of(pattern)), _look(pattern))
-            for pattern in self._patterns
-        ]
-        words = _added(alternatives, self._triggers, [()]) if self._is_words else 0
+        looks = [(self._added(alternatives, _needs(pattern)), _look(pattern)) for pattern in self._patterns]
+        words = 0 if looks else self._added(alternatives, [Alternative()])
         self._looks, self.ways = looks, reduce(or_, (ways for ways, _ in looks), words)
+
+    def _added(self, alternatives: _Alternatives, found: list[Alternative]) -> int:
+        first = len(alternatives)
+        alternatives += ((self._triggers, one) for one in found)
+        return (1 << len(alternatives)) - (1 << first)
 
     def search(self, sentence: OwnSentence) -> re.Match[str] | None:
         """Its first wording in the sentence: one at the start of it before all others."""
-        if self._is_words or not self.finds(sentence):
+        if not self.finds(sentence):
             return None
         opening, anywhere = _joined(self._patterns)
         return opening(sentence.folded) or anywhere(sentence.folded)
@@ -54,19 +57,19 @@ class Cue:
     def finds(self, sentence: OwnSentence) -> bool:
         # The function is called once for a sentence, not for each of its hundred questions.
         ways = sentence.possible
-        if not (possible(sentence) if ways is None else ways) & self.ways:
+        ways = (possible(sentence) if ways is None else ways) & self.ways
+        if not ways:
             return False
-        if self._is_words:
+        if ways & sentence.sure or not self._looks:
             return True
         # Several parts of the reader ask the same: the sentence keeps the answer.
         found = sentence.answers.get(self)
         if found is None:
-            found = sentence.answers[self] = self._is_in(sentence)
+            found = sentence.answers[self] = self._is_in(sentence.folded, ways)
         return found
 
-    def _is_in(self, sentence: OwnSentence) -> bool:
+    def _is_in(self, folded: str, ways: int) -> bool:
         """Only those of its patterns are tried of which the sentence has the words."""
-        ways, folded = possible(sentence), sentence.folded
         for needed, look in self._looks:  # noqa: SIM110 -- asked a thousand times a thread
             if needed & ways and look(folded):
                 return True
@@ -74,6 +77,12 @@ class Cue:
 
 
 CUES: list[Cue] = []
+
+
+def _needs(pattern: str) -> list[Alternative]:
+    """What must stand at a sentence's start is not found by its words alone."""
+    found = alternatives_of(pattern)
+    return [Alternative(one.needs) for one in found] if pattern.startswith("^") else found
 
 
 def _look(pattern: str) -> _Look:
@@ -90,12 +99,6 @@ def _joined(patterns: tuple[str, ...]) -> tuple[_Look, _Look]:
     return re.compile("|".join(opening) or _NEVER).match, re.compile("|".join(anywhere) or _NEVER).search
 
 
-def _added(alternatives: _Alternatives, triggers: Collection[str], needs: list[Needs]) -> int:
-    first = len(alternatives)
-    alternatives += ((triggers, one) for one in needs)
-    return (1 << len(alternatives)) - (1 << first)
-
-
 @lru_cache(maxsize=1)
 def _index(_count: int) -> WordIndex:
     """Made when the first sentence is read: it takes a tenth of a second."""
@@ -108,7 +111,7 @@ def _index(_count: int) -> WordIndex:
 def possible(sentence: OwnSentence) -> int:
     """The wordings, as bits, that a sentence may have: its words decide. Most sentences may have few."""
     if sentence.possible is None:
-        sentence.triggered, sentence.possible = _index(len(CUES)).ways(sentence.words)
+        sentence.triggered, sentence.possible, sentence.sure = _index(len(CUES)).ways(sentence)
     return sentence.possible
 
 
@@ -138,19 +141,23 @@ class Family:
         possible(sentence)
         return sentence.triggered & self.ways != 0
 
+    def is_possible(self, sentence: OwnSentence) -> bool:
+        """Whether the sentence has the words of any of them: else none can find something."""
+        ways = sentence.possible
+        return (possible(sentence) if ways is None else ways) & (self._ways or self.ways) != 0
+
     def search(self, sentence: OwnSentence) -> re.Match[str] | None:
-        for cue in self._possible(sentence):
-            if found := cue.search(sentence):
-                return found
-        return None
+        if not self.finds(sentence):
+            return None
+        return next(filter(None, (cue.search(sentence) for cue in self.cues)), None)
 
     def finds(self, sentence: OwnSentence) -> bool:
-        return any(cue.finds(sentence) for cue in self._possible(sentence))
-
-    def _possible(self, sentence: OwnSentence) -> Sequence[Cue]:
-        ways = sentence.possible
-        ways = (possible(sentence) if ways is None else ways) & (self._ways or self.ways)
-        return [cue for cue in self.cues if cue.ways & ways] if ways else ()
+        if not self.is_possible(sentence):
+            return False
+        found = sentence.answers.get(self)
+        if found is None:
+            found = sentence.answers[self] = any(cue.finds(sentence) for cue in self.cues)
+        return found
 
 
 # What may stand before the word that counts, at a sentence's start.

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import repeat
+from typing import NamedTuple
 
 Need = frozenset[str]
 """Words of which a sentence must have one."""
@@ -62,7 +63,12 @@ class _Letters:
 
 @dataclass(frozen=True, slots=True)
 class _Break:
-    """Where a run of letters ends or may begin: a character that is no letter, or the edge of a word."""
+    """A character that is no letter: a run of letters ends, and another may begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    """A word's start or end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +84,11 @@ class _Mark:
 
 
 @dataclass(frozen=True, slots=True)
+class _LookAround:
+    """What stands before or behind is looked at, and not gone over."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Choice:
     alternatives: "tuple[_Sequence, ...]"
 
@@ -89,29 +100,42 @@ class _Repeated:
     most: int
 
 
-_Part = _Letters | _Mark | _Break | _Anything | _Choice | _Repeated
+_Part = _Letters | _Mark | _Break | _Edge | _Anything | _LookAround | _Choice | _Repeated
 _Sequence = tuple[_Part, ...]
 _Runs = dict[str | None, Needs]
 """By the run of letters that is going on: what is needed so far. None is a run whose start is not known."""
-_NOTHING = _Choice(((),))
 
 
-def needs_of(pattern: str) -> list[Needs]:
+class Alternative(NamedTuple):
+    needs: Needs = ()
+    enough: Need = frozenset()
+    """Words any of which is all that it looks for, where they stand apart from other characters of words."""
+
+
+def alternatives_of(pattern: str) -> list[Alternative]:
     """What each alternative of a pattern needs."""
     try:
         alternatives = _Parser(pattern).read()
     except UnknownPatternError:
-        return [()]
+        return [Alternative()]
     spread = [one for alternative in alternatives for one in _spread(alternative)]
     needs = [tuple(sorted(_either(_walk(one, {None: ()}).values()), key=_frequency)) for one in spread]
     # Those that need one thing only are told from each other by nothing else.
     alone = frozenset().union(*(one[0] for one in needs if len(one) == 1))
-    return [one for one in needs if len(one) != 1] + ([(alone,)] if alone else [])
+    found = [Alternative(one) for one in needs if len(one) != 1]
+    return [*found, Alternative((alone,), frozenset(_whole_words(spread)))] if alone else found
+
+
+def _whole_words(alternatives: list[_Sequence]) -> Iterator[str]:
+    for one in alternatives:
+        match one:
+            case (_Edge(), _Letters(word), _Edge()):
+                yield word
 
 
 def _spread(sequence: _Sequence) -> Iterator[_Sequence]:
     """Alternatives of alternatives, where nothing else is looked for: each of them has needs of its own."""
-    others = [place for place, part in enumerate(sequence) if not isinstance(part, _Break)]
+    others = [place for place, part in enumerate(sequence) if not isinstance(part, _Break | _Edge)]
     choice = sequence[others[0]] if len(others) == 1 else None
     if not isinstance(choice, _Choice):
         yield sequence
@@ -135,7 +159,9 @@ def _step(part: _Part, runs: _Runs) -> _Runs:
             return {run if run is None else run + letters: needs for run, needs in runs.items()}
         case _Anything():
             return {None: _either(runs.values())}
-        case _Break():
+        case _LookAround():
+            return runs
+        case _Break() | _Edge():
             return {"": _either(_completed(run, needs) for run, needs in runs.items())}
         case _Mark(words):
             return {"": (words, *_either(_completed(run, needs) for run, needs in runs.items()))}
@@ -238,8 +264,7 @@ class _Parser:
         alternatives = self._alternatives()
         if not self._takes(")"):
             raise UnknownPatternError(self._pattern)
-        # What stands around is looked at, and not gone over.
-        return _NOTHING if opening in _LOOKS_AROUND else _Choice(alternatives)
+        return _LookAround() if opening in _LOOKS_AROUND else _Choice(alternatives)
 
     def _one_of(self) -> _Part:
         found = _ONE_OF.match(self._pattern, self._at)
@@ -256,7 +281,9 @@ class _Parser:
         self._at += 1
         if sign in {"w", "S", "D"}:
             return _Anything()
-        if sign in {"b", "W", "s", "d"} or (sign and not sign.isalnum()):
+        if sign == "b":
+            return _Edge()
+        if sign in {"W", "s", "d"} or (sign and not sign.isalnum()):
             return _Break()
         raise UnknownPatternError(self._pattern)
 

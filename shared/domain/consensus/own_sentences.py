@@ -90,6 +90,7 @@ class OwnSentence:
         "opens_paragraph",
         "possible",
         "start",
+        "sure",
         "text",
         "triggered",
     )
@@ -114,6 +115,8 @@ class OwnSentence:
         """The wordings that it may have, as bits, once asked for: see `cues.possible`."""
         self.triggered = 0
         """Those that one of its words triggers, possible or not."""
+        self.sure = 0
+        """Those that it has: a word is enough for them."""
         # Kept by hand: a thread has a thousand sentences, and `cached_property` takes a lock for each.
         self._words: frozenset[str] | None = None
         self._key: str | None = None

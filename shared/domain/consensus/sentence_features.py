@@ -205,15 +205,6 @@ Place = tuple[int, bool, bool, bool, int]
 """Where a sentence stands in its mail, and its size: what `features_of_place` is asked for."""
 
 
-class OwnFeatures(NamedTuple):
-    """What a sentence has of its own."""
-
-    place: Place
-    flags: list[str]
-    """Those that it has or has not."""
-    amounts: "Amounts"
-
-
 class Amounts(NamedTuple):
     """Counts of words of a sentence, and how often its start is quoted."""
 
@@ -231,6 +222,10 @@ class Amounts(NamedTuple):
             "title words": min(1.0, self.title / 3),
         }
         return {**found, "requoted": min(2.0, self.requoted)} if self.requoted else found
+
+
+OwnFeatures = tuple[Place, list[str], Amounts]
+"""What a sentence has of its own: its place, what it has or has not, and what it has more or less of."""
 
 
 class FeatureReader:
@@ -252,12 +247,13 @@ class FeatureReader:
             and any(map(PROMISES.finds, mail.sentences))
         }
         self._of_mail: dict[tuple[int, str], dict[str, float]] = {}
+        self._of_block: dict[tuple[int, int], dict[str, float]] = {}
 
     def features(self, sentence: OwnSentence) -> dict[str, float]:
         """All features: of the mail, of the sentence, and of both together."""
-        shared, own = self.shared(sentence), self.own(sentence)
-        found = {**features_of_place(*own.place), **dict.fromkeys(own.flags, 1.0), **own.amounts.features()}
-        both = {**shared, **found}
+        place, flags, amounts = self.own(sentence)
+        found = {**features_of_place(*place), **dict.fromkeys(flags, 1.0), **amounts.features()}
+        both = {**self.shared(sentence), **found}
         together = {
             name: found[one] * both[other]
             for one in PAIRS.keys() & found.keys()
@@ -268,6 +264,13 @@ class FeatureReader:
 
     def shared(self, sentence: OwnSentence) -> dict[str, float]:
         """What all sentences of a mail that answer the same have in common: the same dict for all of them."""
+        # What stands under one quoted block answers the same.
+        block = (sentence.mail, sentence.block)
+        if block not in self._of_block:
+            self._of_block[block] = self._find_shared(sentence)
+        return self._of_block[block]
+
+    def _find_shared(self, sentence: OwnSentence) -> dict[str, float]:
         mail = self._thread.mail_of(sentence)
         towards = relation(self._thread, self._put, sentence) if mail is not self._thread.root else "none"
         place = (mail.number, towards)
@@ -283,7 +286,7 @@ class FeatureReader:
         flags = ["puts it"] if sentence is self._put.words else []
         _add_form(sentence.folded, flags)
         _add_wording(sentence, flags)
-        return OwnFeatures(place, flags, self._words.amounts(sentence))
+        return place, flags, self._words.amounts(sentence)
 
     def _shared(self, mail: LinkedMail, towards: str) -> dict[str, float]:
         count, total = len(mail.sentences), len(self._thread.mails)
@@ -434,6 +437,8 @@ def _quoted_starts(thread: LinkedThread, starts: set[tuple[str, ...]]) -> Counte
     left = _MAX_ALL_QUOTED
     for mail in thread.mails:
         for block in mail.mail.quotes[:12]:
+            if not left:
+                return found
             words = word_key(block.text[-_MAX_QUOTED:]).split()[:left]
             left -= len(words)
             runs = zip(*(words[shift:] for shift in range(_SHINGLE)), strict=False)

@@ -4,16 +4,31 @@ Every alternative of every pattern is one bit of a number. Each word knows the b
 want it; the words of a sentence, put together, leave the bits of those that have all they want.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from functools import reduce
 from itertools import repeat
 from operator import or_
+from typing import NamedTuple
 
-from shared.domain.consensus.needed_words import Needs
+from shared.domain.consensus.needed_words import Alternative
+from shared.domain.consensus.own_sentences import OwnSentence
 
-_MOST_NEEDS = 2
-"""Needs of an alternative that are looked at: a third one hardly ever rules out what two do not."""
+_TRIGGERED, _FIRST_NEED, _SECOND_NEED, _ENOUGH = range(4)
+"""Four numbers in one, so that the words are gone through once. A third need rules out hardly anything more."""
+_JOINS = re.compile(r"[0-9_]")
+"""What makes another word of the letters that it stands beside."""
+
+
+class Ways(NamedTuple):
+    """Alternatives, as bits."""
+
+    triggered: int
+    possible: int
+    """Those that have all that they need."""
+    sure: int
+    """Those that are surely found."""
 
 
 class WordIndex:
@@ -22,38 +37,42 @@ class WordIndex:
     A trigger is a word as people write it ("don't"); what is needed are runs of letters ("don", "t").
     """
 
-    def __init__(self, alternatives: Sequence[tuple[Collection[str], Needs]]) -> None:
-        size = self._size = len(alternatives)
-        self._all = (1 << size) - 1
+    def __init__(self, alternatives: Sequence[tuple[Collection[str], Alternative]]) -> None:
+        self._size = len(alternatives)
+        self._all = (1 << self._size) - 1
+        self._without_need = 0
         triggers: dict[str, int] = defaultdict(int)
         needed: dict[str, int] = defaultdict(int)
-        self._without_need = 0
-        for number, (words, needs) in enumerate(alternatives):
+        for number, (words, (needs, enough)) in enumerate(alternatives):
             for word in words:
-                triggers[word] |= 1 << number
-            for field in range(1, _MOST_NEEDS + 1):
-                bit = 1 << (number + field * size)
+                triggers[word] |= self._bit(_TRIGGERED, number)
+            for word in enough:
+                triggers[word] |= self._bit(_ENOUGH, number)
+            for field in (_FIRST_NEED, _SECOND_NEED):
                 if len(needs) < field:
-                    self._without_need |= bit
+                    self._without_need |= self._bit(field, number)
                 else:
                     for word in needs[field - 1]:
-                        needed[word] |= bit
+                        needed[word] |= self._bit(field, number)
         self._needed = dict(needed)
         self._words = {
             word: triggers.get(word, 0) | needed.get(word, 0) for word in triggers.keys() | needed.keys()
         }
         self._known = frozenset(self._words)
 
-    def ways(self, words: frozenset[str]) -> tuple[int, int]:
-        """The alternatives that these words trigger, and those of them that have all they need."""
+    def _bit(self, field: int, number: int) -> int:
+        return 1 << (field * self._size + number)
+
+    def ways(self, sentence: OwnSentence) -> Ways:
+        words, folded, size = sentence.words, sentence.folded, self._size
         found = reduce(or_, map(self._words.__getitem__, self._known & words), self._without_need)
         triggered = found & self._all
         if not triggered:
-            return 0, 0
-        if contracted := [word for word in words if "'" in word]:
-            runs = " ".join(contracted).replace("'", " ").split()
+            return Ways(0, 0, 0)
+        if "'" in folded:
+            runs = " ".join([word for word in words if "'" in word]).replace("'", " ").split()
             found = reduce(or_, map(self._needed.get, runs, repeat(0)), found)
-        possible = triggered
-        for field in range(1, _MOST_NEEDS + 1):
-            possible &= found >> field * self._size
-        return triggered, possible
+        possible = triggered & found >> size & found >> 2 * size
+        enough = possible & found >> 3 * size
+        is_sure = enough and folded.isascii() and not _JOINS.search(folded)
+        return Ways(triggered, possible, enough if is_sure else 0)

@@ -45,6 +45,7 @@ class Cue:
     def _added(self, alternatives: _Alternatives, found: list[Alternative]) -> int:
         first = len(alternatives)
         alternatives += ((self._triggers, one) for one in found)
+        _OWNERS.update((number, self) for number in range(first, len(alternatives)))
         return (1 << len(alternatives)) - (1 << first)
 
     def search(self, sentence: OwnSentence) -> re.Match[str] | None:
@@ -77,6 +78,8 @@ class Cue:
 
 
 CUES: list[Cue] = []
+_OWNERS: dict[int, Cue] = {}
+"""By the number of an alternative."""
 
 
 def _needs(pattern: str) -> list[Alternative]:
@@ -156,8 +159,18 @@ class Family:
             return False
         found = sentence.answers.get(self)
         if found is None:
-            found = sentence.answers[self] = any(cue.finds(sentence) for cue in self.cues)
+            found = sentence.answers[self] = self._is_in(sentence)
         return found
+
+    def _is_in(self, sentence: OwnSentence) -> bool:
+        # A family has up to sixty cues, and a sentence the words of one or two.
+        ways = possible(sentence) & self.ways
+        while ways:
+            cue = _OWNERS[ways.bit_length() - 1]
+            if cue.finds(sentence):
+                return True
+            ways &= ~cue.ways
+        return False
 
 
 # What may stand before the word that counts, at a sentence's start.

@@ -212,8 +212,8 @@ def _has_diff(text: str) -> bool:
 def _is_name(sentence: OwnSentence, names: set[str]) -> bool:
     if len(sentence.text) > _LONGEST_NAME:
         return False
-    words = word_key(_MARKUP.sub("", sentence.text)).split()
-    return bool(words) and names.issuperset(words)
+    key = word_key(_MARKUP.sub("", sentence.text)) if "<" in sentence.text else sentence.key
+    return bool(key) and names.issuperset(key.split(" "))
 
 
 def _without_names(sentences: list[OwnSentence], mail: ThreadMail) -> list[OwnSentence]:

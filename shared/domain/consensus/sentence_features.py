@@ -11,7 +11,6 @@ from bisect import bisect_right
 from collections import Counter
 from functools import lru_cache
 from itertools import chain
-from typing import NamedTuple
 
 from shared.domain.consensus.cues import (
     ACCEPTS,
@@ -99,7 +98,7 @@ _STOP = frozenset(
         "used",
     ]
 )
-_CODE_RUN = re.compile(r"[{}=;<>|]{2}")
+_CODE_RUN = re.compile(r"[{}=;<>|][{}=;<>|]")  # spelled out: so the engine skips to the first of them
 _CODE_START = re.compile(r"\W{0,3}\$|\d")
 _CALL = re.compile(r"\w\(\)")
 _JUDGES = Cue(
@@ -205,25 +204,8 @@ Place = tuple[int, bool, bool, bool, int]
 """Where a sentence stands in its mail, and its size: what `features_of_place` is asked for."""
 
 
-class Amounts(NamedTuple):
-    """Counts of words of a sentence, and how often its start is quoted."""
-
-    topic: int
-    content: int
-    shared: int
-    title: int
-    requoted: int
-
-    def features(self) -> dict[str, float]:
-        found = {
-            "topic words": min(1.0, self.topic / 5),
-            "density": self.topic / (self.content + 3),
-            "shared words": min(1.0, self.shared / 8),
-            "title words": min(1.0, self.title / 3),
-        }
-        return {**found, "requoted": min(2.0, self.requoted)} if self.requoted else found
-
-
+Amounts = tuple[int, int, int, int, int]
+"""Counts of a sentence's words, and of quotes of its start: what `features_of_amounts` is asked for."""
 OwnFeatures = tuple[Place, list[str], Amounts]
 """What a sentence has of its own: its place, what it has or has not, and what it has more or less of."""
 
@@ -252,7 +234,7 @@ class FeatureReader:
     def features(self, sentence: OwnSentence) -> dict[str, float]:
         """All features: of the mail, of the sentence, and of both together."""
         place, flags, amounts = self.own(sentence)
-        found = {**features_of_place(*place), **dict.fromkeys(flags, 1.0), **amounts.features()}
+        found = {**features_of_place(*place), **dict.fromkeys(flags, 1.0), **features_of_amounts(*amounts)}
         both = {**self.shared(sentence), **found}
         together = {
             name: found[one] * both[other]
@@ -348,18 +330,17 @@ class _ThreadWords:
     def amounts(self, sentence: OwnSentence) -> Amounts:
         content = self._content & sentence.words
         counts = sum(map(self._kinds.__getitem__, content))
-        return Amounts(
+        topic, shared, title = (
             counts & _ONE_COUNT,
-            len(content),
             counts >> _COUNT_BITS & _ONE_COUNT,
             counts >> 2 * _COUNT_BITS,
-            self._quoted.get(self._starts[id(sentence)], 0),
         )
+        return topic, len(content), shared, title, self._quoted.get(self._starts[id(sentence)], 0)
 
 
 def _approves(mail: LinkedMail) -> bool:
     """The mail gives its consent somewhere: what it asks for is a wish."""
-    return any(APPROVES.finds(one) or "-by: " in one.folded for one in mail.sentences)
+    return any(map(APPROVES.finds, mail.sentences)) or any("-by: " in one.folded for one in mail.sentences)
 
 
 def candidates_of(thread: LinkedThread) -> list[OwnSentence]:
@@ -388,6 +369,16 @@ def features_of_place(index: int, is_last: bool, opens: bool, under: bool, size:
         "middling": size == 3,
     }
     return {name: 1.0 for name, flag in flags.items() if flag}
+
+
+def features_of_amounts(topic: int, content: int, shared: int, title: int, requoted: int) -> dict[str, float]:
+    found = {
+        "topic words": min(1.0, topic / 5),
+        "density": topic / (content + 3),
+        "shared words": min(1.0, shared / 8),
+        "title words": min(1.0, title / 3),
+    }
+    return {**found, "requoted": min(2.0, requoted)} if requoted else found
 
 
 def _add_form(folded: str, flags: list[str]) -> None:

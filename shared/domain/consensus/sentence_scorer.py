@@ -9,6 +9,7 @@ from shared.domain.consensus.sentence_features import (
     Amounts,
     FeatureReader,
     Place,
+    features_of_amounts,
     features_of_place,
 )
 from shared.domain.consensus.sentence_weights import WEIGHTS
@@ -18,7 +19,7 @@ Row = tuple[float, float, float, float]
 _DIGITS = 9
 _NO_WEIGHT = (0.0, 0.0, 0.0, 0.0)
 _PARTNERS = frozenset(other for pairs in PAIRS.values() for _, other in pairs)
-_AMOUNTS = Amounts(0, 0, 0, 0, 1).features().keys()
+_AMOUNTS = features_of_amounts(0, 0, 0, 0, 1).keys()
 _WITH_AMOUNT = {
     one: [(name, other) for name, other in pairs if other in _AMOUNTS] for one, pairs in PAIRS.items()
 }
@@ -85,13 +86,16 @@ def _weights(partners: frozenset[str]) -> _Weights:
 @lru_cache(maxsize=4_096)
 def _of_amounts(amounts: Amounts) -> Row:
     return _total(
-        [_times(WEIGHTS.get(name, _NO_WEIGHT), value) for name, value in amounts.features().items()]
+        [
+            _times(WEIGHTS.get(name, _NO_WEIGHT), value)
+            for name, value in features_of_amounts(*amounts).items()
+        ]
     )
 
 
 @lru_cache(maxsize=4_096)
 def _of_pairs(one: str, amounts: Amounts) -> Row:
-    values = amounts.features()
+    values = features_of_amounts(*amounts)
     return _total(
         [_times(WEIGHTS.get(name, _NO_WEIGHT), values.get(other, 0.0)) for name, other in _WITH_AMOUNT[one]]
     )

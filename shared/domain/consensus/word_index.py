@@ -10,7 +10,6 @@ from collections.abc import Collection, Sequence
 from functools import reduce
 from itertools import repeat
 from operator import or_
-from typing import NamedTuple
 
 from shared.domain.consensus.needed_words import Alternative
 from shared.domain.consensus.own_sentences import OwnSentence
@@ -21,14 +20,9 @@ _JOINS = re.compile(r"[0-9_]")
 """What makes another word of the letters that it stands beside."""
 
 
-class Ways(NamedTuple):
-    """Alternatives, as bits."""
-
-    triggered: int
-    possible: int
-    """Those that have all that they need."""
-    sure: int
-    """Those that are surely found."""
+Ways = tuple[int, int, int]
+"""Alternatives, as bits: those that are triggered, of these those that have all that they need, of these those
+that are surely found."""
 
 
 class WordIndex:
@@ -68,11 +62,11 @@ class WordIndex:
         found = reduce(or_, map(self._words.__getitem__, self._known & words), self._without_need)
         triggered = found & self._all
         if not triggered:
-            return Ways(0, 0, 0)
+            return 0, 0, 0
         if "'" in folded:
             runs = " ".join([word for word in words if "'" in word]).replace("'", " ").split()
             found = reduce(or_, map(self._needed.get, runs, repeat(0)), found)
         possible = triggered & found >> size & found >> 2 * size
         enough = possible & found >> 3 * size
         is_sure = enough and folded.isascii() and not _JOINS.search(folded)
-        return Ways(triggered, possible, enough if is_sure else 0)
+        return triggered, possible, enough if is_sure else 0

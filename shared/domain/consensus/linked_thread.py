@@ -27,6 +27,7 @@ _MAX_SEARCHED = 20_000
 _MIN_KEY = 24
 """Letters of a sentence that two people do not write by chance."""
 _DIFF_MARKS = ("\ndiff --git ", "\n--- a/", "\n@@ -", "\nIndex: ")
+_DIFF_OPENINGS = tuple(mark[1:] for mark in _DIFF_MARKS)
 _MARKUP = re.compile(r"<[^<>]{0,80}>")
 _TAIL_WORDS = 7
 _MIN_PROBE = 3
@@ -205,8 +206,8 @@ def _probes(quoted: str) -> Iterator[str]:
 
 
 def _has_diff(text: str) -> bool:
-    lines = f"\n{text[:MAX_CHARS]}"
-    return any(mark in lines for mark in _DIFF_MARKS)
+    lines = text[:MAX_CHARS]
+    return lines.startswith(_DIFF_OPENINGS) or any(mark in lines for mark in _DIFF_MARKS)
 
 
 def _is_name(sentence: OwnSentence, names: set[str]) -> bool:

@@ -106,5 +106,11 @@ def _times(row: Row, value: float) -> Row:
 
 
 def _total(rows: list[Row]) -> Row:
-    point, decision, objection, issue = map(sum, zip(*rows, strict=True))
+    # Spelled out: this is the innermost loop of the reader.
+    point = decision = objection = issue = 0.0
+    for for_point, for_decision, for_objection, for_issue in rows:
+        point += for_point
+        decision += for_decision
+        objection += for_objection
+        issue += for_issue
     return point, decision, objection, issue

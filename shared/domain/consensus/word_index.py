@@ -15,13 +15,13 @@ from shared.domain.consensus.needed_words import Alternative
 from shared.domain.consensus.own_sentences import OwnSentence
 
 _TRIGGERED, _FIRST_NEED, _SECOND_NEED, _ENOUGH = range(4)
-"""Four numbers in one, so that the words are gone through once. A third need rules out hardly anything more."""
-_JOINS = re.compile(r"[0-9_]")
-"""What makes another word of the letters that it stands beside."""
+"""Four numbers in one, so that words are gone through once. A third need rules out hardly anything more."""
+_JOINS = re.compile(r"[0-9_](?:(?=[a-z])|(?<=[a-z].))")
+"""A character that makes another word of the letters beside it."""
 
 
 Ways = tuple[int, int, int]
-"""Alternatives, as bits: those that are triggered, of these those that have all that they need, of these those
+"""Alternatives, as bits: those that are triggered, those of them that have all they need, and those of these
 that are surely found."""
 
 

@@ -12,6 +12,7 @@ from operator import or_
 
 from shared.domain.consensus.needed_words import Alternative, alternatives_of
 from shared.domain.consensus.own_sentences import OwnSentence
+from shared.domain.consensus.pattern_parts import split_pattern
 from shared.domain.consensus.word_index import WordIndex
 
 _Alternatives = list[tuple[Collection[str], Alternative]]
@@ -38,7 +39,12 @@ class Cue:
 
     def enter(self, alternatives: _Alternatives) -> None:
         """Add what its patterns need to `alternatives`, and remember where."""
-        looks = [(self._added(alternatives, _needs(pattern)), _look(pattern)) for pattern in self._patterns]
+        looks = [
+            (self._added(alternatives, _needs(one, at_start=at_start)), _look(one, at_start=at_start))
+            for pattern in self._patterns
+            for at_start in [pattern.startswith("^")]
+            for one in split_pattern(pattern)
+        ]
         words = 0 if looks else self._added(alternatives, [Alternative()])
         self._looks, self.ways = looks, reduce(or_, (ways for ways, _ in looks), words)
 
@@ -82,16 +88,16 @@ _OWNERS: dict[int, Cue] = {}
 """By the number of an alternative."""
 
 
-def _needs(pattern: str) -> list[Alternative]:
+def _needs(pattern: str, *, at_start: bool) -> list[Alternative]:
     """What must stand at a sentence's start is not found by its words alone."""
     found = alternatives_of(pattern)
-    return [Alternative(one.needs) for one in found] if pattern.startswith("^") else found
+    return [Alternative(one.needs) for one in found] if at_start else found
 
 
-def _look(pattern: str) -> _Look:
+def _look(pattern: str, *, at_start: bool) -> _Look:
     """What must stand at a sentence's start is tried there once, not at every letter."""
     compiled = re.compile(pattern)
-    return compiled.match if pattern.startswith("^") else compiled.search
+    return compiled.match if at_start else compiled.search
 
 
 @lru_cache(maxsize=256)
@@ -120,7 +126,7 @@ def possible(sentence: OwnSentence) -> int:
 
 def at_word(*alternatives: str) -> str:
     """Alternatives at the start of a word, which is looked for once and not for each of them."""
-    return rf"\b(?:{'|'.join(alternatives)})"
+    return "|".join(rf"\b(?:{one})" for one in alternatives)
 
 
 class Family:

@@ -8,7 +8,6 @@ import re
 import string
 from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import chain
 
 from shared.domain.consensus.thread_mail import QuotedBlock
 
@@ -148,14 +147,15 @@ def word_key(text: str) -> str:
 
 
 def _words(folded: str) -> frozenset[str]:
-    if "1" in folded or "0" in folded or not folded.isascii():
+    may_vote = ("1" in folded or "0" in folded) and ("+" in folded or "-" in folded)
+    if may_vote or not folded.isascii():
         return frozenset(_WORD.findall(folded))
-    # No vote can stand in it: words are what stands between other characters.
+    # No mark stands in it: words are what stands between other characters.
     found = folded.encode().translate(_LETTERS_ONLY).decode().split()
     if "'" not in folded:
         return frozenset(found)
-    contracted = _WORD.findall(" ".join([word for word in found if "'" in word]))
-    return frozenset(chain((word for word in found if "'" not in word), contracted))
+    contracted = " ".join([word for word in found if "'" in word])
+    return frozenset([word for word in found if "'" not in word] + _WORD.findall(contracted))
 
 
 def own_sentences(text: str, quotes: tuple[QuotedBlock, ...], mail: int) -> list[OwnSentence]:

@@ -8,6 +8,7 @@ _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
 _ENDLESS = 1_000
 _ONE_OF = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]")
 _RANGE = re.compile(r"(\\?.)-(\\?.)", re.DOTALL)
+_SIGN = re.compile(rf"\\.|{_ONE_OF.pattern}|[()|]", re.DOTALL)
 _COUNTS = frozenset("?*+{")
 _WORD = re.compile(r"[a-z]+(?=[a-z][?*+{])|[a-z]+(?![a-z?*+{])|[a-z]")
 """Letters, of which the last one is alone where it may be left out or repeated."""
@@ -68,6 +69,17 @@ _NOTHING = Choice(((),))
 def read_pattern(pattern: str) -> tuple[Sequence, ...]:
     """Its alternatives."""
     return _Parser(pattern).read()
+
+
+def split_pattern(pattern: str) -> list[str]:
+    """Its alternatives, each as a pattern of its own."""
+    found, depth, start = [], 0, 0
+    for sign in _SIGN.finditer(pattern):
+        depth += (sign[0] == "(") - (sign[0] == ")")
+        if sign[0] == "|" and not depth:
+            found.append(pattern[start : sign.start()])
+            start = sign.end()
+    return [*found, pattern[start:]]
 
 
 class _Parser:

@@ -9,6 +9,7 @@ weight counts nothing, so that one can be tried in training before it ships.
 import re
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import chain
 
@@ -424,14 +425,19 @@ def _start(sentence: OwnSentence) -> tuple[str, ...]:
 
 def _quoted_starts(thread: LinkedThread, starts: set[tuple[str, ...]]) -> Counter[tuple[str, ...]]:
     """How often each of these runs of words stands in a quote."""
-    found: Counter[tuple[str, ...]] = Counter()
+    runs = chain.from_iterable(
+        zip(*(words[shift:] for shift in range(_SHINGLE)), strict=False) for words in _quoted_words(thread)
+    )
+    return Counter(filter(starts.__contains__, runs))
+
+
+def _quoted_words(thread: LinkedThread) -> Iterator[list[str]]:
+    """The words of each quoted block, up to a bound for all of them."""
     left = _MAX_ALL_QUOTED
     for mail in thread.mails:
         for block in mail.mail.quotes[:12]:
-            if not left:
-                return found
             words = word_key(block.text[-_MAX_QUOTED:]).split()[:left]
             left -= len(words)
-            runs = zip(*(words[shift:] for shift in range(_SHINGLE)), strict=False)
-            found.update(filter(starts.__contains__, runs))
-    return found
+            yield words
+            if not left:
+                return

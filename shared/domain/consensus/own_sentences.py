@@ -251,16 +251,15 @@ def _hides(line: str) -> bool:
     return may_attribute and len(line) < _LONGEST_ATTRIBUTION and bool(_ATTRIBUTION.match(line))
 
 
-def _sentence_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
+def _sentence_spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    # One by one: a mail of many sentences is not read to its end.
     first = start
     for match in _END.finditer(text, start, end):
         if _ABBREVIATION.search(text, max(first, match.start() - 8), match.start() + 1):
             continue
-        found += _pieces(text, first, match.end())
+        yield from _pieces(text, first, match.end())
         first = match.end()
-    found += _pieces(text, first, end)
-    return found
+    yield from _pieces(text, first, end)
 
 
 def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:

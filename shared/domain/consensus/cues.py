@@ -146,7 +146,7 @@ class Family:
         return self._ways
 
     def may_find(self, sentence: OwnSentence) -> bool:
-        """Whether a word of the sentence triggers any of them."""
+        """Whether a word of the sentence triggers any of them, though it may lack others that they need."""
         possible(sentence)
         return sentence.triggered & self.ways != 0
 

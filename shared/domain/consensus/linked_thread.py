@@ -112,8 +112,7 @@ class LinkedThread:
         """Leave out sentences that an earlier mail of somebody else has: quoted, though no mark says so."""
         first_by: dict[str, str] = {}
         for mail in self.mails:
-            # A line's end stands in no sentence: none can begin in one mail and end in the next.
-            others = "\n".join([one.words for one in self.ancestors(mail) if one.person != mail.person])
+            others = [one.words for one in self.ancestors(mail) if one.person != mail.person]
             kept = [one for one in mail.sentences if not _is_borrowed(one, mail.person, first_by, others)]
             if len(kept) < len(mail.sentences):
                 for index, sentence in enumerate(kept):
@@ -178,14 +177,14 @@ class LinkedThread:
         )
 
 
-def _is_borrowed(sentence: OwnSentence, person: str, first_by: dict[str, str], others: str) -> bool:
+def _is_borrowed(sentence: OwnSentence, person: str, first_by: dict[str, str], others: list[str]) -> bool:
     """Whether somebody else wrote it first: in a mail before, or in one of `others`, which it answers."""
     if len(sentence.text) <= _MIN_KEY:
         return False
     key = sentence.key
     if len(key) <= _MIN_KEY:
         return False
-    return first_by.get(key, person) != person or key in others
+    return first_by.get(key, person) != person or any(key in words for words in others)
 
 
 def _probes(quoted: str) -> Iterator[str]:

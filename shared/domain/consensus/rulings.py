@@ -187,7 +187,7 @@ class _Filing:
         role = self._role(mail)
         by_proposer = mail.person in self._put.proposers and self._is_proposer(mail)
         for sentence in mail.sentences:
-            if _SETTLES.is_possible(sentence) and not sentence.asks and len(sentence.text) <= _LONGEST:
+            if _SETTLES.may_find(sentence) and not sentence.asks and len(sentence.text) <= _LONGEST:
                 self._file(sentence, role, by_proposer=by_proposer)
 
     def _file(self, sentence: OwnSentence, role: str | None, *, by_proposer: bool) -> None:

@@ -153,6 +153,7 @@ _STANCES = Family(
 )
 """All wordings of a stance. What triggers none of them needs no second look."""
 _STANCES_AND_ANSWERS = Family(*_STANCES.cues, ASSENTS, REFUSES)
+"""Each rule begins with one of these: where a sentence has the words of none, no rule can hold."""
 _IN_A_PRODUCT = re.compile(
     r"\b(?:in|on|with|by|since) (?:our|my|the|its|their|this|version) (?:\w+ )?(?:product|"
     r"implementation|stack|code|"

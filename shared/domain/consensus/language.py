@@ -46,6 +46,8 @@ _FUNCTION_WORDS = {
 _MANY_WORDS = 15
 _ENGLISH_WORDS = frozenset(_FUNCTION_WORDS[ENGLISH].split()) | {"my", "or", "can", "when", "which"}
 _OWNERS = {word: language for language, words in reversed(_FUNCTION_WORDS.items()) for word in words.split()}
+_PLAIN_WORDS = frozenset(word for word, language in _OWNERS.items() if language == ENGLISH)
+_OTHER_WORDS = frozenset(_OWNERS) - _PLAIN_WORDS
 
 
 def language_of(text: str) -> str:
@@ -58,8 +60,8 @@ def language_of(text: str) -> str:
 
 
 def _is_plainly_english(sample: str) -> bool:
-    known = _OWNERS.keys() & set(sample.split())
-    return len(known) >= _PLAINLY and all(_OWNERS[word] == ENGLISH for word in known)
+    words = set(sample.split())
+    return len(_PLAIN_WORDS & words) >= _PLAINLY and _OTHER_WORDS.isdisjoint(words)
 
 
 def is_readable(text: str, language: str) -> bool:

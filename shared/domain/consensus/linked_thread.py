@@ -29,6 +29,7 @@ _MAX_SEARCHED = 20_000
 _MIN_KEY = 24
 """Letters of a sentence that two people do not write by chance."""
 _DIFF_MARKS = ("\ndiff --git ", "\n--- a/", "\n@@ -", "\nIndex: ")
+_DIFF_OPENINGS = tuple(mark[1:] for mark in _DIFF_MARKS)
 _MARKUP = re.compile(r"<[^<>]{0,80}>")
 _TAIL_WORDS = 7
 _MIN_PROBE = 3
@@ -215,15 +216,15 @@ def _probes(quoted: str) -> Iterator[str]:
 
 
 def _has_diff(text: str) -> bool:
-    lines = f"\n{text[:MAX_CHARS]}"
-    return any(mark in lines for mark in _DIFF_MARKS)
+    lines = text[:MAX_CHARS]
+    return lines.startswith(_DIFF_OPENINGS) or any(mark in lines for mark in _DIFF_MARKS)
 
 
 def _is_name(sentence: OwnSentence, names: set[str]) -> bool:
     if len(sentence.text) > _LONGEST_NAME:
         return False
-    words = word_key(_MARKUP.sub("", sentence.text)).split()
-    return bool(words) and names.issuperset(words)
+    key = word_key(_MARKUP.sub("", sentence.text)) if "<" in sentence.text else sentence.key
+    return bool(key) and names.issuperset(key.split(" "))
 
 
 def _without_names(sentences: list[OwnSentence], mail: ThreadMail) -> list[OwnSentence]:

@@ -28,6 +28,8 @@ _KEY = re.compile(r"[^\W_]+")
 _ASCII_WORDS = string.ascii_letters + string.digits
 _BARE = bytes(ord(chr(code).lower()) if chr(code) in _ASCII_WORDS else ord(" ") for code in range(256))
 """For ASCII: letters in lower case and digits, a space for everything else."""
+_LETTERS_ONLY = bytes(code if chr(code) in f"{string.ascii_lowercase}'" else ord(" ") for code in range(256))
+"""For ASCII in lower case: letters and what stands in contractions, a space for everything else."""
 _LONGEST_GREETING, _LONGEST_ATTRIBUTION = 45, 250
 
 # The last one heads a patch in a range-diff: what is indented below it compares two versions.
@@ -66,8 +68,7 @@ _ABBREVIATION = re.compile(
 )
 _IN_DIFF = frozenset("+ @")
 _NO_PROSE = ("diff --git ", "index ", "o ", "o\t")
-_PROSE = re.compile(r"[>:]|\b(?:wrote|writes|said)\b")
-"""What an attribution, a quote's mark, a trailer or a patch's header has, and running text seldom."""
+_WROTE = re.compile(r"\b(?:wrote|writes|said)\b")
 _LETTER = re.compile(r"[A-Za-z\u00c0-\uffff]|[+-]\s?[01]\b|\U0001f44d")
 
 
@@ -85,7 +86,9 @@ class OwnSentence:
         "index",
         "mail",
         "opens_paragraph",
+        "possible",
         "start",
+        "sure",
         "text",
         "triggered",
     )
@@ -104,10 +107,14 @@ class OwnSentence:
         self.block = block
         """The number of the quoted block right above; -1 where none is."""
         self.opens_paragraph = opens
-        self.answers: dict[object, re.Match[str] | None] = {}
-        """What the cues found in it."""
-        self.triggered: frozenset[object] | None = None
-        """The cues that may find something in it, once asked for."""
+        self.answers: dict[object, bool] = {}
+        """Whether the cues found something in it."""
+        self.possible: int | None = None
+        """The wordings that it may have, as bits, once asked for: see `cues.possible`."""
+        self.triggered = 0
+        """Those that one of its words triggers, possible or not."""
+        self.sure = 0
+        """Those that it has: a word is enough for them."""
         # Kept by hand: a thread has a thousand sentences, and `cached_property` takes a lock for each.
         self._words: frozenset[str] | None = None
         self._key: str | None = None
@@ -115,7 +122,7 @@ class OwnSentence:
     @property
     def words(self) -> frozenset[str]:
         if self._words is None:
-            self._words = frozenset(_WORD.findall(self.folded))
+            self._words = _words(self.folded)
         return self._words
 
     @property
@@ -137,6 +144,18 @@ def word_key(text: str) -> str:
     if text.isascii():
         return b" ".join(text.encode().translate(_BARE).split()).decode()
     return " ".join(_KEY.findall(text.lower()))
+
+
+def _words(folded: str) -> frozenset[str]:
+    may_vote = ("1" in folded or "0" in folded) and ("+" in folded or "-" in folded)
+    if may_vote or not folded.isascii():
+        return frozenset(_WORD.findall(folded))
+    # No mark stands in it: words are what stands between other characters.
+    found = folded.encode().translate(_LETTERS_ONLY).decode().split()
+    if "'" not in folded:
+        return frozenset(found)
+    contracted = " ".join([word for word in found if "'" in word])
+    return frozenset([word for word in found if "'" not in word] + _WORD.findall(contracted))
 
 
 def own_sentences(text: str, quotes: tuple[QuotedBlock, ...], mail: int) -> list[OwnSentence]:
@@ -199,13 +218,20 @@ def _paragraphs(text: str, positions: list[int]) -> Iterator[tuple[int, int]]:
 
 
 def _is_prose(line: str) -> bool:
-    """A full line of running text: none of the patterns below can match it, so none is tried."""
+    """A line of running text: none of the patterns below can match it, so none is tried."""
     return (
-        len(line) >= _LONGEST_GREETING
-        and line[0].isalpha()
+        line[:1].isalpha()
+        and ":" not in line
+        and ">" not in line
         and not line.startswith(_NO_PROSE)
-        and _PROSE.search(line) is None
+        and not _may_attribute(line)
+        and (len(line) >= _LONGEST_GREETING or not (_is_greeting(line) or _LIST_ITEM.match(line)))
     )
+
+
+def _may_attribute(line: str) -> bool:
+    # Each word by itself is found sooner than any of them by a pattern.
+    return ("wrote" in line or "writes" in line or "said" in line) and bool(_WROTE.search(line))
 
 
 def _is_patch(text: str) -> bool:
@@ -226,6 +252,7 @@ def _hides(line: str) -> bool:
 
 
 def _sentence_spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    # One by one: a mail of many sentences is not read to its end.
     first = start
     for match in _END.finditer(text, start, end):
         if _ABBREVIATION.search(text, max(first, match.start() - 8), match.start() + 1):
@@ -235,18 +262,22 @@ def _sentence_spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]
     yield from _pieces(text, first, end)
 
 
-def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """The stretch without white space around it, cut at spaces where it is too long."""
+    found: list[tuple[int, int]] = []
     while start < end:
-        if end - start <= MAX_SENTENCE:
-            stop = end
-        else:
-            limit = start + MAX_SENTENCE
-            space = max(text.rfind(" ", start + 1, limit), text.rfind("\n", start + 1, limit))
-            stop = space if space > 0 else limit
+        stop = end if end - start <= MAX_SENTENCE else _cut(text, start)
         piece = text[start:stop]
         left = len(piece) - len(piece.lstrip(" \t\n\r*\u2022"))
         right = len(piece.rstrip())
         if left < right:
-            yield start + left, start + right
+            found.append((start + left, start + right))
         start = stop
+    return found
+
+
+def _cut(text: str, start: int) -> int:
+    """Where a stretch that is too long is cut."""
+    limit = start + MAX_SENTENCE
+    space = max(text.rfind(" ", start + 1, limit), text.rfind("\n", start + 1, limit))
+    return space if space > 0 else limit

@@ -7,7 +7,8 @@ which are not.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from shared.domain.consensus.lookalikes import skeleton
 from shared.domain.consensus.own_sentences import MAX_CHARS, word_key
@@ -64,7 +65,7 @@ class People:
         self.of_mail = [self._person(mail) for mail in mails]
         self._find_authors(mails)
         self._roles = [self._role_holder(mail) for mail in mails]
-        self._marks = self._find_marks(mails)
+        self._mails = mails
 
     def role(self, mail: int) -> RoleHolder | None:
         """The role that the mail's sender held on its date."""
@@ -81,7 +82,7 @@ class People:
 
     def marks(self, mail: int) -> tuple[str, ...]:
         """What a reader has to know of the mail's sender."""
-        return self._marks[mail]
+        return tuple(self._marks_of(mail, self._mails[mail]))
 
     def _person(self, mail: ThreadMail) -> str:
         address = self.address(mail)
@@ -132,28 +133,26 @@ class People:
             None,
         )
 
-    def _find_marks(self, mails: Sequence[ThreadMail]) -> list[tuple[str, ...]]:
-        first = _first_addresses(self, mails)
-        return [tuple(self._marks_of(number, mail, first)) for number, mail in enumerate(mails)]
+    @cached_property
+    def _first_addresses(self) -> dict[str, tuple[str, str]]:
+        """Of each name, as it looks: how the first who had it wrote it, and under which address."""
+        first: dict[str, tuple[str, str]] = {}
+        for mail in self._mails:
+            name = display_name(mail.name, mail.address)
+            first.setdefault(skeleton(name), (name, self.address(mail)))
+        return first
 
-    def _marks_of(self, number: int, mail: ThreadMail, first: Mapping[str, tuple[str, str]]) -> Iterator[str]:
+    # Found when it is asked for: few senders take a position, and a claim of a role is looked for in all of
+    # a mail's text.
+    def _marks_of(self, number: int, mail: ThreadMail) -> Iterator[str]:
         if mail.failed:
             yield UNAUTHENTICATED
         name = display_name(mail.name, mail.address)
-        known_name, known_address = first[skeleton(name)]
+        known_name, known_address = self._first_addresses[skeleton(name)]
         if self.address(mail) != known_address and not _is_gateway(mail):
             yield SAME_NAME if word_key(name) == word_key(known_name) else CONFUSABLE
         if self.role(number) is None and _claims_role(mail.text):
             yield CLAIMS_ROLE
-
-
-def _first_addresses(people: People, mails: Sequence[ThreadMail]) -> dict[str, tuple[str, str]]:
-    """Of each name, as it looks: how the first who had it wrote it, and under which address."""
-    first: dict[str, tuple[str, str]] = {}
-    for mail in mails:
-        name = display_name(mail.name, mail.address)
-        first.setdefault(skeleton(name), (name, people.address(mail)))
-    return first
 
 
 def fold_address(address: str) -> str:

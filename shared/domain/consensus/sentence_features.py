@@ -9,7 +9,9 @@ weight counts nothing, so that one can be tried in training before it ships.
 import re
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
+from itertools import chain
 
 from shared.domain.consensus.cues import (
     ACCEPTS,
@@ -25,7 +27,7 @@ from shared.domain.consensus.cues import (
     WITHDRAWS,
     Cue,
     Family,
-    triggered,
+    possible,
 )
 from shared.domain.consensus.doubt_cues import DOUBTS, OPPOSES
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
@@ -97,7 +99,9 @@ _STOP = frozenset(
         "used",
     ]
 )
-_CODE = re.compile(r"[{}=;<>|]{2,}|https?:|^\W{0,3}\$|^\d|::|\w\(\)")
+_CODE_RUN = re.compile(r"[{}=;<>|][{}=;<>|]")  # spelled out: so the engine skips to the first of them
+_CODE_START = re.compile(r"\W{0,3}\$|\d")
+_CALL = re.compile(r"\w\(\)")
 _JUDGES = Cue(
     "think|believe|guess|agree|prefer|suggest|so|should",
     r"\bi (?:think|believe|guess|agree|prefer|suggest)\b|\bso\b|\bshould\b",
@@ -177,21 +181,34 @@ _WORDED: dict[Cue, str] = {
     _FIRST_PERSON: "first person",
     _REASONS: "reasons",
 }
-_PAIRS: dict[str, list[tuple[str, str]]] = {}
+PAIRS: dict[str, list[tuple[str, str]]] = {}
+"""By a sentence's feature: what it is called together with another, and that other one."""
 for _name, (_one, _other) in _TOGETHER.items():
-    _PAIRS.setdefault(_one, []).append((_name, _other))
-_PAIRED = _PAIRS.keys()
+    PAIRS.setdefault(_one, []).append((_name, _other))
 _APPROVAL = Family(AGREES, *APPROVES.cues, *SUPPORTS.cues)
 _SIZES = (15, 40, 60, 201, 221)
 """Letters from which on a sentence is no longer tiny, no longer short, middling, no longer that, and long."""
 _FIRST, _LAST = 16, 4
-_DIGITS = frozenset("0123456789")
-_CODE_MARKS = frozenset("{}=;<>|$:()")
+_DEEP = 11
+_COUNT_BITS = 16
+_ONE_COUNT = (1 << _COUNT_BITS) - 1
+_DIGIT = re.compile(r"[0-9]")
+_CODE_MARK = re.compile(r"[{}=;<>|$:()]")
 _YOU = frozenset({"you", "your", "you're"})
 _BUT = ("but ", "however", "still,", "that said")
 _MAX_QUOTED, _MAX_ALL_QUOTED = 600, 6_000
 _SHINGLE = 4
 """Words in a row by which a sentence is known again in a quote."""
+
+
+Place = tuple[int, bool, bool, bool, int]
+"""Where a sentence stands in its mail, and its size: what `features_of_place` is asked for."""
+
+
+Amounts = tuple[int, int, int, int, int]
+"""Counts of a sentence's words, and of quotes of its start: what `features_of_amounts` is asked for."""
+OwnFeatures = tuple[Place, list[str], Amounts]
+"""What a sentence has of its own: its place, what it has or has not, and what it has more or less of."""
 
 
 class FeatureReader:
@@ -201,20 +218,10 @@ class FeatureReader:
         self._thread = thread
         self._put = put
         self._genre = genre
-        self._content: dict[int, set[str]] = {}
-        contents: dict[int, set[str]] = {mail.number: set() for mail in thread.mails}
-        for one in candidates_of(thread):
-            content = self._content[id(one)] = {word for word in one.words if len(word) > 3} - _STOP
-            contents[one.mail] |= content
-        self._spread = Counter(word for content in contents.values() for word in content)
-        common = {word for word, count in self._spread.items() if count > 1}
-        self._widely = {word for word, count in self._spread.items() if count > 2}
-        self._topic = (contents[put.mail.number] & common) or common
-        self._title = set(word_key(thread.root.mail.subject).split()) & self._spread.keys()
+        self._words = _ThreadWords(thread, put)
         self._last_of = {mail.person: mail.number for mail in thread.mails}
         self._first_of = {mail.person: mail.number for mail in reversed(thread.mails)}
         self._replies = Counter(mail.parent for mail in thread.mails)
-        self._quoted = _shingles(thread)
         self._promised_to = {
             mail.parent
             for mail in thread.mails
@@ -223,29 +230,46 @@ class FeatureReader:
             and any(map(PROMISES.finds, mail.sentences))
         }
         self._of_mail: dict[tuple[int, str], dict[str, float]] = {}
+        self._of_block: dict[tuple[int, int], dict[str, float]] = {}
 
     def features(self, sentence: OwnSentence) -> dict[str, float]:
         """All features: of the mail, of the sentence, and of both together."""
-        shared, own = self.parts(sentence)
-        return {**shared, **own}
+        place, flags, amounts = self.own(sentence)
+        found = {**features_of_place(*place), **dict.fromkeys(flags, 1.0), **features_of_amounts(*amounts)}
+        both = {**self.shared(sentence), **found}
+        together = {
+            name: found[one] * both[other]
+            for one in PAIRS.keys() & found.keys()
+            for name, other in PAIRS[one]
+            if other in both
+        }
+        return {**both, **together}
 
-    def parts(self, sentence: OwnSentence) -> tuple[dict[str, float], dict[str, float]]:
-        """What all sentences of a mail that answer the same share, and the sentence's own.
+    def shared(self, sentence: OwnSentence) -> dict[str, float]:
+        """What all sentences of a mail that answer the same have in common: the same dict for all of them."""
+        # What stands under one quoted block answers the same.
+        block = (sentence.mail, sentence.block)
+        if block not in self._of_block:
+            self._of_block[block] = self._find_shared(sentence)
+        return self._of_block[block]
 
-        Apart, so that the first is reckoned once for each mail.
-        """
+    def _find_shared(self, sentence: OwnSentence) -> dict[str, float]:
         mail = self._thread.mail_of(sentence)
         towards = relation(self._thread, self._put, sentence) if mail is not self._thread.root else "none"
         place = (mail.number, towards)
         if place not in self._of_mail:
             self._of_mail[place] = self._shared(mail, towards)
-        shared = self._of_mail[place]
-        own = self._own(sentence, len(mail.sentences))
-        for one in _PAIRED & own.keys():
-            for name, other in _PAIRS[one]:
-                if other in shared or other in own:
-                    own[name] = own[one] * (own[other] if other in own else shared[other])
-        return shared, own
+        return self._of_mail[place]
+
+    def own(self, sentence: OwnSentence) -> OwnFeatures:
+        index = sentence.index
+        is_last = index == len(self._thread.mail_of(sentence).sentences) - 1
+        size = bisect_right(_SIZES, len(sentence.text))
+        place = (min(index, _DEEP), is_last, sentence.opens_paragraph, sentence.block >= 0, size)
+        flags = ["puts it"] if sentence is self._put.words else []
+        _add_form(sentence.folded, flags)
+        _add_wording(sentence, flags)
+        return place, flags, self._words.amounts(sentence)
 
     def _shared(self, mail: LinkedMail, towards: str) -> dict[str, float]:
         count, total = len(mail.sentences), len(self._thread.mails)
@@ -281,33 +305,43 @@ class FeatureReader:
         flags["short thread's answer"] = flags["mail of few"] and flags["last mail"]
         return {name: 1.0 for name, flag in flags.items() if flag}
 
-    def _own(self, sentence: OwnSentence, count: int) -> dict[str, float]:
-        left, length = count - 1 - sentence.index, len(sentence.text)
-        under = sentence.block >= 0
-        size = bisect_right(_SIZES, length)
-        found = dict(_place(min(sentence.index, 11), left == 0, sentence.opens_paragraph, under, size))
-        if sentence is self._put.words:
-            found["puts it"] = 1.0
-        _add_form(sentence.folded, found)
-        _add_wording(sentence, found)
-        self._add_words(sentence, found)
-        return found
 
-    def _add_words(self, sentence: OwnSentence, found: dict[str, float]) -> None:
-        content = self._content[id(sentence)]
-        shared = len(content & self._topic)
-        found["topic words"] = min(1.0, shared / 5)
-        found["density"] = shared / (len(content) + 3)
-        found["shared words"] = min(1.0, len(content & self._widely) / 8)
-        found["title words"] = min(1.0, len(content & self._title) / 3)
-        words = tuple(sentence.key.split(" ", _SHINGLE)[:_SHINGLE])
-        if requoted := self._quoted.get(words):
-            found["requoted"] = min(2.0, requoted)
+class _ThreadWords:
+    """Words that tell what a thread is about, and the starts of sentences that its quotes repeat."""
+
+    def __init__(self, thread: LinkedThread, put: Put) -> None:
+        candidates = candidates_of(thread)
+        by_mail: dict[int, list[frozenset[str]]] = {mail.number: [] for mail in thread.mails}
+        for one in candidates:
+            by_mail[one.mail].append(one.words)
+        words = {number: set().union(*found) for number, found in by_mail.items()}
+        self._content = {word for word in set().union(*words.values()) if len(word) > 3} - _STOP
+        spread = Counter(chain.from_iterable(map(self._content.intersection, words.values())))
+        common = {word for word, count in spread.items() if count > 1}
+        topic = (words[put.mail.number] & common) or common
+        title = word_key(thread.root.mail.subject).split()
+        # Three counts in one number: the words of a sentence are gone through once.
+        self._kinds = dict.fromkeys(self._content, 0)
+        for number, kind in enumerate((topic, [word for word in common if spread[word] > 2], set(title))):
+            for word in self._content.intersection(kind):
+                self._kinds[word] += 1 << number * _COUNT_BITS
+        self._starts = {id(one): _start(one) for one in candidates}
+        self._quoted = _quoted_starts(thread, set(self._starts.values()))
+
+    def amounts(self, sentence: OwnSentence) -> Amounts:
+        content = self._content & sentence.words
+        counts = sum(map(self._kinds.__getitem__, content))
+        topic, shared, title = (
+            counts & _ONE_COUNT,
+            counts >> _COUNT_BITS & _ONE_COUNT,
+            counts >> 2 * _COUNT_BITS,
+        )
+        return topic, len(content), shared, title, self._quoted.get(self._starts[id(sentence)], 0)
 
 
 def _approves(mail: LinkedMail) -> bool:
     """The mail gives its consent somewhere: what it asks for is a wish."""
-    return any(APPROVES.finds(one) or "-by: " in one.folded for one in mail.sentences)
+    return any(map(APPROVES.finds, mail.sentences)) or any("-by: " in one.folded for one in mail.sentences)
 
 
 def candidates_of(thread: LinkedThread) -> list[OwnSentence]:
@@ -321,12 +355,12 @@ def candidates_of(thread: LinkedThread) -> list[OwnSentence]:
 
 
 @lru_cache(maxsize=1_000)
-def _place(index: int, is_last: bool, opens: bool, under: bool, size: int) -> dict[str, float]:  # noqa: FBT001 -- a key of the cache
+def features_of_place(index: int, is_last: bool, opens: bool, under: bool, size: int) -> dict[str, float]:  # noqa: FBT001 -- a key of the cache
     flags = {
         "first": index == 0,
         "second": index == 1,
         "last of its mail": is_last,
-        "deep in its mail": index > 10,
+        "deep in its mail": index >= _DEEP,
         "early": index < 5,
         "paragraph start": opens,
         "under a quote": under,
@@ -338,44 +372,72 @@ def _place(index: int, is_last: bool, opens: bool, under: bool, size: int) -> di
     return {name: 1.0 for name, flag in flags.items() if flag}
 
 
-def _add_form(folded: str, found: dict[str, float]) -> None:
+def features_of_amounts(topic: int, content: int, shared: int, title: int, requoted: int) -> dict[str, float]:
+    found = {
+        "topic words": min(1.0, topic / 5),
+        "density": topic / (content + 3),
+        "shared words": min(1.0, shared / 8),
+        "title words": min(1.0, title / 3),
+    }
+    return {**found, "requoted": min(2.0, requoted)} if requoted else found
+
+
+def _add_form(folded: str, flags: list[str]) -> None:
     if folded.endswith((".", "!")):
-        found["ends in a full stop"] = 1.0
+        flags.append("ends in a full stop")
     elif folded.endswith(":"):
-        found["ends in colon"] = 1.0
+        flags.append("ends in colon")
     elif folded.endswith(">") and "-by:" in folded:
-        found["trailer"] = 1.0
-    if not _DIGITS.isdisjoint(folded):
-        found["names a number"] = 1.0
-    if not _CODE_MARKS.isdisjoint(folded) and _CODE.search(folded):
-        found["code or link"] = 1.0
+        flags.append("trailer")
+    if _DIGIT.search(folded):
+        flags.append("names a number")
+    if _CODE_MARK.search(folded) and _is_code(folded):
+        flags.append("code or link")
     if folded.lstrip("\"'( ").startswith(_BUT):
-        found["starts with but"] = 1.0
+        flags.append("starts with but")
 
 
-def _add_wording(sentence: OwnSentence, found: dict[str, float]) -> None:
+def _is_code(folded: str) -> bool:
+    # One pattern for all of these would be tried at every letter.
+    if "::" in folded or "http:" in folded or "https:" in folded or _CODE_START.match(folded):
+        return True
+    return bool(_CODE_RUN.search(folded)) or ("()" in folded and bool(_CALL.search(folded)))
+
+
+def _add_wording(sentence: OwnSentence, flags: list[str]) -> None:
     if sentence.asks:
-        found["asks"] = 1.0
+        flags.append("asks")
         if _QUESTION_WORD.match(sentence.folded):
-            found["asks openly"] = 1.0
+            flags.append("asks openly")
     if asks_group(sentence):
-        found["asks the group"] = 1.0
+        flags.append("asks the group")
     if _APPROVAL.finds(sentence):
-        found["approves"] = 1.0
+        flags.append("approves")
     if not _YOU.isdisjoint(sentence.words):
-        found["you"] = 1.0
-    for cue in _WORDED.keys() & triggered(sentence):
-        if cue.finds(sentence):
-            found[_WORDED[cue]] = 1.0
+        flags.append("you")
+    ways = possible(sentence)
+    flags += [name for cue, name in _WORDED.items() if cue.ways & ways and cue.finds(sentence)]
 
 
-def _shingles(thread: LinkedThread) -> Counter[tuple[str, ...]]:
-    """How often each run of words stands in a quote."""
-    found: Counter[tuple[str, ...]] = Counter()
+def _start(sentence: OwnSentence) -> tuple[str, ...]:
+    return tuple(sentence.key.split(" ", _SHINGLE)[:_SHINGLE])
+
+
+def _quoted_starts(thread: LinkedThread, starts: set[tuple[str, ...]]) -> Counter[tuple[str, ...]]:
+    """How often each of these runs of words stands in a quote."""
+    runs = chain.from_iterable(
+        zip(*(words[shift:] for shift in range(_SHINGLE)), strict=False) for words in _quoted_words(thread)
+    )
+    return Counter(filter(starts.__contains__, runs))
+
+
+def _quoted_words(thread: LinkedThread) -> Iterator[list[str]]:
+    """The words of each quoted block, up to a bound for all of them."""
     left = _MAX_ALL_QUOTED
     for mail in thread.mails:
         for block in mail.mail.quotes[:12]:
             words = word_key(block.text[-_MAX_QUOTED:]).split()[:left]
             left -= len(words)
-            found.update(zip(*(words[shift:] for shift in range(_SHINGLE)), strict=False))
-    return found
+            yield words
+            if not left:
+                return

@@ -14,7 +14,8 @@ from shared.domain.consensus.proposition import Put
 from shared.domain.consensus.reading import Genre
 from shared.domain.consensus.sentence_features import FeatureReader, candidates_of
 from shared.domain.consensus.sentence_kinds import Head
-from shared.domain.consensus.sentence_weights import THRESHOLDS, WEIGHTS
+from shared.domain.consensus.sentence_scorer import SentenceScorer
+from shared.domain.consensus.sentence_weights import THRESHOLDS
 
 MOST_MAILS = {Head.POINT: 12, Head.DECISION: 4, Head.OBJECTION: 4, Head.OPEN_ISSUE: 2}
 MOST_SHOWN = 12
@@ -25,11 +26,7 @@ _MOST_SCORED = 6_000
 _HOUSEKEEPING = Cue("rebased|rebasing|resent|resending")
 """What somebody did with their own branch settles nothing."""
 _MACHINE_WORDS = ("traceback ", 'file "', ">>>", "$ ")
-_DIGITS = 9
 _COLUMNS = {head: column for column, head in enumerate(Head)}
-
-
-_Row = tuple[float, float, float, float]
 
 
 def may_be(head: Head, sentence: OwnSentence, thread: LinkedThread, put: Put) -> bool:
@@ -54,7 +51,7 @@ def _may_be_open(sentence: OwnSentence) -> bool:
 class SentenceScores:
     def __init__(self, thread: LinkedThread, put: Put, genre: Genre) -> None:
         self._thread, self._put = thread, put
-        scorer = _Scorer(FeatureReader(thread, put, genre))
+        scorer = SentenceScorer(FeatureReader(thread, put, genre))
         self._sentences = _bounded(candidates_of(thread))
         self._scores = {id(sentence): scorer.scores(sentence) for sentence in self._sentences}
 
@@ -102,42 +99,6 @@ class SentenceScores:
             per_mail[sentence.mail] += 1
             points.append(sentence)
         return sorted(points, key=lambda one: (one.mail, one.index))
-
-
-class _Scorer:
-    """Sums weights; what the sentences of a mail share is summed once."""
-
-    def __init__(self, reader: FeatureReader) -> None:
-        self._reader = reader
-        self._shared: dict[int, _Row] = {}
-
-    def scores(self, sentence: OwnSentence) -> _Row:
-        shared, own = self._reader.parts(sentence)
-        # The same dict for all sentences of a mail that answer the same: the reader keeps it.
-        base = self._shared.get(id(shared))
-        if base is None:
-            base = self._shared[id(shared)] = _sum(shared, WEIGHTS["bias"])
-        point, decision, objection, issue = _sum(own, base)
-        # Features come in no fixed order, and the last digit of a sum depends on it: two runs must agree.
-        return (
-            round(point, _DIGITS),
-            round(decision, _DIGITS),
-            round(objection, _DIGITS),
-            round(issue, _DIGITS),
-        )
-
-
-def _sum(features: dict[str, float], base: _Row) -> _Row:
-    # Unrolled: this is the innermost loop of the reader.
-    point, decision, objection, issue = base
-    for name, value in features.items():
-        weights = WEIGHTS.get(name)
-        if weights is not None:
-            point += weights[0] * value
-            decision += weights[1] * value
-            objection += weights[2] * value
-            issue += weights[3] * value
-    return point, decision, objection, issue
 
 
 def _bounded(sentences: list[OwnSentence]) -> list[OwnSentence]:

@@ -160,6 +160,8 @@ _STANCES = Family(
     *(*SUPPORTS.cues, *APPROVES.cues),
 )
 """All wordings of a stance. What triggers none of them needs no second look."""
+_STANCES_AND_ANSWERS = Family(*_STANCES.cues, ASSENTS, REFUSES)
+"""Each rule begins with one of these: where a sentence has the words of none, no rule can hold."""
 _IN_A_PRODUCT = re.compile(
     r"\b(?:in|on|with|by|since) (?:our|my|the|its|their|this|version) (?:\w+ )?(?:product|"
     r"implementation|stack|code|"
@@ -228,8 +230,12 @@ def _vote_claim(thread: LinkedThread, ballot: Ballot) -> StanceClaim:
 
 
 def _may_take_a_stance(sentence: OwnSentence) -> bool:
-    may_find = _STANCES.may_find(sentence) or "-by:" in sentence.folded or _says_yes_or_no(sentence)
+    may_find = _is_possible(sentence) or "-by:" in sentence.folded or _says_yes_or_no(sentence)
     return may_find and not is_legend(sentence)
+
+
+def _is_possible(sentence: OwnSentence) -> bool:
+    return _STANCES_AND_ANSWERS.is_possible(sentence) and _STANCES.may_find(sentence)
 
 
 def _says_yes_or_no(sentence: OwnSentence) -> bool:

@@ -1,0 +1,49 @@
+"""Scores are the weights of a sentence's features, however they are summed."""
+
+import pytest
+
+from shared.domain.consensus.genre import read_genre
+from shared.domain.consensus.linked_thread import LinkedThread
+from shared.domain.consensus.proposition import find_put
+from shared.domain.consensus.sentence_features import FeatureReader, candidates_of
+from shared.domain.consensus.sentence_scorer import SentenceScorer
+from shared.domain.consensus.sentence_weights import WEIGHTS
+from shared.domain.consensus.thread_mail import SourceProfile, ThreadMail
+from tests.support.thread_mails import GIT, IETF, mail
+
+PROPOSAL = "I propose to drop the old tool from the tree. It is broken since 2019. What do you think?"
+THREADS = {
+    "a proposal": [
+        mail(0, "prop", PROPOSAL),
+        mail(1, "ann", "I think we should keep the old tool. But why not ask?", under="drop the old tool"),
+        mail(2, "chair", "The draft is adopted. I'll fix it, see https://example.org::x()", answers=1),
+        mail(
+            3, "prop", "Done. You must not worry: it should be fine.\n\nReviewed-by: Ann <ann@x>", answers=2
+        ),
+    ],
+    "a patch": [
+        mail(0, "prop", "This drops the tool.\n\ndiff --git a/x b/x\n", subject="[PATCH] drop the old tool"),
+        mail(1, "ann", "Please split it. Looks good otherwise.", under="This drops the tool."),
+        mail(2, "juno", "Thanks, will queue."),
+        mail(3, "bob", "This drops the tool, and I doubt that it is right. Is it?", answers=1),
+    ],
+}
+
+
+@pytest.mark.parametrize("mails", THREADS.values(), ids=THREADS)
+@pytest.mark.parametrize("profile", [GIT, IETF], ids=["git", "ietf"])
+def test_a_score_is_the_sum_of_its_features_weights(mails: list[ThreadMail], profile: SourceProfile) -> None:
+    thread = LinkedThread(mails, profile)
+    put = find_put(thread)
+    reader = FeatureReader(thread, put, read_genre(thread, put).kind)
+    scorer = SentenceScorer(reader)
+    names: set[str] = set()
+    for sentence in candidates_of(thread):
+        features = {"bias": 1.0, **reader.features(sentence)}
+        names |= features.keys()
+        sums = [
+            sum(value * WEIGHTS[name][column] for name, value in features.items() if name in WEIGHTS)
+            for column in range(4)
+        ]
+        assert scorer.scores(sentence) == pytest.approx(sums, abs=1e-8)
+    assert len(names) > 40, "features of many kinds are in it"

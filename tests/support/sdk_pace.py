@@ -56,6 +56,7 @@ def _async_without_pauses(patch: pytest.MonkeyPatch) -> None:
         self._keep_alive_thread = None
         if turning is not None:
             turning.cancel()
+            await asyncio.gather(turning, return_exceptions=True)
         await close(self)
 
     patch.setattr(AMQPClientAsync, "client_ready_async", client_ready_at_once)

@@ -87,9 +87,15 @@ _ELSEWHERE = re.compile(
 """Who sends the asker away answers nothing."""
 _YET_TO_TRY = re.compile(
     r"\b(?:try|trying|test|check|look|see if|investigate|report back|let you know|in advance|shot|"
-    r"unfortunately|sadly|(?:will|'ll) (?:report|file|open|ask))\b"
+    r"unfortunately|sadly|a go|experiment|"
+    r"(?:will|'ll|going to) (?:\w+ )?(?:report|file|open|ask|post|raise))\b"
 )
 
+_FAILED = re.compile(
+    r"\bno,? thanks?\b|\bthanks? for nothing\b|\b(?:but|however) (?:no|that|it|this|i)\b|\bno luck\b|"
+    r"\bstill\b|\bsame (?:error|problem|result)\b|\bworse\b|\bcrash\w*\b|n't (?:work|help)\b|"
+    r"\bnot (?:work|help)\b"
+)
 _CLOSES = re.compile(r"\bnot (?:discuss|argue|go on|continue|bother)\b")
 """Who breaks off is not content."""
 
@@ -113,7 +119,7 @@ def of_asking(ending: Evidence) -> Ending:
     # An asker who comes back without thanks is not content; one who does not come back most often is.
     if later and _is_thankful(later[-1]):
         is_asked = ending.genre.kind in {Genre.QUESTION, Genre.REPORT} and thread.preset is not Preset.IETF
-        ends = not _is_to_be_tried(later[-1])
+        ends = _is_content(later[-1]) and not _is_disputed_after(thread, later[-1])
         return unknown(OutcomeKind.ANSWERED, "thanked", sure=is_asked and told and ends)
     sure = ending.genre.kind is Genre.QUESTION and ending.genre.tier is Tier.SAID and told
     if later and thread.preset is not Preset.IETF:
@@ -186,6 +192,20 @@ def _is_thankful(mail: LinkedMail) -> bool:
     """Thanks, and nothing that is still wrong."""
     return any(map(THANKS.finds, mail.sentences)) and not any(
         one.asks or DOUBTS.finds(one) or OPEN.finds(one) for one in mail.sentences
+    )
+
+
+def _is_content(mail: LinkedMail) -> bool:
+    """Thanks of one who does not tell that it failed, and does not break off."""
+    return not _is_to_be_tried(mail) and not any(_FAILED.search(one.folded) for one in mail.sentences)
+
+
+def _is_disputed_after(thread: LinkedThread, last: LinkedMail) -> bool:
+    """Others ask, doubt or deny after the asker's last mail."""
+    return any(
+        one.asks or DOUBTS.finds(one) or NEGATION.finds(one)
+        for mail in thread.mails[last.number + 1 :]
+        for one in mail.sentences
     )
 
 

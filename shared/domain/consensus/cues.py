@@ -141,8 +141,11 @@ class Family:
     @property
     def ways(self) -> int:
         if not self._ways:
+            # Stored when it is whole: another thread must not see a part of it.
+            ways = 0
             for cue in self.cues:
-                self._ways |= cue.ways
+                ways |= cue.ways
+            self._ways = ways
         return self._ways
 
     def may_find(self, sentence: OwnSentence) -> bool:

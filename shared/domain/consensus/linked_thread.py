@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from shared.domain.consensus.cues import TRAILER
 from shared.domain.consensus.own_sentences import MAX_CHARS, OwnSentence, own_sentences, word_key
 from shared.domain.consensus.people import People
 from shared.domain.consensus.reading import SentenceCitation
@@ -12,7 +13,8 @@ from shared.domain.consensus.thread_mail import Preset, SourceProfile, ThreadMai
 
 _REPLY = re.compile(r"\s*(?:\[[^\]]{0,80}\]\s*)?(?:re|aw|sv|antw)\s*(?:\[\d+\])?\s*:", re.IGNORECASE)
 _PATCH_TAG = re.compile(
-    r"\[[^\]]{0,80}\b(?:PATCH|PULL)\b|\bGIT PULL\b|\[[^\]]{0,40}\bRFC\b[^\]]{0,20}\d/\d{1,3}\s*\]"
+    r"\[[^\]]{0,80}\b(?:PATCH|PULL)\b|\bGIT PULL\b|"
+    r"\[RFC(?: [A-Za-z][\w-]{0,20})?(?: v\d{1,2})?,? \d{1,3}/\d{1,3}\s*\]"
 )
 _MACHINE = re.compile(
     r"(?:^|[\W_])(?:(?:ro|syz|dependa|build|git)?bot|no-?reply|notifications?|jenkins|bugzilla|gerrit|"
@@ -115,10 +117,12 @@ class LinkedThread:
         first_by: dict[str, str] = {}
         for mail in self.mails:
             others = [one.words for one in self.ancestors(mail) if one.person != mail.person]
+            borrowed = [_is_borrowed(one, mail.person, first_by, others) for one in mail.sentences]
             kept = [
                 one
-                for one in mail.sentences
-                if _is_own_trailer(one, mail.mail) or not _is_borrowed(one, mail.person, first_by, others)
+                for number, one in enumerate(mail.sentences)
+                if not borrowed[number]
+                or (not _stands_among(borrowed, number) and _is_own_trailer(one, mail.mail))
             ]
             if len(kept) < len(mail.sentences):
                 for index, sentence in enumerate(kept):
@@ -185,7 +189,13 @@ class LinkedThread:
 
 def _is_own_trailer(sentence: OwnSentence, mail: ThreadMail) -> bool:
     """Whether it is the sender's own `Reviewed-by:`: the same line as of the version before is given anew."""
-    return "-by:" in sentence.folded and mail.address.lower() in sentence.folded
+    found = TRAILER.match(sentence.text)
+    return found is not None and found[3].lower() == mail.address.lower()
+
+
+def _stands_among(borrowed: list[bool], number: int) -> bool:
+    """Whether a neighbour is borrowed: then the line came with the rest of a quote that no mark shows."""
+    return any(borrowed[max(0, number - 1) : number]) or any(borrowed[number + 1 : number + 2])
 
 
 def _is_borrowed(sentence: OwnSentence, person: str, first_by: dict[str, str], others: list[str]) -> bool:

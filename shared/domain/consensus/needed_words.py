@@ -14,9 +14,9 @@ from itertools import repeat
 from typing import NamedTuple
 
 from shared.domain.consensus.pattern_parts import (
+    Alternation,
     Anything,
     Break,
-    Choice,
     Edge,
     Letters,
     Mark,
@@ -85,7 +85,7 @@ def _spread(sequence: Sequence) -> Iterator[Sequence]:
     """Alternatives of alternatives, where nothing else is looked for: each of them has needs of its own."""
     others = [place for place, part in enumerate(sequence) if not isinstance(part, Break | Edge)]
     choice = sequence[others[0]] if len(others) == 1 else None
-    if not isinstance(choice, Choice):
+    if not isinstance(choice, Alternation):
         yield sequence
         return
     before, after = sequence[: others[0]], sequence[others[0] + 1 :]
@@ -111,7 +111,7 @@ def _step(part: Part, runs: _Runs) -> _Runs:
             return {"": _either(_completed(run, needs) for run, needs in runs.items())}
         case Mark(words):
             return {"": (words, *_either(_completed(run, needs) for run, needs in runs.items()))}
-        case Choice(alternatives):
+        case Alternation(alternatives):
             return _joined(item for one in alternatives for item in _walk(one, runs).items())
         case Repeated(repeated, least, most):
             return _repeat(repeated, least, most, runs)

@@ -97,9 +97,8 @@ def _by_others(ending: Evidence) -> Ending | None:
         return unknown(OutcomeKind.REVISED, "new version", sure=_is_content_with_the_last(ending))
     if found.promised_next:
         word = found.promised_next[-1]
-        return ended_by(
-            OutcomeKind.REVISED, word, ConsensusBasis.UNKNOWN, "taken over", sure=not ending.heard_against
-        )
+        sure = not ending.heard_against and not _is_doubted_after(ending, word)
+        return ended_by(OutcomeKind.REVISED, word, ConsensusBasis.UNKNOWN, "taken over", sure=sure)
     return _by_reviewers(ending)
 
 

@@ -50,7 +50,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Alternation:
     alternatives: "tuple[Sequence, ...]"
 
 
@@ -61,9 +61,9 @@ class Repeated:
     most: int
 
 
-Part = Letters | Mark | Break | Edge | Anything | Choice | Repeated
+Part = Letters | Mark | Break | Edge | Anything | Alternation | Repeated
 Sequence = tuple[Part, ...]
-_NOTHING = Choice(((),))
+_NOTHING = Alternation(((),))
 
 
 def read_pattern(pattern: str) -> tuple[Sequence, ...]:
@@ -134,7 +134,7 @@ class _Parser:
         if not self._takes(")"):
             raise UnknownPatternError(self._pattern)
         # What stands around is looked at, and not gone over.
-        return _NOTHING if opening in _LOOKS_AROUND else Choice(alternatives)
+        return _NOTHING if opening in _LOOKS_AROUND else Alternation(alternatives)
 
     def _one_of(self) -> Part:
         found = _ONE_OF.match(self._pattern, self._at)

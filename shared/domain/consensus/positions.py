@@ -179,11 +179,7 @@ def _wavers(thread: LinkedThread, put: Put, said: list[StanceClaim]) -> bool:
     if said[-1].rule.startswith("words"):
         near = in_mail > 1
     else:
-        # Who reviews in many mails praises one part and doubts the next.
-        in_review = said[-1].rule == "approval in review"
-        near = (_has_doubts(thread, said[-1]) and (put.form is not PropositionForm.PATCH or in_review)) or (
-            in_review and sum(mail.person == person for mail in thread.mails) > 1
-        )
+        near = put.form is not PropositionForm.PATCH and _has_doubts(thread, said[-1])
     return near or len(doubts) > _TAKEN_BACK_ELSEWHERE
 
 

@@ -33,7 +33,7 @@ from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.proposition import Put
 from shared.domain.consensus.reading import PropositionForm
 from shared.domain.consensus.sentence_context import is_of_it, takes_a_pull, takes_nothing_back
-from shared.domain.consensus.stance_kinds import accepts
+from shared.domain.consensus.stance_kinds import accepts, tells_of_trouble
 from shared.domain.consensus.thread_mail import Preset
 
 DECIDING_ROLES = frozenset(
@@ -59,13 +59,20 @@ _NEXT_VERSION = re.compile(
     r"\bupdated? (?:the|my|our) (?:draft|document|text|proposal|patch|charter)\b"
 )
 _SENDS_AGAIN = re.compile(
-    r"\b(?:will|'ll|going to|gonna) (?:\w+ ){0,3}"
+    r"(?:\b(?:i|we)(?:'ll| will|'m going to| am going to| are going to)|"
+    r"^\W{0,4}(?:(?:ok(?:ay)?|sure|yes|yeah|thanks|right|agreed|oops)[,.! ]+){0,2}will) "
+    r"(?:(?:\w+ ){1,5}and )?(?:then |also |now |certainly |just |soon |will |have to )?"
     r"(?:re-?send|re-?submit|re-?post|re-?roll|re-?spin|push v\d|"
-    r"send (?:an? |the )?(?:v\d|new|updated|next|another))\b|\bnext (?:posting|submission|patch|series)\b|"
-    r"\bnew (?:patch|series) (?:is |was )?(?:sent|posted)\b|"
-    r"\b(?:just |have |'ve )?(?:re-?)?(?:sent|posted) (?:a )?(?:new (?:patch|series)|v\d)\b"
+    r"send (?:an? |the )?(?:v\d|(?:new|updated|next) (?:version|patch|series|revision)))\b|"
+    r"\bin (?:the|my) next (?:posting|submission)\b|\bnew (?:patch|series) (?:is |was )?(?:sent|posted)\b|"
+    r"\bi(?:'ve| have)? (?:just )?(?:re-?)?(?:sent|posted) (?:a |the )?new (?:patch|series|version)\b"
 )
 """An author brings the work again: what was said of it goes into that."""
+_NO_PROMISE = re.compile(r"\b(?:if|unless|maybe|perhaps|only|asked|unchanged|when|might|may|could)\b")
+_IF_WANTED = re.compile(
+    r"\bif (?:needed|necessary|required|asked|wanted|you (?:want|like|prefer|think|insist))\b"
+)
+"""An offer, and no promise."""
 _AS_IT_IS = re.compile(
     r"\W{0,4}(?:ok(?:ay)?,? |thanks,? )?(?:will queue|queued|applied|merged)\b.{0,40}\bas[- ]is\b"
 )
@@ -164,7 +171,7 @@ class Settlements:
         return [
             one
             for one in self.promised
-            if _NEXT_VERSION.search(one.sentence.folded) or _SENDS_AGAIN.search(one.sentence.folded)
+            if _NEXT_VERSION.search(one.sentence.folded) or _sends_again(one.sentence)
         ]
 
     @property
@@ -185,6 +192,10 @@ def read_settlements(thread: LinkedThread, put: Put) -> Settlements:
 def _after_a_version(sentence: OwnSentence) -> bool:
     """The only term that is set is a new version: it goes on, changed."""
     return bool(_NEXT_VERSION.search(sentence.folded)) and not NEGATION.finds(sentence)
+
+
+def _sends_again(sentence: OwnSentence) -> bool:
+    return bool(_SENDS_AGAIN.search(sentence.folded)) and not _NO_PROMISE.search(sentence.folded)
 
 
 class _Filing:
@@ -286,6 +297,8 @@ class _Filing:
             return True
         if not accepts(sentence) or len(sentence.folded) > _LONGEST_ACCEPTANCE:
             return False
+        if not role and tells_of_trouble(sentence):
+            return False
         if not is_of_it(self._thread, self._put, sentence):
             return True
         short = role and not NEGATION.finds(sentence) and len(sentence.words) < _SHORT_ACCEPTANCE
@@ -306,6 +319,8 @@ class _Filing:
         return True
 
     def _promises(self, sentence: OwnSentence, *, by_proposer: bool) -> bool:
+        if _IF_WANTED.search(sentence.folded):
+            return False
         if PROMISES.finds(sentence):
             return True
-        return by_proposer and bool(_SENDS_AGAIN.search(sentence.folded))
+        return by_proposer and _sends_again(sentence)

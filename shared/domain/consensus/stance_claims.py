@@ -60,6 +60,7 @@ from shared.domain.consensus.stance_kinds import (
     names_the_series,
     names_the_whole,
     shows_that_something_is_put,
+    tells_of_trouble,
 )
 from shared.domain.consensus.stance_place import (
     answers_a_question_put,
@@ -89,8 +90,14 @@ _TAKEN_AT_ONCE = re.compile(
     r"(?:objections?|complaints?))(?: all| both| you all| everyone)?[,.;:! -]+){0,3}"
     r"(?:so )?(?:i(?:'ve| have)? )?(?:(?:now|just|already|gone ahead and) )?"
     r"(?:(?:both|all|the|your|this)? ?(?:patch(?:es)?|series|v\d{1,2}) )?"
-    r"(?:is |are |has been |have been )?(?:now )?(?:applied|queued|merged|pushed|pulled|committed)\b"
+    r"(?:is |are |has been |have been )?(?:now )?(?:applied|queued|merged|pushed|pulled|committed)"
+    r"(?:[.,!;]|$| (?:to|in|as|for|this|it|them|both|all|thanks|now)\b)"
 )
+_ACK_LATER = re.compile(
+    r"\b(?:once|when|after|until|provided|assuming|with|only|but|as soon as|whether|mistake|remove\w*|"
+    r"drop\w*)\b"
+)
+"""An ack that is yet to be given, or is taken back."""
 _FIRM_NO = re.compile(
     r"^\W{0,4}(?:(?:sorry|strong|big|definite|my|a)[, ]+){0,2}(?:-\s?1\b(?!\d|\.\d)|nak\b|nack\b|veto\b)|"
     r"\bi(?:'m| am) (?:an? )?(?:strong(?:ly)? |definite(?:ly)? )?-\s?1\b|"
@@ -282,17 +289,21 @@ class _ClaimReader:
             return _OPPOSE, "objection to what is put"
         return (
             self._acceptance(sentence, mail, towards)
-            or self._ack(sentence)
+            or self._ack(sentence, towards)
             or self._promise(sentence, towards)
             or self._support(sentence, towards)
             or self._plain_answer(sentence, towards)
         )
 
-    def _ack(self, sentence: OwnSentence) -> tuple[PositionStance, str] | None:
-        if self.put.form is not PropositionForm.PATCH or not ACKS.finds(sentence):
+    def _ack(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
+        """A trailer in words, by one who has nothing against it in the same mail."""
+        found = ACKS.search(sentence) if self.put.form is PropositionForm.PATCH else None
+        if found is None or towards not in {"put", "author"} or _ACK_LATER.search(sentence.folded):
             return None
-        holds = not sentence.asks and not _IF.search(sentence.folded) and not _TURNS.search(sentence.folded)
-        return (_SUPPORT, "ack") if holds and is_of_it(self.thread, self.put, sentence) else None
+        holds = takes_nothing_back(self.thread, sentence, found) and is_of_it(self.thread, self.put, sentence)
+        others = self.thread.mail_of(sentence).sentences
+        doubted = any(OPPOSES.finds(one) or DOUBTS.finds(one) for one in others)
+        return (_SUPPORT, "ack") if holds and not doubted and not self._is_of_one_patch(sentence) else None
 
     def _promise(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
         does = towards == "put" and _WILL_DO.finds(sentence) and self._does_as_asked(sentence)
@@ -382,7 +393,7 @@ class _ClaimReader:
         if len(sentence.text) >= _SHORT or _TEST_RUN.search(sentence.folded):
             return False
         says_so = towards == "put" or (sentence.index <= 1 and _TAKEN_AT_ONCE.match(sentence.folded))
-        return bool(says_so) and takes_nothing_back(self.thread, sentence)
+        return bool(says_so) and not tells_of_trouble(sentence) and takes_nothing_back(self.thread, sentence)
 
     def _does_as_asked(self, sentence: OwnSentence) -> bool:
         """One who can make the change says that they will, and little else."""
@@ -403,7 +414,7 @@ class _ClaimReader:
             return _SUPPORT, self._rule(sentence, kind, where, is_part=is_partial(sentence, cue))
         if kind == "agreement" and is_bare(sentence) and where == "whole":
             return self._chain(sentence)
-        if kind == "approval" and where == "whole" and self._stances_answered(sentence) == {_SUPPORT}:
+        if kind == "approval" and where == "whole" and self._seconds(sentence, cue):
             return _SUPPORT, "chain"
         return _SUPPORT, self._rule_elsewhere(sentence, kind, towards)
 
@@ -507,7 +518,7 @@ class _ClaimReader:
     def _rule_of_bare_agreement(self, sentence: OwnSentence) -> str:
         # Under lines of a patch "Agreed." is about these lines, unless it is all that the mail says.
         if self.put.form is PropositionForm.PATCH and not is_ack(sentence):
-            alone = len(self.thread.mail_of(sentence).sentences) == 1
+            alone = len(self.thread.mail_of(sentence).sentences) == 1 and sentence.block < 0
             return "agreement" if alone else "agreement with a part"
         return "agreement" if self._shown(sentence) else "agreement in a crowd"
 
@@ -543,6 +554,14 @@ class _ClaimReader:
         answered = self.thread.answered(sentence)
         claims = () if answered is None else self.by_mail.get(answered, ())
         return {claim.stance for claim in claims if claim.rule in SAID_RULES}
+
+    def _seconds(self, sentence: OwnSentence, cue: re.Match[str] | None) -> bool:
+        """Praise in answer to a mail that supports it and says nothing else: it is of the same."""
+        answered = self.thread.answered(sentence)
+        if answered is None or self._stances_answered(sentence) != {_SUPPORT} or is_partial(sentence, cue):
+            return False
+        claimed = {id(claim.sentence) for claim in self.by_mail.get(answered, ())}
+        return all(id(one) in claimed or THANKS.finds(one) for one in self.thread.mails[answered].sentences)
 
     def _chain(self, sentence: OwnSentence) -> tuple[PositionStance, str] | None:
         """A "+1" to another's mail takes over the stance that was said there, if it was one."""

@@ -77,8 +77,10 @@ SUPPORTS = Family(
     Cue(
         "should",
         r"\b(?:i think |yes, |definitely )?(?:we|you|the wg|the group) should (?:definitely |certainly |"
-        r"really |absolutely |just )?(?:do (?:this|it|that)|adopt (?:this|it)|(?:merge|take|apply|queue) "
-        r"(?:this|it|these|them)|go (?:ahead|with (?:this|it)))\b",
+        r"really |absolutely )?(?:do (?:this|it|that)|adopt (?:this|it)|merge (?:this|it)|go (?:ahead|with "
+        r"(?:this|it)))\b",
+        r"\bwe should (?:definitely |certainly |really |absolutely |just )?(?:take|apply|queue|merge) "
+        r"(?:this|it|these|them)(?: one| patch(?:es)?| series)?(?: as[- ]is| now| too)?(?:[.,;!]|$)",
         r"\bshould be (?:adopted|published|merged|accepted|applied)\b",
         r"\b(?:wg|working group|group|community) should (?:\w+ly )?(?:adopt|publish|take on|work on|pursue|"
         r"progress|advance) (?:this|the|it|that)\b",
@@ -362,20 +364,21 @@ APPROVES = Family(
         rf"\b(?:this|the|your|these|proposed) (?:\w+ )?{WORK} (?:all |also |\w+ly )?(?:looks?|sounds?|"
         rf"seems?|"
         rf"is|are) "
-        rf"(?:an? |very |really |pretty |quite |all |\w+ly )*{_GOOD}\b",
+        rf"(?:an? |very |really |pretty |quite |all |perfectly |obviously |clearly |trivially |certainly )*"
+        rf"{_GOOD}\b",
     ),
     Cue(
         "correct|right|good|fine|thing|fix|sensible|sane",
         r"\b(?:this|that|it)(?: one)?(?: all)?(?:'s| is| seems| looks| sounds| does look| does seem)"
         r"(?: to be)?(?: like)? (?:the )?"
-        r"(?:obviously|clearly|trivially|plainly|certainly|definitely|indeed|probably) (?:the )?"
+        r"(?:obviously|clearly|trivially|plainly|definitely|probably) (?:the )?"
         r"(?:correct|right|good|fine|sensible|sane)"
         r"(?: (?:thing to (?:do|be doing)|fix|approach|change|direction))?(?:[.,;!]|$)",
     ),
     Cue(
         "issues|issue|concerns|comments|problems",
         r"\b(?:fixes|addresses|resolves|solves) all (?:of )?(?:the )?(?:issues|concerns|comments|problems) "
-        r"(?:that )?i (?:had|raised|have|mentioned)\b",
+        r"(?:that )?i (?:had|raised|have|mentioned)(?:[.!;]| \(|$)",
     ),
     Cue(
         "go",
@@ -415,12 +418,14 @@ APPROVES = Family(
 _MY_ACK = r"my (?:ack(?:/r-b)?|acked-by|r-?b|reviewed-by)"
 # A trailer in words. It stands for itself wherever in a review it is said.
 ACKS = Cue(
-    "ack|acked|r|reviewed|approved",
-    LEAD + rf"(?:here(?:'s| is)|this is|consider this|take|you have|have|please add) {_MY_ACK}\b",
-    r"\b(?:delighted|happy|glad|pleased|able|want|like) to (?:provide|give|offer|add) (?:you )?"
-    rf"{_MY_ACK}\b",
-    rf"\b{_MY_ACK}\b[^.]{{0,40}}\b(?:stands|holds|applies|remains)\b",
-    LEAD + r"(?:all )?(?:reviewed|tested) and (?:acked|approved)\b",
+    "ack|acked|r|reviewed",
+    LEAD
+    + rf"(?:here(?:'s| is)|this is|consider this|you have|please add) {_MY_ACK}(?:[.,;!]|$| (?:for|to|on) "
+    r"(?:this|it|both|all|the (?:\w+ )?(?:patch(?:es)?|series)))",
+    rf"\b(?:delighted|happy|glad|pleased) to (?:provide|give|offer|add) (?:you )?{_MY_ACK}\b",
+    LEAD + rf"{_MY_ACK}(?: (?:from|for|of|to) (?:\w+ )?(?:version \d+|v\d+|round))? still (?:stands|holds|"
+    r"applies)[.! ]*$",
+    LEAD + r"(?:all )?(?:reviewed|tested) and acked[^\w]*$",
 )
 # "... is a good idea", of whatever: of the proposition only where it speaks of the same things.
 GOOD_IDEA = Cue(

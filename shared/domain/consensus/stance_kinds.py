@@ -54,6 +54,13 @@ _UNTIL_THEN = re.compile(
     r"after (?:\w+ ){0,3}(?:i|we|you|it|they|he|she))\b"
 )
 """What follows "I'll queue it" may put it off: nothing is taken yet."""
+_TROUBLE = re.compile(
+    r"\b(?:revert\w*|conflicts?|crash\w*|same|the other|else|instead|wrong|back|out of|fuzz|cleanly|twice|"
+    r"fine here|something|have a look|"
+    r"(?:applied|queued|merged|pushed|committed|pulled)(?: \w+){0,2} by (?!hand\b)\w+)\b|"
+    r"^\W{0,4}(?:applied|queued|merged|pushed|committed|pulled) "
+    r"(?!(?:to|in|into|as|for|this|it|them|both|all|thanks|now|with|the|your|on|and|patch|patches|series|v\d|just|up|by|here|locally|manually|these|that)\b)[a-z]"
+)
 _WHOLE_SERIES = re.compile(
     r"\b(?:series|patchset|patches|both|all|everything|whole|overall|these|they|version|round|iteration|"
     r"reroll|"
@@ -135,6 +142,11 @@ def accepts(sentence: OwnSentence) -> bool:
     if found is None or _WHEN.search(sentence.folded[: found.end()]):
         return False
     return not _UNTIL_THEN.search(sentence.folded, found.end())
+
+
+def tells_of_trouble(sentence: OwnSentence) -> bool:
+    """Who took something else, or tells how it went or who took it, has not taken this."""
+    return bool(_TROUBLE.search(sentence.folded))
 
 
 def shows_that_something_is_put(sentence: OwnSentence) -> bool:

@@ -101,4 +101,22 @@ def test_thanks_for_an_answer_settle_it_though_others_write_on() -> None:
     thanks = "Thanks for the quick answer!"
     assert after(thanks).tier is Tier.SAID
     assert after(thanks, then="It also stands in the manual.").tier is Tier.SAID
+    assert after(thanks, then="That is wrong, it does not do that at all.").tier is Tier.REMARK
+    assert after(thanks, then="Does it happen with the new one, too?").tier is Tier.REMARK
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No thanks.",
+        "Thanks for nothing.",
+        "Thanks, no luck.",
+        "Thanks, I still get the error.",
+        "Thanks, that made it worse.",
+        "Thanks, I am going to file a bug.",
+        "Thanks, I'll have a go tomorrow.",
+    ],
+)
+def test_thanks_of_one_who_is_not_content_settle_nothing(text: str) -> None:
+    assert after(text).tier is Tier.REMARK
     assert after("That solved my problem.", then="Good to hear that.").tier is Tier.SAID

@@ -22,6 +22,7 @@ from tests.support.services import RunningService
 from tests.upkeep.removal.finished import FIRST, SECOND, drain, everything, finish
 
 Snapshot = dict[str, list[dict[str, Any]]]
+LATER = "after-the-restored-time"
 PROVENANCE = ("ingestion_date", "requested_at", "requeued_at")
 
 
@@ -70,7 +71,7 @@ async def ingest_files(place: MailIn) -> list[bool]:
         files = service.get_container_client(ARCHIVES_CONTAINER)
         ours = {archive["file_path"] for archive in await place.stored("archives")}
         for path in sorted(files.list_blob_names(), key=lambda path: path not in ours):
-            if path in ours or path.endswith("second.mbox"):  # other tests' files are there, too
+            if path in ours or path.endswith(f"{LATER}.mbox"):  # other tests' files are there, too
                 content = files.download_blob(path).readall()
                 sent = await take_upload(Upload(content, path.partition("/")[2], "list"), place.clients)
                 duplicates.append(sent.duplicate)
@@ -95,7 +96,7 @@ async def test_what_came_in_after_the_restored_time_comes_back_from_the_files(
     async with mail_in(cloud, bus_service) as place:
         await upload(place, FIRST, "first")
         at_that_time = backed_up(place)
-        await upload(place, SECOND, "second")
+        await upload(place, SECOND, LATER)
         expected = await state(place)
         assert all(expected[kind] for kind in ("archives", "messages", "chunks", "reports", "vectors"))
         restore_to(place, at_that_time)

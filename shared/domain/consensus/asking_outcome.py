@@ -118,13 +118,21 @@ def of_asking(ending: Evidence) -> Ending:
     told = any(map(_tells, others)) and _keeps_to_it(thread)
     # An asker who comes back without thanks is not content; one who does not come back most often is.
     if later and _is_thankful(later[-1]):
-        is_asked = ending.genre.kind in {Genre.QUESTION, Genre.REPORT} and thread.preset is not Preset.IETF
-        ends = _is_content(later[-1]) and not _is_disputed_after(thread, later[-1])
-        return unknown(OutcomeKind.ANSWERED, "thanked", sure=is_asked and told and ends)
+        return _of_thanks(ending, later[-1], told=told)
     sure = ending.genre.kind is Genre.QUESTION and ending.genre.tier is Tier.SAID and told
     if later and thread.preset is not Preset.IETF:
         return unknown(OutcomeKind.ANSWERED, "told again", sure=sure and _is_told_again(thread, later[-1]))
     return unknown(OutcomeKind.ANSWERED, "told", sure=sure and not later)
+
+
+def _of_thanks(ending: Evidence, last: LinkedMail, *, told: bool) -> Ending:
+    """Who asked ends with thanks: their words show it, unless somebody asks or denies after them."""
+    is_asked = ending.genre.kind in {Genre.QUESTION, Genre.REPORT} and ending.thread.preset is not Preset.IETF
+    ends = _is_content(last) and not _is_disputed_after(ending.thread, last)
+    if not (is_asked and told and ends):
+        return unknown(OutcomeKind.ANSWERED, "thanked")
+    thanks = next(one for one in last.sentences if THANKS.finds(one))
+    return Ending(OutcomeKind.ANSWERED, ConsensusBasis.UNKNOWN, "thanked", sure=True, evidence=thanks)
 
 
 def _is_told_again(thread: LinkedThread, last: LinkedMail) -> bool:

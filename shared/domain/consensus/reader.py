@@ -147,9 +147,13 @@ class _ThreadReader:
         return self._thread.mail_of(sentence).mail.message_id, sentence.start
 
     def _is_decided_there(self, sentence: OwnSentence) -> bool:
-        """Who asks and then decides in one mail has answered it."""
+        """Who asks and then decides in one mail has answered it; who is content has no question left."""
         evidence = self._verdict.evidence
-        return self._verdict.sure and evidence is not None and evidence.mail == sentence.mail
+        if not self._verdict.sure or evidence is None:
+            return False
+        if self._verdict.kind is OutcomeKind.ANSWERED and sentence.mail < evidence.mail:
+            return self._thread.mail_of(sentence).person == self._thread.mail_of(evidence).person
+        return evidence.mail == sentence.mail
 
     def _may_be_open(self) -> bool:
         """Surely a call, and without an outcome. Where people stand on both sides, it goes on."""

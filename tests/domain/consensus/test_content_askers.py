@@ -120,3 +120,19 @@ def test_thanks_for_an_answer_settle_it_though_others_write_on() -> None:
 def test_thanks_of_one_who_is_not_content_settle_nothing(text: str) -> None:
     assert after(text).tier is Tier.REMARK
     assert after("That solved my problem.", then="Good to hear that.").tier is Tier.SAID
+
+
+def test_who_is_content_has_no_question_left_and_their_thanks_are_the_evidence() -> None:
+    re = f"Re: {SUBJECT}"
+    start = [
+        mail(0, "asker", QUESTION, subject=SUBJECT),
+        mail(1, "bob", ANSWER, subject=re),
+        mail(2, "asker", "I call flush. Do you have any other recommendations?", answers=0, subject=re),
+    ]
+    thanks = mail(3, "asker", "Thanks for this insight. I ended up with a loop.", answers=1, subject=re)
+    open_then = read(*start).open_issues
+    assert [one.quote for one in open_then] == ["Do you have any other recommendations?"]
+    reading = read(*start, thanks)
+    assert (reading.outcome.kind, reading.outcome.tier) == (OutcomeKind.ANSWERED, Tier.SAID)
+    assert [one.quote for one in reading.outcome.evidence] == ["Thanks for this insight."]
+    assert reading.open_issues == ()

@@ -62,6 +62,25 @@ from shared.domain.consensus.stance_kinds import (
     shows_that_something_is_put,
     tells_of_trouble,
 )
+from shared.domain.consensus.stance_patterns import (
+    ACK_LATER,
+    AGREES_TO_DO,
+    AGREES_WITH,
+    DEMANDS,
+    FIRM_NO,
+    FIRM_OPENING,
+    IF,
+    IN_A_PRODUCT,
+    NO_WHEN_ASKED,
+    NOT_AS_IT_IS,
+    OBJECTS_TO_DOING,
+    REASON,
+    SOFT_NO,
+    SUPPORTS_DOING,
+    TAKEN_AT_ONCE,
+    TEST_RUN,
+    TURNS,
+)
 from shared.domain.consensus.stance_place import (
     answers_a_question_put,
     answers_the_proposal,
@@ -81,80 +100,6 @@ _COMMON_WORDS = (
 )
 _COMMON = frozenset(_COMMON_WORDS.split())
 _SMALL_THREAD = 10
-_FIRM_OPENING = re.compile(
-    r"\W{0,4}(?:(?:ok|okay|thanks|thank you|good|great|nice)[,.;! ]+){0,2}(?:will queue|queued|applied|"
-    r"let's merge|will apply|will merge|merged|pushed)\b"
-)
-_TAKEN_AT_ONCE = re.compile(
-    r"\W{0,4}(?:(?:ok(?:ay)?|sure|yes|yeah|great|cool|good|thanks|thank you|(?:hearing|seeing|with) no "
-    r"(?:objections?|complaints?))(?: all| both| you all| everyone)?[,.;:! -]+){0,3}"
-    r"(?:so )?(?:i(?:'ve| have)? )?(?:(?:now|just|already|gone ahead and) )?"
-    r"(?:(?:both|all|the|your|this)? ?(?:patch(?:es)?|series|v\d{1,2}) )?"
-    r"(?:is |are |has been |have been )?(?:now )?(?:applied|queued|merged|pushed|pulled|committed)"
-    r"(?:[.,!;]|$| (?:to|in|as|for|this|it|them|both|all|thanks|now)\b)"
-)
-_ACK_LATER = re.compile(
-    r"\b(?:once|when|after|until|provided|assuming|with|only|but|as soon as|whether|mistake|remove\w*|"
-    r"drop\w*)\b"
-)
-"""An ack that is yet to be given, or is taken back."""
-_FIRM_NO = re.compile(
-    r"^\W{0,4}(?:(?:sorry|strong|big|definite|my|a)[, ]+){0,2}(?:-\s?1\b(?!\d|\.\d)|nak\b|nack\b|veto\b)|"
-    r"\bi(?:'m| am) (?:an? )?(?:strong(?:ly)? |definite(?:ly)? )?-\s?1\b|"
-    r"^\W{0,4}(?:please (?:don't|do not))[.! ]*$|"
-    r"\bnot (?:\w+ )?in favou?r of (?:this|that|it|adopt\w*|publi\w*|the (?:draft|document|"
-    r"proposal|patch))\b|"
-    r"\bshould(?:n't| not)? (?:\w+ly )?(?:adopt|publish|merge|accept) (?:this|it|that|the)\b|"
-    r"\b(?:object to|oppose|opposed to|against|support|"
-    r"disagree with) "
-    r"(?:this|that|it|adopt\w*|publi\w*|releas\w*|(?:the|your) (?:\w+ )?(?:proposal|patch|series|change|"
-    r"draft|document|adoption|release|idea|plan))\b"
-    r"|\bshould (?:be |not be )?(?:adopted|published|merged|accepted)\b|\brather not (?:merge|adopt|"
-    r"take|apply|add)\b"
-)
-_OBJECTS_TO_DOING = re.compile(
-    r"\b(?:i|we)(?:'m|'re| am| are)? (?:(?!not )\w+ )?(?:object to|oppose|against|opposed to) \w+ing\b"
-)
-_NO_WHEN_ASKED = re.compile(
-    r"^\W{0,4}(?:i |we )?(?:(?:strongly|firmly|also) )?(?:oppose|object|not support)[.! ]*$|"
-    r"\bready (?:for|to be) (?:adopt\w+|publi\w+)\b"
-)
-"""Plain words of those whom the group's call asks."""
-_OF_IT = (
-    r"(?:this|that|it|(?:this|the|your) (?:\w+ )?(?:proposal|idea|plan|change|suggestion|approach|solution))"
-)
-_SOFT_NO = re.compile(
-    rf"\b{_OF_IT}(?:'s| is| seems| looks| sounds| would be)(?: like)? (?:an? |just a |simply a )?(?:very |"
-    rf"really |pretty )?"
-    r"(?:bad|terrible|horrible|awful) (?:idea|plan|change|approach|mechanism|solution)\b|"
-    rf"\b(?:don't|do not) (?:really )?(?:think|believe) (?:that )?{_OF_IT}(?:'s| is| would be) (?:an? |the |"
-    rf"such a )?"
-    r"(?:very )?(?:(?:good|great|right|appropriate|best) (?:idea|approach|way|thing|solution|direction|"
-    r"requirement)(?! to\b)|"
-    r"(?:appropriate|desirable|wise|sensible|reasonable|acceptable|worthwhile|workable|reliable|worth (?:it|"
-    r"doing))\b)|"
-    rf"\b(?:don't|do not) (?:really )?(?:think|believe) (?:that )?(?:we|{_OF_IT}) (?:should(?! not)|"
-    rf"ought to) (?:be )?"
-    r"(?:adopt|publish|merg|add|accept|do(?:ne)?|set|chang|remov)(?:ed|d|e|ing)? ?(?:this|that|it|the|here|"
-    r"[.!,;:]|$)|"
-    r"\bi (?:really |strongly )?(?:dislike|(?:don't|do not) (?:really )?like) (?:this|the|your) (?:\w+ )?"
-    r"(?:proposal|idea|plan|suggestion|approach|change)\b(?! of\b)|"
-    r"\bplease (?:don't|do not) do (?:this|that)\b|"
-    r"\bi(?:'d| would) (?:really |much |strongly )?rather (?:we )?(?:not|didn't) (?:do|have|see|add|change|"
-    r"take|go)\b|"
-    r"\bi(?:'d| would)? (?:\w+ly )?(?:have to |must )?(?:disagree|(?:don't|"
-    r"do not) agree) with (?:this(?: \w+)?[.,;:!]|this$|"
-    r"(?:the|your|this) (?:\w+ )?(?:proposal|idea|plan|suggestion|change|approach))"
-)
-"""Plain words against it, that are of it only where they answer the words that put it."""
-_IF = re.compile(r"\b(?:if|unless)\b")
-_REASON = re.compile(r"[:;] |,? (?:because|since) ")
-_NOT_AS_IT_IS = re.compile(
-    r"\b(?:if|unless|until|before|without|yet|as[- ]is|as it (?:is|stands)|(?:its|the) (?:current|"
-    r"present) form|now|"
-    r"at this (?:time|point|stage))\b"
-)
-"""Against it so far, or so: that may change."""
 _WILL_DO = Cue(
     "i'll|we'll|will",
     r"\b(?:i|we)(?:'ll| will) (?:also |then |certainly |definitely |gladly )?(?:update|edit|fix|change|add|"
@@ -169,27 +114,8 @@ _STANCES = Family(
 """All wordings of a stance. What triggers none of them needs no second look."""
 _STANCES_AND_ANSWERS = Family(*_STANCES.cues, ASSENTS, REFUSES)
 """Each rule begins with one of these: where a sentence has the words of none, no rule can hold."""
-_IN_A_PRODUCT = re.compile(
-    r"\b(?:in|on|with|by|since) (?:our|my|the|its|their|this|version) (?:\w+ )?(?:product|"
-    r"implementation|stack|code|"
-    r"library|server|client|device|release|version|\d)\w*|\b(?:already|currently|natively) support"
-)
-"""What somebody's software supports."""
-_AGREES_WITH = re.compile(r"\b(?:agree|concur) with ([A-Z][\w-]+)\b")
-_SUPPORTS_DOING = re.compile(r"\bi(?:'d| would)? (?:\w+ ){0,2}(?:support|endorse|favou?r) \w+ing\b")
-_AGREES_TO_DO = re.compile(
-    r"\b(?:agree|agreed|concur),? (?:that )?(?:we|it|this|that|they) (?:should(?! not)|ought to|need to|"
-    r"makes sense)\b|"
-    r"\+ ?1 (?:for|on|to) (?:\w+ing|having)\b"
-)
-_TURNS = re.compile(r"n't\b|\b(?:not|never|no longer|nobody|nor)\b")
 _ASKED = frozenset({PropositionForm.CALL, PropositionForm.VOTE})
 _PRAISE = frozenset({"approval", "agreement", "exclamation"})
-_DEMANDS = re.compile(
-    r"\b(?:break|breaks|broken|missing|wrong|must|fails?|bugs?|crash\w*|incorrect|needs? to|have to|"
-    r"please (?!let|see|find|feel|note|consider|do\b|go|merge|apply|adopt|accept|add my)\w+)\b"
-)
-_TEST_RUN = re.compile(r"\b(?:and|to|will) (?:test|try|see|report|check)\b")
 
 
 @dataclass(slots=True)
@@ -298,7 +224,7 @@ class _ClaimReader:
     def _ack(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
         """A trailer in words, by one who has nothing against it in the same mail."""
         found = ACKS.search(sentence) if self.put.form is PropositionForm.PATCH else None
-        if found is None or towards not in {"put", "author"} or _ACK_LATER.search(sentence.folded):
+        if found is None or towards not in {"put", "author"} or ACK_LATER.search(sentence.folded):
             return None
         holds = takes_nothing_back(self.thread, sentence, found) and is_of_it(self.thread, self.put, sentence)
         others = self.thread.mail_of(sentence).sentences
@@ -342,17 +268,17 @@ class _ClaimReader:
 
     def _opposition(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
         found = OPPOSES.search(sentence)
-        if found is None or sentence.asks or _IF.search(sentence.folded):
+        if found is None or sentence.asks or IF.search(sentence.folded):
             return None
         # "I don't mean I'm against it": a negation before the words turns them.
-        if _TURNS.search(sentence.folded[: found.start()]) or REPORTED.finds(sentence):
+        if TURNS.search(sentence.folded[: found.start()]) or REPORTED.finds(sentence):
             return None
         folded = sentence.folded
         plain = (
-            _FIRM_NO.search(folded)
-            or (_OBJECTS_TO_DOING.search(folded) and self._speaks_of_it(sentence))
-            or (self.put.form in _ASKED and _NO_WHEN_ASKED.search(folded))
-        ) and not _NOT_AS_IT_IS.search(_REASON.split(folded, 1)[0])
+            FIRM_NO.search(folded)
+            or (OBJECTS_TO_DOING.search(folded) and self._speaks_of_it(sentence))
+            or (self.put.form in _ASKED and NO_WHEN_ASKED.search(folded))
+        ) and not NOT_AS_IT_IS.search(REASON.split(folded, 1)[0])
         firm = towards == "put" and plain and place(self.thread, sentence) != "inside"
         if firm:
             return _OPPOSE, "objection"
@@ -361,12 +287,12 @@ class _ClaimReader:
 
     def _objects_to_the_words(self, sentence: OwnSentence, towards: str) -> bool:
         """Plain words against it, first of all or right below the words that put it."""
-        if towards != "put" or self.put.form is PropositionForm.PATCH or not _SOFT_NO.search(sentence.folded):
+        if towards != "put" or self.put.form is PropositionForm.PATCH or not SOFT_NO.search(sentence.folded):
             return False
-        if sentence.asks or REPORTED.finds(sentence) or _IF.search(sentence.folded):
+        if sentence.asks or REPORTED.finds(sentence) or IF.search(sentence.folded):
             return False
         opens = sentence.index == 0 and opens_the_answer(self.thread, sentence)
-        return not _NOT_AS_IT_IS.search(_REASON.split(sentence.folded, 1)[0]) and (
+        return not NOT_AS_IT_IS.search(REASON.split(sentence.folded, 1)[0]) and (
             opens or (sentence.block >= 0 and answers_the_proposal(self.thread, self.put, sentence))
         )
 
@@ -381,7 +307,7 @@ class _ClaimReader:
         if not accepts(sentence) or not is_of_it(self.thread, self.put, sentence):
             return None
         if has_role:
-            firm = _FIRM_OPENING.match(sentence.folded) and not NEGATION.finds(sentence) and not sentence.asks
+            firm = FIRM_OPENING.match(sentence.folded) and not NEGATION.finds(sentence) and not sentence.asks
             if firm or takes_nothing_back(self.thread, sentence):
                 return _SUPPORT, "acceptance"
         elif self._is_taken(sentence, towards):
@@ -390,9 +316,9 @@ class _ClaimReader:
 
     def _is_taken(self, sentence: OwnSentence, towards: str) -> bool:
         """By one without a role; in answer to another mail than the patch its first words must say so."""
-        if len(sentence.text) >= _SHORT or _TEST_RUN.search(sentence.folded):
+        if len(sentence.text) >= _SHORT or TEST_RUN.search(sentence.folded):
             return False
-        says_so = towards == "put" or (sentence.index <= 1 and _TAKEN_AT_ONCE.match(sentence.folded))
+        says_so = towards == "put" or (sentence.index <= 1 and TAKEN_AT_ONCE.match(sentence.folded))
         return bool(says_so) and not tells_of_trouble(sentence) and takes_nothing_back(self.thread, sentence)
 
     def _does_as_asked(self, sentence: OwnSentence) -> bool:
@@ -427,10 +353,10 @@ class _ClaimReader:
             and SUPPORTS_SOMETHING.finds(sentence)
             and (
                 self.put.form is PropositionForm.CALL
-                or (self.put.form is PropositionForm.TEXT and _SUPPORTS_DOING.search(sentence.folded))
+                or (self.put.form is PropositionForm.TEXT and SUPPORTS_DOING.search(sentence.folded))
             )
             and self._speaks_of_it(sentence)
-            and not _IN_A_PRODUCT.search(sentence.folded)
+            and not IN_A_PRODUCT.search(sentence.folded)
         ):
             return "words"
         return kind
@@ -494,7 +420,7 @@ class _ClaimReader:
 
     def _rule_of_approval(self, sentence: OwnSentence, where: str) -> str:
         if is_of_the_rest(sentence) and any(
-            _DEMANDS.search(one.folded) for one in self.thread.mail_of(sentence).sentences
+            DEMANDS.search(one.folded) for one in self.thread.mail_of(sentence).sentences
         ):
             return "approval of the rest"
         if names_the_whole(sentence) or where != "inside":
@@ -530,14 +456,14 @@ class _ClaimReader:
     def _agrees_to_do(self, sentence: OwnSentence) -> bool:
         """What is agreed on is the proposition: "I agree that we should drop it", "+1 for dropping it"."""
         return (
-            bool(_AGREES_TO_DO.search(sentence.folded))
+            bool(AGREES_TO_DO.search(sentence.folded))
             and "prefer" not in sentence.folded
             and self._speaks_of_it(sentence)
         )
 
     def _names_another(self, sentence: OwnSentence) -> bool:
         """It agrees with somebody else than who puts it."""
-        named = _AGREES_WITH.search(sentence.text)
+        named = AGREES_WITH.search(sentence.text)
         mail = self.put.mail.mail
         return named is not None and word_key(named[1]) not in word_key(f"{mail.name} {mail.address}").split()
 

@@ -94,6 +94,8 @@ def test_an_ack_in_words_is_an_ack(text: str) -> None:
         "This is not clearly correct.",
         "Agreed. The name of the second flag is too long, though.",
         "You have my ack once the loop is fixed.",
+        "Happy to give my ack with the loop fixed.",
+        "Glad to add my reviewed-by after that is done.",
         "You have my ack, but please fix the leak first.",
         "Please add my Reviewed-by after the loop is fixed.",
         "I'd like to give my ack, but the code leaks.",

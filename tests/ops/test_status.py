@@ -140,7 +140,7 @@ def test_one_is_said_as_one(screen: Screen) -> None:
 
 def test_operations_by_somebody_with_a_long_name_leave_room_for_what_came_of_them(screen: Screen) -> None:
     audit = Audit(created_at=CREATED,
-        id="20260304-0123abcd", day="2026-03-04", action="migrate.documents",
+        id="20260304-0123abcd", day="2026-03-04", action="documents.retry",
         actor="somebody-with-an-operator's-account@a-host.example.org", started_at=NOW, updated_at=NOW,
         status=AuditStatus.INTERRUPTED, counts={"planned": 12_345, "requeued": 1_000, "failed": 0},
         outcome="CancelledError: it was broken off",
@@ -148,7 +148,7 @@ def test_operations_by_somebody_with_a_long_name_leave_room_for_what_came_of_the
     lines, said = screen.show(replace(system(), operations=[audit]))
     start = next(number for number, line in enumerate(lines) if line.startswith("20260304-0123abcd "))
     assert lines[start].split()[1:6] == [
-        "migrate.documents", "somebody-with-an-op…", "0", "s", "interrupted",
+        "documents.retry", "somebody-with-an-op…", "0", "s", "interrupted",
     ]  # fmt: skip
     left = lines[start - 2].index("counts")
     assert " ".join(line[left:] for line in lines[start:]) == (

@@ -14,7 +14,7 @@ from shared.ingestion.uploads import Upload, take_upload
 from shared.pipeline.tombstones import find_removal
 from shared.upkeep.audit import Actor
 from shared.upkeep.correcting import CorrectionAsked, correct
-from shared.upkeep.migrations.reembed import reembed
+from shared.upkeep.reembed import reembed
 from shared.upkeep.removal.requests import request_removal
 from tests.simulation.mails import mail, mailbox
 

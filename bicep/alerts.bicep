@@ -221,17 +221,6 @@ var queryAlerts = [
     frequency: 'PT15M'
   }
   {
-    name: 'canary'
-    description: 'The canary archive did not come out in time, or none was sent: ops status says where it is held up.'
-    severity: 1
-    query: loadTextContent('../infra/kql/alert-canary.kql')
-    measure: 'Late'
-    dimensions: []
-    threshold: 0
-    window: 'PT1H'
-    frequency: 'PT5M'
-  }
-  {
     name: 'retry-rate'
     description: 'More than a tenth of a stage\'s events needed a retry (spec 004). Look at the failures, by stage and error.'
     severity: 3
@@ -262,7 +251,6 @@ var looksBack = [
   'stuck-documents'
   'many-failed-documents'
   'sweep-silent'
-  'canary'
 ]
 
 var emailReceiver = {

@@ -79,12 +79,6 @@ var queryPanels = [
   }
   {
     tab: 'Pipeline'
-    title: 'Canary archives: the slowest, and how many did not come out'
-    view: 'linechart'
-    query: loadTextContent('../infra/kql/pipeline-canary.kql')
-  }
-  {
-    tab: 'Pipeline'
     title: 'What came twice, and restarts of the encoder'
     view: 'linechart'
     query: loadTextContent('../infra/kql/pipeline-duplicates.kql')

@@ -61,8 +61,6 @@ class Source(Document):
 
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"
-# Of the archives that go through to show that the pipeline works. No name that users give can be this one.
-CANARY_SOURCE = "_canary"
 
 
 class SourceType(StrEnum):

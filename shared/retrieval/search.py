@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
@@ -14,7 +14,6 @@ from shared.clients.search.filters import Filters
 from shared.clients.search.index import Hit, Hits
 from shared.core.errors import PipelineError
 from shared.documents.messages import Address
-from shared.documents.sources import CANARY_SOURCE
 from shared.domain.mail.mentions import draft_base
 from shared.embedding.instance import embedder
 from shared.retrieval.links import api_of, page_of_message
@@ -96,7 +95,7 @@ async def find(clients: Clients, wanted: SearchAsked) -> SearchResult:
     hits = await clients.index.search(
         None if mode == "meaning" else wanted.q,
         vector,
-        filters=_for_readers(wanted.filters(), clients),
+        filters=wanted.filters(),
         top=wanted.limit,
         skip=wanted.skip,
         highlight=mode != "meaning",
@@ -105,12 +104,6 @@ async def find(clients: Clients, wanted: SearchAsked) -> SearchResult:
         total=True,
     )
     return SearchResult(hits, mode, note)
-
-
-def _for_readers(filters: Filters, clients: Clients) -> Filters:
-    """Without the canary's mail, where there may be some."""
-    hidden = CANARY_SOURCE if clients.settings.CANARY_INTERVAL_MINUTES else None
-    return replace(filters, without_source=hidden)
 
 
 async def _vector(clients: Clients, text: str) -> list[float]:

@@ -210,10 +210,6 @@ class Settings(ChatModelSettings):
     SLO_REPORT_MINUTES: Annotated[float, Field(gt=0)] = 60
     SLO_REPORT_TARGET: Annotated[float, Field(gt=0, lt=1)] = 0.99
 
-    # A small archive of our own that goes through every so often, and has to be out in time; 0 sends none
-    CANARY_INTERVAL_MINUTES: Annotated[float, Field(ge=0, le=12 * 60)] = 0
-    CANARY_BOUND_MINUTES: Annotated[float, Field(gt=0, le=12 * 60)] = 30
-
     # The consistency checks (R-1001 and after)
     INTEGRITY_GRACE_MINUTES: Annotated[float, Field(ge=0)] = 60  # what changed since then may be under way
     INTEGRITY_REPAIR: bool = True  # whether the nightly run also repairs

@@ -23,7 +23,6 @@ from shared.publishing.email.digests import send_due_digests
 from shared.publishing.webhooks.wake_up import wake_for_next_delivery
 from shared.summarization.digests.refreshing import refresh_due
 from shared.upkeep.integrity.run import KIND, TIMER, IntegrityError, VerifyOptions, verify
-from shared.upkeep.oversight.canary import tend_canary
 from shared.upkeep.oversight.consumers import enabled_queues, say_consumers
 from shared.upkeep.oversight.measuring import measure_ages
 from shared.upkeep.placing import resume_placements
@@ -105,11 +104,6 @@ async def _measure_queues(clients: Clients, _now: datetime) -> None:
         metrics.dead_letters.set(found.dead_lettered, {"service": queue})
 
 
-async def _tend_canary(clients: Clients, now: datetime) -> None:
-    """An archive of our own that has to come out, where CANARY_INTERVAL_MINUTES asks for one."""
-    await tend_canary(clients, now)
-
-
 async def _measure_ages(clients: Clients, now: datetime) -> None:
     """How long messages wait, what is late, and the bounds of both: no service has these."""
     await measure_ages(clients, now)
@@ -138,6 +132,5 @@ CHORES: dict[str, Chore] = {
     "consumers": _say_consumers,
     "queue depths": _measure_queues,
     "ages": _measure_ages,
-    "canary": _tend_canary,
     "integrity": _check_integrity,
 }

@@ -32,8 +32,6 @@ WEBHOOKS = [{"name": "chat", "url": "https://example.org/hook", "secret": "s" * 
 CHANGED = {
     **FRESH,
     "AZURE_RESOURCE_GROUP": "rg-other",
-    "CANARY_BOUND_MINUTES": "20",
-    "CANARY_INTERVAL_MINUTES": "60",
     "PROFILE": "low-cost",
     "OPERATOR_PRINCIPAL_ID": "eeeeeeee-0000-0000-0000-00000000000e",
     "OPERATOR_PRINCIPAL_TYPE": "Group",

@@ -63,9 +63,6 @@ SWEPT = Run(
 )  # fmt: skip
 
 
-CANARIES = AgeBounds(waiting=timedelta(hours=1), canary_silence=timedelta(minutes=150))
-
-
 def system(waiting: int = 0, dead: int = 0, done: int = 0, stuck: int = 0, failed: int = 0) -> SystemStatus:
     old = NOW - timedelta(minutes=42)
     return SystemStatus(
@@ -189,18 +186,6 @@ def test_operations_by_somebody_with_a_long_name_leave_room_for_what_came_of_the
                 ]
             },
             "A message waits in parsing for 2 h; the bound is 1 h (QUEUE_AGE_MINUTES).",
-        ),
-        (
-            {"bounds": CANARIES},
-            "No canary archive was sent yet, though CANARY_INTERVAL_MINUTES asks for it.",
-        ),
-        (
-            {"bounds": CANARIES, "canary": SWEPT.model_copy(update={"started_at": NOW - timedelta(hours=3)})},
-            "The last canary archive was sent 3 h ago. Does the housekeeping run?",
-        ),
-        (
-            {"bounds": CANARIES, "canary": SWEPT.model_copy(update={"errors": ["it is held up in parsing"]})},
-            "The last canary archive was not out after 30 min: it is held up in parsing.",
         ),
     ],
 )

@@ -61,7 +61,6 @@ async def test_the_bounds_are_those_of_the_settings_and_of_the_queue(place: Mail
     assert measured.take("alert_bound") == {
         ("report_error_budget",): 1 - 0.9,
         ("sweep_interval_seconds",): 900,
-        ("canary_silence_seconds",): 0,
     }
     bounds = measured.take("queue_age_bound_seconds")
     assert (bounds["parsing",], bounds["ingestion",], bounds["removal",]) == (600, 1200, 1200)

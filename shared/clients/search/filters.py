@@ -13,7 +13,6 @@ class Filters:
     message_key: str | None = None
     archive_id: str | None = None
     source: str | None = None
-    without_source: str | None = None
     sender: str | None = None
     drafts: tuple[str, ...] = ()  # any of them
     since: datetime | None = None
@@ -25,8 +24,6 @@ class Filters:
             for name in ("thread_id", "message_key", "source", "sender")
             if (value := getattr(self, name)) is not None
         ]
-        if self.without_source is not None:
-            terms.append(f"source ne {_quoted(self.without_source)}")
         if self.archive_id is not None:
             terms.append(_of_archive(_quoted(self.archive_id)))
         if self.drafts:

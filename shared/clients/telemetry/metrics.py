@@ -96,9 +96,6 @@ class Metrics(InstrumentSet):
     report_objective: Counter = _counter("report_objective_total", "met")
     late_documents: Histogram = _sample("late_documents", "collection")
     old_documents: Histogram = _sample("week_old_documents", "collection")
-    # the canary archive
-    canary_runs: Counter = _counter("canary_runs_total", "outcome")
-    canary_duration: Histogram = _histogram("canary_duration_seconds", unit="s")
     # what the alerts compare with: settings, so that these have one home
     bounds: Histogram = _sample("alert_bound", "name")
     queue_bounds: Histogram = _sample("queue_age_bound_seconds", "service", unit="s")

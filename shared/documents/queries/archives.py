@@ -1,12 +1,9 @@
 """Every query of the container `archives`."""
 
-from shared.documents.queries.conditions import FOR_READERS
 from shared.documents.queries.list_query import ListQuery
 from shared.documents.queries.named_query import ALL, NamedQuery
 
-SOURCE_NAMES = NamedQuery(
-    "source_names", "archives", f"SELECT DISTINCT VALUE c.source FROM c WHERE {FOR_READERS}", ALL
-)
+SOURCE_NAMES = NamedQuery("source_names", "archives", "SELECT DISTINCT VALUE c.source FROM c", ALL)
 
 PENDING_ARCHIVE_IDS = NamedQuery(
     "pending_archives", "archives", "SELECT VALUE c.id FROM c WHERE c.status = 'pending' OR c.removing", ALL
@@ -28,7 +25,7 @@ ARCHIVE_IDS_OF_SOURCE = NamedQuery(
 LATEST_ARCHIVES = NamedQuery(
     "latest_archives",
     "archives",
-    f"SELECT * FROM c WHERE {FOR_READERS} ORDER BY c.ingestion_date DESC, c.id DESC OFFSET 0 LIMIT 100",
+    "SELECT * FROM c ORDER BY c.ingestion_date DESC, c.id DESC OFFSET 0 LIMIT 100",
     ALL,
 )
 
@@ -42,7 +39,6 @@ LATEST_ARCHIVES_OF_SOURCE = NamedQuery(
 ARCHIVE_LIST = ListQuery(
     "archives",
     "archives",
-    always=FOR_READERS,
     filters={"source": "c.source = @source", "status": "c.status = @status"},
     sorts=("-ingestion_date",),
 )

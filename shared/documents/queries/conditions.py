@@ -1,7 +1,6 @@
 """Conditions that several queries share. `c` is the document."""
 
 from shared.documents.messages import FENCE
-from shared.documents.sources import CANARY_SOURCE
 
 NO_FENCE = f"c.id != '{FENCE}'"  # where a query asks for no field that a fence has not
 
@@ -18,5 +17,3 @@ STUCK = f"c.lastAttemptTime <= @old OR ({NEVER} AND c.created_at <= @old) OR c.r
 # Documents of before an archive could be one of several have no archive_ids.
 OF_ARCHIVE = "(c.archive_id = @archive OR ARRAY_CONTAINS(c.archive_ids, @archive))"
 ABOUT_THREAD = "(c.scope = @thread OR ARRAY_CONTAINS(c.thread_ids, @thread))"
-# What readers are shown: all but the archives that only show that the pipeline works.
-FOR_READERS = f"(NOT IS_STRING(c.source) OR c.source != '{CANARY_SOURCE}')"

@@ -1,6 +1,6 @@
 """Every query of the container `reports`."""
 
-from shared.documents.queries.conditions import ABOUT_THREAD, FOR_READERS
+from shared.documents.queries.conditions import ABOUT_THREAD
 from shared.documents.queries.list_query import ADDRESS, CONSENSUS, OUTCOME, PARTICIPANT, ListQuery
 from shared.documents.queries.named_query import ALL, ONE, NamedQuery
 
@@ -60,7 +60,7 @@ LATEST_REPORT_TITLES = NamedQuery(
     "reports",
     "SELECT TOP @limit c.id, c.title, c.source, c.summary_type, c.consensus_type, c.outcome,"
     " c.published_at FROM c WHERE (IS_NULL(@source) OR c.source = @source)"
-    f" AND (NOT IS_DEFINED(c.outdated) OR c.outdated = false) AND {FOR_READERS}"
+    " AND (NOT IS_DEFINED(c.outdated) OR c.outdated = false)"
     " ORDER BY c.published_at DESC",
     ALL,
 )
@@ -68,7 +68,6 @@ LATEST_REPORT_TITLES = NamedQuery(
 REPORT_LIST = ListQuery(
     "reports",
     "reports",
-    always=FOR_READERS,
     filters={
         "source": "c.source = @source",
         "thread": "(c.thread_id = @thread OR ARRAY_CONTAINS(c.thread_ids, @thread))",

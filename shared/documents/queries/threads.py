@@ -1,6 +1,6 @@
 """Every query of the container `threads`."""
 
-from shared.documents.queries.conditions import FOR_READERS, NO_FENCE, OF_ARCHIVE, PROCESSED
+from shared.documents.queries.conditions import NO_FENCE, OF_ARCHIVE, PROCESSED
 from shared.documents.queries.list_query import ADDRESS, CONSENSUS, OUTCOME, PARTICIPANT, ListQuery
 from shared.documents.queries.named_query import ALL, NamedQuery
 from shared.documents.threads import Thread
@@ -116,7 +116,7 @@ PARTICIPANTS_OF_SOURCE = NamedQuery(
 THREAD_LIST = ListQuery(
     "threads",
     "threads",
-    always=f"IS_NULL(c.merged_into) AND {FOR_READERS}",
+    always="IS_NULL(c.merged_into)",
     filters={
         "source": "ARRAY_CONTAINS(c.sources, @source)",
         "archive": "ARRAY_CONTAINS(c.archive_ids, @archive)",

@@ -16,7 +16,6 @@ from shared.core.concurrency import gather_limited
 from shared.core.times import stored_time
 from shared.documents.queries.reports import DUE_DELIVERIES
 from shared.documents.reports import DeliveryStatus, Report, ReportDelivery
-from shared.documents.sources import CANARY_SOURCE
 from shared.pipeline.events.builders import report_delivery_failed
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.deliveries import (
@@ -43,7 +42,7 @@ def planned_deliveries(settings: Settings, report: Report, now: datetime) -> lis
     return [
         ReportDelivery(channel=hook.name, next_attempt_at=now)
         for hook in _webhooks(settings)
-        if report.source != CANARY_SOURCE and hook.wants(report.summary_type, report.source)
+        if hook.wants(report.summary_type, report.source)
     ]
 
 

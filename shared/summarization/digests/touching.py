@@ -11,21 +11,18 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.digests import Digest
 from shared.documents.queries.messages import MESSAGE_DATES
-from shared.documents.sources import CANARY_SOURCE
 from shared.documents.threads import Thread
 from shared.domain.summaries.digest_scopes import DigestScope, scopes_of_thread
 from shared.pipeline.lifecycle.digests import digest_touched
 
 
 async def touch_digests(clients: Clients, thread: Thread, session: Session) -> list[DigestScope]:
-    """Have every digest that the thread belongs to made again. No digest speaks of the canary."""
+    """Have every digest that the thread belongs to made again."""
     dates = [
         datetime.fromisoformat(row["date"])
         async for row in clients.store.query(MESSAGE_DATES, session, partition_value=thread.id)
     ]
     sources = thread.sources or [source for source in [thread.source] if source]
-    if CANARY_SOURCE in sources:
-        return []
     scopes = scopes_of_thread(sources, thread.draft_mentions, dates)
     await touch(clients, scopes)
     return scopes

@@ -47,8 +47,6 @@ def emit_bounds(settings: Settings, metrics: Metrics | None = None) -> None:
     limits = {
         "report_error_budget": 1 - settings.SLO_REPORT_TARGET,
         "sweep_interval_seconds": settings.RETRY_JOB_INTERVAL_SECONDS,
-        # How long there may be no canary that came out; 0 where none is sent.
-        "canary_silence_seconds": bounds.canary_silence.total_seconds() if bounds.canary_silence else 0,
     }
     for name, value in limits.items():
         instruments.bounds.record(value, {"name": name})

@@ -15,7 +15,6 @@ from shared.documents.queries.retryable import count_open, count_refused
 from shared.documents.queries.several_containers import finished_count
 from shared.pipeline.topology import CHUNKING, EMBEDDING, PARSING, QUEUES, REPORTING, SUMMARIZATION
 from shared.upkeep.audit import last_audits
-from shared.upkeep.oversight.canary import last_canary
 from shared.upkeep.oversight.consumers import last_consumers
 from shared.upkeep.oversight.measuring import LOOKED_AT, TIMED, count_late_documents, oldest_time
 from shared.upkeep.oversight.system_status import (
@@ -44,7 +43,6 @@ async def read_status(clients: Clients, *, now: datetime | None = None, operatio
         "stages": _each(_throughput(clients, stage, moment) for stage in _DONE),
         "operations": last_audits(clients.store, operations),
         "sweep": latest_run(clients),
-        "canary": last_canary(clients),
         "consumers": last_consumers(clients),
     }
     with somebody_waits():

@@ -7,14 +7,13 @@ from typing import Any, Self
 
 from shared.core.times import in_one_unit
 from shared.documents.audits import Audit
-from shared.documents.runs import Run, RunStatus
+from shared.documents.runs import Run
 from shared.pipeline.topology import QUEUE_ROWS, QUEUES
 from shared.settings.app import Settings
 
 # The housekeeping says every five minutes which queues the app takes messages from: two of them were missed.
 NO_CONSUMER_AFTER = timedelta(minutes=11)
 SWEEPS_MISSED = 2
-CANARIES_MISSED = 2
 PATIENCE = {row.name: row.patience for row in QUEUE_ROWS}
 
 
@@ -25,19 +24,13 @@ class AgeBounds:
     waiting: timedelta = timedelta(minutes=30)
     sweep: timedelta = timedelta(minutes=30)
     report: timedelta = timedelta(minutes=60)
-    canary: timedelta = timedelta(minutes=30)
-    canary_silence: timedelta | None = None  # since the last one was sent; None where none is
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Self:
-        canary = timedelta(minutes=settings.CANARY_BOUND_MINUTES)
-        interval = timedelta(minutes=settings.CANARY_INTERVAL_MINUTES)
         return cls(
             waiting=timedelta(minutes=settings.QUEUE_AGE_MINUTES),
             sweep=timedelta(seconds=SWEEPS_MISSED * settings.RETRY_JOB_INTERVAL_SECONDS),
             report=timedelta(minutes=settings.SLO_REPORT_MINUTES),
-            canary=canary,
-            canary_silence=CANARIES_MISSED * interval + canary if interval else None,
         )
 
     def of_queue(self, queue: str) -> timedelta:
@@ -90,7 +83,6 @@ class SystemStatus:
     stages: list[StageStatus] = field(default_factory=list)
     operations: list[Audit] = field(default_factory=list)
     sweep: Run | None = None
-    canary: Run | None = None
     consumers: dict[str, datetime] = field(default_factory=dict)  # by queue, when one was last heard of
     unanswered: dict[str, str] = field(default_factory=dict)  # what could not be asked, and why
     bounds: AgeBounds = field(default_factory=AgeBounds)
@@ -130,13 +122,12 @@ class SystemStatus:
                 operation.model_dump(mode="json", exclude={"etag"}) for operation in self.operations
             ],
             "last_sweep": sweep,
-            "last_canary": self.canary.model_dump(mode="json", exclude={"etag"}) if self.canary else None,
         }
 
 
 def find_troubles(status: SystemStatus) -> list[Trouble]:
     """All that is wrong. What could not be asked is not among them: see `unanswered`."""
-    rules = (_letters, _documents, _queues, _consumers, _sweep, _circuits, _objective, _canary)
+    rules = (_letters, _documents, _queues, _consumers, _sweep, _circuits, _objective)
     return [trouble for rule in rules for trouble in rule(status)]
 
 
@@ -213,23 +204,6 @@ def _objective(status: SystemStatus) -> Iterator[Trouble]:
         yield Trouble(
             "slo", f"{said} not done {bound} after coming in: the objective of SLO_REPORT_MINUTES is missed."
         )
-
-
-def _canary(status: SystemStatus) -> Iterator[Trouble]:
-    bounds, last = status.bounds, status.canary
-    if bounds.canary_silence is None or "canary" in status.unanswered:
-        return
-    if last is None:
-        yield Trouble("canary", "No canary archive was sent yet, though CANARY_INTERVAL_MINUTES asks for it.")
-        return
-    since, bound = status.at - last.started_at, _span(bounds.canary)
-    if last.status is RunStatus.RUNNING and since > bounds.canary:
-        yield Trouble("canary", f"The canary archive is under way for {_span(since)}; the bound is {bound}.")
-    elif last.errors:
-        yield Trouble("canary", f"The last canary archive was not out after {bound}: {last.errors[0]}.")
-    elif since > bounds.canary_silence:
-        said = f"The last canary archive was sent {_span(since)} ago. Does the housekeeping run?"
-        yield Trouble("canary", said)
 
 
 def _counted(number: int, one: str, many: str | None = None) -> str:

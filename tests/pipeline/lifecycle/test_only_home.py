@@ -38,7 +38,6 @@ MODULES = {
     ("shared/pipeline/events/builders.py", "report_id"): "a field of ReportDeliveryFailed",
     ("shared/pipeline/event_types.py", "summary_id"): "the name of a span's attribute",
     ("shared/pipeline/event_types.py", "report_id"): "the name of a span's attribute",
-    ("shared/upkeep/oversight/canary.py", "status"): "the status of a Run",
     ("shared/upkeep/oversight/archive_why.py", "status"): "what is shown of an archive's progress",
     ("shared/upkeep/correction_labels.py", "status"): "the fate of an objection, in a label",
     ("shared/upkeep/integrity/repair.py", "attemptCount"): "the archive as a finding's data",

@@ -3,7 +3,6 @@
 import re
 import time
 from collections.abc import AsyncIterator, Mapping
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,9 @@ import pytest_asyncio
 from shared.clients.call_metrics import Calls
 from shared.clients.telemetry.metrics import METRICS, SweepMetrics
 from shared.pipeline.topology import STAGES
-from shared.upkeep.oversight.canary import tend_canary
-from shared.upkeep.oversight.measuring import measure_ages
 from tests.infra.kql_engine import KqlError, Rows, run_kql
 from tests.infra.plans import of_type
 from tests.infra.test_dashboards import KQL, condition, query_alerts
-from tests.stages.mail_in import mail_in
-from tests.support.clock import with_clock
 from tests.support.cloud import LocalCloud
 from tests.support.services import RunningService
 from tests.system.telemetry.conftest import Sender
@@ -257,48 +252,6 @@ def test_documents_that_stay_late_fire_and_those_of_a_week_are_an_incident(sende
     assert fires("week-old-documents", sent(sender)) == {("archives",)}
 
 
-def test_a_canary_that_does_not_come_out_fires_until_one_does(sender: Sender) -> None:
-    assert fires("canary", sent(sender)) == set()
-    sender.emit("alert_bound", 150.0 * MINUTE, name="canary_silence_seconds")
-    assert fires("canary", sent(sender)) == set()  # the first is under way
-    sender.emit("canary_runs_total", 1, outcome="late")
-    assert fires("canary", sent(sender)) == {()}
-    sender.emit("canary_runs_total", 1, outcome="out")
-    assert fires("canary", sent(sender)) == set()
-
-
-def test_a_canary_of_which_nothing_is_heard_fires_and_one_that_is_turned_off_does_not(sender: Sender) -> None:
-    sender.emit("alert_bound", 150.0 * MINUTE, name="canary_silence_seconds")
-    assert fires("canary", sent(sender, later=-2 * HOUR)) == set()
-    assert fires("canary", sent(sender, later=-3 * HOUR)) == {()}  # none has ever come out
-    sender.emit("canary_runs_total", 1, outcome="out")
-    assert fires("canary", sent(sender, later=-2 * HOUR)) == set()
-    assert fires("canary", sent(sender, later=-3 * HOUR)) == {()}
-
-    before = sent(sender, later=-3 * HOUR)["AppMetrics"]
-    sender.emit("alert_bound", 0.0, name="canary_silence_seconds")
-    assert fires("canary", {"AppMetrics": before + sent(sender)["AppMetrics"]}) == set()
-
-
-async def test_a_real_canary_that_a_stopped_stage_holds_up_fires(
-    cloud: LocalCloud, bus_service: RunningService, sender: Sender
-) -> None:
-    """Nobody takes its messages: the housekeeping finds it late, and the queue's message too old."""
-    on = {"CANARY_INTERVAL_MINUTES": "60", "CANARY_BOUND_MINUTES": "30"}
-    async with mail_in(cloud, bus_service, **on) as place:
-        start = place.clients.runtime.now()
-        for minutes in (0, 35):
-            now = start + timedelta(minutes=minutes)
-            await tend_canary(with_clock(place.clients, lambda now=now: now), now, sender.metrics)  # type: ignore[misc]
-            await measure_ages(place.clients, now, sender.metrics)
-            sender.provider.force_flush()
-        found = sent(sender)
-        await place.place.take_all("parsing", 1)
-
-    assert fires("canary", found) == {()}
-    assert fires("queue-age", found) == {("parsing",)}
-
-
 def test_a_stage_whose_events_often_need_a_retry_fires(sender: Sender) -> None:
     sender.emit("events_processed_total", 100, service="embedding", event_type="ChunksPrepared")
     sender.emit("events_retried_total", 10, service="embedding", error_type="ServiceUnavailableError")
@@ -383,15 +336,14 @@ def test_a_chunk_that_is_given_up_fires(sender: Sender) -> None:
 
 QUEUE_LOOKS = 4
 IN_AN_OUTAGE = {
-    "canary", "late-documents", "no-progress", "queue-age", "races-given-up", "report-burn-fast",
+    "late-documents", "no-progress", "queue-age", "races-given-up", "report-burn-fast",
     "report-burn-slow", "retry-rate", "server-errors", "service-silent", "stage-no-progress", "sweep-failed",
 }  # fmt: skip
 
 
 def say_outage(sender: Sender) -> None:
     """What the app says while a service is away, and of what was late by it."""
-    for name, bound in (("canary_silence_seconds", 150.0 * MINUTE), ("report_error_budget", 0.01)):
-        sender.emit("alert_bound", bound, name=name)
+    sender.emit("alert_bound", 0.01, name="report_error_budget")
     sender.emit("queue_age_bound_seconds", 1800.0, service="parsing")
     for _ in range(QUEUE_LOOKS):
         sender.emit("queue_oldest_message_seconds", 1801.0, service="parsing")
@@ -402,7 +354,6 @@ def say_outage(sender: Sender) -> None:
     sender.emit("late_documents", 7, collection="archives")
     sender.emit("report_objective_total", 9, met="false")
     sender.emit("retry_job_runs_total", 1, status="failure")
-    sender.emit("canary_runs_total", 1, outcome="late")
     for _ in range(6):
         sender.answer(503)
 
@@ -414,7 +365,6 @@ def say_recovery(sender: Sender) -> None:
     sender.emit("late_documents", 0, collection="archives")
     sender.emit("report_objective_total", 50, met="true")
     sender.emit("retry_job_runs_total", 1, status="success")
-    sender.emit("canary_runs_total", 1, outcome="out")
     sender.answer(200)
 
 
@@ -435,7 +385,7 @@ def test_an_outage_lights_its_alerts_and_none_stays_lit_when_all_has_come_throug
     }
     assert {alert for alert in query_alerts() if fires(alert, both)} == set()
     # Without what it says since, some of them would still be lit: nothing has ended for them.
-    assert {"canary", "sweep-silent"} <= {alert for alert in query_alerts() if fires(alert, before)}
+    assert "sweep-silent" in {alert for alert in query_alerts() if fires(alert, before)}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from azure.servicebus import ServiceBusClient, ServiceBusMessage
 
 from localcloud.up.settings_file import AZURITE_KEY, COSMOS_KEY, SEARCH_KEY
 from shared.clients.telemetry.metrics import METRICS
-from shared.documents.sources import CANARY_SOURCE
 from tests.ops.commands import run_command, write_settings
 from tests.stages.mail_in import mail
 from tests.support.app import RunningApp, running_app
@@ -38,7 +37,6 @@ SETTINGS = {
     "MAX_RETRIES": "1",
     "RETRY_BACKOFF_SECONDS": "0",
     "ALLOW_LOCAL_SOURCES": "true",
-    "CANARY_INTERVAL_MINUTES": "60",
 }
 
 
@@ -218,33 +216,6 @@ def test_the_lengths_of_the_queues_arrive(app: RunningApp) -> None:
         lambda: app.receiver.ask("/api/metrics/queue_oldest_message_seconds")["metrics"], what="the ages"
     )
     assert {age["labels"]["service"] for age in ages} >= {"ingestion", "failures", *STAGES}
-
-
-def test_a_canary_goes_through_unseen_by_readers_and_is_deleted(app: RunningApp) -> None:
-    keep_house(app)
-    (upload,) = wait_for(
-        lambda: app.spans(pipeline__source=CANARY_SOURCE, name="upload"), seconds=30, what="the canary"
-    )
-    canary = upload["attributes"]["pipeline.archive_id"]
-    wait_for(
-        lambda: app.spans(pipeline__archive_id=canary, pipeline__stage="reporting"),
-        seconds=60,
-        what="the canary's report",
-    )
-    assert app.get(f"/api/archives/{canary}")["source"] == CANARY_SOURCE
-    for listed in ("archives", "threads", "reports", "search?mode=words&q=pipeline"):
-        assert CANARY_SOURCE not in json.dumps(app.get(f"/api/{listed}")), listed
-
-    wait_for(
-        lambda: app.get(f"/api/archives/{canary}")["progress"]["complete"], seconds=60, what="its last mark"
-    )
-    keep_house(app)
-    out = wait_for(
-        lambda: app.receiver.metric("canary_runs_total", outcome="out"), seconds=60, what="the canary's end"
-    )
-    assert out["total"] == 1
-    assert app.receiver.metric("canary_runs_total", outcome="late") is None
-    wait_for(lambda: status_of(app, f"/api/archives/{canary}") == 404, seconds=60, what="its deletion")
 
 
 def test_a_fetch_that_is_asked_for_is_one_trace_from_the_request_to_the_report(

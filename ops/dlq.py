@@ -221,9 +221,6 @@ def requeue(
     dry_run: DryRun = False,
     yes: Yes = False,
     resume: Resume = None,
-    ramp: Annotated[
-        bool, typer.Option("--ramp", help="1, 5, 50, then all: while nothing of the ones before came back.")
-    ] = False,
     json: Json = False,
 ) -> None:
     """Send dead letters to their own stage again: one, a selection, a group, or all.
@@ -233,32 +230,7 @@ def requeue(
     """
     from ops.dlq_operations import carry_out
 
-    carry_out("dlq.requeue", select, rate=rate, dry_run=dry_run, yes=yes, resume=resume, json=json, ramp=ramp)
-
-
-@app.command()
-def edit(
-    queue: Queue,
-    sequence: Annotated[int, typer.Argument(metavar="NUMBER", help="A sequence number, from `dlq list`.")],
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="PATH=VALUE", help="A field of the body: data.archive_id=ID."),
-    ] = None,
-    body: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="The whole body; - is standard input.", show_default=False),
-    ] = None,
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    json: Json = False,
-) -> None:
-    """Send one dead letter to its stage with another body.
-
-    What is sent must be an event that the stage takes. The original is archived: `dlq restore` sends that.
-    """
-    from ops.dlq_editing import edit_letter
-
-    edit_letter(_named([queue])[0], sequence, set_ or [], body, dry_run=dry_run, yes=yes, json=json)
+    carry_out("dlq.requeue", select, rate=rate, dry_run=dry_run, yes=yes, resume=resume, json=json)
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""Carries out a requeue, a purge, an edit or a restore, and shows how it goes."""
+"""Carries out a requeue, a purge or a restore, and shows how it goes."""
 
 import sys
 from collections import Counter
@@ -20,11 +20,9 @@ if TYPE_CHECKING:
 
 DOING = {
     "dlq.requeue": "requeue", "dlq.purge": "purge", "dlq.restore": "restore", "dlq.resolve": "resolve",
-    "dlq.edit": "edit",
 }  # fmt: skip
 ENDED = {
     "dlq.requeue": "requeued", "dlq.purge": "purged", "dlq.restore": "restored", "dlq.resolve": "resolved",
-    "dlq.edit": "edited",
 }  # fmt: skip
 
 
@@ -37,7 +35,6 @@ def carry_out(
     yes: bool,
     resume: str | None,
     json: bool,
-    ramp: bool = False,
 ) -> None:
     """Run the action on the selected letters, or resume an operation, whose selection is on record."""
     interrupt, selection = Interrupt(), None if resume is not None else select()
@@ -55,7 +52,7 @@ def carry_out(
             return None
         confirm(f"{DOING[action].capitalize()} {len(chosen):,} dead letters?", yes=yes)
         asked = selection.shown()
-        audit = await request_operation(clients, action, asked, actor(), rate=rate or None, ramp=ramp)
+        audit = await request_operation(clients, action, asked, actor(), rate=rate or None)
         return await run_shown(clients, audit, interrupt)
 
     end(run_command(work, interrupt=interrupt), json=json)
@@ -135,14 +132,10 @@ def _watching(audit: "Audit", interrupt: Interrupt) -> "Iterator[OperationObserv
         def waiting(left: int) -> None:
             say(f"{left:,} are held by another receiver: waiting for their locks to end (Ctrl-C stops)")
 
-        def settling(under_way: int) -> None:
-            say(f"{under_way:,} are on their way: the next step waits for what becomes of them")
-
         yield OperationObserver(
             progress=done,
             planned=planned,
             waiting=waiting,
-            settling=settling,
             stopped=interrupt.stopped,
         )
 
@@ -193,9 +186,7 @@ def end(audit: "Audit | None", *, json: bool) -> None:
         )  # fmt: skip
     else:
         more = f"; {audit.outcome}" if audit.outcome else ""
-        undo = (
-            f" `dlq restore {audit.id}` brings them back." if word in {"purged", "resolved", "edited"} else ""
-        )
+        undo = f" `dlq restore {audit.id}` brings them back." if word in {"purged", "resolved"} else ""
         print_note(f"{audit.counts.get(word, 0):,} of {audit.counts.get('planned', 0):,} {word}{more}.{undo}")
     if audit.status == "interrupted":
         name = DOING[audit.action]

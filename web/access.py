@@ -39,7 +39,6 @@ MAY = {
     "requeue": frozenset({ROLE, "requeuer"}),
     "restore": frozenset({ROLE, "requeuer"}),
     "purge": frozenset({ROLE}),
-    "edit": frozenset({ROLE}),
 }
 HEADER = "x-operator-key"
 SESSION_SECONDS = 8 * 3600

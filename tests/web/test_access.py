@@ -141,7 +141,7 @@ def test_a_corrector_may_correct_and_no_more(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("role", "may"),
     [
-        ("operator", {"inspect", "requeue", "restore", "purge", "edit"}),
+        ("operator", {"inspect", "requeue", "restore", "purge"}),
         ("requeuer", {"inspect", "requeue", "restore"}),
         ("inspector", {"inspect"}),
         ("corrector", set()),

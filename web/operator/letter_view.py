@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from itertools import islice
 
 from shared.upkeep.deadletters.causes import Diagnosed
-from shared.upkeep.deadletters.editing import LARGEST_BODY
 
 LETTERS_LOOKED_AT = 5000
 SHOWN_LETTERS = 20
@@ -17,7 +16,6 @@ BROKERS = "deadletter"
 class ShownLetter:
     diagnosed: Diagnosed
     body: str
-    editable: bool
     properties: list[tuple[str, str]]
 
 
@@ -34,7 +32,7 @@ def _shown(diagnosed: Diagnosed) -> ShownLetter:
         for name, value in sorted(letter.properties.items())
         if not name.lower().startswith(BROKERS)
     ]
-    return ShownLetter(diagnosed, _readable(data), len(data) <= LARGEST_BODY, properties)
+    return ShownLetter(diagnosed, _readable(data), properties)
 
 
 def _readable(data: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Dead letters on the operator's page: looked at one by one, requeued, edited, purged and restored."""
+"""Dead letters on the operator's page: looked at one by one, requeued, purged and restored."""
 
 import re
 
@@ -10,8 +10,7 @@ from shared.documents.audits import Audit
 from shared.pipeline.topology import QUEUES
 from shared.upkeep.audit import Actor, UnknownOperationError
 from shared.upkeep.deadletters.actions import PURGE, REQUEUE, RESTORE
-from shared.upkeep.deadletters.background import request_edit_in_background, request_in_background
-from shared.upkeep.deadletters.editing import LARGEST_BODY, UneditableError
+from shared.upkeep.deadletters.background import request_in_background
 from shared.upkeep.deadletters.groups import diagnosed_letters
 from shared.upkeep.deadletters.restoring import NothingToRestoreError, restorable
 from web.access import MAY, cookie_header, permissions, visitor
@@ -23,8 +22,7 @@ from web.problems import Problem
 from web.rendering import html_errors, show
 
 blueprint = func.Blueprint()
-LARGEST_FORM = 4 * LARGEST_BODY  # a body that is percent-encoded
-HOW_MANY = {"all": None, "ramp": None, "1": 1, "5": 5, "50": 50}
+HOW_MANY = {"all": None, "1": 1, "5": 5, "50": 50}
 NONE_LEFT = "There are no dead letters of this group any more."
 
 
@@ -67,7 +65,7 @@ async def letters_action(req: func.HttpRequest) -> func.HttpResponse:
     action = req.route_params.get("action", "")
     if action not in _ACTIONS:
         raise Problem(404, "There is no such action.")
-    connected, form = await clients(), form_of(req, LARGEST_FORM)
+    connected, form = await clients(), form_of(req)
     who = checked_sender(req, connected, form, MAY[action])
     audit = await _ACTIONS[action](connected, form, Actor(who.name, "operator's page"))
     return back_to(f"{PATH}?asked={audit.id}")
@@ -82,7 +80,7 @@ async def _requeue(connected: Clients, form: dict[str, str], actor: Actor) -> Au
         return running
     if (most := HOW_MANY[how]) is not None:
         selection["limit"] = most
-    return await request_in_background(connected, REQUEUE, selection, actor, ramp=how == "ramp")
+    return await request_in_background(connected, REQUEUE, selection, actor)
 
 
 async def _purge(connected: Clients, form: dict[str, str], actor: Actor) -> Audit:
@@ -98,15 +96,6 @@ async def _selected(connected: Clients, form: dict[str, str]) -> tuple[dict[str,
     group = _matching(form.get("group", ""), CAUSE_ID, "group")
     queue = await _queue_of(connected, group)
     return {"queues": [queue], "groups": [group]}, running_on((await view_of(connected)).status, group)
-
-
-async def _edit(connected: Clients, form: dict[str, str], actor: Actor) -> Audit:
-    queue, number = _letter_named(form)
-    body = form.get("body", "").replace("\r\n", "\n").encode("utf-8", "replace")
-    try:
-        return await request_edit_in_background(connected, queue, number, body, actor)
-    except UneditableError as error:
-        raise Problem(422, f"body: {error}") from None
 
 
 async def _restore(connected: Clients, form: dict[str, str], actor: Actor) -> Audit:
@@ -137,4 +126,4 @@ def _matching(text: str, pattern: str, name: str) -> str:
     return text
 
 
-_ACTIONS = {"requeue": _requeue, "purge": _purge, "edit": _edit, "restore": _restore}
+_ACTIONS = {"requeue": _requeue, "purge": _purge, "restore": _restore}

@@ -49,7 +49,6 @@ class OperationObserver:
     planned: Callable[[int], None] = lambda _total: None
     progress: Callable[[int], None] = lambda _done: None  # over all queues
     waiting: Callable[[int], None] = lambda _left: None
-    settling: Callable[[int], None] = lambda _under_way: None  # sent by a ramp, with their outcome to come
     stopped: Callable[[], bool] = lambda: False
 
 

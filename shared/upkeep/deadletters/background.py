@@ -7,7 +7,6 @@ from shared.clients.connections import Clients
 from shared.documents.audits import Audit
 from shared.upkeep.audit import Actor, send_operation
 from shared.upkeep.deadletters.actions import REQUEUE
-from shared.upkeep.deadletters.editing import request_edit
 from shared.upkeep.deadletters.operations import request_operation
 
 LARGEST = 5000
@@ -20,18 +19,10 @@ async def request_requeue(clients: Clients, queue: str, group: str, actor: Actor
 
 
 async def request_in_background(
-    clients: Clients, action: str, selection: Mapping[str, Any], actor: Actor, *, ramp: bool = False
+    clients: Clients, action: str, selection: Mapping[str, Any], actor: Actor
 ) -> Audit:
     """Ask for the action on these letters, at most so many, at a rate that leaves the stages room."""
     asked = {"limit": LARGEST, **selection}
-    audit = await request_operation(clients, action, asked, actor, rate=RATE, ramp=ramp)
-    await send_operation(clients, audit.id, audit.id)
-    return audit
-
-
-async def request_edit_in_background(
-    clients: Clients, queue: str, number: int, body: bytes, actor: Actor
-) -> Audit:
-    audit = await request_edit(clients, queue, number, body, actor)
+    audit = await request_operation(clients, action, asked, actor, rate=RATE)
     await send_operation(clients, audit.id, audit.id)
     return audit

@@ -52,7 +52,6 @@ class Journal:
         self.path = f"operations/{operation}.jsonl"
         self.archive_path = f"archive/{operation}.jsonl"
         self.kept_path = f"archive/{operation}{KEPT}"
-        self.edit_path = f"edits/{operation}.jsonl"
 
     async def begin(self, header: Mapping[str, Any]) -> None:
         await self._blobs.append(CONTAINER, self.path, _line(header))
@@ -74,15 +73,6 @@ class Journal:
             block += line
         if block:
             await self._blobs.append(CONTAINER, self.archive_path, block)
-
-    async def keep_edit(self, record: Mapping[str, Any]) -> None:
-        """What an operator made of a letter: it is kept before the operation is requested."""
-        await self._blobs.upload(CONTAINER, self.edit_path, _line(record))
-
-    async def edit(self) -> dict[str, Any]:
-        async for record in read_lines(self._blobs, self.edit_path):
-            return record
-        raise JournalError(f"{CONTAINER}/{self.edit_path} is empty")
 
     async def archived(self) -> AsyncIterator[dict[str, Any]]:
         """What the archive holds, each dead letter once."""

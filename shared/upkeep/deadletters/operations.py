@@ -1,4 +1,4 @@
-"""Requeue, purge, edit and restore: operations that are requested, run, and resumed by their id.
+"""Requeue, purge and restore: operations that are requested, run, and resumed by their id.
 
 An operation's audit record says what was asked for; its journal says which dead letters that meant, and how
 far it has come. To resume is to run it again.
@@ -18,14 +18,11 @@ from shared.clients.servicebus.resending import resubmission, send_again
 from shared.core.errors import DocumentNotFoundError, PermanentError
 from shared.documents.audits import Audit, AuditStatus
 from shared.upkeep.audit import Actor, find_audit, new_audit, save_audit, save_failed_audit
-from shared.upkeep.deadletters.actions import DELETE, DONE_WORD, EDIT, PURGE, RESOLVE, RESTORE
-from shared.upkeep.deadletters.editing import read_edit
+from shared.upkeep.deadletters.actions import DELETE, DONE_WORD, PURGE, RESOLVE, RESTORE
 from shared.upkeep.deadletters.journal import Journal, JournalState
-from shared.upkeep.deadletters.ramp import ramp_steps, ramp_trouble
 from shared.upkeep.deadletters.restoring import restore
 from shared.upkeep.deadletters.selection import LetterSelection, choose
 
-HOW = frozenset({"rate", "ramp"})  # of a selection: how it is done, and not to what
 LOCK_SECONDS = 300  # of our queues: what another holds is free again after that
 PATIENCE_SECONDS = LOCK_SECONDS + 30.0
 SAVED_EVERY_SECONDS = 5.0
@@ -45,7 +42,6 @@ class Tally:
     gone: int = 0
     left: int = 0
     refused: dict[int, str] = field(default_factory=dict)
-    stopped_by: str | None = None  # why a ramp went no further
 
     def add(self, moved: MoveResult) -> None:
         self.done += len(moved.acted)
@@ -68,8 +64,7 @@ class Tally:
         if self.gone:
             said.append(f"{self.gone} were no longer there")
         if self.left:
-            why = self.stopped_by or "another receiver holds them, or this was stopped"
-            said.append(f"{self.left} are left: {why}")
+            said.append(f"{self.left} are left: another receiver holds them, or this was stopped")
         if self.refused:
             shown = [f"{number}: {reason}" for number, reason in list(self.refused.items())[:SHOWN_REFUSED]]
             said.append(f"{len(self.refused)} cannot be sent ({'; '.join(shown)})")
@@ -83,10 +78,9 @@ async def request_operation(
     actor: Actor,
     *,
     rate: float | None = None,
-    ramp: bool = False,
 ) -> Audit:
     """Store the request; `run_operation` does it, here or in the background."""
-    asked = {**selection, **({} if rate is None else {"rate": rate}), **({"ramp": True} if ramp else {})}
+    asked = {**selection, **({} if rate is None else {"rate": rate})}
     audit = new_audit(action, actor, asked, clients.runtime)
     return await save_audit(clients.store, audit, clients.runtime.now(), status=AuditStatus.ASKED)
 
@@ -160,21 +154,9 @@ class _Job:
         progress = await self._planned()
         self.tally.planned = sum(map(len, progress.plan.values()))
         self.watch.planned(self.tally.planned)
-        steps = ramp_steps(progress.plan) if self.audit.selection.get("ramp") else [progress.plan]
-        for number, step in enumerate(steps):
-            if number and not await self._passed(steps, number):
-                break
-            for queue, numbers in step.items():
-                await self._move(queue, set(numbers), progress.done.get(queue, set()) & set(numbers))
+        for queue, numbers in progress.plan.items():
+            await self._move(queue, set(numbers), progress.done.get(queue, set()) & set(numbers))
         return self.tally
-
-    async def _passed(self, steps: Sequence[Mapping[str, Sequence[int]]], number: int) -> bool:
-        """Whether the steps before this one went well; else this one and those after it are left."""
-        sent = [queue for step in steps[:number] for queue in step]
-        self.tally.stopped_by = await ramp_trouble(self.clients, sent, self.audit.id, self.watch)
-        if self.tally.stopped_by is not None:
-            self.tally.left += sum(len(numbers) for step in steps[number:] for numbers in step.values())
-        return self.tally.stopped_by is None
 
     async def _planned(self) -> JournalState:
         """Which dead letters it is about: decided once, before the first of them is moved."""
@@ -190,7 +172,7 @@ class _Job:
         if self.audit.action == DELETE:
             # It is planned by who requests it; where the journal is gone, it is done.
             return {}
-        given = {name: value for name, value in self.audit.selection.items() if name not in HOW}
+        given = {name: value for name, value in self.audit.selection.items() if name != "rate"}
         chosen = await choose(self.clients, LetterSelection.model_validate(given))
         plan: dict[str, list[int]] = {}
         for diagnosed in chosen:
@@ -214,14 +196,10 @@ class _Job:
         if self.audit.action == DELETE:
             yield _keep_nothing
             return
-        edited = await read_edit(self.journal) if self.audit.action == EDIT else None
         async with self.clients.bus.queue_sender(queue) as sender:
 
             async def send(letters: Sequence[ReceivedMessage]) -> Mapping[int, str]:
                 again = [resubmission(DeadLetter.of(queue, letter)) for letter in letters]
-                if edited is not None:
-                    await self._archive(queue, letters)
-                    again = [(number, original, edited) for number, original, _ in again]
                 return await send_again(sender, queue, self.audit.id, again)
 
             yield send

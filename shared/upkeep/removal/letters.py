@@ -43,7 +43,7 @@ JUDGED_AT_ONCE = 500
 MOST_LETTERS = 100_000  # of one operation, whose plan is one block of a blob
 MOST_OPERATIONS = 5
 SECONDS = 120.0  # of taking them at one go: shorter than what is held in passing is locked
-ARCHIVE, EDITS = "archive/", "edits/"
+ARCHIVE = "archive/"
 
 
 class LettersLeftError(TransientError):
@@ -200,12 +200,10 @@ class ArchivedLetters:
     judge: Judge
 
     async def count(self) -> int:
-        return sum([len(found.going) async for found in self._archives()]) + len(await self._edits())
+        return sum([len(found.going) async for found in self._archives()])
 
     async def forget(self) -> None:
         """Again where an archive was written to meanwhile. The caller holds the threading lease."""
-        for path in await self._edits():
-            await self.clients.blobs.delete(DEAD_LETTERS_CONTAINER, path)
         for _ in range(MOST_OPERATIONS):
             changed = False
             async for found in self._archives():
@@ -231,22 +229,6 @@ class ArchivedLetters:
             for record, is_mine in zip(records, await self._judged(records), strict=True):
                 (found.going if is_mine else found.staying).append(record)
             yield found
-
-    async def _edits(self) -> list[str]:
-        """What operators made of such letters."""
-        found = []
-        for path in await self.clients.blobs.names(DEAD_LETTERS_CONTAINER, EDITS):
-            operation = path.removeprefix(EDITS).removesuffix(".jsonl")
-            try:
-                record = await Journal(self.clients.blobs, operation).edit()
-            except DocumentNotFoundError:
-                continue
-            except JournalError:
-                log.exception("the edit %s cannot be read: it is left as it is", operation)
-                continue
-            if await self._judged([record]) == [True]:
-                found.append(path)
-        return found
 
     async def _judged(self, records: Sequence[dict[str, Any]]) -> list[bool]:
         return [

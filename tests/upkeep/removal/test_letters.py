@@ -23,9 +23,8 @@ from shared.documents.queries.named_query import NamedQuery
 from shared.documents.removals import Removal
 from shared.pipeline import event_types as data
 from shared.upkeep.audit import Actor
-from shared.upkeep.deadletters.actions import DELETE, EDIT, PURGE, RESTORE
+from shared.upkeep.deadletters.actions import DELETE, PURGE, RESTORE
 from shared.upkeep.deadletters.belonging import Belonging
-from shared.upkeep.deadletters.editing import request_edit
 from shared.upkeep.deadletters.journal import CONTAINER, Journal
 from shared.upkeep.deadletters.operations import request_operation, run_operation
 from shared.upkeep.removal.letters import LettersLeftError
@@ -250,7 +249,6 @@ async def test_what_was_purged_of_it_goes_too_and_what_was_purged_with_it_can_be
 ) -> None:
     async with two_archives(cloud, short_locks) as place:
         first, second = archive_of(FIRST, LIST), archive_of(SECOND, LIST)
-        own, other = await place.key_of(5), await place.key_of(7)
         await place.put("parsing", "goes", ingested(first))
         await place.put("parsing", "stays", ingested(second))
         purge = await request_operation(place.clients, PURGE, {"queues": ["parsing"]}, ME)
@@ -258,25 +256,18 @@ async def test_what_was_purged_of_it_goes_too_and_what_was_purged_with_it_can_be
         await place.put("reporting", "goes", complete(ROOT))
         alone = await request_operation(place.clients, PURGE, {"queues": ["reporting"]}, ME)
         assert (await run_operation(place.clients, alone.id, patience=15)).counts["purged"] == 1
-        await place.put("chunking", "edited", parsed(first.id, own))
-        (letter,) = await place.dead("chunking")
-        body = event_of(parsed(second.id, other)).to_json()
-        edit = await request_edit(place.clients, "chunking", letter.sequence_number, body, ME)
-        assert edit.action == EDIT
-        await run_operation(place.clients, edit.id, patience=15)
         done = await remove(place)
-        assert (done.counts["archived_letters"], done.counts["dead_letters"]) == (3, 0)
+        assert (done.counts["archived_letters"], done.counts["dead_letters"]) == (2, 0)
         kept = [record async for record in Journal(place.clients.blobs, purge.id).archived()]
         assert [record["message_id"] for record in kept] == ["stays"]
-        for operation in (alone.id, edit.id):
-            with pytest.raises(DocumentNotFoundError):
-                assert [record async for record in Journal(place.clients.blobs, operation).archived()]
+        with pytest.raises(DocumentNotFoundError):
+            assert [record async for record in Journal(place.clients.blobs, alone.id).archived()]
         restore = await request_operation(place.clients, RESTORE, {"purge": purge.id}, ME)
         assert (await run_operation(place.clients, restore.id)).counts["restored"] == 1
         assert len(await place.waiting("parsing")) == 1
         # What is left is the other archive's: its deletion takes the rest, from the blob that was written then.
         place.first = place.second
-        assert (await remove(place)).counts["archived_letters"] == 2  # and what the edit made of the letter
+        assert (await remove(place)).counts["archived_letters"] == 1
         with pytest.raises(DocumentNotFoundError):
             assert [record async for record in Journal(place.clients.blobs, purge.id).archived()]
 

@@ -1,4 +1,4 @@
-"""Dead letters on the operator's page, over HTTP: looked at, purged, restored, edited; and who may not."""
+"""Dead letters on the operator's page, over HTTP: looked at, purged, restored; and who may not."""
 
 import re
 
@@ -65,7 +65,7 @@ def test_letters_are_looked_at_one_is_purged_and_restored(
     assert letters(host, cookie, "x").status == 422
     first, second = sorted(numbers(page), key=int)
     fields = {"token": token_in(page), "queue": "chunking", "number": first}
-    for action in ("requeue", "purge", "edit", "restore"):
+    for action in ("requeue", "purge", "restore"):
         refused = form(host, f"/operator/letters/{action}", {**fields, "token": "0" * 64}, cookie=cookie)
         assert refused.status == 403
         foreign = {"origin": "https://evil.example", "cookie": cookie}
@@ -84,18 +84,3 @@ def test_letters_are_looked_at_one_is_purged_and_restored(
     wait_for(lambda: len(numbers(letters(host, cookie, group))) == 2, seconds=60, what="it to fail again")
     again = form(host, "/operator/letters/restore", restore, cookie=cookie)
     assert (again.status, "restored already" in again.text) == (409, True)
-
-
-def test_a_letter_is_edited_on_the_page(host: Host, cookie: str, bus_service: RunningService) -> None:
-    send(bus_service, "failures", b"neither JSON nor an event")
-    group = wait_for(lambda: group_saying(host, cookie, "not JSON"), seconds=60, what="the letter")
-    page = letters(host, cookie, group)
-    assert "neither JSON nor an event" in page.text
-    (number,) = numbers(page)
-    fields = {"token": token_in(page), "queue": "failures", "number": number}
-    refused = form(host, "/operator/letters/edit", {**fields, "body": "still not JSON"}, cookie=cookie)
-    assert (refused.status, "not JSON" in refused.text) == (422, True)
-    edited = {**fields, "body": '{\r\n  "event_type": "Better"\r\n}'}
-    done(host, cookie, form(host, "/operator/letters/edit", edited, cookie=cookie))
-    group = wait_for(lambda: group_saying(host, cookie, "Better"), seconds=60, what="the edited letter")
-    assert "&#34;event_type&#34;: &#34;Better&#34;" in letters(host, cookie, group).text

@@ -23,7 +23,7 @@ if not (3, low) <= sys.version_info[:2] < (3, high):
 endef
 export PYTHON_CHECK
 
-.PHONY: help setup model run test test-long browser check-pages mutants chaos simulate parity bench conformance evaluate train-reader chat-model sentence-transformers lint size format lock lock-check clean
+.PHONY: help setup model run test test-long browser check-pages chaos simulate parity bench conformance evaluate train-reader chat-model sentence-transformers lint size format lock lock-check clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -73,9 +73,6 @@ browser: setup tests/js/node_modules/ready ## Read the pages in a real browser (
 
 check-pages: setup ## Pages of real mail: nothing is called agreed that is not, every citation leads to its sentence
 	$(PY) -m pytest tests/web/test_real_mail.py -m slow -rs $(ARGS)
-
-mutants: setup ## Change what the policy modules decide, one thing at a time: does a test notice? (see docs/testing.md)
-	$(PY) -m tools.mutants $(ARGS)
 
 chaos: setup ## Kill and break everything on the way: the end must be that of a calm run
 	$(PY) -m pytest tests/system/chaos -m slow $(ARGS)
@@ -166,13 +163,10 @@ clean: ## Remove what was installed, built and stored here
 	rm -rf build models localcloud/azurite/node_modules tests/js/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: emulators emulators-check emulators-stop
+.PHONY: emulators emulators-stop
 
 emulators: setup ## Start Microsoft's emulators (Docker), make what the app needs in them, and say what to type next
-	@$(PY) infra/emulators/emulators.py start
-
-emulators-check: setup ## Mail through the whole pipeline on the emulators, with the app that runs (func start; or APP=address)
-	@$(PY) infra/emulators/check.py $(if $(APP),--app "$(APP)")
+	@$(PY) infra/emulators.py start
 
 emulators-stop: ## Stop the emulators that `make emulators` started
-	@$(PY) infra/emulators/emulators.py stop
+	@$(PY) infra/emulators.py stop

@@ -25,7 +25,7 @@ from tests.support.cloud import LocalCloud, servicebus_connection
 from tests.support.services import RunningService
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
-SCRIPT = ROOT / "infra/emulators/emulators.py"
+SCRIPT = ROOT / "infra/emulators.py"
 STAND_IN = """#!/bin/sh
 echo "$(basename "$0") $*" >> "$CALLS"
 case "$*" in
@@ -161,10 +161,10 @@ def test_settings_are_written_where_there_are_none_and_left_alone_where_there_ar
 
 STARTS_SEARCH = """
 import sys, time, pathlib
-import emulators, waiting
+import emulators
 settings = {"SEARCH_ENDPOINT": sys.argv[2]}
 emulators.start_search(pathlib.Path(sys.argv[1]), settings)
-sys.exit(not waiting.wait_for(settings, "search", time.monotonic() + 30, print))
+sys.exit(not emulators.wait_for(settings, "search", time.monotonic() + 30))
 """
 
 

@@ -1,7 +1,7 @@
 """Microsoft's emulators by one command: start them, wait, make what the app needs, and say what to type next.
 
-    python infra/emulators/emulators.py start      (make emulators)
-    python infra/emulators/emulators.py stop       (make emulators-stop)
+    python infra/emulators.py start      (make emulators)
+    python infra/emulators.py stop       (make emulators-stop)
 
 There is no emulator of AI Search: ours is started beside them, and runs until `stop`.
 """
@@ -12,15 +12,17 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from waiting import SERVICES, answers, wait_for
-
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT / "local.settings.sample.json"
 COMPOSE = ("docker", "compose", "--file", str(ROOT / "compose.yaml"))
 PROVISION = "shared.upkeep.provisioning"
@@ -28,9 +30,15 @@ OLDEST = (3, 11)
 # The Service Bus emulator takes 10 connections: the host's one, and these of the app and of `ops`, each with
 # one more while it works on dead letters.
 CONNECTIONS = {"SERVICEBUS_MAX_CONNECTIONS": "3"}
+PAUSE = 0.5
+SERVICES = {
+    "storage": "Azure Storage (Azurite)",
+    "servicebus": "Service Bus",
+    "cosmos": "Cosmos DB",
+    "search": "AI Search (ours)",
+}
 NEXT = """Everything is there. Next, in this folder:
     source .venv/bin/activate && func start     the app, on Microsoft's own host
-    make emulators-check                        in another window: mail through the whole pipeline
 Then open http://localhost:7071. `make emulators-stop` ends the emulators; they keep nothing."""
 
 
@@ -101,6 +109,64 @@ def pid_file(folder: Path) -> Path:
     return folder / ".localcloud/search.pid"
 
 
+def wait_for(settings: Mapping[str, str], name: str, deadline: float) -> bool:
+    """Say when the service is ready; or, at the deadline, that it is not, and where to look."""
+    while not _is_ready(settings, name):
+        if time.monotonic() > deadline:
+            say(f"  silent   {SERVICES[name]} at {_address(settings, name)}: {_remedy(name)}")
+            return False
+        time.sleep(PAUSE)
+    say(f"  ready    {SERVICES[name]} at {_address(settings, name)}")
+    return True
+
+
+def answers(host: str, port: int) -> bool:
+    try:
+        with socket.create_connection((host, port), timeout=2):
+            return True
+    except OSError:
+        return False
+
+
+def _address(settings: Mapping[str, str], name: str) -> str:
+    if name == "storage":
+        return _blobs(settings["STORAGE_CONNECTION"])
+    names = {
+        "servicebus": "SERVICEBUS_ADMIN_ENDPOINT",
+        "cosmos": "COSMOS_ENDPOINT",
+        "search": "SEARCH_ENDPOINT",
+    }
+    return settings[names[name]]
+
+
+def _blobs(connection: str) -> str:
+    found = re.search(r"BlobEndpoint=([^;]+)", connection)
+    return found[1] if found else "http://localhost:10000"  # UseDevelopmentStorage=true
+
+
+def _is_ready(settings: Mapping[str, str], name: str) -> bool:
+    """Service Bus and Cosmos DB listen before they are ready: their answer counts."""
+    address = _address(settings, name)
+    if name in ("servicebus", "cosmos"):
+        return _is_ok(f"{address}/health" if name == "servicebus" else address)
+    place = urlsplit(address)
+    return answers(place.hostname or "", place.port or 443)
+
+
+def _is_ok(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(address, timeout=5) as response:  # noqa: S310 - of one's own settings
+            return bool(response.status == 200)  # noqa: PLR2004 - OK
+    except urllib.error.HTTPError as error:
+        return error.code == 401  # noqa: PLR2004 - a Cosmos DB that asks for a key is ready to
+    except OSError:
+        return False
+
+
+def _remedy(name: str) -> str:
+    return "see .localcloud/search.log" if name == "search" else f"see `docker compose logs {name}`"
+
+
 def provision(folder: Path, settings: dict[str, str]) -> int:
     """Database, containers, index and blob containers: what is there stays."""
     environment = {**settings, **os.environ, "PYTHONPATH": str(ROOT)}
@@ -118,7 +184,7 @@ def start(folder: Path, patience: float) -> int:
     settings = write_settings(folder)
     start_search(folder, settings)
     deadline = time.monotonic() + patience
-    ready = [wait_for(settings, name, deadline, say) for name in SERVICES]
+    ready = [wait_for(settings, name, deadline) for name in SERVICES]
     if not all(ready):
         return 1
     if provision(folder, settings) != 0:

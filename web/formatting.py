@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 from shared.documents.messages import Address
 from shared.documents.readings import ShownOpenCall, ShownOutcome
+from shared.documents.values import OutcomeKind, Tier
 from shared.domain.consensus.language import ENGLISH, UNKNOWN, language_of
-from shared.domain.consensus.reading import OutcomeKind, Tier
 from shared.domain.summaries.markdown import BASES
 from shared.pipeline.progress import ArchiveProgress, StageProgress
 from shared.retrieval.mails import masked

@@ -7,11 +7,10 @@ from pydantic import ConfigDict, TypeAdapter
 
 from shared.documents.base import Subdocument, UtcTime
 from shared.documents.placements import PlacementAct
-from shared.domain.consensus.corrections import CorrectionKind
-from shared.domain.consensus.headlines import clipped
-from shared.domain.consensus.reading import (
+from shared.documents.values import (
     ConsensusBasis,
     ConsensusType,
+    CorrectionKind,
     Fate,
     Genre,
     OutcomeKind,
@@ -20,6 +19,7 @@ from shared.domain.consensus.reading import (
     ReadBy,
     ThreadReading,
     Tier,
+    clipped,
 )
 
 _READING = TypeAdapter(ThreadReading)

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from shared.clients.outbound import AddressPolicy, ForbiddenAddressError, SourceError, check_http_url
 from shared.core.schedule import ScheduleError, parse_cron
 from shared.documents.sources import NAME_PATTERN, Source, SourceRole, SourceType
-from shared.domain.consensus.thread_mail import Preset
+from shared.documents.values import Preset
 from shared.domain.mail.archive_addresses import LONGEST_TEMPLATE, check_template
 from shared.ingestion.fetch_imap import imap_address
 from shared.ingestion.fetch_local import check_local_allowed, local_path

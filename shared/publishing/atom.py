@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 from shared.core.ids import feed_id
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
-from shared.domain.consensus.reading import Tier
+from shared.documents.values import Tier
 
 ATOM = "http://www.w3.org/2005/Atom"
 XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.documents.readings import StoredReading
-from shared.domain.consensus.reading import ThreadReading
+from shared.documents.values import ThreadReading
 from tests.support.properties import STEADY
 from tests.support.thread_mails import IETF, MAVEN, mail, read
 

@@ -9,6 +9,7 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.search.facets import FacetValue
 from shared.clients.search.filters import Filters
+from shared.core.errors import NotFoundError
 from shared.core.ids import thread_id
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
@@ -20,7 +21,6 @@ from shared.embedding.port import Embedder
 from shared.pipeline.event_types import EmbeddingsGenerated
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.archives import archive_removing
-from shared.retrieval.errors import NotFoundError
 from shared.retrieval.reports import find_by_id, resolved_thread
 from shared.retrieval.search import SearchAsked, find, found_items
 from shared.settings.app import load_settings

@@ -14,9 +14,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
+from shared.documents.values import OutcomeKind, SourceProfile, Tier
 from shared.domain.chunking.tokens import ModelTokenizer
-from shared.domain.consensus.reading import OutcomeKind, Tier
-from shared.domain.consensus.thread_mail import SourceProfile, read_profile
+from shared.domain.consensus.thread_mail import read_profile
 from shared.domain.mail.archive_addresses import bare_message_id
 from shared.embedding.tokenizer_file import model_tokenizer
 from shared.retrieval.links import page_of_message

@@ -5,8 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from shared.documents.base import ProcessingStatus
-from shared.domain.consensus.reading import Genre, OutcomeKind
-from shared.domain.summaries.models import SummaryType
+from shared.documents.values import Genre, OutcomeKind, SummaryType
 from shared.retrieval.parameters import (
     AboutDraft,
     After,

@@ -7,7 +7,7 @@ from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
 from shared.clients.outbound import FetchError, ForbiddenAddressError, SourceError
 from shared.documents.sources import Source, SourceType
-from shared.domain.consensus.thread_mail import Preset
+from shared.documents.values import Preset
 from shared.ingestion.fetch_requests import request_fetch
 from shared.ingestion.recognising import NIGHTLY, SourceProposal, recognise
 from shared.ingestion.source_definitions import SourceDefinition, check_reachable, source_of

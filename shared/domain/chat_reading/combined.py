@@ -4,15 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shared.domain.chat_reading.answer import ClaimedSentence, ModelAnswer
-from shared.domain.chat_reading.checked import CheckedAnswer
-from shared.domain.chat_reading.located import LocatedQuote, locate
-from shared.domain.chat_reading.narrative import supported
-from shared.domain.consensus.headlines import KINDS, MAX_WORDS, clipped, subject_words
-from shared.domain.consensus.linked_thread import LinkedThread
-from shared.domain.consensus.people import display_name
-from shared.domain.consensus.reader import consensus_type
-from shared.domain.consensus.reading import (
+from shared.documents.values import (
     Authority,
     ConsensusBasis,
     Decision,
@@ -33,7 +25,16 @@ from shared.domain.consensus.reading import (
     ThreadOutcome,
     ThreadReading,
     Tier,
+    clipped,
 )
+from shared.domain.chat_reading.answer import ClaimedSentence, ModelAnswer
+from shared.domain.chat_reading.checked import CheckedAnswer
+from shared.domain.chat_reading.located import LocatedQuote, locate
+from shared.domain.chat_reading.narrative import supported
+from shared.domain.consensus.headlines import KINDS, MAX_WORDS, subject_words
+from shared.domain.consensus.linked_thread import LinkedThread
+from shared.domain.consensus.people import display_name
+from shared.domain.consensus.reader import consensus_type
 
 _MAX_POINTS = 8
 _ENOUGH_VOICES = 2

@@ -1,6 +1,6 @@
 """When a text may say "what was agreed"."""
 
-from shared.domain.consensus.reading import OutcomeKind, Tier
+from shared.documents.values import OutcomeKind, Tier
 
 _AGREED = frozenset({OutcomeKind.ACCEPTED, OutcomeKind.REVISED})
 

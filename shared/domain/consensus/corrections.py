@@ -6,13 +6,12 @@ rests on a hidden sentence is not said any more.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import TypeVar
 
-from shared.domain.consensus.headlines import plain_sentence
-from shared.domain.consensus.reading import (
+from shared.documents.values import (
     ConsensusBasis,
     ConsensusType,
+    CorrectionKind,
     Genre,
     Headline,
     OutcomeKind,
@@ -24,6 +23,7 @@ from shared.domain.consensus.reading import (
     ThreadReading,
     Tier,
 )
+from shared.domain.consensus.headlines import plain_sentence
 
 RULE = "corrected"
 _SURE = 1.0
@@ -33,14 +33,6 @@ _NOT_AGREED = frozenset({OutcomeKind.REJECTED, OutcomeKind.CONTESTED})
 _AGAINST = frozenset({PositionStance.OPPOSE, PositionStance.MIXED})
 _ENOUGH_VOICES = 2
 _Bearing = TypeVar("_Bearing")
-
-
-class CorrectionKind(StrEnum):
-    POSITION = "position"
-    OUTCOME = "outcome"
-    GENRE = "genre"
-    HIDDEN = "hidden"
-    """A sentence that no claim may rest on."""
 
 
 @dataclass(frozen=True, slots=True)

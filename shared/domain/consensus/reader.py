@@ -5,17 +5,7 @@ The order is structure first (people, links, what each sentence answers), then w
 
 from collections.abc import Sequence
 
-from shared.domain.consensus.genre import read_genre
-from shared.domain.consensus.headlines import authority_of, outcome_sentence, three_lines
-from shared.domain.consensus.language import ENGLISH, is_readable, language_of, main_language
-from shared.domain.consensus.linked_thread import LinkedThread
-from shared.domain.consensus.objections import fate_of
-from shared.domain.consensus.open_calls import read_open_call
-from shared.domain.consensus.outcome import read_verdict
-from shared.domain.consensus.own_sentences import OwnSentence
-from shared.domain.consensus.positions import given_up, read_positions
-from shared.domain.consensus.proposition import find_put, result_subject, something_is_put
-from shared.domain.consensus.reading import (
+from shared.documents.values import (
     ConsensusBasis,
     ConsensusType,
     Decision,
@@ -27,16 +17,27 @@ from shared.domain.consensus.reading import (
     PositionStance,
     Proposition,
     PropositionForm,
+    SourceProfile,
     ThreadOutcome,
     ThreadReading,
     Tier,
     Version,
 )
+from shared.domain.consensus.genre import read_genre
+from shared.domain.consensus.headlines import authority_of, outcome_sentence, three_lines
+from shared.domain.consensus.language import ENGLISH, is_readable, language_of, main_language
+from shared.domain.consensus.linked_thread import LinkedThread
+from shared.domain.consensus.objections import fate_of
+from shared.domain.consensus.open_calls import read_open_call
+from shared.domain.consensus.outcome import read_verdict
+from shared.domain.consensus.own_sentences import OwnSentence
+from shared.domain.consensus.positions import given_up, read_positions
+from shared.domain.consensus.proposition import find_put, result_subject, something_is_put
 from shared.domain.consensus.rulings import read_settlements
 from shared.domain.consensus.sentence_heads import SentenceScores
 from shared.domain.consensus.sentence_kinds import Head
 from shared.domain.consensus.stance_claims import read_claims
-from shared.domain.consensus.thread_mail import SourceProfile, ThreadMail
+from shared.domain.consensus.thread_mail import ThreadMail
 from shared.domain.consensus.votes import count_votes, read_ballots
 
 _DECIDABLE = frozenset({Genre.PATCH, Genre.CALL, Genre.PROPOSAL})

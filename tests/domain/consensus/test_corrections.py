@@ -2,15 +2,10 @@
 
 from dataclasses import replace
 
-from shared.domain.consensus.corrections import (
-    CorrectionKind,
-    ReadingCorrection,
-    corrected_reading,
-    is_hidden,
-)
-from shared.domain.consensus.reading import (
+from shared.documents.values import (
     ConsensusBasis,
     ConsensusType,
+    CorrectionKind,
     Genre,
     OutcomeKind,
     PositionStance,
@@ -18,6 +13,7 @@ from shared.domain.consensus.reading import (
     ThreadReading,
     Tier,
 )
+from shared.domain.consensus.corrections import ReadingCorrection, corrected_reading, is_hidden
 from tests.support.thread_mails import mail, read
 
 SUBJECT = "Adopt the draft"

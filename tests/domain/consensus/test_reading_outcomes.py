@@ -4,8 +4,7 @@ from datetime import date
 
 import pytest
 
-from shared.domain.consensus.headlines import MAX_WORDS
-from shared.domain.consensus.reading import (
+from shared.documents.values import (
     ConsensusBasis,
     Fate,
     Genre,
@@ -14,6 +13,7 @@ from shared.domain.consensus.reading import (
     ThreadReading,
     Tier,
 )
+from shared.domain.consensus.headlines import MAX_WORDS
 from shared.domain.consensus.thread_mail import ThreadMail, read_profile
 from tests.support.thread_mails import GIT, IETF, mail, read
 

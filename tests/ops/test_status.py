@@ -188,7 +188,7 @@ def test_operations_by_somebody_with_a_long_name_leave_room_for_what_came_of_the
                     QueueStatus("parsing", 1, 0, at_least=False, oldest_waiting=NOW - timedelta(hours=2))
                 ]
             },
-            "A message waits in parsing for 2 h; the bound is 1 h (QUEUE_AGE_MINUTES).",
+            "A message waits in parsing for 2 h; the bound is 1 h.",
         ),
         (
             {"bounds": CANARIES},

@@ -202,7 +202,7 @@ async def test_the_semantic_strategy_chunks_with_the_real_encoder(
         "The handshake of TLS 1.3 needs one round trip. The handshake of TLS 1.2 needs two round trips."
         " For lunch we could eat pizza on Tuesday. Pizza is what everybody eats for lunch here."
     )
-    settings = {"CHUNKING_STRATEGY": "semantic", "CHUNKING_OVERLAP_TOKENS": "0"}
+    settings = {"CHUNKING_STRATEGY": "semantic"}
     async with mail_in(cloud, bus_service, **settings) as place:
         place.clients.resources.give(EMBEDDER, encoder)
         (prepared,) = await place.take_in(mail(0, body=change_of_subject))

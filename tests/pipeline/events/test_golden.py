@@ -59,11 +59,9 @@ SETTINGS = Settings.model_construct(
     COSMOS_ENDPOINT="",
     SEARCH_ENDPOINT="",
     CHUNKING_STRATEGY="recursive",
-    SUMMARY_TOP_K=12,
     SUMMARY_BACKEND="extractive",
     SUMMARY_MODEL="extractive-v1",
     SUMMARY_CONTEXT_TOKENS=3000,
-    SUMMARY_TEMPLATE="consensus-summary-v1",
 )
 FAILURE = ClassifiedError(
     ErrorKind.PERMANENT,

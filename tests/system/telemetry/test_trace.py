@@ -35,8 +35,7 @@ PRIVATE = (
 )  # fmt: skip
 
 SETTINGS = {
-    "MAX_RETRIES": "1",
-    "RETRY_BACKOFF_SECONDS": "0",
+    "RETRY_BASE_DELAY_MS": "1",
     "ALLOW_LOCAL_SOURCES": "true",
     "CANARY_INTERVAL_MINUTES": "60",
 }

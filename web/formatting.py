@@ -120,7 +120,7 @@ def progress_state(progress: ArchiveProgress) -> str:
 
 def outcome_chip(outcome: ShownOutcome | None) -> tuple[str, str]:
     """Label and CSS class. A kind that is only a guess is not shown."""
-    return KINDS[outcome.kind] if outcome and outcome.tier is Tier.SAID else _NOTHING_SAID
+    return KINDS[outcome.kind] if outcome and outcome.kind else _NOTHING_SAID
 
 
 def outcome_words(outcome: ShownOutcome | None) -> str:

@@ -285,7 +285,7 @@ class ThreadReading:
     headline: Headline
     has_consensus: bool
     consensus_type: ConsensusType | None
-    """None where nobody is said to have taken a position."""
+    """Agreement where there is consensus; None where there is none and nobody is against it."""
     basis: ConsensusBasis
     open_call: OpenCall | None = None
     result_of: str | None = None

@@ -23,7 +23,7 @@ SCHEDULES = {NIGHTLY: "Every night", "0 0 * * * *": "Every hour", "": "Only when
 
 
 @blueprint.function_name("operator_source")
-@blueprint.route(route="operator/source", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="operator/source", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def source_form(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()

@@ -21,7 +21,9 @@ GROUPS = ("agreed", "rejected", "contested", "discussed")
 
 # In Azure an empty route means the function's name. This pattern matches only the root of the site.
 @blueprint.function_name("page_home")
-@blueprint.route(route="{ignored:maxlength(0)?}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(
+    route="{ignored:maxlength(0)?}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS
+)
 @html_errors
 async def home_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()

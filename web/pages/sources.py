@@ -37,7 +37,7 @@ SORTS = {"activity": "Latest activity", "date": "Latest begun", "size": "Most me
 
 
 @blueprint.function_name("page_sources")
-@blueprint.route(route="sources", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="sources", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def sources_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
@@ -48,7 +48,7 @@ async def sources_page(req: func.HttpRequest) -> func.HttpResponse:
 
 
 @blueprint.function_name("page_source")
-@blueprint.route(route="sources/{name}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="sources/{name}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def source_page(req: func.HttpRequest) -> func.HttpResponse:
     connected, name = await clients(), req.route_params["name"]

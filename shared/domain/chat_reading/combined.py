@@ -81,6 +81,8 @@ class _Combining:
         decisions = self._decisions()
         open_issues = checked.citations(answer.open_issues, "open issue")
         narrative = self._narrative()
+        has_consensus = self._has_consensus(outcome, positions, objections)
+        stances = [one.stance for one in positions if one.tier is Tier.SAID]
         return replace(
             self._rules,
             genre=self._genre(),
@@ -92,8 +94,8 @@ class _Combining:
             open_issues=tuple(open_issues),
             key_points=tuple(self._key_points(objections)),
             headline=self._headline(outcome, objections, open_issues),
-            has_consensus=self._has_consensus(outcome, positions, objections),
-            consensus_type=consensus_type(positions),
+            has_consensus=has_consensus,
+            consensus_type=consensus_type(stances, has_consensus=has_consensus),
             basis=outcome.basis,
             model=ModelReading(
                 self._run.model,

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 
 from shared.documents.values import (
     ConsensusBasis,
-    ConsensusType,
     Decision,
     Fate,
     Genre,
     Objection,
     OutcomeKind,
-    Position,
     PositionStance,
     Proposition,
     PropositionForm,
@@ -23,6 +21,7 @@ from shared.documents.values import (
     Tier,
     Version,
 )
+from shared.domain.consensus.agreement import consensus_type
 from shared.domain.consensus.genre import read_genre
 from shared.domain.consensus.headlines import authority_of, outcome_sentence, three_lines
 from shared.domain.consensus.language import ENGLISH, is_readable, language_of, main_language
@@ -117,6 +116,8 @@ class _ThreadReader:
         ]
         open_call = read_open_call(thread, put, objections) if self._may_be_open() else None
         outcome = self._outcome()
+        has_consensus = self._has_consensus(fates)
+        stances = [one.stance for one in self._positions if one.tier is Tier.SAID]
         return ThreadReading(
             lang=self._lang,
             genre=self._genre,
@@ -130,8 +131,8 @@ class _ThreadReader:
                 map(thread.cite, scores.points([*self._said(), *decided, *objected, *still_open]))
             ),
             headline=three_lines(put, outcome.sentence, objections, still_open, open_call),
-            has_consensus=self._has_consensus(fates),
-            consensus_type=consensus_type(self._positions),
+            has_consensus=has_consensus,
+            consensus_type=consensus_type(stances, has_consensus=has_consensus),
             basis=self._verdict.basis if self._verdict.sure else ConsensusBasis.UNKNOWN,
             open_call=open_call,
             result_of=result_subject(thread),
@@ -270,13 +271,3 @@ class _ThreadReader:
     def _others(self) -> int:
         """How many people besides the proposers spoke: two voices among ten are no agreement."""
         return len({mail.person for mail in self._thread.mails} - self._put.proposers)
-
-
-def consensus_type(positions: Sequence[Position]) -> ConsensusType | None:
-    """Of the positions that are said."""
-    stances = {one.stance for one in positions if one.tier is Tier.SAID}
-    if PositionStance.MIXED in stances or len(stances) > 1:
-        return ConsensusType.MIXED
-    if not stances:
-        return None
-    return ConsensusType.AGREEMENT if PositionStance.SUPPORT in stances else ConsensusType.DISSENT

@@ -36,8 +36,11 @@ class ProfileError(ValueError):
     """What an operator set for a source cannot be used."""
 
 
+END_OF_PERIOD = "the last day of a role is named `until`, not `to`"
+
+
 def read_profile(settings: Mapping[str, Any]) -> SourceProfile:
-    """A profile from `{"preset": ..., "roles": [{"person", "role", "from", "to"}]}`."""
+    """A profile from `{"preset": ..., "roles": [{"person", "role", "from", "until"}]}`."""
     try:
         preset = Preset(settings.get("preset", Preset.FREE))
     except ValueError:
@@ -52,11 +55,13 @@ def read_profile(settings: Mapping[str, Any]) -> SourceProfile:
 def _role_holder(role: Any) -> RoleHolder:
     if not isinstance(role, Mapping) or not role.get("person") or not role.get("role"):
         raise ProfileError(f'a role needs "person" and "role", got {role!r}')
+    if "to" in role:
+        raise ProfileError(f"{role['person']}: {END_OF_PERIOD}")
     return RoleHolder(
         person=str(role["person"]).strip().lower(),
         role=str(role["role"]).strip().lower(),
         since=_day(role, "from"),
-        until=_day(role, "to"),
+        until=_day(role, "until"),
     )
 
 

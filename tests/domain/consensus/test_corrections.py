@@ -108,7 +108,8 @@ def test_the_outcome_is_what_a_person_says() -> None:
     )
     assert made.outcome.sentence == made.headline.came_out == "Turned down or withdrawn: Adopt the draft."
     nothing = corrected(before, replace(said, outcome=OutcomeKind.UNRESOLVED))
-    assert nothing.outcome.sentence == "No decision seen."
+    assert (nothing.outcome.tier, nothing.outcome.sentence) == (Tier.REMARK, "No decision seen.")
+    assert (made.consensus_type, nothing.consensus_type) == (None, None)
     genre = corrected(before, ReadingCorrection(CorrectionKind.GENRE, "<0>", genre=Genre.REPORT))
     assert (genre.genre.kind, genre.genre.tier) == (Genre.REPORT, Tier.SAID)
 

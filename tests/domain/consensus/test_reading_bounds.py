@@ -138,6 +138,10 @@ def test_a_sentence_and_their_number_are_bounded() -> None:
         ({"preset": "gitlab"}, "preset 'gitlab' is unknown: use one of ietf, git, apache, 3gpp, free"),
         ({"roles": "chair"}, "roles must be a list"),
         ({"roles": [{"person": "ann@list.example"}]}, 'needs "person" and "role"'),
+        (
+            {"roles": [{"person": "a@b", "role": "chair", "to": "2024-05-01"}]},
+            "a@b: the last day of a role is named `until`, not `to`",
+        ),
         ({"roles": [{"person": "a@b", "role": "chair", "from": "May"}]}, '"from" of a@b must be a date'),
     ],
 )

@@ -52,7 +52,12 @@ def test_a_role_ends_with_its_period() -> None:
         {
             "preset": "maintainer",
             "roles": [
-                {"person": "ttay@git.example", "role": "maintainer", "from": "2024-01-01", "to": "2024-01-31"}
+                {
+                    "person": "ttay@git.example",
+                    "role": "maintainer",
+                    "from": "2024-01-01",
+                    "until": "2024-01-31",
+                }
             ],
         }
     )

@@ -2,8 +2,8 @@
 
 import pytest
 
+from shared.documents.values import ConsensusType, PositionStance
 from shared.domain.consensus.agreement import consensus_type
-from shared.domain.consensus.reading import ConsensusType, PositionStance
 
 SUPPORT, OPPOSE, MIXED = PositionStance.SUPPORT, PositionStance.OPPOSE, PositionStance.MIXED
 

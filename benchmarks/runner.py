@@ -23,6 +23,7 @@ from azure.search.documents.aio import SearchClient
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient
 
+from shared.clients.connections import TOPIC
 from shared.documents.containers import read_document
 from shared.documents.messages import Message
 from shared.pipeline.delivery import Delivery
@@ -62,7 +63,7 @@ class BareSdk:
             connection_verify=str(settings.SEARCH_CA_FILE),
         )
         self.bus = ServiceBusClient.from_connection_string(settings.SERVICEBUS_CONNECTION.get_secret_value())
-        self.sender = self.bus.get_topic_sender(settings.SERVICEBUS_TOPIC)
+        self.sender = self.bus.get_topic_sender(TOPIC)
 
     async def work(self, keys: list[str]) -> None:
         shelf = Message.partition_of("t1")

@@ -196,7 +196,7 @@ var queryAlerts = [
   }
   {
     name: 'queue-age'
-    description: 'The oldest message of a queue waits longer than it may (QUEUE_AGE_MINUTES): is its stage down, or too slow?'
+    description: 'The oldest message of a queue waits longer than it may: is its stage down, or too slow?'
     severity: 2
     query: loadTextContent('../infra/kql/alert-queue-age.kql')
     measure: 'Share'

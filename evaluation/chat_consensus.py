@@ -104,15 +104,12 @@ async def _run(folders: Sequence[Path], kept: Path) -> None:
             given.SUMMARY_ENDPOINT or "",
             is_azure=given.SUMMARY_BACKEND == "azureopenai",
             api_key=key.get_secret_value() if key else None,
-            api_version=given.SUMMARY_API_VERSION,
         )
     )
     settings = ChatSettings(
         given.SUMMARY_MODEL,
         answer_tokens=given.SUMMARY_ANSWER_TOKENS,
         timeout_seconds=given.SUMMARY_TIMEOUT_SECONDS,
-        answer_limit=given.SUMMARY_ANSWER_LIMIT,
-        answer_format=given.SUMMARY_JSON_MODE,
         answer_schema=ANSWER_SCHEMA,
     )
     try:

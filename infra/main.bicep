@@ -308,7 +308,6 @@ var settings = {
   DIRECT_UPLOADS: string(directUploads)
   SEARCH_ENDPOINT: search.outputs.endpoint
   SERVICEBUS_CONNECTION__fullyQualifiedNamespace: serviceBus.outputs.fullyQualifiedNamespace
-  SERVICEBUS_TOPIC: serviceBus.outputs.topicName
   STORAGE_BLOB_ENDPOINT: storage.outputs.blobEndpoint
   TELEMETRY_SAMPLING_RATIO: samplingRatio
 }

@@ -1,5 +1,6 @@
 """`verify`: runs the consistency checks now."""
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,13 +23,16 @@ def verify(
         typer.Option(help="Parse the archives again, and compare messages, threads and citations with them."),
     ] = True,
     repair: Annotated[bool, typer.Option("--repair", help="Have what is damaged made again.")] = False,
+    recent: Annotated[
+        bool, typer.Option("--recent", help="Judge what changed in the last hour, too: nothing is under way.")
+    ] = False,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Check that what is stored fits together, and repair it where asked to. Exit code 3: damage is left."""
     if repair:
         confirm("Repair what is found? Work is asked for again, and orphans are deleted.", yes=yes)
-    done = run_command(lambda clients: _verified(clients, repair=repair, archives=archives))
+    done = run_command(lambda clients: _verified(clients, repair=repair, archives=archives, recent=recent))
     found = sum(counts["found"] for counts in done.counts.values())
     repaired = sum(counts["repaired"] for counts in done.counts.values())
     if json:
@@ -41,12 +45,13 @@ def verify(
         raise CommandError(Code.PROBLEMS)
 
 
-async def _verified(clients: "Clients", *, repair: bool, archives: bool) -> "Run":
+async def _verified(clients: "Clients", *, repair: bool, archives: bool, recent: bool) -> "Run":
     from shared.upkeep.audit import audited
-    from shared.upkeep.integrity.run import VerifyOptions
+    from shared.upkeep.integrity.run import GRACE, VerifyOptions
     from shared.upkeep.integrity.run import verify as run_checks
 
-    options = VerifyOptions(repair=repair, archives=archives, requested_by=actor().name)
+    grace = timedelta(0) if recent else GRACE
+    options = VerifyOptions(repair=repair, archives=archives, grace=grace, requested_by=actor().name)
     if not repair:
         return await run_checks(clients, options)
     async with audited(clients, "verify.repair", actor(), {}) as counts:

@@ -37,6 +37,7 @@ from stages.registration import register_stage
 
 blueprint = func.Blueprint()
 LABELS = {"service": "chunking"}
+OVERLAP_TOKENS = 24  # about a tenth of a chunk: a sentence that is cut is whole in one of the two
 
 
 async def chunk(event: Event[JSONParsed], work: Work) -> StageResult:
@@ -84,7 +85,7 @@ def _settings(work: Work, most: int) -> ChunkSettings:
     """As the settings say, within what the model reads: what is beyond that would have no vector."""
     given = work.clients.settings
     size = min(given.CHUNKING_MAX_TOKENS, most)
-    overlap = min(given.CHUNKING_OVERLAP_TOKENS, size // 2)
+    overlap = min(OVERLAP_TOKENS, size // 2)
     return ChunkSettings(Strategy(given.CHUNKING_STRATEGY), size, overlap)
 
 

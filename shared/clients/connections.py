@@ -5,6 +5,7 @@ import urllib.request
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
@@ -44,6 +45,7 @@ else:
     servicebus_aio = lazy("azure.servicebus.aio")
     blob_aio = lazy("azure.storage.blob.aio")
 
+TOPIC = "events"  # as infra/servicebus/Config.json and the Bicep name it
 TOO_MANY_REQUESTS = 429
 # A blip is the SDK's to retry; what lasts longer is the runner's, which counts and reports it.
 QUICK_RETRIES = 2
@@ -92,6 +94,10 @@ class Clients:
     _exit: AsyncExitStack
     runtime: Runtime = field(default_factory=Runtime)
     resources: StartedOnce = field(default_factory=StartedOnce)  # what rooms above start on first use
+    connected_at: datetime = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.connected_at = self.runtime.now()
 
     @classmethod
     async def connect(cls, settings: Settings, runtime: Runtime | None = None) -> Self:
@@ -113,7 +119,7 @@ class Clients:
         calls = partial(Calls, deadlines=deadlines)
         bus = Bus(
             _service_bus(settings, identity),
-            settings.SERVICEBUS_TOPIC,
+            TOPIC,
             calls("servicebus"),
             connections=settings.SERVICEBUS_MAX_CONNECTIONS,
         )
@@ -191,7 +197,7 @@ def _cosmos(settings: Settings, identity: "Identity") -> "cosmos_aio.CosmosClien
 
 def _service_bus(settings: Settings, identity: "Identity") -> "servicebus_aio.ServiceBusClient":
     # The SDK's own bound on a try is for what is done with its senders and receivers past our Calls.
-    options = {**_retries(), "try_timeout": settings.STAGE_CALL_SECONDS}
+    options = {**_retries(), "try_timeout": Deadlines.from_settings(settings).stage}
     if settings.SERVICEBUS_CONNECTION is not None:
         return servicebus_aio.ServiceBusClient.from_connection_string(
             settings.SERVICEBUS_CONNECTION.get_secret_value(), **options

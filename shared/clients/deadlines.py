@@ -19,20 +19,19 @@ TICKS = 4
 
 @dataclass(frozen=True)
 class Deadlines:
-    """In seconds, one for each kind of call."""
+    """In seconds, one for each kind of call. All follow from REQUEST_SECONDS."""
 
     request_read: float = 2.0
-    request_write: float = 4.0
-    stage: float = 30.0
+    request_write: float = 4.0  # twice as long: a write is not repeated as easily
+    stage: float = 30.0  # 15 times as long: no person waits for a stage
     slow_share: float = 0.5  # of its deadline: a call that takes longer is logged and counted
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Self:
         return cls(
-            request_read=settings.REQUEST_READ_SECONDS,
-            request_write=settings.REQUEST_WRITE_SECONDS,
-            stage=settings.STAGE_CALL_SECONDS,
-            slow_share=settings.SLOW_CALL_SHARE,
+            request_read=settings.REQUEST_SECONDS,
+            request_write=2 * settings.REQUEST_SECONDS,
+            stage=15 * settings.REQUEST_SECONDS,
         )
 
     def seconds(self, *, writes: bool, stage: float | None = None) -> float:

@@ -21,6 +21,7 @@ from shared.settings.app import Settings
 MAX_TEXTS = 512
 TOKEN_BUDGET = 200_000
 WINDOW = 8191
+REQUEST_SECONDS = 60.0  # one request of MAX_TEXTS texts
 REQUESTS_AT_ONCE = 4  # of all events together: more would only be throttled
 _HARMLESS = "ok"
 _TOKEN_BYTES = 3  # a token has four in English, and fewer in code and other scripts
@@ -45,8 +46,7 @@ class OpenAIEmbedder:
             settings.EMBEDDING_ENDPOINT,
             is_azure=settings.EMBEDDING_BACKEND == "azureopenai",
             api_key=key.get_secret_value() if key else None,
-            api_version=settings.EMBEDDING_API_VERSION,
-            timeout_seconds=settings.EMBEDDING_BATCH_SECONDS,
+            timeout_seconds=REQUEST_SECONDS,
             identity_client_id=settings.AZURE_CLIENT_ID,
         )
         return cls(

@@ -13,7 +13,7 @@ from shared.clients.outbound import FetchError, SourceError, check_http_url, red
 from shared.clients.outbound_connector import checked_connector
 from shared.core.retry_after import retry_after_seconds
 from shared.documents.sources import Source
-from shared.ingestion.fetcher import FetchContext, Fetched
+from shared.ingestion.fetcher import IDLE_SECONDS, FetchContext, Fetched
 from shared.ingestion.spool import Spool
 
 Result = TypeVar("Result")
@@ -28,10 +28,9 @@ _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-\d{1,18}/(?:\d{1,18}|\*)")
 
 def http_session(around: FetchContext) -> aiohttp.ClientSession:
     """Connections to checked addresses only; what comes is left as it is."""
-    idle = around.settings.SOURCE_IDLE_SECONDS
     return aiohttp.ClientSession(
         connector=checked_connector(around.policy),
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=idle),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=IDLE_SECONDS),
         auto_decompress=False,  # an archive that is compressed stays so
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={"User-Agent": "rough-consensus", "Accept-Encoding": "identity"},

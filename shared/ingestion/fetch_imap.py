@@ -13,7 +13,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from shared.clients.outbound import AddressPolicy, FetchError, SourceError
 from shared.documents.sources import Source
-from shared.ingestion.fetcher import FetchContext, Fetched
+from shared.ingestion.fetcher import IDLE_SECONDS, TIMEOUT_SECONDS, FetchContext, Fetched
 from shared.ingestion.imap_client import ImapServer, Mailbox, MailboxMessage
 from shared.ingestion.spool import Spool
 
@@ -66,15 +66,16 @@ async def fetch_imap(
     address = imap_address(source.url, source.settings, around.policy)
     credentials = around.secret(source, "username_setting"), around.secret(source, "password_setting")
     tls = context or ssl.create_default_context()
-    deadline = time.monotonic() + around.settings.SOURCE_TIMEOUT_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     with around.spool() as spool:
 
         async def attempt() -> dict[str, Any] | None:
             (checked, *_) = await around.policy.resolved(address.host, address.port)
             spool.restart()
             most = LINES_FOR_EACH_BYTE * around.settings.ARCHIVE_MAX_BYTES + LARGEST_MESSAGE
-            idle = around.settings.SOURCE_IDLE_SECONDS
-            server = ImapServer(address.host, checked, address.port, address.tls, idle, deadline, most, tls)
+            server = ImapServer(
+                address.host, checked, address.port, address.tls, IDLE_SECONDS, deadline, most, tls
+            )
             return await asyncio.to_thread(
                 _collect,
                 server,

@@ -16,7 +16,8 @@ from shared.clients.outbound import AddressPolicy, FetchError, SourceError
 from shared.core.child_processes import ChildProcess, Command
 from shared.documents.sources import Source
 from shared.ingestion.errors import ArchiveTooLargeError
-from shared.ingestion.fetcher import FetchContext, Fetched
+from shared.ingestion.fetcher import IDLE_SECONDS, FetchContext, Fetched
+from shared.ingestion.unpacking.limits import UnpackLimits
 
 DEFAULT_PORT = 873
 CONNECT_SECONDS = 30
@@ -114,14 +115,14 @@ async def _copy_all(program: str, address: RsyncAddress, target: Path, around: F
         address.at(checked),
         target,
         largest=settings.ARCHIVE_MAX_BYTES,
-        idle_seconds=settings.SOURCE_IDLE_SECONDS,
+        idle_seconds=IDLE_SECONDS,
     )
     # Its environment has none of the app's settings: rsync would pass them to programs that it starts.
     environment = {"PATH": os.defpath, "LC_ALL": "C"}
     process = await ChildProcess.start(Command(command, environment), stdin=asyncio.subprocess.DEVNULL)
     skipped = asyncio.ensure_future(_left_out(process))
     try:
-        await _watch(process, target, settings.ARCHIVE_MAX_UNPACKED_BYTES)
+        await _watch(process, target, UnpackLimits.of(settings.ARCHIVE_MAX_BYTES).total_bytes)
         if process.returncode:
             words = "\n".join(await process.last_words()).strip()
             raise FetchError(f"rsync ended with {process.returncode}: {words[-SHOWN_ERROR:]}")

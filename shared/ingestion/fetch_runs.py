@@ -26,7 +26,7 @@ from shared.ingestion.failures import IngestionAttempt, record_ingestion_failure
 from shared.ingestion.fetch_imap import fetch_imap
 from shared.ingestion.fetch_local import fetch_local
 from shared.ingestion.fetch_rsync import fetch_rsync
-from shared.ingestion.fetcher import FetchContext, Fetched, Fetcher
+from shared.ingestion.fetcher import TIMEOUT_SECONDS, FetchContext, Fetched, Fetcher
 from shared.ingestion.source_definitions import next_fetch
 from shared.ingestion.storing import Incoming, Stored, store_archive
 from shared.ingestion.unpacking.errors import ArchiveError
@@ -73,11 +73,12 @@ FETCHERS: Mapping[str, Fetcher] = {
 
 @dataclass(frozen=True)
 class FetchRun:
-    """How a run works: names and secrets, as dependencies."""
+    """How a run works: names, secrets and time, as dependencies."""
 
     resolve: Resolve = system_resolver
     secrets: Mapping[str, str] = field(default_factory=lambda: os.environ)
     progress: Callable[[str], None] = field(default=lambda _step: None)
+    timeout_seconds: float = TIMEOUT_SECONDS
 
     def surroundings(self, clients: Clients, folder: Path) -> FetchContext:
         policy = AddressPolicy.parse(clients.settings.SOURCE_ALLOWED_HOSTS, self.resolve)
@@ -145,7 +146,7 @@ async def _lease(operation: Operation, clients: Clients, session: Session) -> So
         free = source.lease_until is None or source.lease_until <= now()
         if source.lease_owner != operation.id and not free:
             return f"operation {source.lease_owner} fetches this source"
-        until = now() + timedelta(seconds=clients.settings.SOURCE_TIMEOUT_SECONDS) + LEASE_SLACK
+        until = now() + timedelta(seconds=TIMEOUT_SECONDS) + LEASE_SLACK
         leased = source.model_copy(update={"lease_owner": operation.id, "lease_until": until})
         kept = await clients.store.replace(leased, session)
         if kept is not Conflict.CONFLICT:
@@ -155,14 +156,14 @@ async def _lease(operation: Operation, clients: Clients, session: Session) -> So
 
 async def _fetch_all(operation: Operation, source: Source, clients: Clients, run: FetchRun) -> dict[str, Any]:
     """Fetch and store file by file; the cursor after the last."""
-    limit = clients.settings.SOURCE_TIMEOUT_SECONDS
+    limit = run.timeout_seconds
     with tempfile.TemporaryDirectory(prefix="ingestion-") as folder:
         around = run.surroundings(clients, Path(folder))
         try:
             async with asyncio.timeout(limit):
                 return await _take_files(operation, source, around, clients, run)
         except TimeoutError:
-            raise FetchError(f"the fetch took longer than {limit:g} s; see SOURCE_TIMEOUT_SECONDS") from None
+            raise FetchError(f"the fetch took longer than {limit:g} s") from None
 
 
 async def _take_files(

@@ -20,6 +20,8 @@ from shared.settings.app import Settings
 SECRET_PREFIX = "SOURCE_SECRET_"  # noqa: S105 - a name, not a secret
 KEY_VAULT_REFERENCE = "@Microsoft.KeyVault("
 Result = TypeVar("Result")
+TIMEOUT_SECONDS = 25 * 60.0  # of a whole fetch: it ends before the function that makes it (FUNCTION_MINUTES)
+IDLE_SECONDS = 60.0  # without a byte: the source is down
 
 
 @dataclass(frozen=True)

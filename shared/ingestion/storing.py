@@ -32,7 +32,6 @@ from shared.pipeline.events.builders import archive_ingested
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.tombstones import DONE, find_removal
 from shared.pipeline.topology import INGESTION
-from shared.settings.app import Settings
 
 log = logging.getLogger(__name__)
 Progress = Callable[[str], None]
@@ -57,14 +56,6 @@ class Stored:
     archive: Archive
     duplicate: bool
     announced: bool
-
-
-def unpack_limits(settings: Settings) -> UnpackLimits:
-    return UnpackLimits(
-        total_bytes=settings.ARCHIVE_MAX_UNPACKED_BYTES,
-        ratio=settings.ARCHIVE_MAX_RATIO,
-        members=settings.ARCHIVE_MAX_MEMBERS,
-    )
 
 
 async def store_archive(
@@ -165,7 +156,8 @@ async def _find(incoming: Incoming, clients: Clients, session: Session) -> Archi
 
 
 async def _prepare(incoming: Incoming, clients: Clients, now: datetime) -> Archive:
-    format_ = await asyncio.to_thread(check_archive, incoming.path, unpack_limits(clients.settings))
+    largest = clients.settings.ARCHIVE_MAX_BYTES
+    format_ = await asyncio.to_thread(check_archive, incoming.path, UnpackLimits.of(largest))
     id_ = archive_id(incoming.sha256, incoming.source)
     return Archive(
         id=id_,

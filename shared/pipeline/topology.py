@@ -26,7 +26,7 @@ class QueueRow:
     name: str
     max_deliveries: int = 10  # the broker's: then it moves the message to the dead letters
     concurrent_calls: int = 16  # in each instance of the app: host.json has one figure for all triggers
-    patience: float = 1.0  # how many times QUEUE_AGE_MINUTES a message may wait here
+    patience: float = 1.0  # how many times the usual 30 minutes a message may wait here
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ INGESTION = ProducerRow(
     name="ingestion",
     announces=(data.ArchiveIngested,),
     fails_as=data.ArchiveIngestionFailed,
-    patience=2,  # a fetch alone may take SOURCE_TIMEOUT_SECONDS
+    patience=2,  # a fetch alone may take 25 minutes
 )
 PARSING = StageRow(
     name="parsing",

@@ -33,21 +33,6 @@ EmbeddingBackend = Annotated[
 ]
 SummaryBackend = Annotated[Literal["extractive", "azureopenai", "openai"], BeforeValidator(_spelling)]
 
-# Earlier versions had a switch here: on and off are still understood.
-_JSON_MODES = {
-    "true": "schema",
-    "1": "schema",
-    "yes": "schema",
-    "on": "schema",
-    "false": "off",
-    "0": "off",
-    "no": "off",
-}
-JsonMode = Annotated[
-    Literal["schema", "object", "off"],
-    BeforeValidator(lambda value: _JSON_MODES.get(str(value).lower(), str(value).lower())),
-]
-
 
 class SettingsError(ValueError):
     """Settings are missing or malformed; each line names one of them."""
@@ -63,10 +48,7 @@ class ChatModelSettings(BaseModel):
     SUMMARY_CONTEXT_TOKENS: Positive = 16_000
     SUMMARY_ENDPOINT: str | None = None
     SUMMARY_API_KEY: SecretStr | None = None
-    SUMMARY_API_VERSION: str = "2024-10-21"
     SUMMARY_ANSWER_TOKENS: Positive = 4000
-    SUMMARY_ANSWER_LIMIT: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    SUMMARY_JSON_MODE: JsonMode = "schema"  # where the endpoint knows none of it, it is asked without
     SUMMARY_TIMEOUT_SECONDS: Annotated[float, Field(gt=0, le=600)] = 120
     SUMMARY_ARCHIVE_TOKENS: Positive | None = None  # what the threads of one archive may cost together
 
@@ -74,18 +56,13 @@ class ChatModelSettings(BaseModel):
 class Settings(ChatModelSettings):
     """All settings of the app."""
 
-    # How long a call to a service may take: a page's or the API's that reads, one that writes, and a stage's.
-    # A call that took more than this share of it is logged and counted.
-    REQUEST_READ_SECONDS: Annotated[float, Field(gt=0, le=60)] = 2
-    REQUEST_WRITE_SECONDS: Annotated[float, Field(gt=0, le=60)] = 4
-    STAGE_CALL_SECONDS: Annotated[float, Field(gt=0, le=600)] = 30
-    SLOW_CALL_SHARE: Annotated[float, Field(gt=0, le=1)] = 0.5
+    # How long a page's or the API's read may take; other calls have more (shared/clients/deadlines.py)
+    REQUEST_SECONDS: Annotated[float, Field(gt=0, le=60)] = 2
 
     # Service Bus
     SERVICEBUS_CONNECTION: SecretStr | None = None
     SERVICEBUS_CONNECTION__fullyQualifiedNamespace: str | None = None
     SERVICEBUS_ADMIN_ENDPOINT: str | None = None
-    SERVICEBUS_TOPIC: str = "events"
     # Kept open by one process; an operation on dead letters has one more. Microsoft's emulator takes ten.
     SERVICEBUS_MAX_CONNECTIONS: Annotated[int, Field(ge=2, le=1000)] = 40
 
@@ -103,7 +80,6 @@ class Settings(ChatModelSettings):
     # Chunking, in the embedding model's own tokens
     CHUNKING_STRATEGY: Literal["recursive", "token_window", "semantic"] = "recursive"
     CHUNKING_MAX_TOKENS: Annotated[int, Field(gt=0, le=8190)] = 254  # and never more than the model reads
-    CHUNKING_OVERLAP_TOKENS: Annotated[int, Field(ge=0, le=4095)] = 24
 
     # Blob storage
     STORAGE_CONNECTION: SecretStr | None = None
@@ -111,17 +87,12 @@ class Settings(ChatModelSettings):
     # Whether browsers may send large files straight to Blob storage, by an address signed for one file
     DIRECT_UPLOADS: bool = False
 
-    # Archives: how large a file may be, and what it may unpack to
+    # How large an archive may be; what it may unpack to follows from it (ingestion/unpacking/limits.py)
     ARCHIVE_MAX_BYTES: Positive = 2 * 1024**3
-    ARCHIVE_MAX_UNPACKED_BYTES: Positive = 8 * 1024**3
-    ARCHIVE_MAX_RATIO: Annotated[float, Field(ge=1)] = 200
-    ARCHIVE_MAX_MEMBERS: Positive = 200_000
 
-    # Sources: where archives may be fetched from, and how long that may take
+    # Where archives may be fetched from
     ALLOW_LOCAL_SOURCES: bool = False
     SOURCE_ALLOWED_HOSTS: str = ""
-    SOURCE_TIMEOUT_SECONDS: Seconds = 1500
-    SOURCE_IDLE_SECONDS: Seconds = 60
 
     # The managed identity, where the app has several
     AZURE_CLIENT_ID: str | None = None
@@ -134,15 +105,9 @@ class Settings(ChatModelSettings):
     EMBEDDING_BACKEND: EmbeddingBackend = "openvino"
     EMBEDDING_MODEL: Annotated[str, Field(min_length=1)] = "all-MiniLM-L6-v2"
     EMBEDDING_MODEL_PATH: Path | None = None
-    EMBEDDING_PRECISION: Literal["auto", "int8", "fp32"] = "auto"
-    EMBEDDING_THREADS: Positive | None = None
-    EMBEDDING_TOKEN_BUDGET: Positive | None = None
-    EMBEDDING_BATCH_SECONDS: Seconds = 60
-    EMBEDDING_START_SECONDS: Seconds = 120
     # Embedding by a service: Azure OpenAI, or an endpoint that is compatible with OpenAI's
     EMBEDDING_ENDPOINT: str | None = None
     EMBEDDING_API_KEY: SecretStr | None = None
-    EMBEDDING_API_VERSION: str = "2024-10-21"
     EMBEDDING_DIMENSION: Annotated[int, Field(gt=0, le=16_384)] | None = None
 
     # The operator's page: who has this key may use it
@@ -158,14 +123,9 @@ class Settings(ChatModelSettings):
     ORCHESTRATION_QUIET_SECONDS: Annotated[float, Field(ge=0, le=24 * 3600)] = 5
 
     # What a summary is asked for with
-    SUMMARY_TOP_K: Positive = 12
-    SUMMARY_TEMPLATE: str = "consensus-summary-v1"
     # Webhooks: a JSON list of {name, url, secret, types, sources}; see shared/settings/webhooks.py
     WEBHOOKS: SecretStr | None = None
     WEBHOOK_ALLOWED_HOSTS: str = ""
-    WEBHOOK_TIMEOUT_SECONDS: Annotated[float, Field(gt=0, le=60)] = 10
-    WEBHOOK_MAX_ATTEMPTS: Annotated[int, Field(gt=0, le=20)] = 8
-    WEBHOOK_BASE_DELAY_SECONDS: Seconds = 30
     # Where the site is reached from outside, for links that leave it
     PUBLIC_URL: str = ""
 
@@ -175,44 +135,29 @@ class Settings(ChatModelSettings):
     SMTP_SECURITY: Literal["starttls", "tls", "none"] = "starttls"
     SMTP_USER: str | None = None
     SMTP_PASSWORD: SecretStr | None = None
-    SMTP_TIMEOUT_SECONDS: Annotated[float, Field(gt=0, le=60)] = 10
     EMAIL_FROM: str = ""
     EMAIL_SECRET: Annotated[SecretStr, Field(min_length=16)] | None = None
 
-    # Races between an event and its document (R-701 and after, docs/requirements.md)
+    # Races between an event and its document (R-701 and after, docs/requirements.md). The backoff of
+    # transient failures (R-711) follows from these: shared/pipeline/retry/policies.py
     RETRY_MAX_ATTEMPTS: Positive = 8
     RETRY_BASE_DELAY_MS: Positive = 250
     RETRY_BACKOFF_FACTOR: Annotated[float, Field(ge=1)] = 2.0
     RETRY_MAX_DELAY_SECONDS: Seconds = 60
     RETRY_TTL_MINUTES: Annotated[float, Field(gt=0)] = 30
 
-    # Transient failures inside one delivery (R-711)
-    MAX_RETRIES: Annotated[int, Field(ge=0)] = 3
-    RETRY_BACKOFF_SECONDS: Annotated[float, Field(ge=0)] = 5
-    RETRY_BACKOFF_CAP_SECONDS: Seconds = 60
-
     # The sweep (R-721 and after)
     RETRY_JOB_INTERVAL_SECONDS: Positive = 900
     RETRY_JOB_BASE_DELAY_SECONDS: Positive = 300
     RETRY_JOB_MAX_DELAY_SECONDS: Positive = 3600
     RETRY_JOB_STUCK_THRESHOLD_HOURS: Annotated[float, Field(gt=0)] = 24
-    RETRY_JOB_GRACE_MINUTES: Annotated[float, Field(ge=0)] = 15
     RETRY_JOB_MAX_ATTEMPTS_ARCHIVES: Positive = 3
     RETRY_JOB_MAX_ATTEMPTS_MESSAGES: Positive = 3
     RETRY_JOB_MAX_ATTEMPTS_CHUNKS: Positive = 5
     RETRY_JOB_MAX_ATTEMPTS_THREADS: Positive = 5
-    RETRY_JOB_LIMIT: Positive = 5000  # documents of a collection in one run
-    RETRY_JOB_PROBES: Positive = 5  # documents of a collection while what its stage needs is down
 
-    # What is too old: a message in a queue (some queues have more time: shared/pipeline/topology.py), and a
-    # document on its way to a report; and the share of reports that has to come in that time
-    QUEUE_AGE_MINUTES: Annotated[float, Field(gt=0)] = 30
+    # How long a report may take from its upload
     SLO_REPORT_MINUTES: Annotated[float, Field(gt=0)] = 60
-    SLO_REPORT_TARGET: Annotated[float, Field(gt=0, lt=1)] = 0.99
-
-    # The consistency checks (R-1001 and after)
-    INTEGRITY_GRACE_MINUTES: Annotated[float, Field(ge=0)] = 60  # what changed since then may be under way
-    INTEGRITY_REPAIR: bool = True  # whether the nightly run also repairs
 
 
 def load_settings(values: Mapping[str, str] | None = None) -> Settings:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError, field_validator
 
-from shared.domain.summaries.models import SummaryType
+from shared.documents.values import SummaryType
 
 MAX_WEBHOOKS = 20
 SHORTEST_SECRET = 16

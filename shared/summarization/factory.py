@@ -38,8 +38,6 @@ async def summarizer_for(clients: Clients, data: SummarizationRequested, thread:
             template=data.prompt_template,
             answer_tokens=settings.SUMMARY_ANSWER_TOKENS,
             timeout_seconds=settings.SUMMARY_TIMEOUT_SECONDS,
-            answer_limit=settings.SUMMARY_ANSWER_LIMIT,
-            answer_format=settings.SUMMARY_JSON_MODE,
             answer_schema=ANSWER_SCHEMA,
         ),
         clients.runtime.now,
@@ -57,7 +55,6 @@ async def _chat_client(clients: Clients) -> ChatPort:
             settings.SUMMARY_ENDPOINT or "",
             is_azure=settings.SUMMARY_BACKEND == _AZURE,
             api_key=key.get_secret_value() if key else None,
-            api_version=settings.SUMMARY_API_VERSION,
             identity_client_id=settings.AZURE_CLIENT_ID,
         )
         return open_client(endpoint, clients.runtime)

@@ -110,13 +110,13 @@ async def _measure_ages(clients: Clients, now: datetime) -> None:
 
 
 async def _check_integrity(clients: Clients, now: datetime) -> None:
-    """Once a night, with repair unless INTEGRITY_REPAIR says no; after a crash not again that night."""
+    """Once a night, with repair; after a crash not again that night."""
     rows = clients.store.query(LATEST_START, Session(), partition_value=KIND, requested_by=TIMER)
     known = [datetime.fromisoformat(row["started_at"]) async for row in rows]
     if CHECKED.next_after(known[0] if known else now - FIRST_CHECK_GRACE) > now:
         return
     with span("integrity"):
-        done = await verify(clients, VerifyOptions(repair=clients.settings.INTEGRITY_REPAIR))
+        done = await verify(clients, VerifyOptions(repair=True))
     if done.errors:
         raise IntegrityError("; ".join(done.errors))
 

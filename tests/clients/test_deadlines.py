@@ -146,7 +146,7 @@ async def test_the_bus_is_well_again_after_a_call_that_was_broken_off(
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:
     """The connection of a call that was cut off may hold half a frame: it is not used again."""
-    quick = {"REQUEST_READ_SECONDS": "0.5", "REQUEST_WRITE_SECONDS": "1"}
+    quick = {"REQUEST_SECONDS": "0.5"}
     clients = await Clients.connect(cloud.settings(bus_service, **quick))
     bus: Bus = clients.bus
     try:
@@ -165,7 +165,7 @@ async def test_the_bus_is_well_again_after_a_call_that_was_broken_off(
 async def test_clients_connect_while_cosmos_stands_still_and_find_it_when_it_is_back(
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:
-    settings = cloud.settings(bus_service, REQUEST_READ_SECONDS="0.5")
+    settings = cloud.settings(bus_service, REQUEST_SECONDS="0.5")
     with frozen(cloud.cosmos.process):
         clients = await Clients.connect(settings)
         with somebody_waits(), pytest.raises(ServiceSilentError, match="Cosmos DB"):

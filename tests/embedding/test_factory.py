@@ -1,5 +1,6 @@
 import os
 import signal
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,11 +21,10 @@ TEXTS = ["We have rough consensus.", "", "-1, this breaks my build", "word " * 4
 async def test_the_default_embedder_gives_the_vectors_of_its_encoder_and_survives_kill_9(
     model_folder: Path, exact: OpenVinoEncoder
 ) -> None:
-    settings = load_settings(
-        {**LOCAL, "EMBEDDING_MODEL_PATH": str(model_folder), "EMBEDDING_PRECISION": "fp32"}
-    )
-    embedder = await open_embedder(settings)
-    assert isinstance(embedder, EncoderProcess)
+    settings = load_settings({**LOCAL, "EMBEDDING_MODEL_PATH": str(model_folder)})
+    spec = encoder_spec(settings)
+    spec = replace(spec, arguments={**spec.arguments, "precision": "fp32"})  # exact on any processor
+    embedder = await EncoderProcess.start(spec)
     try:
         assert (embedder.model, embedder.backend) == ("all-MiniLM-L6-v2", "openvino")
         assert (embedder.dimension, embedder.window, embedder.token_budget) == (384, 256, 512)
@@ -70,14 +70,10 @@ def test_the_settings_reach_the_encoder() -> None:
         "EMBEDDING_BACKEND": "sentencetransformers",
         "EMBEDDING_MODEL": "intfloat/e5-small-v2",
         "EMBEDDING_MODEL_PATH": "elsewhere",
-        "EMBEDDING_THREADS": "2",
-        "EMBEDDING_TOKEN_BUDGET": "2048",
     }
     spec = encoder_spec(load_settings({**LOCAL, **chosen}))
     assert spec.factory == "shared.embedding.sentence_transformer:SentenceTransformerEncoder"
     assert spec.arguments == {
         "model": "intfloat/e5-small-v2",
         "path": "elsewhere",
-        "threads": 2,
-        "token_budget": 2048,
     }

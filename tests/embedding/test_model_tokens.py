@@ -65,7 +65,6 @@ async def test_no_chunk_is_longer_than_the_model_reads(
         "EMBEDDING_BACKEND": "sentencetransformers",
         "EMBEDDING_MODEL_PATH": str(sentence_folder(tmp_path, 40)),
         "CHUNKING_MAX_TOKENS": "500",
-        "CHUNKING_OVERLAP_TOKENS": "100",
     }
     content = mail(0, body=WORDS)
     for settings, most in (({"CHUNKING_MAX_TOKENS": "500"}, 254), (small, 38)):

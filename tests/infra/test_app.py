@@ -53,7 +53,7 @@ def test_the_code_can_start_with_the_settings_of_the_deployment(way: str) -> Non
     assert loaded.SEARCH_KEY is None
     assert loaded.STORAGE_CONNECTION is None
     assert loaded.AZURE_CLIENT_ID is not None
-    assert (loaded.COSMOS_DATABASE, loaded.SERVICEBUS_TOPIC) == ("consensus", "events")
+    assert loaded.COSMOS_DATABASE == "consensus"
 
 
 @pytest.mark.parametrize("way", WAYS)

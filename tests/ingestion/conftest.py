@@ -10,7 +10,7 @@ from tests.support.services import RunningService
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared_place(cloud: LocalCloud, bus_service: RunningService) -> AsyncIterator[Place]:
-    settings = cloud.settings(bus_service, SOURCE_ALLOWED_HOSTS="127.0.0.1", SOURCE_IDLE_SECONDS="5")
+    settings = cloud.settings(bus_service, SOURCE_ALLOWED_HOSTS="127.0.0.1")
     async with a_place(settings) as ready:
         yield ready
 

@@ -185,7 +185,7 @@ def test_operations_by_somebody_with_a_long_name_leave_room_for_what_came_of_the
                     QueueStatus("parsing", 1, 0, at_least=False, oldest_waiting=NOW - timedelta(hours=2))
                 ]
             },
-            "A message waits in parsing for 2 h; the bound is 1 h (QUEUE_AGE_MINUTES).",
+            "A message waits in parsing for 2 h; the bound is 1 h.",
         ),
     ],
 )
@@ -197,6 +197,29 @@ def test_each_trouble_is_said_and_makes_it_troubled(
     assert found.troubled
     assert says in said
     assert not any(line.startswith("All is well") for line in said)
+
+
+def test_a_young_app_has_time_for_its_first_sweep_and_for_its_first_sign_of_life() -> None:
+    young = replace(system(), sweep=None, consumers={}, started_at=NOW - timedelta(minutes=10))
+    assert young.troubles == []
+    older = replace(young, started_at=NOW - timedelta(minutes=12))
+    assert [trouble.kind for trouble in older.troubles] == ["no_consumer"]
+    old = replace(young, started_at=NOW - timedelta(minutes=31))
+    assert [trouble.kind for trouble in old.troubles] == ["no_consumer", "sweep"]
+
+
+def test_what_was_seen_before_is_missed_at_once_after_a_restart() -> None:
+    """A timer that misses its time while the app is down runs at the start: only a broken one is late."""
+    silent = dict.fromkeys(QUEUES, NOW - timedelta(hours=9))
+    late = SWEPT.model_copy(update={"started_at": NOW - timedelta(hours=9)})
+    found = replace(system(), sweep=late, consumers=silent, started_at=NOW - timedelta(minutes=1))
+    assert [trouble.kind for trouble in found.troubles] == ["no_consumer", "sweep"]
+
+
+def test_where_nothing_ever_ran_there_is_no_grace() -> None:
+    """As after a deployment whose app never started."""
+    found = replace(system(), sweep=None, consumers={}, started_at=None)
+    assert [trouble.kind for trouble in found.troubles] == ["no_consumer", "sweep"]
 
 
 def test_a_queue_whose_work_takes_long_has_more_time(screen: Screen) -> None:

@@ -14,7 +14,7 @@ from azure.functions.servicebus import ServiceBusMessage
 from localcloud.servicebus.entities import Queue
 from localcloud.servicebus.messages import Message
 from shared.clients.blobs import Blobs
-from shared.clients.connections import Clients, _FirstUse
+from shared.clients.connections import TOPIC, Clients, _FirstUse
 from shared.clients.cosmos.store import Store
 from shared.clients.search.index import Index
 from shared.clients.servicebus.bus import Bus
@@ -55,7 +55,7 @@ def connect(world: "World", *, skew: float = 0.0, name: str = "-") -> Clients:
     clients = Clients(
         settings,
         store,
-        Bus(SimulatedBusClient(world.broker), settings.SERVICEBUS_TOPIC),  # type: ignore[arg-type]
+        Bus(SimulatedBusClient(world.broker), TOPIC),  # type: ignore[arg-type]
         index,
         blobs,
         None,  # type: ignore[arg-type]  # only provisioning asks for the client itself

@@ -1,7 +1,7 @@
 """The chat summarizer against a real HTTP endpoint, honest, lying, broken or throttled."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -14,8 +14,8 @@ from localcloud.httpd import Response, json_response
 from shared.clients.classify import classify
 from shared.clients.openai.client import Endpoint, InvalidEndpointError, OpenAIClient, open_client
 from shared.core.errors import ErrorKind, PermanentError, TransientError
+from shared.documents.values import ThreadReading
 from shared.domain.chat_reading.answer import ANSWER_SCHEMA
-from shared.domain.consensus.reading import ThreadReading
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.markdown import render_markdown
 from shared.domain.summaries.models import Section, ThreadContext, ThreadSummary
@@ -185,17 +185,43 @@ async def test_mail_goes_in_as_json_that_no_text_can_leave() -> None:
     assert json.loads(user["content"])["mails"][0]["text"] == context.messages[0].text
 
 
-async def test_the_schema_is_asked_for_and_left_out_where_the_endpoint_does_not_know_it() -> None:
-    refusal = json_response(400, {"error": {"message": "response_format json_schema is not supported"}})
+def knows_no_schema(asked: dict[str, Any]) -> str | None:
+    kind = asked["response_format"]["type"]
+    return "response_format json_schema is not supported" if kind == "json_schema" else None
 
-    def old_endpoint(asked: dict[str, Any]) -> Response:
-        return refusal if asked["response_format"]["type"] == "json_schema" else completion(HONEST)
 
-    async with serving(old_endpoint) as endpoint, asking(endpoint) as summarizer:
-        first, second = [await summarizer.summarize(a_thread()) for _ in range(2)]
-    assert (first.generated_by, second.generated_by) == ("toy", "toy")
-    kinds = [asked["response_format"]["type"] for asked in endpoint.asked]
-    assert kinds == ["json_schema", "json_object", "json_object"]
+def knows_no_format(asked: dict[str, Any]) -> str | None:
+    return "unknown field: response_format" if "response_format" in asked else None
+
+
+def wants_another_limit(asked: dict[str, Any]) -> str | None:
+    refusal = "'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+    return refusal if "max_tokens" in asked else None
+
+
+@pytest.mark.parametrize(
+    ("refuses", "asked_with"),
+    [
+        (knows_no_schema, ["json_schema max_tokens", *["json_object max_tokens"] * 2]),
+        (knows_no_format, ["json_schema max_tokens", "json_object max_tokens", *["off max_tokens"] * 2]),
+        (wants_another_limit, ["json_schema max_tokens", *["json_schema max_completion_tokens"] * 2]),
+    ],
+)
+async def test_an_option_that_the_endpoint_refuses_is_changed_once(
+    refuses: Callable[[dict[str, Any]], str | None], asked_with: list[str]
+) -> None:
+    def endpoint_of_its_kind(asked: dict[str, Any]) -> Response:
+        refusal = refuses(asked)
+        return json_response(400, {"error": {"message": refusal}}) if refusal else completion(HONEST)
+
+    async with serving(endpoint_of_its_kind) as endpoint, asking(endpoint) as summarizer:
+        written = [await summarizer.summarize(a_thread()) for _ in range(2)]
+    assert [one.generated_by for one in written] == ["toy", "toy"]
+    assert [
+        f"{asked.get('response_format', {}).get('type', 'off')} "
+        + next(name for name in ("max_tokens", "max_completion_tokens") if name in asked)
+        for asked in endpoint.asked
+    ] == asked_with
 
 
 async def test_markup_in_a_sentence_is_escaped() -> None:

@@ -56,7 +56,7 @@ AHEAD = (
 )
 GAVE_UP = " gave up on "  # as a stage says it in the log
 # What the sweep goes by when it looks for an upload whose event was never sent: see the fault above.
-SOON: dict[str, float] = {"RETRY_JOB_GRACE_MINUTES": 0.1}
+SOON: dict[str, float] = {"RETRY_JOB_INTERVAL_SECONDS": 6}
 
 
 @pytest.fixture(scope="module")

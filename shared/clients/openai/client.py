@@ -39,7 +39,8 @@ HANGING_UP = 5.0
 _TRANSIENT = frozenset({401, 403, 408, 409, 425, 429})
 _SERVER_ERROR = 500
 _NOT_FOUND = 404
-_SCHEMA_REFUSED = re.compile(r"response_format|json_schema|schema", re.IGNORECASE)
+_FORMAT_REFUSED = re.compile(r"response_format|json_schema|schema|json_object", re.IGNORECASE)
+_SIMPLER_FORMAT = {"schema": "object", "object": "off"}
 
 
 class InvalidEndpointError(ValueError):
@@ -82,7 +83,7 @@ class OpenAIClient:
     ) -> None:
         self._sdk, self._identity = sdk, identity
         self._runtime = runtime or Runtime()
-        self._knows_no_schema = False
+        self._learned: dict[str, Any] = {}  # options that the endpoint wants otherwise than asked for
         self._embedding_calls, self._chat_calls = Calls("embedding"), Calls("chat")
 
     async def close(self) -> None:
@@ -106,16 +107,16 @@ class OpenAIClient:
         return _vectors(answer.data, len(texts))
 
     async def complete(self, system: str, user: str, options: CompletionOptions) -> Completion:
-        """An endpoint that does not know schemas is asked again without, and from then on at once so."""
-        if self._knows_no_schema and options.answer_format == "schema":
-            options = replace(options, answer_format="object")
-        try:
-            return await self._complete(system, user, options)
-        except ChatRefusedError as error:
-            if options.answer_format != "schema" or not _SCHEMA_REFUSED.search(str(error)):
-                raise
-            self._knows_no_schema = True
-            return await self._complete(system, user, replace(options, answer_format="object"))
+        """Ask as the endpoint wants to be asked: an option that it refuses is changed, later calls too."""
+        while True:
+            asked = replace(options, **self._learned)
+            try:
+                return await self._complete(system, user, asked)
+            except ChatRefusedError as error:
+                change = _changed_option(asked, str(error))
+                if not change:
+                    raise
+                self._learned |= change
 
     async def _complete(self, system: str, user: str, options: CompletionOptions) -> Completion:
         try:
@@ -184,6 +185,15 @@ def _floats(embedding: Any) -> NDArray[np.float32]:
 
 
 # chat
+
+
+def _changed_option(options: CompletionOptions, refusal: str) -> dict[str, str]:
+    """What to ask for instead, by the words of the refusal; empty where they name no such option."""
+    if "max_completion_tokens" in refusal and options.answer_limit == "max_tokens":
+        return {"answer_limit": "max_completion_tokens"}  # OpenAI's newer models
+    if _FORMAT_REFUSED.search(refusal) and options.answer_format in _SIMPLER_FORMAT:
+        return {"answer_format": _SIMPLER_FORMAT[options.answer_format]}
+    return {}
 
 
 def _body_options(options: CompletionOptions) -> dict[str, Any]:

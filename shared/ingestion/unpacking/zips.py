@@ -31,8 +31,7 @@ class _CautiousFile(io.BufferedReader):
     def read(self, size: int | None = -1, /) -> bytes:
         if size is not None and size > self._largest_read:
             raise ArchiveBombError(
-                f"zip: its directory has {size} bytes, and may have {self._largest_read};"
-                " split the archive, or raise ARCHIVE_MAX_MEMBERS"
+                f"zip: its directory has {size} bytes, and may have {self._largest_read}; split the archive"
             )
         return super().read(size)
 

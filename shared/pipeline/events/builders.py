@@ -13,7 +13,7 @@ from shared.core.ids import report_id
 from shared.documents.chunks import Chunk
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
-from shared.domain.summaries.models import Citation
+from shared.documents.values import Citation
 from shared.pipeline.event_types import (
     ArchiveIngested,
     ArchiveIngestionFailed,
@@ -37,6 +37,9 @@ from shared.settings.app import Settings
 # An event stays far under the broker's 256 KB: readers load the whole text from the stored summary.
 MARKDOWN_IN_EVENT = 4000
 CITATIONS_IN_EVENT = 100
+# What the specification names in a request; the reader of a thread goes by neither.
+TOP_K = 12
+TEMPLATE = "consensus-summary-v1"
 API_CHANNEL = "api"  # where a report is published before any webhook hears of it
 
 
@@ -136,11 +139,11 @@ def summary_request(thread_id: str, version: str, settings: Settings) -> Summari
     """The same thread and version give the same request, whoever makes it."""
     return SummarizationRequested(
         thread_ids=[thread_id],
-        top_k=settings.SUMMARY_TOP_K,
+        top_k=TOP_K,
         llm_backend=settings.SUMMARY_BACKEND,
         llm_model=settings.SUMMARY_MODEL,
         context_window_tokens=settings.SUMMARY_CONTEXT_TOKENS,
-        prompt_template=settings.SUMMARY_TEMPLATE,
+        prompt_template=TEMPLATE,
         content_hashes=[version],
     )
 

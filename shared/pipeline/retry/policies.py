@@ -19,6 +19,7 @@ MAX_ATTEMPTS_EXCEEDED = "max_attempts_exceeded"
 TTL_EXCEEDED = "ttl_exceeded"
 NON_RETRYABLE = "non_retryable_error"
 NEAR_END = 0.8  # the share of its time after which a waiting event is warned about
+BACKOFF_IN_RACE_DELAYS = 20  # 5 s where a race waits 250 ms
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,9 @@ class Backoff:
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Self:
-        return cls(settings.MAX_RETRIES, settings.RETRY_BACKOFF_SECONDS, settings.RETRY_BACKOFF_CAP_SECONDS)
+        """From the settings of races: a service takes longer to recover than a document to arrive."""
+        base = BACKOFF_IN_RACE_DELAYS * settings.RETRY_BASE_DELAY_MS / 1000
+        return cls(base_seconds=base, cap_seconds=settings.RETRY_MAX_DELAY_SECONDS)
 
     def decide(self, failure: ClassifiedError, retries: int) -> Decision:
         """What to do after a failure, when `retries` retries were already made."""

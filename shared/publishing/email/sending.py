@@ -8,6 +8,7 @@ from email.policy import SMTP
 
 from shared.settings.app import Settings
 
+TIMEOUT_SECONDS = 10  # of one command: a server that is silent for longer is down
 _REFUSED_FOR_GOOD = range(500, 600)
 
 
@@ -43,7 +44,7 @@ def _send(settings: Settings, mail: EmailMessage) -> None:
 
 
 def _connected(settings: Settings, host: str) -> smtplib.SMTP:
-    port, seconds = settings.SMTP_PORT, settings.SMTP_TIMEOUT_SECONDS
+    port = settings.SMTP_PORT
     if settings.SMTP_SECURITY == "tls":
-        return smtplib.SMTP_SSL(host, port, timeout=seconds, context=ssl.create_default_context())
-    return smtplib.SMTP(host, port, timeout=seconds)
+        return smtplib.SMTP_SSL(host, port, timeout=TIMEOUT_SECONDS, context=ssl.create_default_context())
+    return smtplib.SMTP(host, port, timeout=TIMEOUT_SECONDS)

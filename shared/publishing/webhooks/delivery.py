@@ -33,7 +33,12 @@ from shared.settings.webhooks import Webhook, parse_webhooks
 log = logging.getLogger(__name__)
 MAX_A_RUN = 200
 AT_ONCE = 8
-LONGEST_DELAY = 3600.0
+FIRST_DELAY, LONGEST_DELAY = (
+    30.0,
+    3600.0,
+)  # doubled each time: the last attempt is about an hour after the first
+MAX_ATTEMPTS = 8
+TIMEOUT_SECONDS = 10.0  # of one attempt: a receiver takes a report and works on it later
 # In a row, in one run: a receiver that is down is not asked again for every one of a thousand reports.
 FAILURES_UNTIL_LEFT_ALONE = 3
 
@@ -51,12 +56,17 @@ def _webhooks(settings: Settings) -> Sequence[Webhook]:
 
 
 async def deliver_due(
-    clients: Clients, now: datetime, *, policy: AddressPolicy | None = None, limit: int = MAX_A_RUN
+    clients: Clients,
+    now: datetime,
+    *,
+    policy: AddressPolicy | None = None,
+    limit: int = MAX_A_RUN,
+    patience: float = TIMEOUT_SECONDS,
 ) -> int:
     """Attempt all due deliveries. Returns how many arrived."""
     due = clients.store.query(DUE_DELIVERIES, Session(), now=stored_time(now), limit=limit)
     reports = [(row["id"], row["scope"]) async for row in due]
-    run = _DeliveryRun(clients, now, policy or _policy(clients))
+    run = _DeliveryRun(clients, now, policy or _policy(clients), patience)
     await gather_limited((run.deliver(id_, scope) for id_, scope in reports), AT_ONCE)
     return run.delivered
 
@@ -70,6 +80,7 @@ class _DeliveryRun:
     clients: Clients
     now: datetime
     policy: AddressPolicy
+    patience: float  # seconds of one attempt
     delivered: int = 0
     _failures: dict[str, int] = field(default_factory=dict)
 
@@ -91,7 +102,7 @@ class _DeliveryRun:
             return await self._give_up(report, index, "the webhook is not in the settings any more")
         if report.outdated:
             return await delivery_superseded(self.clients.store, report, index)
-        if delivery.attempts >= self.clients.settings.WEBHOOK_MAX_ATTEMPTS:
+        if delivery.attempts >= MAX_ATTEMPTS:
             return await self._give_up(report, index, delivery.error or "its last attempt was cut off")
         if self._failures.get(hook.name, 0) >= FAILURES_UNTIL_LEFT_ALONE:
             return None
@@ -105,11 +116,11 @@ class _DeliveryRun:
         return await delivery_attempted(self.clients.store, report, index, now=self.now, retry_at=retry_at)
 
     def _delay(self, attempts: int) -> float:
-        return exponential(self.clients.settings.WEBHOOK_BASE_DELAY_SECONDS, attempts, LONGEST_DELAY)
+        return exponential(FIRST_DELAY, attempts, LONGEST_DELAY)
 
     async def _send(self, hook: Webhook, report: Report, index: int) -> Report:
         settings = self.clients.settings
-        options = SendOptions(self.now, settings.WEBHOOK_TIMEOUT_SECONDS, settings.PUBLIC_URL)
+        options = SendOptions(self.now, self.patience, settings.PUBLIC_URL)
         try:
             await send(hook, report, self.policy, options=options)
         except NotDeliveredError as error:
@@ -122,7 +133,7 @@ class _DeliveryRun:
     async def _failed(self, report: Report, index: int, error: NotDeliveredError) -> Report:
         delivery = report.deliveries[index]
         log.warning("Report %s did not reach webhook %s: %s", report.id, delivery.channel, error)
-        if error.for_good or delivery.attempts >= self.clients.settings.WEBHOOK_MAX_ATTEMPTS:
+        if error.for_good or delivery.attempts >= MAX_ATTEMPTS:
             return await self._give_up(report, index, str(error))
         wait = max(self._delay(delivery.attempts), error.retry_after or 0.0)
         retry_at = self.now + timedelta(seconds=wait)

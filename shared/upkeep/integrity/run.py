@@ -23,6 +23,7 @@ log = logging.getLogger(__name__)
 KIND = "verify"
 TIMER = "timer"
 MAX_EXAMPLES = 100
+GRACE = timedelta(hours=1)  # a stage may still be at work on what changed since then
 
 Check = Callable[[Clients, int], AsyncIterator[Finding]]
 CHECKS: dict[str, Check] = {
@@ -61,6 +62,7 @@ class VerifyOptions:
     repair: bool = False
     archives: bool = False
     """Parse the archives again, and compare the whole record with them: for a person who asks for it."""
+    grace: timedelta = GRACE
     requested_by: str = TIMER
     found: Callable[[Finding], None] = field(default=lambda _finding: None)
     metrics: SweepMetrics = field(default_factory=sweep_metrics)
@@ -97,8 +99,7 @@ class _Verification:
 
     async def run(self) -> Run:
         await self._clients.store.upsert(self._run, Session())
-        grace = timedelta(minutes=self._clients.settings.INTEGRITY_GRACE_MINUTES)
-        before = int((self._run.started_at - grace).timestamp())
+        before = int((self._run.started_at - self._options.grace).timestamp())
         for name, check in _checks(self._options).items():
             try:
                 async for finding in check(self._clients, before):

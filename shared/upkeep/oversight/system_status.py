@@ -21,14 +21,13 @@ PATIENCE = {row.name: row.patience for row in QUEUE_ROWS}
 class AgeBounds:
     """What is too old."""
 
-    waiting: timedelta = timedelta(minutes=30)
+    waiting: timedelta = timedelta(minutes=30)  # ten deliveries that fail at once take less
     sweep: timedelta = timedelta(minutes=30)
     report: timedelta = timedelta(minutes=60)
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Self:
         return cls(
-            waiting=timedelta(minutes=settings.QUEUE_AGE_MINUTES),
             sweep=timedelta(seconds=SWEEPS_MISSED * settings.RETRY_JOB_INTERVAL_SECONDS),
             report=timedelta(minutes=settings.SLO_REPORT_MINUTES),
         )
@@ -84,6 +83,7 @@ class SystemStatus:
     operations: list[Audit] = field(default_factory=list)
     sweep: Run | None = None
     consumers: dict[str, datetime] = field(default_factory=dict)  # by queue, when one was last heard of
+    started_at: datetime | None = None  # the oldest trace of a running app; None: there is none
     unanswered: dict[str, str] = field(default_factory=dict)  # what could not be asked, and why
     bounds: AgeBounds = field(default_factory=AgeBounds)
     consumed_queues: tuple[str, ...] = QUEUES
@@ -100,6 +100,10 @@ class SystemStatus:
     def troubled(self) -> bool:
         """Whether an operator has something to look at."""
         return bool(self.troubles)
+
+    def is_starting(self, grace: timedelta) -> bool:
+        """Whether the app is too young for what it does by its timers."""
+        return self.started_at is not None and self.at - self.started_at <= grace
 
     @property
     def partial(self) -> bool:
@@ -157,13 +161,13 @@ def _queues(status: SystemStatus) -> Iterator[Trouble]:
             age = _span(status.at - queue.oldest_waiting)
             yield Trouble(
                 "queue_age",
-                f"A message waits in {queue.queue} for {age}; the bound is {_span(bound)}"
-                " (QUEUE_AGE_MINUTES).",
+                f"A message waits in {queue.queue} for {age}; the bound is {_span(bound)}.",
             )
 
 
 def _consumers(status: SystemStatus) -> Iterator[Trouble]:
-    if "consumers" in status.unanswered:
+    starting = not status.consumers and status.is_starting(NO_CONSUMER_AFTER)
+    if starting or "consumers" in status.unanswered:
         return
     missing = [
         queue
@@ -181,6 +185,8 @@ def _consumers(status: SystemStatus) -> Iterator[Trouble]:
 
 def _sweep(status: SystemStatus) -> Iterator[Trouble]:
     if "sweep" in status.unanswered:
+        return
+    if status.sweep is None and status.is_starting(status.bounds.sweep):
         return
     if status.sweep is None:
         yield Trouble("sweep", "The sweep has not run yet.")

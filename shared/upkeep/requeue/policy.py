@@ -14,11 +14,11 @@ class Policy:
     base_delay: timedelta
     max_delay: timedelta
     stuck_after: timedelta
-    grace: timedelta
+    grace: timedelta  # before the first attempt: an event on its way needs no help before the next run
     interval: timedelta
     max_attempts: Mapping[str, int]
-    limit: int
-    probes: int
+    limit: int = 5000  # documents of a collection in one run: the next run takes the rest
+    probes: int = 5  # documents of a collection while what its stage needs is down
 
     @classmethod
     def from_settings(cls, settings: Settings) -> "Policy":
@@ -26,15 +26,13 @@ class Policy:
             base_delay=timedelta(seconds=settings.RETRY_JOB_BASE_DELAY_SECONDS),
             max_delay=timedelta(seconds=settings.RETRY_JOB_MAX_DELAY_SECONDS),
             stuck_after=timedelta(hours=settings.RETRY_JOB_STUCK_THRESHOLD_HOURS),
-            grace=timedelta(minutes=settings.RETRY_JOB_GRACE_MINUTES),
+            grace=timedelta(seconds=settings.RETRY_JOB_INTERVAL_SECONDS),
             interval=timedelta(seconds=settings.RETRY_JOB_INTERVAL_SECONDS),
             max_attempts={
                 stage.document.container: getattr(settings, stage.max_attempts)
                 for stage in SWEPT
                 if stage.max_attempts is not None
             },
-            limit=settings.RETRY_JOB_LIMIT,
-            probes=settings.RETRY_JOB_PROBES,
         )
 
     def delay(self, attempts: int) -> timedelta:

@@ -20,9 +20,9 @@ from shared.documents.failures import FailureRecord
 from shared.documents.messages import Message
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
+from shared.documents.values import Citation, SummaryType
 from shared.domain.chunking.chunker import Strategy
 from shared.domain.summaries.digest_scopes import parse_scope
-from shared.domain.summaries.models import Citation, SummaryType
 from shared.pipeline import event_types as data
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.event_types import EventData
@@ -59,11 +59,9 @@ SETTINGS = Settings.model_construct(
     COSMOS_ENDPOINT="",
     SEARCH_ENDPOINT="",
     CHUNKING_STRATEGY="recursive",
-    SUMMARY_TOP_K=12,
     SUMMARY_BACKEND="extractive",
     SUMMARY_MODEL="extractive-v1",
     SUMMARY_CONTEXT_TOKENS=3000,
-    SUMMARY_TEMPLATE="consensus-summary-v1",
 )
 FAILURE = ClassifiedError(
     ErrorKind.PERMANENT,

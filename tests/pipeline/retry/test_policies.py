@@ -101,8 +101,7 @@ def test_a_failure_that_asks_for_no_time_is_retried_at_once_where_the_backoff_is
 def test_the_settings_give_each_bound_its_own_value() -> None:
     settings = Settings(
         COSMOS_ENDPOINT="x", SEARCH_ENDPOINT="x", RETRY_MAX_ATTEMPTS=2, RETRY_BASE_DELAY_MS=3,
-        RETRY_BACKOFF_FACTOR=4, RETRY_MAX_DELAY_SECONDS=5, RETRY_TTL_MINUTES=6, MAX_RETRIES=7,
-        RETRY_BACKOFF_SECONDS=8, RETRY_BACKOFF_CAP_SECONDS=9,
+        RETRY_BACKOFF_FACTOR=4, RETRY_MAX_DELAY_SECONDS=5, RETRY_TTL_MINUTES=6,
     )  # fmt: skip
     assert RetryConfig.from_settings(settings) == RetryConfig(2, 3, 4, 5, 6)
-    assert Backoff.from_settings(settings) == Backoff(7, 8, 9)
+    assert Backoff.from_settings(settings) == Backoff(3, 0.06, 5)

@@ -11,7 +11,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.outbound import AddressPolicy
 from shared.core.times import stored_time
 from shared.documents.reports import Report
-from shared.publishing.webhooks.delivery import deliver_due
+from shared.publishing.webhooks.delivery import MAX_ATTEMPTS, TIMEOUT_SECONDS, deliver_due
 from tests.publishing.webhooks.receivers import SECRET, hook, published, receiving, reporting
 from tests.stages.mail_in import MailIn
 from tests.support.cloud import LocalCloud
@@ -19,10 +19,10 @@ from tests.support.services import RunningService
 from tests.support.webhook_receiver import verify_signature
 
 
-async def deliver(place: MailIn, **later: float) -> Report:
+async def deliver(place: MailIn, patience: float = TIMEOUT_SECONDS, **later: float) -> Report:
     """What a run of the timer does, some time later; the newest report after it."""
     place.now += timedelta(**later)
-    await deliver_due(place.clients, place.now)
+    await deliver_due(place.clients, place.now, patience=patience)
     (newest,) = [report for report in await place.stored("reports") if not report["outdated"]]
     return await place.clients.store.read(Report, newest["id"], newest["scope"], Session())
 
@@ -77,13 +77,12 @@ async def test_a_webhook_that_is_down_is_tried_again_with_backoff_and_the_other_
 async def test_after_the_bound_it_is_given_up_and_announced(
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:
-    async with receiving(*[(500, {})] * 9) as receiver:
-        settings = {"WEBHOOK_MAX_ATTEMPTS": "3"}
-        async with reporting(cloud, bus_service, hook("gone", receiver.port), **settings) as place:
+    async with receiving(*[(500, {})] * (MAX_ATTEMPTS + 3)) as receiver:  # noqa: SIM117
+        async with reporting(cloud, bus_service, hook("gone", receiver.port)) as place:
             await published(place)
-            for _ in range(6):
+            for _ in range(MAX_ATTEMPTS + 3):
                 report = await deliver(place, hours=2)
-            assert len(receiver.got) == 3
+            assert len(receiver.got) == MAX_ATTEMPTS
             assert (report.deliveries[0].status, report.notified) == ("failed", False)
             assert report.next_delivery_at is None
             (failed,) = [
@@ -91,21 +90,20 @@ async def test_after_the_bound_it_is_given_up_and_announced(
                 for event in await place.place.take_all("failures", 1)
                 if event.event_type == "ReportDeliveryFailed" and event.data.report_id == report.id
             ]
-            assert (failed.delivery_channel, failed.retry_count) == ("gone", 2)
+            assert (failed.delivery_channel, failed.retry_count) == ("gone", MAX_ATTEMPTS - 1)
             assert failed.error_message == "it answered 500"
 
 
 async def test_a_crash_in_an_attempt_counts_as_one_and_does_not_lose_the_report(
     cloud: LocalCloud, bus_service: RunningService
 ) -> None:
-    async with receiving() as receiver:
-        settings = {"WEBHOOK_MAX_ATTEMPTS": "2"}
-        async with reporting(cloud, bus_service, hook("one", receiver.port), **settings) as place:
+    async with receiving() as receiver:  # noqa: SIM117
+        async with reporting(cloud, bus_service, hook("one", receiver.port)) as place:
             event = await published(place)
             (stored,) = await place.stored("reports")
             # As an attempt leaves it that never came back.
             claimed = stored["deliveries"][0] | {
-                "attempts": 1,
+                "attempts": MAX_ATTEMPTS - 1,
                 "next_attempt_at": stored_time(place.now + timedelta(seconds=30)),
             }
             left = {"deliveries": [claimed], "next_delivery_at": claimed["next_attempt_at"]}
@@ -114,7 +112,10 @@ async def test_a_crash_in_an_attempt_counts_as_one_and_does_not_lose_the_report(
             await deliver(place)
             assert receiver.got == []
             report = await deliver(place, seconds=31)
-            assert (report.deliveries[0].attempts, report.deliveries[0].status) == (2, "delivered")
+            assert (report.deliveries[0].attempts, report.deliveries[0].status) == (
+                MAX_ATTEMPTS,
+                "delivered",
+            )
 
 
 async def test_two_runs_at_once_deliver_once(cloud: LocalCloud, bus_service: RunningService) -> None:
@@ -193,9 +194,8 @@ async def test_a_receiver_that_hangs_costs_its_timeout_and_no_more(
 
     server = await asyncio.start_server(hang, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    settings = {"WEBHOOK_TIMEOUT_SECONDS": "0.2"}
-    async with server, reporting(cloud, bus_service, hook("slow", port), **settings) as place:
+    async with server, reporting(cloud, bus_service, hook("slow", port)) as place:
         await published(place)
-        report = await deliver(place)
+        report = await deliver(place, patience=0.2)
     assert "TimeoutError" in (report.deliveries[0].error or "")
     assert SECRET not in caplog.text

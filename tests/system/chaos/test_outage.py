@@ -31,7 +31,7 @@ PATIENCE_SECONDS = 300
 NOT_ASKED = {"no_consumer"}
 NOBODY_TO_ASK = {"cosmos", "servicebus"}  # the status needs both: there somebody's upload has to be refused
 # Who looks from outside gives a busy machine time: a slow answer is no silence, and a sweep may start late.
-PATIENT: dict[str, float] = {"REQUEST_READ_SECONDS": 20.0, "RETRY_JOB_INTERVAL_SECONDS": 60}
+PATIENT: dict[str, float] = {"REQUEST_SECONDS": 20.0, "RETRY_JOB_INTERVAL_SECONDS": 60}
 
 
 def service_away(name: str) -> Callable[[World], AbstractContextManager[None]]:

@@ -36,15 +36,12 @@ SERVICES = (STORAGE, "cosmos", "search", "servicebus", *HOSTS)
 FAULTY = ("cosmos", "search", "servicebus")
 # Quick where the specification waits for seconds and hours: the order of things stays the same.
 QUICK = {
-    "RETRY_BACKOFF_SECONDS": "0.2",
-    "RETRY_BACKOFF_CAP_SECONDS": "1",
-    "RETRY_BASE_DELAY_MS": "20",
+    "RETRY_BASE_DELAY_MS": "10",
     "RETRY_MAX_DELAY_SECONDS": "1",
     "RETRY_JOB_INTERVAL_SECONDS": "12",
     "RETRY_JOB_BASE_DELAY_SECONDS": "2",
     "RETRY_JOB_MAX_DELAY_SECONDS": "8",
     "RETRY_JOB_STUCK_THRESHOLD_HOURS": "0.005",
-    "RETRY_JOB_GRACE_MINUTES": "0.2",
     **{f"RETRY_JOB_MAX_ATTEMPTS_{name}": "50" for name in ("ARCHIVES", "MESSAGES", "CHUNKS", "THREADS")},
     "APPLICATIONINSIGHTS_CONNECTION_STRING": "",
 }

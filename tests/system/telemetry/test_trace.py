@@ -34,8 +34,7 @@ PRIVATE = (
 )  # fmt: skip
 
 SETTINGS = {
-    "MAX_RETRIES": "1",
-    "RETRY_BACKOFF_SECONDS": "0",
+    "RETRY_BASE_DELAY_MS": "1",
     "ALLOW_LOCAL_SOURCES": "true",
 }
 

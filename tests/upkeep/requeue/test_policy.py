@@ -24,20 +24,17 @@ def minutes(delay: timedelta) -> float:
 def test_the_settings_give_each_bound_its_own_value() -> None:
     settings = Settings(
         COSMOS_ENDPOINT="x", SEARCH_ENDPOINT="x", RETRY_JOB_BASE_DELAY_SECONDS=2, RETRY_JOB_MAX_DELAY_SECONDS=3,
-        RETRY_JOB_STUCK_THRESHOLD_HOURS=4, RETRY_JOB_GRACE_MINUTES=5, RETRY_JOB_INTERVAL_SECONDS=6,
+        RETRY_JOB_STUCK_THRESHOLD_HOURS=4, RETRY_JOB_INTERVAL_SECONDS=6,
         RETRY_JOB_MAX_ATTEMPTS_ARCHIVES=7, RETRY_JOB_MAX_ATTEMPTS_MESSAGES=8,
-        RETRY_JOB_MAX_ATTEMPTS_CHUNKS=9, RETRY_JOB_MAX_ATTEMPTS_THREADS=10, RETRY_JOB_LIMIT=11,
-        RETRY_JOB_PROBES=12,
+        RETRY_JOB_MAX_ATTEMPTS_CHUNKS=9, RETRY_JOB_MAX_ATTEMPTS_THREADS=10,
     )  # fmt: skip
     assert Policy.from_settings(settings) == Policy(
         base_delay=timedelta(seconds=2),
         max_delay=timedelta(seconds=3),
         stuck_after=timedelta(hours=4),
-        grace=timedelta(minutes=5),
+        grace=timedelta(seconds=6),
         interval=timedelta(seconds=6),
         max_attempts={"archives": 7, "messages": 8, "chunks": 9, "threads": 10},
-        limit=11,
-        probes=12,
     )
 
 

@@ -441,7 +441,7 @@ async def test_a_sweep_that_cannot_reach_cosmos_is_counted_all_the_same(
 async def test_while_the_broker_is_away_no_attempt_is_counted(cloud: LocalCloud, tmp_path: Path) -> None:
     """Two sweeps of an outage would leave an archive without attempts, though nobody has tried it."""
     with servicebus(tmp_path) as broker:
-        async with sweep_place(cloud, broker, STAGE_CALL_SECONDS="2") as place:
+        async with sweep_place(cloud, broker, REQUEST_SECONDS="0.14") as place:
             archive = place.archive()
             await place.put(archive)
             broker.kill()

@@ -49,7 +49,6 @@ class ChatModelSettings(BaseModel):
     SUMMARY_CONTEXT_TOKENS: Positive = 16_000
     SUMMARY_ENDPOINT: str | None = None
     SUMMARY_API_KEY: SecretStr | None = None
-    SUMMARY_ANSWER_TOKENS: Positive = 4000
     SUMMARY_TIMEOUT_SECONDS: Annotated[float, Field(gt=0, le=600)] = 120
     SUMMARY_ARCHIVE_TOKENS: Positive | None = None  # what the threads of one archive may cost together
 
@@ -258,8 +257,6 @@ def _incomplete_summaries(loaded: ChatModelSettings) -> list[str]:
         problems.append(f"SUMMARY_ENDPOINT: missing or no URL; SUMMARY_BACKEND {backend} needs it")
     if loaded.SUMMARY_MODEL == EXTRACTIVE_MODEL:
         problems.append(f"SUMMARY_MODEL: missing; SUMMARY_BACKEND {backend} needs a model or deployment")
-    if loaded.SUMMARY_ANSWER_TOKENS >= loaded.SUMMARY_CONTEXT_TOKENS:
-        problems.append("SUMMARY_ANSWER_TOKENS: leaves no room for the thread in SUMMARY_CONTEXT_TOKENS")
     return problems
 
 

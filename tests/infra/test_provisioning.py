@@ -104,7 +104,6 @@ CHANGED = {
     "SMTP_URL": "smtps://digests:a%20password@mail.example.org",
     "SHOW_ADDRESSES": "true",
     "SOURCE_ALLOWED_HOSTS": "lists.example.org",
-    "SUMMARY_ANSWER_TOKENS": "500",
     "SUMMARY_ARCHIVE_TOKENS": "100000",
     "SUMMARY_BACKEND": "openai",
     "SUMMARY_CONTEXT_TOKENS": "4000",

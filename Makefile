@@ -23,7 +23,7 @@ if not (3, low) <= sys.version_info[:2] < (3, high):
 endef
 export PYTHON_CHECK
 
-.PHONY: help setup model run test test-long browser check-pages mutants chaos simulate parity bench conformance evaluate train-reader chat-model sentence-transformers lint format lock lock-check clean
+.PHONY: help setup model run test test-long browser check-pages mutants chaos simulate parity bench conformance evaluate train-reader chat-model sentence-transformers lint size format lock lock-check clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -101,6 +101,9 @@ lint: $(VENV)/ready ## ruff, mypy --strict and the import contracts
 	$(PY) -m ruff check --quiet $(CODE)
 	$(PY) -m mypy $(CODE)
 	$(VENV)/bin/lint-imports --no-logo --no-cache
+
+size: $(VENV)/ready ## How large the project is: no figure may exceed tools/size.json (ARGS=--write commits to new ones)
+	@$(PY) -m tools.size $(ARGS)
 
 CHAT_VENV := .venv-chat
 chat-model: $(VENV)/ready ## Summarise through a real chat model, in an environment of its own

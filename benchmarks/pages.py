@@ -39,7 +39,7 @@ from shared.documents.readings import ShownOpenCall, ShownOutcome
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
-from shared.domain.consensus.reading import ConsensusBasis, Genre, OutcomeKind, Tier
+from shared.documents.values import ConsensusBasis, Genre, OutcomeKind, Tier
 from shared.retrieval.search import SearchAsked, find
 from shared.settings.app import settings
 from shared.upkeep.provisioning import provision

@@ -18,8 +18,8 @@ from evaluation.bc3_corpus import Bc3Sentence, Bc3Thread, read_bc3
 from evaluation.data import MissingDataError, corpus_files
 from evaluation.scores import set_f1
 from evaluation.tfidf import tfidf
+from shared.documents.values import SentenceCitation, ThreadReading, Tier
 from shared.domain.consensus.reader import read_thread
-from shared.domain.consensus.reading import SentenceCitation, ThreadReading, Tier
 from shared.domain.consensus.thread_mail import ThreadMail
 
 WORD_BUDGET = 0.3

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shared.documents.values import SourceProfile
 from shared.domain.consensus.parsed_mails import thread_mail_of
-from shared.domain.consensus.thread_mail import SourceProfile, ThreadMail, read_profile
+from shared.domain.consensus.thread_mail import ThreadMail, read_profile
 from shared.domain.mail.models import Skipped
 from shared.domain.mail.parse import parse_archive
 
@@ -40,8 +41,18 @@ def _thread(
     return LabelledThread(
         label=label,
         mails=tuple(mails[one] for one in label["message_ids"]),
-        profile=read_profile(roles.get(label.get("source", ""), {})),
+        profile=profile_in(roles, label.get("source", "")),
     )
+
+
+def profile_in(roles: dict[str, Any], source: str) -> SourceProfile:
+    """The profile of a list in a corpus; corpora written before call the last day of a role `to`."""
+    known = roles.get(source, {})
+    renamed = [
+        {("until" if name == "to" else name): value for name, value in role.items()}
+        for role in known.get("roles", [])
+    ]
+    return read_profile({**known, "roles": renamed})
 
 
 def _mails(folder: Path) -> Iterator[ThreadMail]:

@@ -21,13 +21,13 @@ from typing import Any
 from evaluation.consensus_corpus import LabelledThread, read_corpus
 from evaluation.data import MissingDataError, corpus_files
 from evaluation.label_answers import answer_of
+from shared.documents.values import ThreadReading, Tier
 from shared.domain.chat_reading.answer import parse_answer
 from shared.domain.chat_reading.combined import ModelRun, combine
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.own_sentences import word_key
 from shared.domain.consensus.people import display_name
 from shared.domain.consensus.reader import read_thread
-from shared.domain.consensus.reading import ThreadReading, Tier
 
 Answer = dict[str, Any]
 _OTHER_STANCE = {"support": "oppose", "oppose": "support"}

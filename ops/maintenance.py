@@ -1,4 +1,4 @@
-"""`sweep` and `migrate`: what otherwise timers and deployments do."""
+"""`sweep` and `reembed`: work on all stored documents."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,10 +12,7 @@ from ops.output import confirm, print_json, print_note, table
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
     from shared.documents.runs import Run
-    from shared.upkeep.migrations.backfill import Backfilled
-    from shared.upkeep.migrations.reembed import Reembedded
-
-migrate = typer.Typer(help="Bring stored data up to the current versions; resumable.", no_args_is_help=True)
+    from shared.upkeep.reembed import Reembedded
 
 
 def sweep(
@@ -70,51 +67,7 @@ def _show_run(done: "Run", *, dry_run: bool, json: bool) -> None:
     return None
 
 
-@migrate.command("documents")
-def migrate_documents(
-    containers: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[CONTAINER]...", help="Containers; all of them unless named.", show_default=False
-        ),
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Store documents of older schema versions as the current version has them. Broken off, it goes on."""
-
-    async def work(clients: "Clients") -> "dict[str, Backfilled]":
-        from shared.documents.containers import DOCUMENTS
-        from shared.upkeep.audit import audited
-        from shared.upkeep.migrations.backfill import backfill
-
-        unknown = [name for name in containers or [] if name not in DOCUMENTS]
-        if unknown:
-            raise CommandError(
-                Code.USAGE, f"there is no container {unknown[0]!r}: it is one of {', '.join(DOCUMENTS)}"
-            )
-        done = {}
-        async with audited(clients, "migrate.documents", actor(), {"containers": containers or []}) as counts:
-            for container in containers or DOCUMENTS:
-                done[container] = await backfill(clients.store, container)
-                counts[container] = done[container].upgraded
-        return done
-
-    done = run_command(work)
-    if json:
-        return print_json({name: result.__dict__ for name, result in done.items()})
-    rows = [
-        (name, f"{result.upgraded:,}", f"{result.changed_meanwhile:,}")
-        for name, result in done.items()
-        if result.upgraded or result.changed_meanwhile
-    ]
-    table(
-        ["container", "upgraded>", "changed meanwhile>"], rows, empty="Everything is of the current version."
-    )
-    return None
-
-
-@migrate.command("index")
-def migrate_index(
+def reembed(
     *,
     delete_old: Annotated[
         bool, typer.Option("--delete-old", help="Delete the index that was live before, once the new one is.")
@@ -133,14 +86,14 @@ def migrate_index(
     async def work(clients: "Clients") -> "Reembedded":
         from shared.embedding.factory import open_embedder
         from shared.upkeep.audit import audited
-        from shared.upkeep.migrations.reembed import reembed
+        from shared.upkeep.reembed import reembed as run_reembed
 
         model = await open_embedder(clients.settings)
         try:
             if dry_run:
-                return await reembed(clients, model, dry_run=True)
-            async with audited(clients, "migrate.index", actor(), {"model": model.model}) as counts:
-                done = await reembed(
+                return await run_reembed(clients, model, dry_run=True)
+            async with audited(clients, "reembed", actor(), {"model": model.model}) as counts:
+                done = await run_reembed(
                     clients, model, delete_old=delete_old, progress=lambda state: print_note(state.line())
                 )
                 counts.update({"embedded": done.embedded, "failed": done.failed})

@@ -11,8 +11,8 @@ from shared.documents.archives import Archive
 from shared.documents.reports import Report, ReportedArchive
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
+from shared.documents.values import SummaryType
 from shared.domain.mail.mentions import draft_base
-from shared.domain.summaries.models import SummaryType
 from shared.pipeline import topology
 from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.events.builders import report_published

@@ -14,7 +14,8 @@ from shared.clients.cosmos.lease import Lease
 from shared.core.ids import thread_summary_id
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
-from shared.domain.summaries.models import SummaryType, ThreadSummary
+from shared.documents.values import SummaryType
+from shared.domain.summaries.models import ThreadSummary
 from shared.pipeline import topology
 from shared.pipeline.event_types import SummarizationRequested, SummaryComplete
 from shared.pipeline.events.builders import summary_complete

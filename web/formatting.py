@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 from shared.documents.messages import Address
 from shared.documents.readings import ShownOpenCall, ShownOutcome
+from shared.documents.values import OutcomeKind, Tier
 from shared.domain.consensus.language import ENGLISH, UNKNOWN, language_of
-from shared.domain.consensus.reading import OutcomeKind, Tier
 from shared.domain.summaries.markdown import BASES
 from shared.pipeline.progress import ArchiveProgress, StageProgress
 from shared.retrieval.mails import masked
@@ -120,7 +120,7 @@ def progress_state(progress: ArchiveProgress) -> str:
 
 def outcome_chip(outcome: ShownOutcome | None) -> tuple[str, str]:
     """Label and CSS class. A kind that is only a guess is not shown."""
-    return KINDS[outcome.kind] if outcome and outcome.tier is Tier.SAID else _NOTHING_SAID
+    return KINDS[outcome.kind] if outcome and outcome.kind else _NOTHING_SAID
 
 
 def outcome_words(outcome: ShownOutcome | None) -> str:

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from shared.documents.readings import StoredQuote
 from shared.documents.summaries import Summary
-from shared.domain.consensus.reading import PositionStance, Tier
+from shared.documents.values import PositionStance, Tier
 from shared.domain.summaries.markdown import escape_markdown
 from shared.retrieval.links import page_of_mail
 from web.formatting import day, markdown_target

@@ -11,12 +11,15 @@ from pydantic import ValidationError
 
 from shared.clients.classify import classify
 from shared.clients.deadlines import somebody_waits
-from shared.core.errors import ErrorKind
+from shared.core.errors import (
+    EditConflictError,
+    ErrorKind,
+    InvalidCursorError,
+    InvalidEditError,
+    NotFoundError,
+)
 from shared.pipeline.retry.loops import AbandonedError
-from shared.retrieval.errors import InvalidCursorError, NotFoundError
 from shared.settings.app import SettingsError
-from shared.upkeep.correcting import CorrectionConflictError, UncorrectableError, UnknownCorrectionError
-from shared.upkeep.placing import PlacementConflictError, UnknownPlacementError, UnplaceableError
 
 log = logging.getLogger(__name__)
 Handler = Callable[[func.HttpRequest], Awaitable[func.HttpResponse]]
@@ -39,12 +42,8 @@ TITLES = {
 
 _STATUS: dict[type[Exception], int] = {
     NotFoundError: 404,
-    UnknownCorrectionError: 404,
-    UncorrectableError: 422,
-    CorrectionConflictError: 409,
-    UnknownPlacementError: 404,
-    UnplaceableError: 422,
-    PlacementConflictError: 409,
+    InvalidEditError: 422,
+    EditConflictError: 409,
 }
 
 

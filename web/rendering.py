@@ -177,7 +177,7 @@ def problem_page(req: func.HttpRequest, problem: Problem) -> func.HttpResponse:
 
 
 @blueprint.function_name("static")
-@blueprint.route(route="static/{name}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="static/{name}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 def static(req: func.HttpRequest) -> func.HttpResponse:
     found = ASSETS.find(req.route_params["name"])
     if found is None:

@@ -5,6 +5,7 @@ import urllib.request
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
@@ -93,6 +94,10 @@ class Clients:
     _exit: AsyncExitStack
     runtime: Runtime = field(default_factory=Runtime)
     resources: StartedOnce = field(default_factory=StartedOnce)  # what rooms above start on first use
+    connected_at: datetime = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.connected_at = self.runtime.now()
 
     @classmethod
     async def connect(cls, settings: Settings, runtime: Runtime | None = None) -> Self:

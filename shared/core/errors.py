@@ -16,6 +16,10 @@
         ├── InvalidIdError         what was given as a document's id cannot be one
         ├── InvalidEventError      the message is no event that we know, or its data breaks the schema
         ├── InvalidDocumentError   a stored document breaks its schema
+        ├── NotFoundError          there is nothing with the id that a request names
+        ├── InvalidCursorError     a request's cursor is not one of ours, or was made for another list
+        ├── InvalidEditError       a correction or placement cannot be made
+        ├── EditConflictError      another operator changed the same first
         ├── RejectedItemsError     a store refused items for what they are
         └── UnencodableTextError   the encoder fails on a text however often and alone
 
@@ -112,6 +116,22 @@ class InvalidEventError(PermanentError):
 
 class InvalidIdError(PermanentError):
     """What was given cannot be the id of a document."""
+
+
+class NotFoundError(PermanentError):
+    """There is nothing with this id."""
+
+
+class InvalidCursorError(PermanentError):
+    """The cursor is not one of ours, or was made for another list. The message says which."""
+
+
+class InvalidEditError(PermanentError):
+    """An operator's correction or placement cannot be made. The message says why."""
+
+
+class EditConflictError(PermanentError):
+    """Another operator changed the same first."""
 
 
 class InvalidDocumentError(PermanentError):

@@ -1,12 +1,13 @@
 """The containers: their partition keys and indexing policies, and how documents are read from them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from shared.core.errors import InvalidDocumentError
+from shared.core.errors import InvalidDocumentError, NewerVersionError
 from shared.documents.archives import Archive
 from shared.documents.audits import Audit
 from shared.documents.base import Document
@@ -25,7 +26,6 @@ from shared.documents.sources import Source
 from shared.documents.subscriptions import Subscription
 from shared.documents.summaries import Summary, TokenAccount
 from shared.documents.threads import Thread, ThreadEntry
-from shared.documents.upgrades import migrations
 
 DOCUMENTS: dict[str, type[Document]] = {
     document.container: document
@@ -171,17 +171,31 @@ def document_class(container: str) -> type[Document]:
 
 
 def read_document(model: type[Model], stored: dict[str, Any]) -> Model:
-    """A stored document as its model, brought up to the current version.
+    """Return a stored document as its model. One of a newer major version is left to the app that wrote it.
 
     Others store documents without `created_at`, and some queries leave it out: then it is the time of the
     last write, as far as that is known.
     """
-    upgraded = migrations.upgrade(model.container, stored, model.current_version)
-    if "created_at" not in upgraded:
-        upgraded = {**upgraded, "created_at": datetime.fromtimestamp(stored.get("_ts", 0), UTC)}
+    _refuse_newer(model, stored)
+    if "created_at" not in stored:
+        stored = {**stored, "created_at": datetime.fromtimestamp(stored.get("_ts", 0), UTC)}
     try:
-        return model.model_validate(upgraded)
+        return model.model_validate(stored)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "document"
         raise InvalidDocumentError(f"{model.container}/{stored.get('id')}: {where}: {first['msg']}") from None
+
+
+def _refuse_newer(model: type[Document], stored: Mapping[str, Any]) -> None:
+    """Raise NewerVersionError, which is transient. A newer minor version is read as it is."""
+    current, name = model.current_version, f"{model.container}/{stored.get('id')}"
+    version = stored.get("schema_version", current)
+    if version == current:
+        return
+    try:
+        major, *_ = (int(part) for part in version.split("."))
+    except (AttributeError, ValueError):
+        raise InvalidDocumentError(f"{name}: {version!r} is not a schema version") from None
+    if major > int(current.partition(".")[0]):
+        raise NewerVersionError(f"{name}: schema version {version} is newer than this app's {current}")

@@ -9,8 +9,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from shared.documents.base import Document, Subdocument, UtcTime
-from shared.domain.consensus.corrections import CorrectionKind
-from shared.domain.consensus.reading import Genre, OutcomeKind, PositionStance
+from shared.documents.values import CorrectionKind, Genre, OutcomeKind, PositionStance
 
 
 class CorrectionAct(StrEnum):

@@ -3,15 +3,14 @@
 from datetime import date, datetime
 from typing import Self
 
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import ConfigDict, TypeAdapter, model_validator
 
 from shared.documents.base import Subdocument, UtcTime
 from shared.documents.placements import PlacementAct
-from shared.domain.consensus.corrections import CorrectionKind
-from shared.domain.consensus.headlines import clipped
-from shared.domain.consensus.reading import (
+from shared.documents.values import (
     ConsensusBasis,
     ConsensusType,
+    CorrectionKind,
     Fate,
     Genre,
     OutcomeKind,
@@ -20,6 +19,7 @@ from shared.domain.consensus.reading import (
     ReadBy,
     ThreadReading,
     Tier,
+    clipped,
 )
 
 _READING = TypeAdapter(ThreadReading)
@@ -138,9 +138,9 @@ class ShownPlacement(CorrectedBy):
 
 
 class ShownOutcome(_Stored):
-    """What lists and feeds show of an outcome. The kind is shown only where its tier is `said`."""
+    """What lists and feeds show of an outcome. A guessed kind is not kept: it contradicts the text."""
 
-    kind: OutcomeKind
+    kind: OutcomeKind | None  # None: no decision seen
     tier: Tier
     sentence: str
     basis: ConsensusBasis
@@ -148,6 +148,12 @@ class ShownOutcome(_Stored):
     corrected: CorrectedBy | None = None
     genre: Genre | None = None  # of the thread; here, since a patch has ten operations at most
     quote: str = ""  # the words it rests on, cut to what a list shows
+
+    @model_validator(mode="after")
+    def _forget_guess(self) -> Self:
+        if self.tier is not Tier.SAID:
+            self.kind = None
+        return self
 
     @property
     def headline(self) -> str:
@@ -262,4 +268,6 @@ class StoredReading(_Stored):
         )
 
     def reading(self) -> ThreadReading:
-        return _READING.validate_python(self.model_dump())
+        stored = self.model_dump()
+        stored["outcome"]["kind"] = self.outcome.kind or OutcomeKind.UNRESOLVED
+        return _READING.validate_python(stored)

@@ -8,8 +8,7 @@ from pydantic import Field
 from shared.documents.base import Document, Subdocument, UtcTime
 from shared.documents.messages import Address
 from shared.documents.readings import ShownOpenCall, ShownOutcome
-from shared.domain.consensus.reading import ConsensusType, Genre
-from shared.domain.summaries.models import SummaryType
+from shared.documents.values import ConsensusType, Genre, SummaryType
 
 
 class DeliveryStatus(StrEnum):

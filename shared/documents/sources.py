@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from shared.documents.base import Document, Subdocument, UtcTime
-from shared.domain.consensus.thread_mail import Preset, RoleHolder, SourceProfile
+from shared.documents.values import Preset, RoleHolder, SourceProfile
 
 
 class SourceRole(Subdocument):

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from shared.documents.base import Document, Subdocument, UtcTime
 from shared.documents.readings import StoredReading
-from shared.domain.summaries.models import Citation, SummaryType
+from shared.documents.values import Citation, SummaryType
 
 
 class SummaryClaim(Subdocument):

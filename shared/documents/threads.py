@@ -7,7 +7,7 @@ from pydantic import Field
 from shared.documents.base import Document, ProcessingStatus, SharedPartitionDocument, UtcTime
 from shared.documents.messages import Address
 from shared.documents.readings import ShownOpenCall, ShownOutcome
-from shared.domain.consensus.reading import ConsensusType, Genre
+from shared.documents.values import ConsensusType, Genre
 
 
 class Thread(SharedPartitionDocument):

@@ -13,7 +13,7 @@ from yarl import URL
 from shared.clients.connections import Clients
 from shared.clients.outbound import AddressPolicy, SourceError, check_http_url, redacted_url
 from shared.documents.sources import NAME_PATTERN, Source, SourceType
-from shared.domain.consensus.thread_mail import Preset
+from shared.documents.values import Preset
 from shared.ingestion.fetcher import FetchContext
 from shared.ingestion.index_pages import archive_links, is_public_inbox
 from shared.ingestion.unpacking.formats import ZIP_MAGIC

@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from shared.clients.outbound import AddressPolicy, ForbiddenAddressError, SourceError, check_http_url
 from shared.core.schedule import ScheduleError, parse_cron
 from shared.documents.sources import NAME_PATTERN, Source, SourceRole, SourceType
-from shared.domain.consensus.thread_mail import Preset
+from shared.documents.values import Preset
+from shared.domain.consensus.thread_mail import END_OF_PERIOD
 from shared.domain.mail.archive_addresses import LONGEST_TEMPLATE, check_template
 from shared.ingestion.fetch_imap import imap_address
 from shared.ingestion.fetch_local import check_local_allowed, local_path
@@ -55,6 +56,13 @@ class RoleDefinition(BaseModel):
     role: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z -]{0,39}$")]
     from_: date | None = Field(default=None, alias="from")
     until: date | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _names_its_end(cls, given: Any) -> Any:
+        if isinstance(given, Mapping) and "to" in given:
+            raise ValueError(END_OF_PERIOD)
+        return given
 
     @model_validator(mode="after")
     def _ends_after_its_start(self) -> Self:

@@ -111,7 +111,7 @@ class StageRunner(Generic[Data]):
             return
         self._describe(event, span)
         retries = EventRetries.of(delivery, self._runtime.now())
-        outcome = await self._with_retries(event, delivery, retries)
+        outcome = await self.handle_event_with_retry(event, delivery, retries)
         if outcome is None:  # given up with a settlement of its own, or left to a copy of the message
             return
         await delivery.settlement.complete()
@@ -144,7 +144,7 @@ class StageRunner(Generic[Data]):
         await schedule_unread_retry(self._clients, self._stage.name, delivery, later, decision.delay)
         await delivery.settlement.complete()
 
-    async def _with_retries(
+    async def handle_event_with_retry(
         self, event: Event[Data], delivery: Delivery, retries: EventRetries
     ) -> StageResult | None:
         """What the work gave; None where the event waits in the broker, or was given up and settled."""
@@ -165,7 +165,8 @@ class StageRunner(Generic[Data]):
                 if await self._waits_in_broker(event, delivery, retries, failure, decision.delay):
                     return None
             else:
-                self._retried(retries)
+                if retries.races:
+                    self._race_won(event, retries.races, self._seconds_since(retries))
                 return outcome
 
     async def _left_to_another_copy(self, delivery: Delivery, event: Event[Data]) -> None:
@@ -174,7 +175,7 @@ class StageRunner(Generic[Data]):
         await delivery.settlement.complete()
 
     def _decide(self, failure: ClassifiedError, retries: EventRetries) -> Decision:
-        elapsed = (self._runtime.now() - retries.since).total_seconds()
+        elapsed = self._seconds_since(retries)
         if failure.error_type == NewerVersionError.__name__:
             return self._newer.decide(elapsed)
         if failure.kind is ErrorKind.RACE:
@@ -190,10 +191,7 @@ class StageRunner(Generic[Data]):
         delay: float,
     ) -> bool:
         """Schedule a copy of the message and complete it; where the broker does not take it, wait here."""
-        log.warning(
-            "%s of %s failed (attempt %d): %s; retrying in %.1f seconds",
-            self._stage.name, event.idempotency_key(), retries.number, failure.for_logs, delay,
-        )  # fmt: skip
+        self._log_retry(event, retries, failure, delay)
         try:
             await schedule_retry(self._clients, self._stage.name, event, delivery, retries, delay)
         except (*SDK_ERRORS, OSError):
@@ -202,6 +200,25 @@ class StageRunner(Generic[Data]):
             return False
         await delivery.settlement.complete()
         return True
+
+    def _log_retry(
+        self, event: Event[Data], retries: EventRetries, failure: ClassifiedError, delay: float
+    ) -> None:
+        """A race is normal work until it nears a limit. Every other failure is a warning."""
+        key = event.idempotency_key(self._stage.name)
+        if failure.kind is not ErrorKind.RACE:
+            log.warning(
+                "%s failed (attempt %d): %s; retrying in %.1f seconds",
+                key, retries.number, failure.for_logs, delay,
+            )  # fmt: skip
+            return
+        most = self._policy.config.max_attempts
+        log.info(
+            "Retry attempt %d/%d for event with idempotency key: %s (in %.3f s)",
+            retries.races, most, key, delay,
+        )  # fmt: skip
+        if limit := self._policy.near_limit(retries.races, self._seconds_since(retries)):
+            log.warning("Event %s is at %s", key, limit)
 
     async def _abandon(
         self,
@@ -218,11 +235,8 @@ class StageRunner(Generic[Data]):
         abandoned.__cause__ = error
         await self._give_up(delivery, event, abandoned)
 
-    def _retried(self, retries: EventRetries) -> None:
-        """Count what was won by waiting."""
-        if retries.races:
-            seconds = (self._runtime.now() - retries.since).total_seconds()
-            self._race_won(retries.races, seconds)
+    def _seconds_since(self, retries: EventRetries) -> float:
+        return (self._runtime.now() - retries.since).total_seconds()
 
     async def _attempts(self, event: Event[Data], delivery: Delivery) -> StageResult:
         """One, and more at once where others overtook it. The session keeps what the last one has seen."""
@@ -392,12 +406,15 @@ class StageRunner(Generic[Data]):
         if retries.number == 1:
             self._metrics.events_retried.add(1, {**self._labels, "error_type": failure.error_type})
 
-    def _race_won(self, retries: int, seconds: float) -> None:
-        if retries:
-            metrics = self._metrics
-            metrics.retry_success.add(1, {**self._labels, "attempt": str(retries)})
-            metrics.retry_latency.record(seconds, self._labels)
-            metrics.retry_attempts.record(retries, self._labels)
+    def _race_won(self, event: Event[Data], retries: int, seconds: float) -> None:
+        metrics = self._metrics
+        metrics.retry_success.add(1, {**self._labels, "attempt": str(retries)})
+        metrics.retry_latency.record(seconds, self._labels)
+        metrics.retry_attempts.record(retries, self._labels)
+        log.info(
+            "Event %s processed successfully after %d retry attempts (total latency: %.2fs)",
+            event.idempotency_key(self._stage.name), retries, seconds,
+        )  # fmt: skip
 
     def _race_lost(self, retries: int, reason: str) -> None:
         metrics = self._metrics

@@ -14,7 +14,6 @@ from xml.etree import ElementTree as ET
 from shared.core.ids import feed_id
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
-from shared.domain.consensus.reading import Tier
 
 ATOM = "http://www.w3.org/2005/Atom"
 XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
@@ -49,7 +48,7 @@ class FeedEntry:
 
 def entry_of(report: Report, summary: Summary | None, path: str) -> FeedEntry:
     outcome = report.outcome
-    kind = outcome.kind.value if outcome and outcome.tier is Tier.SAID else None
+    kind = outcome.kind.value if outcome and outcome.kind else None
     categories = [report.summary_type.value, report.source, kind, *report.draft_mentions]
     return FeedEntry(
         report.scope,

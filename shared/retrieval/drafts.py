@@ -5,10 +5,10 @@ from collections import Counter
 
 from shared.clients.connections import Clients
 from shared.clients.search.facets import Facet
+from shared.core.errors import NotFoundError
 from shared.documents.reports import Report
 from shared.documents.threads import Thread
 from shared.domain.mail.mentions import draft_base
-from shared.retrieval.errors import NotFoundError
 from shared.retrieval.listing import REPORTS, THREADS
 
 MAX_DRAFTS = 300

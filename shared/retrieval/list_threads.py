@@ -8,7 +8,7 @@ from pydantic import Field
 from shared.clients.connections import Clients
 from shared.core.times import stored_time
 from shared.documents.threads import Thread
-from shared.domain.consensus.reading import Genre, OutcomeKind
+from shared.documents.values import Genre, OutcomeKind
 from shared.retrieval.listing import THREADS, Page
 from shared.retrieval.parameters import AboutDraft, After, Participant, QueryParameters, by_person
 

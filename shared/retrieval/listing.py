@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
+from shared.core.errors import InvalidCursorError
 from shared.documents.archives import Archive
 from shared.documents.base import Document
 from shared.documents.chunks import Chunk
@@ -26,7 +27,6 @@ from shared.documents.queries.threads import THREAD_LIST
 from shared.documents.reports import Report
 from shared.documents.sources import Source
 from shared.documents.threads import Thread
-from shared.retrieval.errors import InvalidCursorError
 
 Model = TypeVar("Model", bound=Document)
 LONGEST_CURSOR = 1000

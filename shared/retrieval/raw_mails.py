@@ -9,16 +9,15 @@ from pathlib import Path
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.core.errors import DocumentNotFoundError
+from shared.core.errors import DocumentNotFoundError, NotFoundError
 from shared.documents.archives import Archive
 from shared.documents.containers import read_document
 from shared.documents.messages import Copy, Message
-from shared.documents.prepared_message import prepare_message
 from shared.domain.mail.errors import MailboxError
 from shared.domain.mail.models import ParsedMail
 from shared.domain.mail.parse import parse_archive
+from shared.domain.threading.prepared_message import prepare_message
 from shared.ingestion.unpacking.members import open_members
-from shared.retrieval.errors import NotFoundError
 
 _PLAIN = frozenset({"mbox", "eml"})
 _PIECE = 1024 * 1024

@@ -12,8 +12,7 @@ from shared.documents.readings import ShownOpenCall, ShownOutcome, StoredReading
 from shared.documents.reports import Report, ReportedArchive
 from shared.documents.summaries import Summary, SummaryClaim, SummaryStance
 from shared.documents.threads import Thread
-from shared.domain.consensus.reading import ConsensusType, Genre
-from shared.domain.summaries.models import Citation, SummaryType
+from shared.documents.values import Citation, ConsensusType, Genre, SummaryType
 from shared.retrieval.links import api_of, page_of, page_of_message
 
 Links = dict[str, str]

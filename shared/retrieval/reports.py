@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
+from shared.core.errors import NotFoundError
 from shared.documents.archives import Archive
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
@@ -13,8 +14,7 @@ from shared.documents.queries.several_containers import first_with_id
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
-from shared.domain.summaries.models import Citation
-from shared.retrieval.errors import NotFoundError
+from shared.documents.values import Citation
 from shared.retrieval.links import page_of_message
 from shared.retrieval.read_models import CitationShown, ReportDetail, ReportItem, SummaryDetail
 from shared.threads.merging import resolve_thread

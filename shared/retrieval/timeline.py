@@ -10,7 +10,7 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.times import stored_time
 from shared.documents.queries.threads import TIMELINE_OF_SOURCE
-from shared.domain.consensus.reading import OutcomeKind, Tier
+from shared.documents.values import OutcomeKind, Tier
 from shared.retrieval.listing import THREADS
 
 MONTHS = 24

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from shared.clients.openai.ports import ChatPort, ChatRefusedError, Completion, CompletionOptions
 from shared.core.errors import PermanentError, TransientError
+from shared.documents.values import ThreadReading
 from shared.domain.chat_reading.answer import ModelAnswer, parse_answer
 from shared.domain.chat_reading.combined import ModelRun, combine
 from shared.domain.chat_reading.merged import found_sentences, merge_answers
@@ -20,7 +21,6 @@ from shared.domain.chat_reading.numbered import (
     number_thread,
 )
 from shared.domain.consensus.linked_thread import LinkedThread
-from shared.domain.consensus.reading import ThreadReading
 from shared.domain.summaries.extractive import ExtractiveSummarizer
 from shared.domain.summaries.models import ThreadContext, ThreadSummary, Tokens
 from shared.summarization.token_budget import MemoryTokenBudget, TokenBudget

@@ -12,13 +12,8 @@ from shared.documents.corrections import Correction, SentencePlace
 from shared.documents.queries.corrections import CORRECTIONS_OF_MESSAGES
 from shared.documents.readings import CorrectedBy, ShownCorrection, StoredReading
 from shared.documents.threads import Thread
-from shared.domain.consensus.corrections import (
-    CorrectionKind,
-    ReadingCorrection,
-    corrected_reading,
-    is_hidden,
-)
-from shared.domain.consensus.reading import SentenceCitation
+from shared.documents.values import CorrectionKind, SentenceCitation
+from shared.domain.consensus.corrections import ReadingCorrection, corrected_reading, is_hidden
 from shared.domain.summaries.extractive import ExtractiveSummarizer
 from shared.domain.summaries.models import Claim, ContextMessage, ThreadContext, ThreadSummary
 

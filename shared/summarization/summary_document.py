@@ -7,7 +7,7 @@ from typing import Any
 from shared.documents.readings import StoredReading
 from shared.documents.summaries import Summary, SummaryClaim, SummaryStance
 from shared.documents.threads import Thread
-from shared.domain.consensus.reading import PositionStance, ThreadReading, Tier
+from shared.documents.values import PositionStance, ThreadReading, Tier
 from shared.domain.summaries.html import render_html
 from shared.domain.summaries.markdown import render_markdown
 from shared.domain.summaries.models import Claim, ContextMessage, Section, ThreadSummary

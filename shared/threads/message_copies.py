@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shared.documents.prepared_message import PreparedMessage
+from shared.domain.threading.prepared_message import PreparedMessage
 
 MAX_COPIES = 100
 """Of one message: the first ones. The archives are all kept."""

@@ -31,7 +31,6 @@ from shared.core.errors import TransientError
 from shared.core.ids import message_key, thread_id
 from shared.documents.containers import read_document
 from shared.documents.messages import Message
-from shared.documents.prepared_message import PreparedMessage
 from shared.documents.queries.messages import MEMBER_FACTS, STORED_COPIES
 from shared.documents.queries.threads import THREADS_BY_ID
 from shared.documents.threads import Thread
@@ -45,6 +44,7 @@ from shared.domain.threading.assignment import (
     wanted_by,
     wanted_by_known,
 )
+from shared.domain.threading.prepared_message import PreparedMessage
 from shared.pipeline.lifecycle.threads import thread_merged, threads_changed
 from shared.threads.index import IndexLookup, ThreadIndex
 from shared.threads.merging import absorb

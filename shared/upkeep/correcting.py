@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
-from shared.core.errors import PermanentError
+from shared.core.errors import EditConflictError, InvalidEditError, NotFoundError
 from shared.core.ids import correction_id
 from shared.documents.corrections import (
     CorrectedValue,
@@ -25,9 +25,8 @@ from shared.documents.messages import Message
 from shared.documents.queries.messages import MESSAGES_OF_THREAD, THREADS_OF_MESSAGES
 from shared.documents.queries.several_containers import first_with_id
 from shared.documents.threads import Thread
-from shared.domain.consensus.corrections import CorrectionKind
+from shared.documents.values import CorrectionKind, Genre, OutcomeKind, PositionStance
 from shared.domain.consensus.headlines import MAX_WORDS
-from shared.domain.consensus.reading import Genre, OutcomeKind, PositionStance
 from shared.pipeline.lifecycle.threads import thread_corrected
 from shared.summarization.corrections import corrections_of, sentence_place
 from shared.threads.locating import ThreadMovedError
@@ -44,18 +43,6 @@ OWN_FIELD: dict[str, str] = {
     CorrectionKind.OUTCOME: "outcome",
     CorrectionKind.GENRE: "genre",
 }
-
-
-class UncorrectableError(PermanentError):
-    """What is to be corrected is not there. The message says what."""
-
-
-class UnknownCorrectionError(PermanentError):
-    """There is no correction with this id."""
-
-
-class CorrectionConflictError(PermanentError):
-    """Somebody else corrected the same meanwhile."""
 
 
 def _one_line(text: str) -> str:
@@ -117,7 +104,7 @@ async def correct(
     thread = await clients.store.find(Thread, place, place, session)
     messages = await _messages(clients, place, session)
     if thread is None or not messages:
-        raise UncorrectableError("There is no thread with this id.")
+        raise InvalidEditError("There is no thread with this id.")
     made = _correction(
         thread, messages, asked, _entry(CorrectionAct.MADE, asked.reason, actor, clients, asked)
     )
@@ -125,7 +112,7 @@ async def correct(
     async with audited(clients, "correction.make", actor, selection) as counts:
         known = await corrections_of(clients, [message.message_id for message in messages], session)
         if len(known) >= MAX_CORRECTIONS and all(other.id != made.id for other in known):
-            raise UncorrectableError(f"A thread has at most {MAX_CORRECTIONS} corrections.")
+            raise InvalidEditError(f"A thread has at most {MAX_CORRECTIONS} corrections.")
         stored = await _stored(clients, made, etag, session)
         await _made_anew(clients, place, session)
         counts["corrected"] = 1
@@ -154,7 +141,7 @@ async def find_correction(clients: Clients, id_: str, session: Session) -> Corre
         Correction, first_with_id(Correction.container), session, id=id_
     )
     if not found:
-        raise UnknownCorrectionError("There is no correction with this id.")
+        raise NotFoundError("There is no correction with this id.")
     return found[0]
 
 
@@ -198,7 +185,7 @@ def _message(thread: Thread, messages: Sequence[Message], message_id: str | None
             return message
     if message_id is None:
         return messages[0]  # the root never came: the first message stands for the thread
-    raise UncorrectableError("message_id: there is no such message in this thread.")
+    raise InvalidEditError("message_id: there is no such message in this thread.")
 
 
 def _place(quote: str, message: Message) -> SentencePlace | None:
@@ -206,7 +193,7 @@ def _place(quote: str, message: Message) -> SentencePlace | None:
         return None
     place = sentence_place(quote, message.body_normalized)
     if place is None:
-        raise UncorrectableError("quote: these are no words of that message's own text.")
+        raise InvalidEditError("quote: these are no words of that message's own text.")
     return place
 
 
@@ -224,7 +211,7 @@ async def _stored(clients: Clients, made: Correction, etag: str | None, session:
     if before is None:
         if await clients.store.create(made, session):
             return await clients.store.read(Correction, made.id, made.message_key, session)
-        raise CorrectionConflictError(_MEANWHILE)
+        raise EditConflictError(_MEANWHILE)
     if not before.revoked and (before.value, before.place) == (made.value, made.place):
         return before
     if not before.revoked:
@@ -238,7 +225,7 @@ _MEANWHILE = "Somebody corrected the same: read it again, and send its ETag as I
 
 def _check_etag(before: Correction, etag: str | None) -> None:
     if etag is None or etag.strip('"') != (before.etag or "").strip('"'):
-        raise CorrectionConflictError(_MEANWHILE)
+        raise EditConflictError(_MEANWHILE)
 
 
 def _with_entry(correction: Correction, entry: CorrectionEntry) -> Correction:
@@ -248,7 +235,7 @@ def _with_entry(correction: Correction, entry: CorrectionEntry) -> Correction:
 async def _replaced(clients: Clients, changed: Correction, session: Session) -> Correction:
     stored = await clients.store.replace(changed, session)
     if isinstance(stored, Conflict):
-        raise CorrectionConflictError(_MEANWHILE)
+        raise EditConflictError(_MEANWHILE)
     return stored
 
 

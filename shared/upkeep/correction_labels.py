@@ -16,8 +16,7 @@ from shared.documents.queries.messages import MESSAGES_OF_THREAD, THREADS_OF_MES
 from shared.documents.readings import StoredObjection, StoredPosition, StoredQuote, StoredReading
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
-from shared.domain.consensus.corrections import CorrectionKind
-from shared.domain.consensus.reading import Fate, Tier
+from shared.documents.values import CorrectionKind, Fate, Tier
 
 _WHOLE = frozenset({CorrectionKind.OUTCOME, CorrectionKind.GENRE})
 _STATUS = {Fate.OUTSTANDING: "outstanding", Fate.UNCLEAR: "unclear"}

@@ -14,7 +14,7 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
-from shared.core.errors import PermanentError
+from shared.core.errors import EditConflictError, InvalidEditError, NotFoundError
 from shared.core.ids import message_key
 from shared.documents.containers import read_document
 from shared.documents.messages import Message
@@ -37,18 +37,6 @@ MAX_ENTRIES = 50
 MAX_PLACEMENTS = 1000
 """Of one source: all of them are read whenever mails of the source are threaded."""
 MessageId = Annotated[str, Field(min_length=1, max_length=1000)]
-
-
-class UnplaceableError(PermanentError):
-    """The message cannot be put there. The text says why."""
-
-
-class UnknownPlacementError(PermanentError):
-    """There is no placement with this id."""
-
-
-class PlacementConflictError(PermanentError):
-    """Somebody else placed the same message meanwhile."""
 
 
 class PlacementAsked(BaseModel):
@@ -129,7 +117,7 @@ async def find_placement(clients: Clients, id_: str, session: Session) -> Placem
         Placement, first_with_id(Placement.container), session, id=id_
     )
     if not found:
-        raise UnknownPlacementError("There is no placement with this id.")
+        raise NotFoundError("There is no placement with this id.")
     return found[0]
 
 
@@ -146,7 +134,7 @@ async def _found(
     key = message_key(message_id, thread.source or "")
     message = await clients.store.find(Message, key, thread.id, session)
     if message is None or message.thread_id != thread.id:
-        raise UnplaceableError("message_id: there is no such message in this thread.")
+        raise InvalidEditError("message_id: there is no such message in this thread.")
     return thread, message
 
 
@@ -154,7 +142,7 @@ async def _thread(clients: Clients, thread_id: str, session: Session) -> Thread:
     place = await resolve_thread(clients, thread_id, session)
     thread = await clients.store.find(Thread, place, place, session)
     if thread is None:
-        raise UnplaceableError("There is no thread with this id.")
+        raise InvalidEditError("There is no thread with this id.")
     return thread
 
 
@@ -167,14 +155,14 @@ async def _parent(clients: Clients, message: Message, asked: PlacementAsked, ses
         parent = asked.parent_id
         home = (await threads_of_messages(clients, [message_key(parent, message.source)], session)).values()
         if not home:
-            raise UnplaceableError("parent_id: there is no such message in this list.")
+            raise InvalidEditError("parent_id: there is no such message in this list.")
         thread = await _thread(clients, next(iter(home)), session)
     else:
         return ""
     if thread.source != message.source:
-        raise UnplaceableError("to_thread: threads of different lists are never joined.")
+        raise InvalidEditError("to_thread: threads of different lists are never joined.")
     if _leads_to(parent, message.message_id, ThreadState.from_document(thread.threading)):
-        raise UnplaceableError("A message cannot go under itself, or under one of its own answers.")
+        raise InvalidEditError("A message cannot go under itself, or under one of its own answers.")
     return parent
 
 
@@ -202,7 +190,7 @@ async def _stored(clients: Clients, message: Message, entry: PlacementEntry, ses
         message_id=message.message_id, parent=entry.parent, entries=[entry],
     )  # fmt: skip
     if not await clients.store.create(made, session):
-        raise PlacementConflictError(_MEANWHILE)
+        raise EditConflictError(_MEANWHILE)
     return await clients.store.read(Placement, made.id, made.source, session)
 
 
@@ -212,7 +200,7 @@ _MEANWHILE = "Somebody placed the same message meanwhile: look at the thread aga
 async def _check_room(clients: Clients, source: str, session: Session) -> None:
     rows = [row async for row in clients.store.query(PLACEMENTS_OF_SOURCE, session, partition_value=source)]
     if len(rows) >= MAX_PLACEMENTS:
-        raise UnplaceableError(f"A list has at most {MAX_PLACEMENTS} placements.")
+        raise InvalidEditError(f"A list has at most {MAX_PLACEMENTS} placements.")
 
 
 def _with_entry(placement: Placement, entry: PlacementEntry) -> Placement:
@@ -228,7 +216,7 @@ def _with_entry(placement: Placement, entry: PlacementEntry) -> Placement:
 async def _replaced(clients: Clients, changed: Placement, session: Session) -> Placement:
     stored = await clients.store.replace(changed, session)
     if isinstance(stored, Conflict):
-        raise PlacementConflictError(_MEANWHILE)
+        raise EditConflictError(_MEANWHILE)
     return stored
 
 

@@ -69,7 +69,6 @@ def composed_queries() -> list[NamedQuery]:
         found += [getattr(retryable, name)(collection) for name in public]
     found += [several_containers.states_of_threads(name, 2) for name in ("messages", "chunks")]
     for container in CONTAINERS:
-        found += [several_containers.outdated_documents(container)]
         found += [several_containers.documents_with_id(container)]
     found += [several_containers.first_with_id(name) for name in ("chunks", "messages", "reports")]
     finished = ("archives", "messages", "chunks", "summaries", "reports")

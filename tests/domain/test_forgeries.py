@@ -11,8 +11,7 @@ from functools import cache
 
 import pytest
 
-from shared.domain.consensus.reading import PositionStance, Tier
-from shared.domain.consensus.thread_mail import Preset, RoleHolder, SourceProfile
+from shared.documents.values import PositionStance, Preset, RoleHolder, SourceProfile, Tier
 from tests.domain.forgery_record import InMemoryRecord, ReadThread
 
 CHAIR = "carla@chairs.example"

@@ -303,10 +303,6 @@ async def test_reports_and_search_answer_where_there_is_nothing_yet(place: OpsPl
     assert (await ops("report", "--json")).json() == []
     assert (await ops("report")).err == "There are no reports yet.\n"
     assert (await ops("report", "rpt-none")).err == "There is no report with this id.\n"
-    assert (await ops("migrate", "documents", "--json")).json()["archives"] == {
-        "upgraded": 0,
-        "changed_meanwhile": 0,
-    }
 
 
 async def test_a_stored_login_is_not_sent_to_another_server(place: OpsPlace, ops: Commands) -> None:

@@ -10,7 +10,7 @@ import pytest
 from azure.servicebus import ServiceBusMessage
 
 from shared.clients.servicebus.dead_letter_mover import OperationObserver
-from shared.clients.servicebus.resending import REQUEUED_BY, REQUEUED_FROM
+from shared.clients.servicebus.message_copy import REQUEUED_BY, REQUEUED_FROM
 from shared.documents.audits import Audit, AuditStatus
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.events.envelope import parse_event

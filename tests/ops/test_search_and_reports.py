@@ -169,15 +169,15 @@ async def test_the_index_moves_to_another_model_and_goes_live(
         alias, versions = place.clients.settings.SEARCH_INDEX, place.clients.index.versions
         old, new = version_name(alias, MODEL), version_name(alias, BETTER)
         ops = Commands(place, tmp_path, **model_settings(longer, BETTER))
-        planned = await ops("migrate", "index", "--dry-run")
+        planned = await ops("reembed", "--dry-run")
         assert planned.err == (
             f"4 of 4 chunks would be embedded with {BETTER} into index {new}; live is {old}."
             " Nothing was done.\n"
         )
-        refused = await ops("migrate", "index")
+        refused = await ops("reembed")
         assert (refused.code, refused.err.count("\n"), longer.requests) == (2, 1, [])
         assert await versions.look_up() == old
-        done = await ops("migrate", "index", "--yes", "--delete-old", "--json")
+        done = await ops("reembed", "--yes", "--delete-old", "--json")
         assert {name: done.json()[name] for name in ("embedded", "failed", "switched", "deleted")} == {
             "embedded": 4,
             "failed": 0,
@@ -186,11 +186,11 @@ async def test_the_index_moves_to_another_model_and_goes_live(
         }
         assert await versions.look_up() == new
         audit = (await ops("audit", "--limit", "1", "--json")).json()[0]
-        assert (audit["action"], audit["counts"]["embedded"]) == ("migrate.index", 4)
+        assert (audit["action"], audit["counts"]["embedded"]) == ("reembed", 4)
         assert (audit["status"], audit["selection"]) == ("succeeded", {"model": BETTER})
         found = (await ops("search", "receipt valid", "--json")).json()
         assert (found["mode"], len(found["items"])) == ("hybrid", 4)
-        again = await ops("migrate", "index", "--yes")
+        again = await ops("reembed", "--yes")
         assert again.err.splitlines()[-1].endswith(f"4 in all; index {new}; it is live.")
 
 
@@ -200,6 +200,6 @@ async def test_a_chunk_that_the_new_model_refuses_is_told_by_the_exit_code(
     async with read_mail(cloud, bus_service, server) as place, endpoint() as picky:
         ops = Commands(place, tmp_path, **model_settings(picky, BETTER))
         picky.answers.extend([refusal(400, "the input was filtered")] * 3)  # of four texts, two, and one
-        ended = await ops("migrate", "index", "--yes")
+        ended = await ops("reembed", "--yes")
         assert (ended.code, ended.out) == (3, "")
         assert "1 failed" in ended.err.splitlines()[-1]

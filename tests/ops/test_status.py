@@ -140,7 +140,7 @@ def test_one_is_said_as_one(screen: Screen) -> None:
 
 def test_operations_by_somebody_with_a_long_name_leave_room_for_what_came_of_them(screen: Screen) -> None:
     audit = Audit(created_at=CREATED,
-        id="20260304-0123abcd", day="2026-03-04", action="migrate.documents",
+        id="20260304-0123abcd", day="2026-03-04", action="documents.retry",
         actor="somebody-with-an-operator's-account@a-host.example.org", started_at=NOW, updated_at=NOW,
         status=AuditStatus.INTERRUPTED, counts={"planned": 12_345, "requeued": 1_000, "failed": 0},
         outcome="CancelledError: it was broken off",
@@ -148,7 +148,7 @@ def test_operations_by_somebody_with_a_long_name_leave_room_for_what_came_of_the
     lines, said = screen.show(replace(system(), operations=[audit]))
     start = next(number for number, line in enumerate(lines) if line.startswith("20260304-0123abcd "))
     assert lines[start].split()[1:6] == [
-        "migrate.documents", "somebody-with-an-op…", "0", "s", "interrupted",
+        "documents.retry", "somebody-with-an-op…", "0", "s", "interrupted",
     ]  # fmt: skip
     left = lines[start - 2].index("counts")
     assert " ".join(line[left:] for line in lines[start:]) == (
@@ -212,6 +212,29 @@ def test_each_trouble_is_said_and_makes_it_troubled(
     assert found.troubled
     assert says in said
     assert not any(line.startswith("All is well") for line in said)
+
+
+def test_a_young_app_has_time_for_its_first_sweep_and_for_its_first_sign_of_life() -> None:
+    young = replace(system(), sweep=None, consumers={}, started_at=NOW - timedelta(minutes=10))
+    assert young.troubles == []
+    older = replace(young, started_at=NOW - timedelta(minutes=12))
+    assert [trouble.kind for trouble in older.troubles] == ["no_consumer"]
+    old = replace(young, started_at=NOW - timedelta(minutes=31))
+    assert [trouble.kind for trouble in old.troubles] == ["no_consumer", "sweep"]
+
+
+def test_what_was_seen_before_is_missed_at_once_after_a_restart() -> None:
+    """A timer that misses its time while the app is down runs at the start: only a broken one is late."""
+    silent = dict.fromkeys(QUEUES, NOW - timedelta(hours=9))
+    late = SWEPT.model_copy(update={"started_at": NOW - timedelta(hours=9)})
+    found = replace(system(), sweep=late, consumers=silent, started_at=NOW - timedelta(minutes=1))
+    assert [trouble.kind for trouble in found.troubles] == ["no_consumer", "sweep"]
+
+
+def test_where_nothing_ever_ran_there_is_no_grace() -> None:
+    """As after a deployment whose app never started."""
+    found = replace(system(), sweep=None, consumers={}, started_at=None)
+    assert [trouble.kind for trouble in found.troubles] == ["no_consumer", "sweep"]
 
 
 def test_a_queue_whose_work_takes_long_has_more_time(screen: Screen) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -379,6 +380,36 @@ async def test_a_race_that_is_never_won_is_dead_lettered_with_its_reason(place: 
     assert failure.abandoned_reason == "max_attempts_exceeded"
     await place.take_all("failures", 1)
     await place.take_all("chunking", 1)
+
+
+async def test_retries_are_logged_at_the_levels_of_the_specification(
+    place: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    event = await place.publish(place.parsed("late"))
+    for _ in range(8):
+        assert await place.deliver_once(place.runner(Toy())) is None
+    await place.store_messages("late")
+    assert await run_once(place, Toy()) is None
+    key = event.idempotency_key("chunking")
+    levels = {record.message.split(" (")[0]: record.levelname for record in caplog.records}
+    assert levels[f"Retry attempt 3/8 for event with idempotency key: {key}"] == "INFO"
+    assert levels[f"Event {key} is at its last retry of 8"] == "WARNING"
+    assert levels[f"Event {key} processed successfully after 8 retry attempts"] == "INFO"
+    await place.take_all("embedding", 1)
+
+
+async def test_an_error_that_is_no_race_is_not_waited_for_as_one(
+    place: Bench, cloud: LocalCloud, caplog: pytest.LogCaptureFixture
+) -> None:
+    await place.publish(place.parsed("m1"), await place.store_messages("m1"))
+    plan_faults(cloud.search, {**status(503, "docs.index"), "times": None})
+    assert await place.deliver_once(place.runner(Toy())) is None
+    plan_faults(cloud.search)
+    assert await run_once(place, Toy()) is None
+    assert "failed (attempt 1)" in caplog.text
+    assert "Retry attempt" not in caplog.text
+    await place.take_all("embedding", 1)
 
 
 class Actions:

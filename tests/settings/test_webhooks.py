@@ -3,7 +3,7 @@ from typing import Any, get_args
 
 import pytest
 
-from shared.domain.summaries.models import SummaryType
+from shared.documents.values import SummaryType
 from shared.publishing.webhooks.sending import sign
 from shared.settings.app import SettingsError, load_settings
 from shared.settings.webhooks import ReportType, parse_webhooks

@@ -7,14 +7,13 @@ from typing import Any
 
 from shared.clients.connections import Clients
 from shared.core.ids import archive_id, file_hash, thread_id
-from shared.domain.consensus.corrections import CorrectionKind
-from shared.domain.consensus.reading import OutcomeKind
+from shared.documents.values import CorrectionKind, OutcomeKind
 from shared.embedding.instance import embedder
 from shared.ingestion.uploads import Upload, take_upload
 from shared.pipeline.tombstones import find_removal
 from shared.upkeep.audit import Actor
 from shared.upkeep.correcting import CorrectionAsked, correct
-from shared.upkeep.migrations.reembed import reembed
+from shared.upkeep.reembed import reembed
 from shared.upkeep.removal.requests import request_removal
 from tests.simulation.mails import mail, mailbox
 

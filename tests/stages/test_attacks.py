@@ -20,7 +20,7 @@ from shared.documents.archives import Archive
 from shared.documents.messages import Message
 from shared.documents.sources import Source, SourceRole
 from shared.documents.threads import Thread
-from shared.domain.consensus.thread_mail import Preset
+from shared.documents.values import Preset
 from shared.retrieval.other_lists import conversation_of
 from shared.retrieval.raw_mails import original_bytes
 from shared.retrieval.reports import find_by_id

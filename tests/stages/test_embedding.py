@@ -9,6 +9,7 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.search.facets import FacetValue
 from shared.clients.search.filters import Filters
+from shared.core.errors import NotFoundError
 from shared.core.ids import thread_id
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
@@ -20,7 +21,6 @@ from shared.embedding.port import Embedder
 from shared.pipeline.event_types import EmbeddingsGenerated
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.archives import archive_removing
-from shared.retrieval.errors import NotFoundError
 from shared.retrieval.reports import find_by_id, resolved_thread
 from shared.retrieval.search import SearchAsked, find, found_items
 from shared.settings.app import load_settings
@@ -198,14 +198,16 @@ async def test_a_chunk_that_is_given_up_does_not_hold_its_thread_back(
 async def test_the_semantic_strategy_chunks_with_the_real_encoder(
     cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
 ) -> None:
-    change_of_subject = (
+    handshakes = (
         "The handshake of TLS 1.3 needs one round trip. The handshake of TLS 1.2 needs two round trips."
-        " For lunch we could eat pizza on Tuesday. Pizza is what everybody eats for lunch here."
     )
+    lunch = "For lunch we could eat pizza on Tuesday. Pizza is what everybody eats for lunch here."
     settings = {"CHUNKING_STRATEGY": "semantic"}
     async with mail_in(cloud, bus_service, **settings) as place:
         place.clients.resources.give(EMBEDDER, encoder)
-        (prepared,) = await place.take_in(mail(0, body=change_of_subject))
+        (prepared,) = await place.take_in(mail(0, body=f"{handshakes} {lunch}"))
         assert prepared.data.chunking_strategy == "semantic"
         chunks = sorted(await place.stored("chunks"), key=lambda chunk: int(chunk["chunk_index"]))
-    assert " ".join(chunk["text"] for chunk in chunks) == change_of_subject
+    first, second = (chunk["text"] for chunk in chunks)
+    assert first == handshakes
+    assert second.endswith(f"two round trips. {lunch}")  # with the overlap

@@ -8,7 +8,7 @@ import pytest_asyncio
 from shared.clients.cosmos.session import Session
 from shared.documents.sources import Source
 from shared.documents.summaries import Summary
-from shared.domain.consensus.reading import OutcomeKind, Tier
+from shared.documents.values import OutcomeKind, Tier
 from tests.stages.mail_in import NOW, mail, mail_in
 from tests.stages.reported import ReportedThreads
 from tests.support.cloud import LocalCloud

@@ -14,8 +14,8 @@ from localcloud.httpd import Response, json_response
 from shared.clients.classify import classify
 from shared.clients.openai.client import Endpoint, InvalidEndpointError, OpenAIClient, open_client
 from shared.core.errors import ErrorKind, PermanentError, TransientError
+from shared.documents.values import ThreadReading
 from shared.domain.chat_reading.answer import ANSWER_SCHEMA
-from shared.domain.consensus.reading import ThreadReading
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.markdown import render_markdown
 from shared.domain.summaries.models import Section, ThreadContext, ThreadSummary

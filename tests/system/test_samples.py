@@ -3,9 +3,9 @@
 import pytest
 
 from localcloud.up.app import definitions_at
+from shared.documents.values import PositionStance, ThreadOutcome, ThreadReading, Tier
 from shared.domain.consensus.parsed_mails import thread_mail_of
 from shared.domain.consensus.reader import read_thread
-from shared.domain.consensus.reading import PositionStance, ThreadOutcome, ThreadReading, Tier
 from shared.domain.consensus.thread_mail import read_profile
 from shared.domain.mail.models import ParsedMail, Skipped
 from shared.domain.mail.parse import parse_archive

@@ -11,18 +11,17 @@ from pydantic import ValidationError
 
 from evaluation.consensus_scores import score_threads
 from shared.clients.cosmos.session import Session
+from shared.core.errors import EditConflictError, InvalidEditError
 from shared.documents.containers import document_class
 from shared.documents.corrections import Correction, CorrectionAct
 from shared.documents.queries.audits import LAST_AUDITS
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
-from shared.domain.consensus.reading import Genre, OutcomeKind, PositionStance, Tier
+from shared.documents.values import Genre, OutcomeKind, PositionStance, Tier
 from shared.upkeep import correcting
 from shared.upkeep.audit import Actor
 from shared.upkeep.correcting import (
     CorrectionAsked,
-    CorrectionConflictError,
-    UncorrectableError,
     correct,
     corrections_of_thread,
     revoke,
@@ -211,13 +210,13 @@ async def test_of_two_who_correct_the_same_one_is_told(place: ReportedThreads) -
         correct(place.clients, thread, asked("outcome", outcome="rejected"), BEN),
         return_exceptions=True,
     )
-    assert sorted(type(answer).__name__ for answer in both) == ["Correction", "CorrectionConflictError"]
+    assert sorted(type(answer).__name__ for answer in both) == ["Correction", "EditConflictError"]
     (won,) = [answer for answer in both if isinstance(answer, Correction)]
-    with pytest.raises(CorrectionConflictError):
+    with pytest.raises(EditConflictError):
         await correct(place.clients, thread, asked("outcome", outcome="contested"), BEN, etag='"stale"')
     changed = await correct(place.clients, thread, asked("outcome", outcome="contested"), BEN, etag=won.etag)
     assert (changed.value.outcome, changed.last.by) == (OutcomeKind.CONTESTED, "ben")
-    with pytest.raises(CorrectionConflictError):
+    with pytest.raises(EditConflictError):
         await revoke(place.clients, won.id, "late", ANN, etag=won.etag)
     await place.work_off(2)
     reading = (await place.summary(0)).reading
@@ -308,8 +307,8 @@ async def test_what_is_not_there_cannot_be_corrected(place: ReportedThreads) -> 
         (asked("position", message_id="<no@where>", stance="none"), "message_id"),
         (asked("hidden", message_id=place.id_of(1), quote="Nobody wrote this."), "quote"),
     ):
-        with pytest.raises(UncorrectableError, match=named):
+        with pytest.raises(InvalidEditError, match=named):
             await correct(place.clients, thread, wrong, ANN)
-    with pytest.raises(UncorrectableError, match="thread"):
+    with pytest.raises(InvalidEditError, match="thread"):
         await correct(place.clients, "0" * 16, asked("genre", genre="call"), ANN)
     assert (await place.store.read(Thread, thread, thread, Session())).corrections == 0

@@ -8,6 +8,7 @@ import pytest
 import pytest_asyncio
 
 from shared.clients.cosmos.session import Session
+from shared.core.errors import InvalidEditError, NotFoundError
 from shared.core.ids import thread_id
 from shared.documents.audits import Audit
 from shared.documents.containers import document_class
@@ -23,8 +24,6 @@ from shared.upkeep.integrity.check_archives import check_archives
 from shared.upkeep.integrity.check_evidence import check_thread_facts
 from shared.upkeep.placing import (
     PlacementAsked,
-    UnknownPlacementError,
-    UnplaceableError,
     place_message,
     placements_of_thread,
     undo_placement,
@@ -191,14 +190,14 @@ async def test_what_cannot_be_is_refused_and_nothing_is_stored(place: ReportedTh
         (asked(place, 2, to_thread=other), "no thread"),
     ]
     for one, why in refused:
-        with pytest.raises(UnplaceableError, match=why):
+        with pytest.raises(InvalidEditError, match=why):
             await place_message(place.clients, place.thread_id(0), one, ANN)
     await place.take_in(mail(7, subject="Elsewhere"), name="other")
-    with pytest.raises(UnplaceableError, match="different lists"):
+    with pytest.raises(InvalidEditError, match="different lists"):
         await place_message(
             place.clients, place.thread_id(0), asked(place, 2, to_thread=place.thread_id(7)), ANN
         )
-    with pytest.raises(UnknownPlacementError):
+    with pytest.raises(NotFoundError):
         await undo_placement(place.clients, "0" * 16, "why", ANN)
     assert await place.mail_in.stored(Placement.container) == before
     assert await homes(place) == untouched(place)

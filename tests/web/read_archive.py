@@ -12,14 +12,14 @@ from shared.documents.messages import Address, Message
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
+from shared.documents.values import SourceProfile, SummaryType
 from shared.domain.chunking.chunker import chunk_body
 from shared.domain.chunking.tokens import ModelTokenizer
 from shared.domain.consensus.reader import read_thread
-from shared.domain.consensus.thread_mail import SourceProfile
 from shared.domain.mail.models import ParsedMail, Segment, SegmentKind
 from shared.domain.mail.parse import parse_archive
 from shared.domain.summaries.extractive import ExtractiveSummarizer
-from shared.domain.summaries.models import ContextChunk, ContextMessage, SummaryType, ThreadContext
+from shared.domain.summaries.models import ContextChunk, ContextMessage, ThreadContext
 from shared.domain.threading.assignment import ThreadState, assign
 from shared.summarization.summary_document import summary_fields
 from shared.summarization.thread_context import mails_of

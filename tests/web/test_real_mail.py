@@ -14,9 +14,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
+from evaluation.consensus_corpus import profile_in
+from shared.documents.values import OutcomeKind, SourceProfile, Tier
 from shared.domain.chunking.tokens import ModelTokenizer
-from shared.domain.consensus.reading import OutcomeKind, Tier
-from shared.domain.consensus.thread_mail import SourceProfile, read_profile
 from shared.domain.mail.archive_addresses import bare_message_id
 from shared.embedding.tokenizer_file import model_tokenizer
 from shared.retrieval.links import page_of_message
@@ -47,7 +47,7 @@ def profile_of(path: Path) -> SourceProfile:
     """As the labelled lists have it: `git-2024-01.mbox.gz` is the list `git`."""
     roles = path.parent.parent / "consensus" / "roles.json"
     known = json.loads(roles.read_text(encoding="utf-8")) if roles.exists() else {}
-    return read_profile(known.get(path.name.partition(".")[0].partition("-20")[0], {}))
+    return profile_in(known, path.name.partition(".")[0].partition("-20")[0])
 
 
 class ThreadPages:

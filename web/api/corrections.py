@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from shared.clients.connections import Clients, clients
 from shared.core.ids import CORRECTION_ID, HASH_ID
 from shared.documents.corrections import CorrectedValue, Correction, CorrectionEntry
-from shared.domain.consensus.corrections import CorrectionKind
+from shared.documents.values import CorrectionKind
 from shared.retrieval.links import api_of, page_of
 from shared.retrieval.parameters import QueryParameters
 from shared.retrieval.reports import resolved_thread

@@ -11,7 +11,7 @@ from shared.core.ids import HASH_ID
 from shared.documents.reports import Report
 from shared.documents.sources import NAME_PATTERN
 from shared.documents.summaries import Summary
-from shared.domain.consensus.reading import OutcomeKind
+from shared.documents.values import OutcomeKind
 from shared.publishing.atom import Feed, atom_feed, entry_of
 from shared.publishing.icalendar import CallEnd, calendar_of
 from shared.retrieval.links import page_of

@@ -17,7 +17,7 @@ FRESH_SECONDS = 2.0
 _last: tuple[float, "asyncio.Task[dict[str, Check]]"] | None = None
 
 
-@blueprint.route(route="api/health/live", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="api/health/live", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 @documented("GET", "api/health/live", {200: Alive})
 def health_live(req: func.HttpRequest) -> func.HttpResponse:  # noqa: ARG001 - the binding's name
     """200 while the process answers, whatever it depends on: where this fails, it has to be restarted."""

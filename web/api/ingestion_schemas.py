@@ -8,7 +8,7 @@ from shared.documents.archives import ArchiveStatus
 from shared.documents.base import UtcTime
 from shared.documents.operations import FetchedArchive, OperationStatus, RefusedFile
 from shared.documents.sources import SourceRole
-from shared.domain.consensus.thread_mail import Preset
+from shared.documents.values import Preset
 from shared.retrieval.read_models import ReadModel
 
 

@@ -5,8 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from shared.documents.base import ProcessingStatus
-from shared.domain.consensus.reading import Genre, OutcomeKind
-from shared.domain.summaries.models import SummaryType
+from shared.documents.values import Genre, OutcomeKind, SummaryType
 from shared.retrieval.parameters import (
     AboutDraft,
     After,
@@ -38,7 +37,9 @@ class ReportsAsked(QueryParameters):
     person: HashId | None = Field(default=None, description="only where people's pages are on")
     consensus: ConsensusFilter | None = None
     type: SummaryType | None = None
-    outcome: OutcomeKind | None = Field(default=None, description="as it is said; a guess is not found")
+    outcome: OutcomeKind | None = Field(
+        default=None, description="as it is shown; `unresolved` finds every thread without a decision seen"
+    )
     outdated: bool = Field(default=False, description="earlier versions as well")
     sort: Order = "-published_at"
     limit: Limit = 50
@@ -70,7 +71,9 @@ class ThreadsAsked(QueryParameters):
     status: ProcessingStatus | None = None
     open_call: bool | None = Field(default=None, description="a call or vote without a result, or not")
     genre: Genre | None = None
-    outcome: OutcomeKind | None = Field(default=None, description="as it is said; a guess is not found")
+    outcome: OutcomeKind | None = Field(
+        default=None, description="as it is shown; `unresolved` finds every thread without a decision seen"
+    )
     sort: ThreadOrder = "-last_message_date"
     limit: Limit = 50
     after: After = None

@@ -83,8 +83,9 @@ def endpoint(
 
     def register(handler: Handler) -> Any:
         function = documented(method, path, answers, **described)(json_errors(handler))
+        methods = [method, "HEAD"] if method == "GET" else [method]
         return blueprint.function_name(name)(
-            blueprint.route(route=path, methods=[method], auth_level=level)(function)
+            blueprint.route(route=path, methods=methods, auth_level=level)(function)
         )
 
     return register

@@ -4,10 +4,10 @@ import azure.functions as func
 from pydantic import Field
 
 from shared.clients.connections import clients
+from shared.core.errors import InvalidCursorError
 from shared.core.ids import HASH_ID
 from shared.documents.threads import Thread
 from shared.retrieval.conversation import Placed, in_reading_order, placed_by_operator
-from shared.retrieval.errors import InvalidCursorError
 from shared.retrieval.links import api_of, page_of_message
 from shared.retrieval.listing import THREADS
 from shared.retrieval.other_lists import conversation_of

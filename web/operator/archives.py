@@ -15,7 +15,7 @@ blueprint = func.Blueprint()
 
 
 @blueprint.function_name("operator_archive")
-@blueprint.route(route="operator/archives/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="operator/archives/{id}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def archive_why_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()

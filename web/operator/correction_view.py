@@ -7,8 +7,7 @@ from shared.documents.corrections import Correction
 from shared.documents.messages import Message
 from shared.documents.readings import StoredQuote, StoredReading
 from shared.documents.threads import Thread
-from shared.domain.consensus.corrections import CorrectionKind
-from shared.domain.consensus.reading import Genre, OutcomeKind, PositionStance
+from shared.documents.values import CorrectionKind, Genre, OutcomeKind, PositionStance
 
 STANCES = [*(stance.value for stance in PositionStance), "none"]
 MOST_SENTENCES = 60

@@ -26,7 +26,9 @@ FIELDS = ("kind", "message_id", "stance", "outcome", "sentence", "genre", "quote
 
 
 @blueprint.function_name("operator_corrections")
-@blueprint.route(route="operator/corrections/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(
+    route="operator/corrections/{id}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS
+)
 @html_errors
 async def corrections_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()

@@ -29,7 +29,7 @@ NONE_LEFT = "There are no dead letters of this group any more."
 
 
 @blueprint.function_name("operator_letters")
-@blueprint.route(route="operator/letters", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="operator/letters", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def letters_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()

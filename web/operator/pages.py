@@ -21,7 +21,7 @@ blueprint = func.Blueprint()
 
 
 @blueprint.function_name("operator")
-@blueprint.route(route="operator", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="operator", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def operator_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()

@@ -7,7 +7,7 @@ from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
 from shared.clients.outbound import FetchError, ForbiddenAddressError, SourceError
 from shared.documents.sources import Source, SourceType
-from shared.domain.consensus.thread_mail import Preset
+from shared.documents.values import Preset
 from shared.ingestion.fetch_requests import request_fetch
 from shared.ingestion.recognising import NIGHTLY, SourceProposal, recognise
 from shared.ingestion.source_definitions import SourceDefinition, check_reachable, source_of
@@ -23,7 +23,7 @@ SCHEDULES = {NIGHTLY: "Every night", "0 0 * * * *": "Every hour", "": "Only when
 
 
 @blueprint.function_name("operator_source")
-@blueprint.route(route="operator/source", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="operator/source", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def source_form(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()

@@ -15,7 +15,7 @@ LARGEST_MB = 90  # the host takes bodies of 100 MB at most
 
 
 @blueprint.function_name("operator_upload")
-@blueprint.route(route="operator/upload", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="operator/upload", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def upload_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()

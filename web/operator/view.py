@@ -72,7 +72,7 @@ async def _read_once(clients: Clients) -> View:
 
 
 async def _read_view(clients: Clients) -> View:
-    status = await read_status(clients, operations=SHOWN_OPERATIONS)
+    status = await read_status(clients, operations=SHOWN_OPERATIONS, app_since=clients.connected_at)
     if "documents" in status.unanswered:  # causes are documents, too
         return View(status, [], [], [])
     stuck, failed = await asyncio.gather(_first(stuck_documents(clients)), _first(failed_documents(clients)))

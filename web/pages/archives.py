@@ -19,7 +19,7 @@ class ArchivesShown(QueryParameters):
 
 
 @blueprint.function_name("page_archives")
-@blueprint.route(route="archives", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="archives", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def archives_page(req: func.HttpRequest) -> func.HttpResponse:
     wanted, connected = parse_query(req, ArchivesShown), await clients()
@@ -32,7 +32,7 @@ async def archives_page(req: func.HttpRequest) -> func.HttpResponse:
 
 
 @blueprint.function_name("page_archive")
-@blueprint.route(route="archives/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="archives/{id}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def archive_page(req: func.HttpRequest) -> func.HttpResponse:
     connected, id_ = await clients(), id_of(req, "id", HASH_ID, "archive")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from shared.documents.reports import Report
-from shared.domain.consensus.reading import Genre, OutcomeKind, Tier
+from shared.documents.values import Genre, OutcomeKind, Tier
 
 WIDTH, EDGE = 100.0, 3.0
 _STEPS = (

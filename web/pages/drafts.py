@@ -3,7 +3,7 @@
 import azure.functions as func
 
 from shared.clients.connections import clients
-from shared.domain.summaries.models import SummaryType
+from shared.documents.values import SummaryType
 from shared.retrieval.drafts import count_draft_mentions, of_draft
 from web.pages.draft_line import draft_line
 from web.parameters import draft_named
@@ -13,7 +13,7 @@ blueprint = func.Blueprint()
 
 
 @blueprint.function_name("page_drafts")
-@blueprint.route(route="drafts", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="drafts", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def drafts_page(req: func.HttpRequest) -> func.HttpResponse:
     counts = (await count_draft_mentions(await clients())).most_common()
@@ -26,7 +26,7 @@ async def drafts_page(req: func.HttpRequest) -> func.HttpResponse:
 
 
 @blueprint.function_name("page_draft")
-@blueprint.route(route="drafts/{name}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="drafts/{name}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def draft_page(req: func.HttpRequest) -> func.HttpResponse:
     name = draft_named(req)

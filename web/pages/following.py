@@ -8,7 +8,7 @@ blueprint = func.Blueprint()
 
 
 @blueprint.function_name("page_following")
-@blueprint.route(route="following", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="following", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def following_page(req: func.HttpRequest) -> func.HttpResponse:
     return show(req, "pages/following.html")

@@ -6,8 +6,8 @@ import azure.functions as func
 
 from shared.clients.connections import clients
 from shared.documents.reports import Report
+from shared.documents.values import ConsensusType, OutcomeKind, Tier
 from shared.domain.consensus.agreement import may_say_agreed
-from shared.domain.consensus.reading import ConsensusType, OutcomeKind, Tier
 from shared.retrieval.latest import latest_digests, latest_reports, source_names
 from web.pages.reading_view import call_state
 from web.rendering import html_errors, show
@@ -21,7 +21,9 @@ GROUPS = ("agreed", "rejected", "contested", "discussed")
 
 # In Azure an empty route means the function's name. This pattern matches only the root of the site.
 @blueprint.function_name("page_home")
-@blueprint.route(route="{ignored:maxlength(0)?}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(
+    route="{ignored:maxlength(0)?}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS
+)
 @html_errors
 async def home_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()

@@ -29,7 +29,7 @@ MOST_DIGITS = 4
 
 
 @blueprint.function_name("page_mail")
-@blueprint.route(route="m/{*id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="m/{*id}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def mail_page(req: func.HttpRequest) -> func.HttpResponse:
     """The whole mail with its main headers. `?quote=` marks words of it.
@@ -70,7 +70,7 @@ async def mail_page(req: func.HttpRequest) -> func.HttpResponse:
 
 
 @blueprint.function_name("page_thread_of_mail")
-@blueprint.route(route="t/{*id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="t/{*id}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def thread_of_mail_page(req: func.HttpRequest) -> func.HttpResponse:
     """The thread that the mail is in now: a later mail can make it part of another."""
@@ -80,7 +80,7 @@ async def thread_of_mail_page(req: func.HttpRequest) -> func.HttpResponse:
 
 
 @blueprint.function_name("page_thread_mbox")
-@blueprint.route(route="threads/{id}/mbox.gz", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="threads/{id}/mbox.gz", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def thread_mbox(req: func.HttpRequest) -> func.HttpResponse:
     """The thread's mails in the order of reading, for a mail program."""

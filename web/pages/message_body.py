@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Message
+from shared.documents.values import Citation
 from shared.domain.mail.models import Segment, SegmentKind
 from shared.domain.mail.normalize import NormalizedBody
-from shared.domain.summaries.models import Citation
 from web.pages.patch_text import are_trailers, diffs_in, looks
 
 MOST_CHARS = 20_000  # of one message on a thread's page; the rest is in the whole mail

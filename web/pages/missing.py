@@ -9,7 +9,7 @@ blueprint = func.Blueprint()
 
 
 @blueprint.function_name("zz_missing")
-@blueprint.route(route="{*path}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="{*path}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 def missing(req: func.HttpRequest) -> func.HttpResponse:
     problem = Problem(404, "There is nothing at this address.")
     if req.route_params.get("path", "").lower().startswith("api/"):

@@ -18,7 +18,7 @@ PRIVATE = {"Cache-Control": "private, no-cache", "Vary": "x-operator-key, x-ms-c
 
 
 @blueprint.function_name("page_person")
-@blueprint.route(route="people/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="people/{id}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def person_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()

@@ -16,7 +16,7 @@ blueprint = func.Blueprint()
 
 
 @blueprint.function_name("page_report_print")
-@blueprint.route(route="reports/{id}/print", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="reports/{id}/print", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def print_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()

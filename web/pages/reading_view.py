@@ -20,9 +20,8 @@ from shared.documents.readings import (
     StoredQuote,
     StoredReading,
 )
+from shared.documents.values import CorrectionKind, Fate, PositionStance, ReadBy, Tier
 from shared.domain.consensus.agreement import may_say_agreed
-from shared.domain.consensus.corrections import CorrectionKind
-from shared.domain.consensus.reading import Fate, PositionStance, ReadBy, Tier
 from shared.domain.summaries.markdown import FATES
 from web.formatting import STANCES, counted
 from web.position_changes import SAID_BEFORE, SAYS

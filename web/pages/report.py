@@ -54,7 +54,7 @@ def _shown(report: Report, summary: Summary, addresses: list[str | None], now: d
 
 
 @blueprint.function_name("page_report")
-@blueprint.route(route="reports/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="reports/{id}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def report_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()

@@ -34,7 +34,7 @@ class Choice:
 
 
 @blueprint.function_name("page_search")
-@blueprint.route(route="search", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="search", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def search_page(req: func.HttpRequest) -> func.HttpResponse:
     if not req.params.get("q", "").strip():

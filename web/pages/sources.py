@@ -10,7 +10,7 @@ from shared.clients.cosmos.session import Session
 from shared.documents.reports import Report
 from shared.documents.sources import NAME_PATTERN, Source
 from shared.documents.threads import Thread
-from shared.domain.consensus.reading import Genre
+from shared.documents.values import Genre
 from shared.retrieval.latest import defined_sources, latest_archives_of_source, latest_digests, source_names
 from shared.retrieval.list_threads import ListAsked, calls_of_list, threads_of_list
 from web.access import is_operator
@@ -37,7 +37,7 @@ SORTS = {"activity": "Latest activity", "date": "Latest begun", "size": "Most me
 
 
 @blueprint.function_name("page_sources")
-@blueprint.route(route="sources", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="sources", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def sources_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
@@ -48,7 +48,7 @@ async def sources_page(req: func.HttpRequest) -> func.HttpResponse:
 
 
 @blueprint.function_name("page_source")
-@blueprint.route(route="sources/{name}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="sources/{name}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def source_page(req: func.HttpRequest) -> func.HttpResponse:
     connected, name = await clients(), req.route_params["name"]

@@ -42,7 +42,7 @@ OLD_LINK = "This link is not one of ours, or what it was for has ended."
 
 
 @blueprint.function_name("page_subscribe")
-@blueprint.route(route="subscriptions", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="subscriptions", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def subscribe_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await _connected()
@@ -74,7 +74,7 @@ async def subscribe_send(req: func.HttpRequest) -> func.HttpResponse:
 
 
 @blueprint.function_name("page_confirm")
-@blueprint.route(route="subscriptions/confirm", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="subscriptions/confirm", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def confirm_page(req: func.HttpRequest) -> func.HttpResponse:
     return await _button(req, LinkPurpose.CONFIRM, "Get this digest", "Yes, send it to me")
@@ -95,7 +95,9 @@ async def confirm_send(req: func.HttpRequest) -> func.HttpResponse:
 
 
 @blueprint.function_name("page_unsubscribe")
-@blueprint.route(route="subscriptions/unsubscribe", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(
+    route="subscriptions/unsubscribe", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS
+)
 @html_errors
 async def unsubscribe_page(req: func.HttpRequest) -> func.HttpResponse:
     return await _button(req, LinkPurpose.UNSUBSCRIBE, "End this digest", "Send me no more")

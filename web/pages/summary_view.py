@@ -6,8 +6,9 @@ from typing import Any
 
 from shared.documents.readings import StoredQuote
 from shared.documents.summaries import Summary, SummaryClaim
+from shared.documents.values import Citation
 from shared.domain.summaries.markdown import HEADINGS
-from shared.domain.summaries.models import Citation, Section
+from shared.domain.summaries.models import Section
 from web.formatting import STANCES, counted, stance_shares
 from web.pages.reading_view import ReadingView
 

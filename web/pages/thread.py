@@ -23,7 +23,7 @@ blueprint = func.Blueprint()
 
 
 @blueprint.function_name("page_thread")
-@blueprint.route(route="threads/{id}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(route="threads/{id}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def thread_page(req: func.HttpRequest) -> func.HttpResponse:
     connected, id_ = await clients(), id_of(req, "id", HASH_ID, "thread")

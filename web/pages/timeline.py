@@ -32,7 +32,9 @@ class DrawnMonth:
 
 
 @blueprint.function_name("page_timeline")
-@blueprint.route(route="sources/{name}/timeline", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+@blueprint.route(
+    route="sources/{name}/timeline", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS
+)
 @html_errors
 async def timeline_page(req: func.HttpRequest) -> func.HttpResponse:
     connected, name = await clients(), req.route_params["name"]

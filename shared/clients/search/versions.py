@@ -177,7 +177,7 @@ class Versions:
             raise IndexMismatchError(
                 f"{self.own} takes vectors of {found} numbers, the model gives {dimensions}: "
                 "set EMBEDDING_MODEL to the model's own name, "
-                "and run `python -m shared.upkeep.migrations.reembed`"
+                "and run `rough-consensus reembed`"
             )
 
     def doubt(self) -> None:

@@ -209,3 +209,9 @@ def from_json(value: Any) -> Any:
             return {from_json(name): from_json(item) for name, item in content}
         return _READERS[kind](content)
     return value
+
+
+REQUEUED_FROM = "requeued_from"
+
+
+REQUEUED_BY = "requeue_operation"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from shared.clients.servicebus.dead_letters import DeadLetter
-from shared.clients.servicebus.message_copy import MessageCopy
+from shared.clients.servicebus.message_copy import REQUEUED_BY, REQUEUED_FROM, MessageCopy
 from shared.core.ids import resubmitted_id
 from shared.core.lazy_import import lazy
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 else:
     exceptions = lazy("azure.servicebus.exceptions")
 
-REQUEUED_FROM = "requeued_from"
-REQUEUED_BY = "requeue_operation"
 
 Resubmission = tuple[int, str | None, MessageCopy]
 """The sequence number, the original message id, and the message."""

@@ -25,6 +25,13 @@ ARCHIVE_IDS_OF_SOURCE = NamedQuery(
     "archives_of_source", "archives", "SELECT VALUE c.id FROM c WHERE c.source = @source", ALL
 )
 
+OLDEST_ARCHIVE_TIME = NamedQuery(
+    "oldest_archive_time",
+    "archives",
+    "SELECT TOP 1 VALUE c.created_at FROM c ORDER BY c.created_at",
+    ALL,
+)
+
 LATEST_ARCHIVES = NamedQuery(
     "latest_archives",
     "archives",

@@ -12,7 +12,11 @@ ListPosition = tuple[str | int | None, str]
 PARTICIPANT = "EXISTS(SELECT VALUE p FROM p IN c.participants WHERE STRINGEQUALS(p.name, @participant, true))"
 # By itself, since an index finds it; names are compared one by one, because they are written in many ways.
 ADDRESS = "EXISTS(SELECT VALUE p FROM p IN c.participants WHERE p.email = @address)"
-OUTCOME = "(c.outcome.kind = @outcome AND c.outcome.tier = 'said')"
+# As the lists show it: a thread without a stated outcome is one in which no decision was seen.
+OUTCOME = (
+    "((c.outcome.kind = @outcome AND c.outcome.tier = 'said')"
+    " OR (@outcome = 'unresolved' AND c.outcome.tier = 'remark'))"
+)
 CONSENSUS = "(c.consensus_type = @consensus OR (@consensus = 'none' AND IS_NULL(c.consensus_type)))"
 
 

@@ -63,14 +63,6 @@ STORED_COPIES = NamedQuery(
     ALL,
 )
 
-MESSAGES_WITHOUT_SOURCE = NamedQuery(
-    "messages_without_source",
-    "messages",
-    "SELECT c.id, c.message_id, c.thread_id, c.archive_ids FROM c"
-    f" WHERE NOT IS_DEFINED(c.post_id) AND {NO_FENCE}",
-    ALL,
-)
-
 MEMBER_FACTS = NamedQuery(
     "member_facts",
     "messages",

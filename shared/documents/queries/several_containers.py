@@ -12,13 +12,6 @@ def states_of_threads(container: str, count: int) -> NamedQuery:
     return NamedQuery("states_of_threads", container, text, ALL)
 
 
-def outdated_documents(container: str) -> NamedQuery:
-    """Documents whose stored schema version is not @version, for a backfill."""
-    outdated = "NOT IS_DEFINED(c.schema_version) OR c.schema_version != @version"
-    text = f"SELECT * FROM c WHERE ({outdated}) AND {NO_FENCE}"
-    return NamedQuery("outdated_documents", container, text, ALL)
-
-
 def documents_with_id(container: str) -> NamedQuery:
     """All documents with this @id: an id is unique only within its partition."""
     return NamedQuery("by_id", container, "SELECT * FROM c WHERE c.id = @id", ALL)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from shared.domain.consensus.reading import Fate, Genre, OutcomeKind, PositionStance
+from shared.documents.values import Fate, Genre, OutcomeKind, PositionStance
 
 _MAX_ANSWER_CHARS = 400_000
 _MAX_OBJECTS = 400

@@ -14,6 +14,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from shared.documents.values import (
+    Fate,
+    Objection,
+    OutcomeKind,
+    Position,
+    PositionStance,
+    ReadBy,
+    ReadDifference,
+    SentenceCitation,
+    ThreadReading,
+    Tier,
+)
 from shared.domain.chat_reading.answer import ClaimedPosition, ClaimedQuote, ModelAnswer
 from shared.domain.chat_reading.located import LocatedQuote, locate
 from shared.domain.chat_reading.numbered import person_number
@@ -32,18 +44,6 @@ from shared.domain.consensus.cues import (
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.own_sentences import fold
 from shared.domain.consensus.people import display_name
-from shared.domain.consensus.reading import (
-    Fate,
-    Objection,
-    OutcomeKind,
-    Position,
-    PositionStance,
-    ReadBy,
-    ReadDifference,
-    SentenceCitation,
-    ThreadReading,
-    Tier,
-)
 
 _EXPLICIT, _ARGUED = 0.9, 0.7
 _CONTRARY = {PositionStance.SUPPORT: Polarity.AGAINST, PositionStance.OPPOSE: Polarity.FOR}

@@ -4,15 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shared.domain.chat_reading.answer import ClaimedSentence, ModelAnswer
-from shared.domain.chat_reading.checked import CheckedAnswer
-from shared.domain.chat_reading.located import LocatedQuote, locate
-from shared.domain.chat_reading.narrative import supported
-from shared.domain.consensus.headlines import KINDS, MAX_WORDS, clipped, subject_words
-from shared.domain.consensus.linked_thread import LinkedThread
-from shared.domain.consensus.people import display_name
-from shared.domain.consensus.reader import consensus_type
-from shared.domain.consensus.reading import (
+from shared.documents.values import (
     Authority,
     ConsensusBasis,
     Decision,
@@ -33,7 +25,16 @@ from shared.domain.consensus.reading import (
     ThreadOutcome,
     ThreadReading,
     Tier,
+    clipped,
 )
+from shared.domain.chat_reading.answer import ClaimedSentence, ModelAnswer
+from shared.domain.chat_reading.checked import CheckedAnswer
+from shared.domain.chat_reading.located import LocatedQuote, locate
+from shared.domain.chat_reading.narrative import supported
+from shared.domain.consensus.agreement import consensus_type
+from shared.domain.consensus.headlines import KINDS, MAX_WORDS, subject_words
+from shared.domain.consensus.linked_thread import LinkedThread
+from shared.domain.consensus.people import display_name
 
 _MAX_POINTS = 8
 _ENOUGH_VOICES = 2
@@ -80,6 +81,8 @@ class _Combining:
         decisions = self._decisions()
         open_issues = checked.citations(answer.open_issues, "open issue")
         narrative = self._narrative()
+        has_consensus = self._has_consensus(outcome, positions, objections)
+        stances = [one.stance for one in positions if one.tier is Tier.SAID]
         return replace(
             self._rules,
             genre=self._genre(),
@@ -91,8 +94,8 @@ class _Combining:
             open_issues=tuple(open_issues),
             key_points=tuple(self._key_points(objections)),
             headline=self._headline(outcome, objections, open_issues),
-            has_consensus=self._has_consensus(outcome, positions, objections),
-            consensus_type=consensus_type(positions),
+            has_consensus=has_consensus,
+            consensus_type=consensus_type(stances, has_consensus=has_consensus),
             basis=outcome.basis,
             model=ModelReading(
                 self._run.model,

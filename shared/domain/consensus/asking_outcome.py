@@ -2,14 +2,13 @@
 
 import re
 
+from shared.documents.values import ConsensusBasis, Genre, OutcomeKind, Preset, Tier
 from shared.domain.consensus.cues import CONDITION, NEGATION, OPEN, SOLVED, THANKS, Cue
 from shared.domain.consensus.doubt_cues import DOUBTS
 from shared.domain.consensus.endings import Ending, Evidence, ended_by, unknown
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.proposition import SUBJECT_TAGS
-from shared.domain.consensus.reading import ConsensusBasis, Genre, OutcomeKind, Tier
-from shared.domain.consensus.thread_mail import Preset
 
 _MENDED = r"(?:fixed|corrected|addressed)"
 _FIXED = Cue(

@@ -6,13 +6,11 @@ rests on a hidden sentence is not said any more.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import TypeVar
 
-from shared.domain.consensus.headlines import plain_sentence
-from shared.domain.consensus.reading import (
+from shared.documents.values import (
     ConsensusBasis,
-    ConsensusType,
+    CorrectionKind,
     Genre,
     Headline,
     OutcomeKind,
@@ -24,6 +22,8 @@ from shared.domain.consensus.reading import (
     ThreadReading,
     Tier,
 )
+from shared.domain.consensus.agreement import consensus_type
+from shared.domain.consensus.headlines import plain_sentence
 
 RULE = "corrected"
 _SURE = 1.0
@@ -33,14 +33,6 @@ _NOT_AGREED = frozenset({OutcomeKind.REJECTED, OutcomeKind.CONTESTED})
 _AGAINST = frozenset({PositionStance.OPPOSE, PositionStance.MIXED})
 _ENOUGH_VOICES = 2
 _Bearing = TypeVar("_Bearing")
-
-
-class CorrectionKind(StrEnum):
-    POSITION = "position"
-    OUTCOME = "outcome"
-    GENRE = "genre"
-    HIDDEN = "hidden"
-    """A sentence that no claim may rest on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,12 +199,13 @@ def _recounted(reading: ThreadReading, subject: str) -> ThreadReading:
     declared = outcome.tier is Tier.SAID and outcome.basis in {ConsensusBasis.RULED, ConsensusBasis.CALLED}
     said = outcome.kind if outcome.tier is Tier.SAID else None
     agreed = not against and said not in _NOT_AGREED and (supporting >= _ENOUGH_VOICES or said in _AGREED)
+    has_consensus = reading.has_consensus if declared else agreed
     return replace(
         reading,
         outcome=outcome,
         headline=replace(reading.headline, came_out=outcome.sentence),
-        consensus_type=_type_of(stances),
-        has_consensus=reading.has_consensus if declared else agreed,
+        consensus_type=consensus_type(stances, has_consensus=has_consensus),
+        has_consensus=has_consensus,
         basis=outcome.basis,
     )
 
@@ -228,14 +221,6 @@ def _counted_outcome(
     else:
         return _nothing_said()
     return replace(outcome, kind=kind, sentence=plain_sentence(kind, subject), votes=None)
-
-
-def _type_of(stances: Sequence[PositionStance]) -> ConsensusType | None:
-    if not stances:
-        return None
-    if PositionStance.MIXED in stances or len(set(stances)) > 1:
-        return ConsensusType.MIXED
-    return ConsensusType.AGREEMENT if stances[0] is PositionStance.SUPPORT else ConsensusType.DISSENT
 
 
 # outcomes
@@ -255,21 +240,25 @@ def _nothing_said() -> ThreadOutcome:
 def _with_outcome(reading: ThreadReading, one: ReadingCorrection, subject: str) -> ThreadReading:
     assert one.outcome is not None  # noqa: S101 - the caller looked
     kind = one.outcome
-    nothing = kind is OutcomeKind.UNRESOLVED and not one.sentence
-    outcome = ThreadOutcome(
-        kind=kind,
-        tier=Tier.SAID,
-        confidence=_SURE,
-        sentence=one.sentence or plain_sentence(None if nothing else kind, subject),
-        basis=ConsensusBasis.UNKNOWN,
-        evidence=(one.citation,) if one.citation else (),
-        rule=RULE,
-    )
+    if kind is OutcomeKind.UNRESOLVED and not one.sentence:
+        outcome = _nothing_said()
+    else:
+        outcome = ThreadOutcome(
+            kind=kind,
+            tier=Tier.SAID,
+            confidence=_SURE,
+            sentence=one.sentence or plain_sentence(kind, subject),
+            basis=ConsensusBasis.UNKNOWN,
+            evidence=(one.citation,) if one.citation else (),
+            rule=RULE,
+        )
+    has_consensus = kind in _AGREED
     return replace(
         reading,
         outcome=outcome,
         headline=replace(reading.headline, came_out=outcome.sentence),
-        has_consensus=kind in _AGREED,
+        has_consensus=has_consensus,
+        consensus_type=consensus_type(_stances(reading).values(), has_consensus=has_consensus),
         basis=outcome.basis,
         open_call=None if kind in _SETTLED else reading.open_call,
     )

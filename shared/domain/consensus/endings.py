@@ -3,10 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from shared.domain.consensus.linked_thread import LinkedThread
-from shared.domain.consensus.own_sentences import OwnSentence
-from shared.domain.consensus.proposition import Put
-from shared.domain.consensus.reading import (
+from shared.documents.values import (
     ConsensusBasis,
     OutcomeKind,
     Position,
@@ -14,6 +11,9 @@ from shared.domain.consensus.reading import (
     ReadGenre,
     VoteCount,
 )
+from shared.domain.consensus.linked_thread import LinkedThread
+from shared.domain.consensus.own_sentences import OwnSentence
+from shared.domain.consensus.proposition import Put
 from shared.domain.consensus.rulings import EndingWord, Settlements
 
 _CHANGES = re.compile(

@@ -3,12 +3,11 @@
 import re
 from dataclasses import dataclass
 
+from shared.documents.values import Genre, Preset, PropositionForm, ReadGenre, Tier
 from shared.domain.consensus.cues import ANNOUNCES, ASKS_HELP, PROPOSES, REPORTS, Cue
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.proposition import Put, is_answer, is_signed_patch, tells_a_result
-from shared.domain.consensus.reading import Genre, PropositionForm, ReadGenre, Tier
-from shared.domain.consensus.thread_mail import Preset
 
 _SUBJECT_TAGS = re.compile(r"\[([^\]]{0,80})\]")
 _SUBJECT_HEAD = re.compile(r"^\s*(?:(?:re|aw|fwd?):\s*|\[[^\]]{0,80}\]\s*)+", re.IGNORECASE)

@@ -3,12 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from shared.domain.consensus.endings import Ending
-from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
-from shared.domain.consensus.own_sentences import OwnSentence
-from shared.domain.consensus.people import display_name
-from shared.domain.consensus.proposition import Put
-from shared.domain.consensus.reading import (
+from shared.documents.values import (
     Authority,
     ConsensusBasis,
     Fate,
@@ -20,12 +15,17 @@ from shared.domain.consensus.reading import (
     PositionStance,
     Tier,
     VoteCount,
+    clipped,
 )
+from shared.domain.consensus.endings import Ending
+from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
+from shared.domain.consensus.own_sentences import OwnSentence
+from shared.domain.consensus.people import display_name
+from shared.domain.consensus.proposition import Put
 
 MAX_WORDS = 25
 _HEAD = re.compile(r"^\s*(?:(?:re|aw|fwd?):\s*|\[[^\]]{0,80}\]\s*)+", re.IGNORECASE)
 _SUBJECT_WORDS, _NAME_WORDS = 10, 6
-_MOST_CHARS = 240
 _NOTHING = "No decision seen."
 KINDS = {
     OutcomeKind.ACCEPTED: "Accepted",
@@ -141,9 +141,3 @@ def three_lines(
 def subject_words(subject: str) -> str:
     """A subject without its tags, short enough for a headline."""
     return clipped(_HEAD.sub("", subject) or "the proposal", _SUBJECT_WORDS)
-
-
-def clipped(text: str, words: int) -> str:
-    found = text.split()
-    short = " ".join(found[:words])[:_MOST_CHARS].rstrip()
-    return short if len(short) == len(" ".join(found)) else f"{short} \u2026"

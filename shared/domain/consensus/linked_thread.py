@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from shared.documents.values import Preset, SentenceCitation, SourceProfile
 from shared.domain.consensus.cues import TRAILER
 from shared.domain.consensus.own_sentences import MAX_CHARS, OwnSentence, own_sentences, word_key
 from shared.domain.consensus.people import People
-from shared.domain.consensus.reading import SentenceCitation
-from shared.domain.consensus.thread_mail import Preset, SourceProfile, ThreadMail
+from shared.domain.consensus.thread_mail import ThreadMail
 
 _REPLY = re.compile(r"\s*(?:\[[^\]]{0,80}\]\s*)?(?:re|aw|sv|antw)\s*(?:\[\d+\])?\s*:", re.IGNORECASE)
 _PATCH_TAG = re.compile(

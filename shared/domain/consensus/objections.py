@@ -2,11 +2,11 @@
 
 import re
 
+from shared.documents.values import Fate
 from shared.domain.consensus.cues import PROMISES, WITHDRAWS
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.proposition import Put
-from shared.domain.consensus.reading import Fate
 from shared.domain.consensus.sentence_context import takes_nothing_back
 from shared.domain.consensus.stance_cues import AGREES, APPROVES, SUPPORTS
 

@@ -4,11 +4,10 @@ import re
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 
+from shared.documents.values import Fate, Objection, OpenCall, Preset, PropositionForm
 from shared.domain.consensus.cues import Cue
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.proposition import Put
-from shared.domain.consensus.reading import Fate, Objection, OpenCall, PropositionForm
-from shared.domain.consensus.thread_mail import Preset
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}"

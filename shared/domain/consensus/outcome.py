@@ -3,6 +3,18 @@
 import re
 from collections.abc import Sequence
 
+from shared.documents.values import (
+    ConsensusBasis,
+    Genre,
+    OutcomeKind,
+    Position,
+    PositionStance,
+    Preset,
+    PropositionForm,
+    ReadGenre,
+    Tier,
+    VoteCount,
+)
 from shared.domain.consensus.asking_outcome import of_asking, of_offered_text
 from shared.domain.consensus.call_cues import GOES_ON, HAPPY, WANTS_NEW_VERSION
 from shared.domain.consensus.cues import SENDS_BACK, Cue
@@ -11,19 +23,7 @@ from shared.domain.consensus.endings import Ending, Evidence, counted, ended_by,
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.patch_outcome import of_patch
 from shared.domain.consensus.proposition import Put, something_is_put
-from shared.domain.consensus.reading import (
-    ConsensusBasis,
-    Genre,
-    OutcomeKind,
-    Position,
-    PositionStance,
-    PropositionForm,
-    ReadGenre,
-    Tier,
-    VoteCount,
-)
 from shared.domain.consensus.rulings import EndingWord, Settlements
-from shared.domain.consensus.thread_mail import Preset
 
 _ENOUGH_VOTES = 3
 """Of +1 in a vote without a result mail: the custom of Apache, which others took over."""

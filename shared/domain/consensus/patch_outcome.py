@@ -2,11 +2,11 @@
 
 import re
 
+from shared.documents.values import ConsensusBasis, OutcomeKind
 from shared.domain.consensus.cues import THANKS, TRAILER
 from shared.domain.consensus.doubt_cues import DOUBTS, OPPOSES
 from shared.domain.consensus.endings import Ending, Evidence, counted, ended_by, unknown
 from shared.domain.consensus.linked_thread import LinkedMail
-from shared.domain.consensus.reading import ConsensusBasis, OutcomeKind
 from shared.domain.consensus.rulings import EndingWord
 from shared.domain.consensus.stance_cues import APPROVES
 

@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+from shared.documents.values import RoleHolder, SourceProfile
 from shared.domain.consensus.lookalikes import skeleton
 from shared.domain.consensus.own_sentences import MAX_CHARS, word_key
-from shared.domain.consensus.thread_mail import RoleHolder, SourceProfile, ThreadMail
+from shared.domain.consensus.thread_mail import ThreadMail
 
 _VIA = re.compile(r"^(.{2,100}?)\s+(?:via|\(via)\s+\S", re.IGNORECASE)
 _BODY_AUTHOR = re.compile(r"\s*From: {0,3}\"?([^<\n\"]{0,100}?)\"? {0,3}<([^>\s]{1,200}@[^>\s]{1,200})>")

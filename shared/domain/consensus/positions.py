@@ -2,13 +2,13 @@
 
 from collections import defaultdict
 
+from shared.documents.values import EarlierStance, Position, PositionStance, PropositionForm, Tier
 from shared.domain.consensus.cues import CONDITION, NEGATION, PROPOSES, WITHDRAWS_OBJECTION
 from shared.domain.consensus.doubt_cues import DOUBTS, OWN_DOUBTS
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.people import display_name
 from shared.domain.consensus.proposition import Put, is_answer
-from shared.domain.consensus.reading import EarlierStance, Position, PositionStance, PropositionForm, Tier
 from shared.domain.consensus.sentence_context import place
 from shared.domain.consensus.stance_claims import StanceClaim
 from shared.domain.consensus.stance_place import keeps_quotes, opens_the_answer

@@ -3,14 +3,13 @@
 import re
 from dataclasses import dataclass
 
+from shared.documents.values import Preset, PropositionForm
 from shared.domain.consensus.call_cues import may_close
 from shared.domain.consensus.cues import ASKS_GROUP, PROPOSES, Cue
 from shared.domain.consensus.doubt_cues import OPPOSES
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence, word_key
-from shared.domain.consensus.reading import PropositionForm
 from shared.domain.consensus.stance_cues import AGREES, APPROVES, SUPPORTS
-from shared.domain.consensus.thread_mail import Preset
 
 VOTE_TAG = re.compile(r"\[\s*(?:VOTE|POLL)\b[^\]]{0,30}\]|^\s*VOTE\s*:", re.IGNORECASE)
 RESULT_TAG = re.compile(r"\[\s*(?:RESULTS?|VOTE RESULTS?)\s*\]|\[VOTE\]\s*\[RESULT", re.IGNORECASE)

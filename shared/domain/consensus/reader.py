@@ -5,6 +5,23 @@ The order is structure first (people, links, what each sentence answers), then w
 
 from collections.abc import Sequence
 
+from shared.documents.values import (
+    ConsensusBasis,
+    Decision,
+    Fate,
+    Genre,
+    Objection,
+    OutcomeKind,
+    PositionStance,
+    Proposition,
+    PropositionForm,
+    SourceProfile,
+    ThreadOutcome,
+    ThreadReading,
+    Tier,
+    Version,
+)
+from shared.domain.consensus.agreement import consensus_type
 from shared.domain.consensus.genre import read_genre
 from shared.domain.consensus.headlines import authority_of, outcome_sentence, three_lines
 from shared.domain.consensus.language import ENGLISH, is_readable, language_of, main_language
@@ -15,28 +32,11 @@ from shared.domain.consensus.outcome import read_verdict
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.positions import given_up, read_positions
 from shared.domain.consensus.proposition import find_put, result_subject, something_is_put
-from shared.domain.consensus.reading import (
-    ConsensusBasis,
-    ConsensusType,
-    Decision,
-    Fate,
-    Genre,
-    Objection,
-    OutcomeKind,
-    Position,
-    PositionStance,
-    Proposition,
-    PropositionForm,
-    ThreadOutcome,
-    ThreadReading,
-    Tier,
-    Version,
-)
 from shared.domain.consensus.rulings import read_settlements
 from shared.domain.consensus.sentence_heads import SentenceScores
 from shared.domain.consensus.sentence_kinds import Head
 from shared.domain.consensus.stance_claims import read_claims
-from shared.domain.consensus.thread_mail import SourceProfile, ThreadMail
+from shared.domain.consensus.thread_mail import ThreadMail
 from shared.domain.consensus.votes import count_votes, read_ballots
 
 _DECIDABLE = frozenset({Genre.PATCH, Genre.CALL, Genre.PROPOSAL})
@@ -116,6 +116,8 @@ class _ThreadReader:
         ]
         open_call = read_open_call(thread, put, objections) if self._may_be_open() else None
         outcome = self._outcome()
+        has_consensus = self._has_consensus(fates)
+        stances = [one.stance for one in self._positions if one.tier is Tier.SAID]
         return ThreadReading(
             lang=self._lang,
             genre=self._genre,
@@ -129,8 +131,8 @@ class _ThreadReader:
                 map(thread.cite, scores.points([*self._said(), *decided, *objected, *still_open]))
             ),
             headline=three_lines(put, outcome.sentence, objections, still_open, open_call),
-            has_consensus=self._has_consensus(fates),
-            consensus_type=consensus_type(self._positions),
+            has_consensus=has_consensus,
+            consensus_type=consensus_type(stances, has_consensus=has_consensus),
             basis=self._verdict.basis if self._verdict.sure else ConsensusBasis.UNKNOWN,
             open_call=open_call,
             result_of=result_subject(thread),
@@ -269,13 +271,3 @@ class _ThreadReader:
     def _others(self) -> int:
         """How many people besides the proposers spoke: two voices among ten are no agreement."""
         return len({mail.person for mail in self._thread.mails} - self._put.proposers)
-
-
-def consensus_type(positions: Sequence[Position]) -> ConsensusType | None:
-    """Of the positions that are said."""
-    stances = {one.stance for one in positions if one.tier is Tier.SAID}
-    if PositionStance.MIXED in stances or len(stances) > 1:
-        return ConsensusType.MIXED
-    if not stances:
-        return None
-    return ConsensusType.AGREEMENT if PositionStance.SUPPORT in stances else ConsensusType.DISSENT

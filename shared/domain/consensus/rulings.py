@@ -6,6 +6,7 @@ Only people whom the source names decide. The same words from anybody else are q
 import re
 from dataclasses import dataclass, field
 
+from shared.documents.values import Preset, PropositionForm
 from shared.domain.consensus.call_cues import (
     ADVANCES,
     CLOSINGS,
@@ -31,10 +32,8 @@ from shared.domain.consensus.cues import (
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.proposition import Put
-from shared.domain.consensus.reading import PropositionForm
 from shared.domain.consensus.sentence_context import is_of_it, takes_a_pull, takes_nothing_back
 from shared.domain.consensus.stance_kinds import accepts, tells_of_trouble
-from shared.domain.consensus.thread_mail import Preset
 
 DECIDING_ROLES = frozenset(
     {

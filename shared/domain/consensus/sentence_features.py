@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import chain
 
+from shared.documents.values import Genre, PropositionForm
 from shared.domain.consensus.cues import (
     ACCEPTS,
     CONDITION,
@@ -33,7 +34,6 @@ from shared.domain.consensus.doubt_cues import DOUBTS, OPPOSES
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence, word_key
 from shared.domain.consensus.proposition import Put, asks_group
-from shared.domain.consensus.reading import Genre, PropositionForm
 from shared.domain.consensus.sentence_context import relation
 from shared.domain.consensus.stance_cues import (
     AGREES,

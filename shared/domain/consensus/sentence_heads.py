@@ -6,12 +6,12 @@ Rules alone carried over worse than weights here. What a head finds is shown as 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
+from shared.documents.values import Genre
 from shared.domain.consensus.cues import OPEN, Cue
 from shared.domain.consensus.doubt_cues import DOUBTS
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.proposition import Put
-from shared.domain.consensus.reading import Genre
 from shared.domain.consensus.sentence_features import FeatureReader, candidates_of
 from shared.domain.consensus.sentence_kinds import Head
 from shared.domain.consensus.sentence_scorer import SentenceScorer

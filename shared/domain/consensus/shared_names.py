@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from shared.documents.values import SourceProfile
 from shared.domain.consensus.people import display_name, fold_address, full_name_key, is_gateway_name
-from shared.domain.consensus.thread_mail import SourceProfile
 
 Signed = tuple[str, str]
 """A name as somebody wrote it, and their address."""

@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass
 
+from shared.documents.values import PositionStance, PropositionForm
 from shared.domain.consensus.cues import (
     ACCEPTS,
     ANNOUNCES,
@@ -25,7 +26,6 @@ from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence, word_key
 from shared.domain.consensus.people import display_name
 from shared.domain.consensus.proposition import Put, puts_forward, something_is_put, tells_a_result
-from shared.domain.consensus.reading import PositionStance, PropositionForm
 from shared.domain.consensus.sentence_context import (
     is_of_it,
     place,

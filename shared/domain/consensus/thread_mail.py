@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from enum import StrEnum
 from typing import Any
+
+from shared.documents.values import Preset, RoleHolder, SourceProfile
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,57 +32,15 @@ class ThreadMail:
     """The sender's authenticity failed, by the check that the source names."""
 
 
-class Preset(StrEnum):
-    """In whose words acceptance, rulings and votes are read."""
-
-    IETF = "ietf"
-    GIT = "git"
-    APACHE = "apache"
-    THREEGPP = "3gpp"
-    FREE = "free"
-
-    @classmethod
-    def _missing_(cls, value: object) -> "Preset | None":
-        """Labelled corpora call the custom of git's list by the role that decides there."""
-        return cls.GIT if value == "maintainer" else None
-
-
-@dataclass(frozen=True, slots=True)
-class RoleHolder:
-    """A person who holds a role on the list, from `since` to `until`, both included."""
-
-    person: str
-    role: str
-    since: date | None = None
-    until: date | None = None
-
-    def holds_on(self, day: date | None) -> bool:
-        """A mail without a date is in no period: a bounded role is not assumed for it."""
-        if day is None:
-            return self.since is None and self.until is None
-        return (self.since is None or self.since <= day) and (self.until is None or day <= self.until)
-
-
-@dataclass(frozen=True, slots=True)
-class SourceProfile:
-    preset: Preset = Preset.FREE
-    roles: tuple[RoleHolder, ...] = ()
-    aliases: tuple[tuple[str, ...], ...] = ()
-    """Addresses of one person each, as an operator decided; the first stands for them."""
-    namesakes: tuple[tuple[str, ...], ...] = ()
-    """Addresses of different people with one name, as an operator decided."""
-    authserv_id: str = ""
-    """Whose Authentication-Results count; nobody's where it is empty."""
-    requires_authentication: bool = False
-    """A mail whose sender failed has no part in the reading."""
-
-
 class ProfileError(ValueError):
     """What an operator set for a source cannot be used."""
 
 
+END_OF_PERIOD = "the last day of a role is named `until`, not `to`"
+
+
 def read_profile(settings: Mapping[str, Any]) -> SourceProfile:
-    """A profile from `{"preset": ..., "roles": [{"person", "role", "from", "to"}]}`."""
+    """A profile from `{"preset": ..., "roles": [{"person", "role", "from", "until"}]}`."""
     try:
         preset = Preset(settings.get("preset", Preset.FREE))
     except ValueError:
@@ -96,11 +55,13 @@ def read_profile(settings: Mapping[str, Any]) -> SourceProfile:
 def _role_holder(role: Any) -> RoleHolder:
     if not isinstance(role, Mapping) or not role.get("person") or not role.get("role"):
         raise ProfileError(f'a role needs "person" and "role", got {role!r}')
+    if "to" in role:
+        raise ProfileError(f"{role['person']}: {END_OF_PERIOD}")
     return RoleHolder(
         person=str(role["person"]).strip().lower(),
         role=str(role["role"]).strip().lower(),
         since=_day(role, "from"),
-        until=_day(role, "to"),
+        until=_day(role, "until"),
     )
 
 

@@ -4,12 +4,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from shared.documents.values import Preset, PropositionForm, VoteCount
 from shared.domain.consensus.cues import NEGATION
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.proposition import Put
-from shared.domain.consensus.reading import PropositionForm, VoteCount
-from shared.domain.consensus.thread_mail import Preset
 
 BINDING_ROLES = frozenset({"binding", "release manager", "pmc", "chair", "committer", "maintainer"})
 

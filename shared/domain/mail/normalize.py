@@ -1,15 +1,9 @@
-"""A body taken apart: what its author wrote, what is quoted, signatures, footers. Nothing is lost.
-
-The rules look at lines, because list mail is answered between the lines: strippers that assume an answer
-on top lose a large part of it.
-"""
+"""The author's own text of a body, and where each part of it stands in the body."""
 
 import re
 from bisect import bisect_right
 from typing import NamedTuple
 
-from shared.domain.mail import footers, quotes, signatures
-from shared.domain.mail.lines import CODES, MarkedLines
 from shared.domain.mail.models import Segment, SegmentKind
 
 JOINER = "\n\n"
@@ -63,19 +57,3 @@ def _start_of(piece: Piece) -> int:
 
 def normalize(body_raw: str, segments: list[Segment]) -> NormalizedBody:
     return NormalizedBody(body_raw, segments)
-
-
-def segment(body_raw: str, known: list[Segment] | None = None) -> list[Segment]:
-    """The body cut into stretches of one kind each, without gaps.
-
-    `known` are stretches whose kind the message's structure has settled; they begin and end with lines.
-    """
-    if not body_raw:
-        return []
-    body = MarkedLines(body_raw)
-    quotes.mark(body)
-    signatures.mark(body)
-    footers.mark(body)
-    for kind, start, end in known or ():
-        body.mark(body.line_at(start), body.line_at(end - 1) + 1, CODES[kind])
-    return body.segments()

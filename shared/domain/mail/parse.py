@@ -23,7 +23,8 @@ from shared.domain.mail.mbox import BinaryStream, read_archive
 from shared.domain.mail.mentions import find_mentions
 from shared.domain.mail.mime import Content, read_content
 from shared.domain.mail.models import Limits, ParsedAddress, ParsedMail, RawMessage, Segment, Share, Skipped
-from shared.domain.mail.normalize import normalize, segment
+from shared.domain.mail.normalize import normalize
+from shared.domain.mail.segments import segment
 
 _OWN_FIELDS = frozenset(
     {"message-id", "in-reply-to", "references", "subject", "from", "to", "cc", "date", "content-type",

@@ -64,7 +64,7 @@ _MAX_ATTRIBUTION_CHARS = 400
 _MAX_INDENT = 4
 
 
-def mark(body: MarkedLines) -> None:
+def mark_quotes(body: MarkedLines) -> None:
     """Mark quotes and attributions."""
     odd = bool(_ODD_LINE.search(body.text))
     if odd:

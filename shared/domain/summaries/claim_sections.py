@@ -1,6 +1,6 @@
 """Whose sentences stand under which heading."""
 
-from shared.domain.consensus.reading import PositionStance, SentenceCitation, ThreadReading, Tier
+from shared.documents.values import PositionStance, SentenceCitation, ThreadReading, Tier
 
 
 def said_positions(

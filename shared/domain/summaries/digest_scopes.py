@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from shared.core.ids import digest_id
+from shared.documents.values import SummaryType
 from shared.domain.mail.mentions import draft_base
-from shared.domain.summaries.models import SummaryType
 
 MAX_DRAFTS = 50
 MAX_PERIODS = 60

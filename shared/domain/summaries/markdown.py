@@ -3,9 +3,9 @@
 import re
 from collections.abc import Mapping
 
+from shared.documents.values import Citation, ConsensusBasis, Fate, ThreadReading, Tier
 from shared.domain.consensus.agreement import may_say_agreed
-from shared.domain.consensus.reading import ConsensusBasis, Fate, ThreadReading, Tier
-from shared.domain.summaries.models import Citation, Claim, Section, ThreadSummary
+from shared.domain.summaries.models import Claim, Section, ThreadSummary
 
 HEADINGS = {
     Section.NARRATIVE: "In the model's words",

@@ -6,31 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
-
-from shared.domain.consensus.reading import ThreadReading
-from shared.domain.consensus.thread_mail import SourceProfile, ThreadMail
-
-
-class SummaryType(StrEnum):
-    THREAD = "thread"
-    WEEKLY = "weekly"
-    CONSENSUS = "consensus"
-    DRAFT_FOCUSED = "draft-focused"
-
-
-class Citation(BaseModel):
-    """Words of a mail that show a claim. Stored as it is, inside summaries."""
-
-    model_config = ConfigDict(extra="ignore", populate_by_name=True)
-
-    chunk_id: str
-    message_id: str
-    quote: str
-    relevance_score: float
-    message_key: str | None = None
-    offset: int | None = Field(default=None, ge=0)
-    thread_id: str | None = None  # in a summary of several threads
+from shared.documents.values import Citation, SourceProfile, ThreadReading
+from shared.domain.consensus.thread_mail import ThreadMail
 
 
 class Section(StrEnum):

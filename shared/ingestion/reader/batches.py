@@ -4,10 +4,10 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from shared.documents.prepared_message import PreparedMessage, prepare_message
 from shared.domain.mail.models import ParsedMail, Share, Skipped
 from shared.domain.mail.parse import parse_archive
 from shared.domain.threading.assignment import Links
+from shared.domain.threading.prepared_message import PreparedMessage, prepare_message
 from shared.domain.threading.subject_links import SubjectEntry
 from shared.ingestion.unpacking.members import SkippedMember, open_members
 

@@ -13,7 +13,7 @@ from shared.core.ids import report_id
 from shared.documents.chunks import Chunk
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
-from shared.domain.summaries.models import Citation
+from shared.documents.values import Citation
 from shared.pipeline.event_types import (
     ArchiveIngested,
     ArchiveIngestionFailed,

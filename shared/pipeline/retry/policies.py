@@ -18,6 +18,7 @@ from shared.settings.app import Settings
 MAX_ATTEMPTS_EXCEEDED = "max_attempts_exceeded"
 TTL_EXCEEDED = "ttl_exceeded"
 NON_RETRYABLE = "non_retryable_error"
+NEAR_END = 0.8  # the share of its time after which a waiting event is warned about
 BACKOFF_IN_RACE_DELAYS = 20  # 5 s where a race waits 250 ms
 
 
@@ -74,6 +75,15 @@ class RetryPolicy:
         if elapsed_seconds >= self.config.ttl_minutes * 60:
             return Abandon(TTL_EXCEEDED)
         return Retry(full_jitter(self.ceiling(retries), self._rng))
+
+    def near_limit(self, retries: int, elapsed_seconds: float) -> str | None:
+        """Return which limit is near after so many retries, for a warning."""
+        most, minutes = self.config.max_attempts, self.config.ttl_minutes
+        if retries >= most:
+            return f"its last retry of {most}"
+        if elapsed_seconds > NEAR_END * minutes * 60:
+            return f"{elapsed_seconds:.0f} s of its {minutes:g} minutes"
+        return None
 
 
 @dataclass(frozen=True)

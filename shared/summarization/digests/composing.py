@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shared.documents.summaries import SummaryClaim
+from shared.documents.values import Citation, ConsensusType, SummaryType
 from shared.domain.consensus.agreement import may_say_agreed
-from shared.domain.consensus.reading import ConsensusType
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.digest_scopes import DigestScope
 from shared.domain.summaries.markdown import escape_markdown
-from shared.domain.summaries.models import Citation, SummaryType
 from shared.summarization.digests.selection import DigestThread, Selected
 
 CLAIMS = {SummaryType.WEEKLY: 3, SummaryType.CONSENSUS: 5, SummaryType.DRAFT_FOCUSED: 4}

@@ -13,9 +13,8 @@ from shared.documents.queries.named_query import NamedQuery
 from shared.documents.queries.threads import THREADS_OF_DRAFT, THREADS_WITHIN
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
-from shared.domain.consensus.reading import Tier
+from shared.documents.values import SummaryType, Tier
 from shared.domain.summaries.digest_scopes import DigestScope
-from shared.domain.summaries.models import SummaryType
 
 MAX_SHOWN = 40
 

@@ -10,7 +10,7 @@ from shared.clients.connections import Clients
 from shared.clients.servicebus.bus import Bus
 from shared.clients.servicebus.dead_letter_mover import OperationObserver
 from shared.clients.servicebus.dead_letters import PAGE, DeadLetter, peek_all, sequence_number
-from shared.clients.servicebus.resending import REQUEUED_BY
+from shared.clients.servicebus.message_copy import REQUEUED_BY
 
 Look = Callable[[Bus, str], AsyncIterator[DeadLetter]]
 STEPS = (1, 5, 50)  # then the rest

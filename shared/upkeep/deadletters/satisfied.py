@@ -18,7 +18,7 @@ from shared.documents.messages import Message
 from shared.documents.queries.several_containers import done_ids
 from shared.documents.reports import Report
 from shared.documents.threads import Thread
-from shared.domain.summaries.models import SummaryType
+from shared.documents.values import SummaryType
 from shared.pipeline.event_types import (
     ArchiveIngested,
     ChunksPrepared,

@@ -19,8 +19,8 @@ from shared.documents.queries.summaries import SUMMARIES_TO_CHECK
 from shared.documents.queries.threads import THREADS_TO_CHECK
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
+from shared.documents.values import Citation
 from shared.domain.summaries.citations import verify_stored
-from shared.domain.summaries.models import Citation
 from shared.domain.threading.assignment import ThreadState
 from shared.threads.thread_documents import MAX_PARTICIPANTS, facts_of_thread
 from shared.upkeep.integrity.check_archives import is_in_flight

@@ -7,10 +7,12 @@ from typing import Any, TypeVar
 
 from shared.clients.classify import SDK_ERRORS, classify
 from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
 from shared.clients.deadlines import somebody_waits
 from shared.clients.servicebus.administration import queue_counts
 from shared.core.errors import ErrorKind
 from shared.core.times import stored_time
+from shared.documents.queries.archives import OLDEST_ARCHIVE_TIME
 from shared.documents.queries.retryable import count_open, count_refused
 from shared.documents.queries.several_containers import finished_count
 from shared.pipeline.topology import CHUNKING, EMBEDDING, PARSING, QUEUES, REPORTING, SUMMARIZATION
@@ -35,8 +37,17 @@ COUNTED_BY_PEEKING = 1000
 Result = TypeVar("Result")
 
 
-async def read_status(clients: Clients, *, now: datetime | None = None, operations: int = 5) -> SystemStatus:
-    """Ask everything at once. What does not answer is named in `unanswered`, and the rest is shown."""
+async def read_status(
+    clients: Clients,
+    *,
+    now: datetime | None = None,
+    operations: int = 5,
+    app_since: datetime | None = None,
+) -> SystemStatus:
+    """Ask everything at once. What does not answer is named in `unanswered`, and the rest is shown.
+
+    `app_since` is when the process that asks was started, where that is the app.
+    """
     moment = now or clients.runtime.now()
     parts: dict[str, Coroutine[Any, Any, Any]] = {
         "queues": _queues(clients),
@@ -46,6 +57,7 @@ async def read_status(clients: Clients, *, now: datetime | None = None, operatio
         "sweep": latest_run(clients),
         "canary": last_canary(clients),
         "consumers": last_consumers(clients),
+        "started_at": _first_start(clients, app_since),
     }
     with somebody_waits():
         asked = await asyncio.gather(*parts.values(), return_exceptions=True)
@@ -57,6 +69,16 @@ async def read_status(clients: Clients, *, now: datetime | None = None, operatio
         unanswered={part: _why(error) for part, error in failed.items()},
         **{part: answer for part, answer in answers.items() if part not in failed},
     )
+
+
+async def _first_start(clients: Clients, app_since: datetime | None) -> datetime | None:
+    """The oldest trace of a running app: the first archive, or the process that asks.
+
+    A trace that is stored outlasts processes: restarts hide no timer that never runs.
+    """
+    rows = clients.store.query(OLDEST_ARCHIVE_TIME, Session())
+    stored = [datetime.fromisoformat(str(row)) async for row in rows]
+    return min([*stored, *([app_since] if app_since else [])], default=None)
 
 
 async def _each(asked: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:

@@ -91,6 +91,7 @@ class SystemStatus:
     sweep: Run | None = None
     canary: Run | None = None
     consumers: dict[str, datetime] = field(default_factory=dict)  # by queue, when one was last heard of
+    started_at: datetime | None = None  # the oldest trace of a running app; None: there is none
     unanswered: dict[str, str] = field(default_factory=dict)  # what could not be asked, and why
     bounds: AgeBounds = field(default_factory=AgeBounds)
     consumed_queues: tuple[str, ...] = QUEUES
@@ -107,6 +108,10 @@ class SystemStatus:
     def troubled(self) -> bool:
         """Whether an operator has something to look at."""
         return bool(self.troubles)
+
+    def is_starting(self, grace: timedelta) -> bool:
+        """Whether the app is too young for what it does by its timers."""
+        return self.started_at is not None and self.at - self.started_at <= grace
 
     @property
     def partial(self) -> bool:
@@ -170,7 +175,8 @@ def _queues(status: SystemStatus) -> Iterator[Trouble]:
 
 
 def _consumers(status: SystemStatus) -> Iterator[Trouble]:
-    if "consumers" in status.unanswered:
+    starting = not status.consumers and status.is_starting(NO_CONSUMER_AFTER)
+    if starting or "consumers" in status.unanswered:
         return
     missing = [
         queue
@@ -188,6 +194,8 @@ def _consumers(status: SystemStatus) -> Iterator[Trouble]:
 
 def _sweep(status: SystemStatus) -> Iterator[Trouble]:
     if "sweep" in status.unanswered:
+        return
+    if status.sweep is None and status.is_starting(status.bounds.sweep):
         return
     if status.sweep is None:
         yield Trouble("sweep", "The sweep has not run yet.")

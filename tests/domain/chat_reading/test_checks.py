@@ -2,8 +2,7 @@
 
 import pytest
 
-from shared.domain.consensus.reading import Fate, OutcomeKind, ReadBy, Tier
-from shared.domain.consensus.thread_mail import Preset, RoleHolder, SourceProfile
+from shared.documents.values import Fate, OutcomeKind, Preset, ReadBy, RoleHolder, SourceProfile, Tier
 from tests.domain.chat_reading.threads import mails, position, read, said, stances
 
 ASKS = "This starts a call for adoption of draft-example-renumbering, please say whether you support it."

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.domain.consensus.reading import ThreadReading
+from shared.documents.values import ThreadReading
 from shared.domain.consensus.thread_mail import QuotedBlock, ThreadMail
 from tests.support.thread_mails import GIT, IETF, mail, read, remarks, said
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.domain.consensus.reading import OutcomeKind, ThreadOutcome, Tier
+from shared.documents.values import OutcomeKind, ThreadOutcome, Tier
 from tests.support.thread_mails import mail, read
 
 SUBJECT = "How to read the last line?"

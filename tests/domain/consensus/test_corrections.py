@@ -2,15 +2,10 @@
 
 from dataclasses import replace
 
-from shared.domain.consensus.corrections import (
-    CorrectionKind,
-    ReadingCorrection,
-    corrected_reading,
-    is_hidden,
-)
-from shared.domain.consensus.reading import (
+from shared.documents.values import (
     ConsensusBasis,
     ConsensusType,
+    CorrectionKind,
     Genre,
     OutcomeKind,
     PositionStance,
@@ -18,6 +13,7 @@ from shared.domain.consensus.reading import (
     ThreadReading,
     Tier,
 )
+from shared.domain.consensus.corrections import ReadingCorrection, corrected_reading, is_hidden
 from tests.support.thread_mails import mail, read
 
 SUBJECT = "Adopt the draft"
@@ -112,7 +108,8 @@ def test_the_outcome_is_what_a_person_says() -> None:
     )
     assert made.outcome.sentence == made.headline.came_out == "Turned down or withdrawn: Adopt the draft."
     nothing = corrected(before, replace(said, outcome=OutcomeKind.UNRESOLVED))
-    assert nothing.outcome.sentence == "No decision seen."
+    assert (nothing.outcome.tier, nothing.outcome.sentence) == (Tier.REMARK, "No decision seen.")
+    assert (made.consensus_type, nothing.consensus_type) == (None, None)
     genre = corrected(before, ReadingCorrection(CorrectionKind.GENRE, "<0>", genre=Genre.REPORT))
     assert (genre.genre.kind, genre.genre.tier) == (Genre.REPORT, Tier.SAID)
 

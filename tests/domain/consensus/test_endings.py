@@ -2,8 +2,8 @@
 
 import pytest
 
+from shared.documents.values import ConsensusBasis, OutcomeKind, ThreadReading, Tier
 from shared.domain.consensus.language import language_of
-from shared.domain.consensus.reading import ConsensusBasis, OutcomeKind, ThreadReading, Tier
 from shared.domain.consensus.thread_mail import ThreadMail
 from tests.support.thread_mails import GIT, IETF, mail, read, said
 

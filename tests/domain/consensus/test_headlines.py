@@ -1,8 +1,7 @@
 """The sentence that leads everywhere: what came of it, who decided it and when, and never more."""
 
 from shared.documents.readings import StoredReading
-from shared.domain.consensus.headlines import clipped
-from shared.domain.consensus.reading import ThreadReading, Tier
+from shared.documents.values import ThreadReading, Tier, clipped
 from tests.support.thread_mails import GIT, IETF, mail, read
 
 PATCH = "Keep the last line of a file that has no newline at its end."

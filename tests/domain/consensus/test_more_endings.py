@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.domain.consensus.reading import Fate, OutcomeKind, ThreadReading, Tier
+from shared.documents.values import Fate, OutcomeKind, ThreadReading, Tier
 from tests.support.thread_mails import GIT, IETF, mail, read
 
 CHAIR = "chair@ietf.example"

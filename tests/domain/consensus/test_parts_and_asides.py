@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.domain.consensus.reading import OutcomeKind, PropositionForm, ThreadReading, Tier
+from shared.documents.values import OutcomeKind, PropositionForm, ThreadReading, Tier
 from tests.support.thread_mails import GIT, mail, read, remarks, said
 
 JUNO = "juno@git.example"

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from shared.documents.values import Preset, Tier
 from shared.domain.consensus.language import language_of
 from shared.domain.consensus.own_sentences import MAX_SENTENCE, MAX_SENTENCES, own_sentences
 from shared.domain.consensus.parsed_mails import thread_mail_of
-from shared.domain.consensus.reading import Tier
-from shared.domain.consensus.thread_mail import Preset, ProfileError, QuotedBlock, ThreadMail, read_profile
+from shared.domain.consensus.thread_mail import ProfileError, QuotedBlock, ThreadMail, read_profile
 from shared.domain.mail.parse import parse_message
 from tests.support.thread_mails import mail, read, said
 
@@ -138,6 +138,10 @@ def test_a_sentence_and_their_number_are_bounded() -> None:
         ({"preset": "gitlab"}, "preset 'gitlab' is unknown: use one of ietf, git, apache, 3gpp, free"),
         ({"roles": "chair"}, "roles must be a list"),
         ({"roles": [{"person": "ann@list.example"}]}, 'needs "person" and "role"'),
+        (
+            {"roles": [{"person": "a@b", "role": "chair", "to": "2024-05-01"}]},
+            "a@b: the last day of a role is named `until`, not `to`",
+        ),
         ({"roles": [{"person": "a@b", "role": "chair", "from": "May"}]}, '"from" of a@b must be a date'),
     ],
 )

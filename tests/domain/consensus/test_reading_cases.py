@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.domain.consensus.reading import ConsensusBasis, Genre, OutcomeKind, PropositionForm, Tier
+from shared.documents.values import ConsensusBasis, Genre, OutcomeKind, PropositionForm, Tier
 from tests.support.thread_mails import GIT, IETF, mail, read, remarks, said
 
 PROPOSAL = "I propose to move the build to a new server. It is faster. What do you all think?"

@@ -4,8 +4,7 @@ from datetime import date
 
 import pytest
 
-from shared.domain.consensus.headlines import MAX_WORDS
-from shared.domain.consensus.reading import (
+from shared.documents.values import (
     ConsensusBasis,
     Fate,
     Genre,
@@ -14,6 +13,7 @@ from shared.domain.consensus.reading import (
     ThreadReading,
     Tier,
 )
+from shared.domain.consensus.headlines import MAX_WORDS
 from shared.domain.consensus.thread_mail import ThreadMail, read_profile
 from tests.support.thread_mails import GIT, IETF, mail, read
 
@@ -52,7 +52,12 @@ def test_a_role_ends_with_its_period() -> None:
         {
             "preset": "maintainer",
             "roles": [
-                {"person": "ttay@git.example", "role": "maintainer", "from": "2024-01-01", "to": "2024-01-31"}
+                {
+                    "person": "ttay@git.example",
+                    "role": "maintainer",
+                    "from": "2024-01-01",
+                    "until": "2024-01-31",
+                }
             ],
         }
     )

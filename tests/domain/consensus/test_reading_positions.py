@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.domain.consensus.reading import Genre, PositionStance, Tier
+from shared.documents.values import Genre, PositionStance, Tier
 from tests.support.thread_mails import GIT, IETF, mail, read, remarks, said
 
 PROPOSAL = "I propose to drop the old tool from the tree. Comments are welcome."

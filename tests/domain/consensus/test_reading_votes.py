@@ -4,8 +4,8 @@ from datetime import date
 
 import pytest
 
-from shared.domain.consensus.reading import ConsensusBasis, Fate, Genre, OutcomeKind, Tier, VoteCount
-from shared.domain.consensus.thread_mail import SourceProfile, ThreadMail
+from shared.documents.values import ConsensusBasis, Fate, Genre, OutcomeKind, SourceProfile, Tier, VoteCount
+from shared.domain.consensus.thread_mail import ThreadMail
 from tests.support.thread_mails import MAVEN, mail, read, said
 
 BALLOT = (

@@ -1,8 +1,9 @@
 """Names that several addresses go by: proposed once, and told apart or joined as an operator decided."""
 
+from shared.documents.values import SourceProfile
 from shared.domain.consensus.people import People
 from shared.domain.consensus.shared_names import SharedName, shared_names
-from shared.domain.consensus.thread_mail import SourceProfile, ThreadMail
+from shared.domain.consensus.thread_mail import ThreadMail
 
 SIGNED = [
     ("Ann Lee", "ann@work.example"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.domain.consensus.reading import PositionStance, Tier
+from shared.documents.values import PositionStance, Tier
 from tests.support.thread_mails import GIT, IETF, mail, read, remarks, said
 
 PROPOSAL = "I propose to move the build to a new server. It is faster. What do you all think?"

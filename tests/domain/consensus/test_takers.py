@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.domain.consensus.reading import Genre, OutcomeKind, ThreadReading, Tier
+from shared.documents.values import Genre, OutcomeKind, ThreadReading, Tier
 from tests.support.thread_mails import GIT, mail, read, said
 
 PATCH = "[PATCH] parser: keep the last line"

@@ -2,8 +2,7 @@
 
 import pytest
 
-from shared.domain.consensus.reading import OutcomeKind, ThreadOutcome, Tier
-from shared.domain.consensus.thread_mail import SourceProfile
+from shared.documents.values import OutcomeKind, SourceProfile, ThreadOutcome, Tier
 from tests.support.thread_mails import IETF, mail, read
 
 QUESTION = "How can I read a file that has no newline at its end? I am new to this tool."

@@ -19,8 +19,9 @@ from shared.domain.mail.headers import ids_in, one_id, parameters, parent_ids
 from shared.domain.mail.html import html_to_text
 from shared.domain.mail.mentions import find_mentions
 from shared.domain.mail.models import Limits, ParsedMail, Skipped
-from shared.domain.mail.normalize import NormalizedBody, segment
+from shared.domain.mail.normalize import NormalizedBody
 from shared.domain.mail.parse import parse_archive, parse_message
+from shared.domain.mail.segments import segment
 from shared.domain.threading.subjects import read_subject
 from tests.domain.mail.hard_mails import CASES
 from tests.support.mail_data import ROOT

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.documents.values import Citation, SentenceCitation
 from shared.domain.chat_reading.located import find_words
-from shared.domain.consensus.reading import SentenceCitation
 from shared.domain.summaries.citations import MAX_QUOTE_CHARS, cite, verified, verify_stored
-from shared.domain.summaries.models import Citation, ContextChunk, ContextMessage
+from shared.domain.summaries.models import ContextChunk, ContextMessage
 from tests.support.properties import STEADY
 
 TEXT = "I have read the draft.\n\nI agree with the proposed\napproach (see RFC 2119). +1\n\nNot ready."

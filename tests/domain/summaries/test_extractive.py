@@ -1,7 +1,6 @@
 import pytest
 
-from shared.domain.consensus.reading import PositionStance
-from shared.domain.consensus.thread_mail import Preset, RoleHolder, SourceProfile
+from shared.documents.values import PositionStance, Preset, RoleHolder, SourceProfile
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.extractive import ExtractiveSummarizer
 from shared.domain.summaries.markdown import render_markdown

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.domain.consensus.reading import OutcomeKind, Tier
+from shared.documents.values import OutcomeKind, Tier
 from shared.domain.summaries.extractive import ExtractiveSummarizer
 from shared.domain.summaries.markdown import escape_markdown, render_markdown
 from shared.domain.summaries.models import Claim, Section, ThreadSummary

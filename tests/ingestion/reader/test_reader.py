@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from shared.documents.prepared_message import PreparedMessage
 from shared.domain.mail.models import Share
+from shared.domain.threading.prepared_message import PreparedMessage
 from shared.ingestion.reader import processes
 from shared.ingestion.reader import reader as module
 from shared.ingestion.reader.batches import BATCH, Batch, read_batches

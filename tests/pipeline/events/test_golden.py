@@ -20,9 +20,9 @@ from shared.documents.failures import FailureRecord
 from shared.documents.messages import Message
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary
+from shared.documents.values import Citation, SummaryType
 from shared.domain.chunking.chunker import Strategy
 from shared.domain.summaries.digest_scopes import parse_scope
-from shared.domain.summaries.models import Citation, SummaryType
 from shared.pipeline import event_types as data
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.event_types import EventData

@@ -57,6 +57,21 @@ def test_what_is_decided_about_a_race(
 
 
 @pytest.mark.parametrize(
+    ("retries", "elapsed", "limit"),
+    [
+        (7, 1440, None),  # exactly four fifths of its time
+        (7, 1440.5, "1440 s of its 30 minutes"),
+        (8, 0, "its last retry of 8"),
+        (8, 1700, "its last retry of 8"),
+    ],
+)
+def test_a_limit_is_near_before_the_last_retry_and_late_in_its_time(
+    retries: int, elapsed: float, limit: str | None
+) -> None:
+    assert RetryPolicy(RetryConfig(), Highest()).near_limit(retries, elapsed) == limit
+
+
+@pytest.mark.parametrize(
     ("backoff", "failure", "retries", "decision"),
     [
         (Backoff(), TRANSIENT, 0, Retry(5)),

@@ -85,6 +85,30 @@ def test_a_filter_gives_exactly_the_threads_that_it_asks_for(
     assert sorted(ids(everything(site, f"/api/threads?{asked}"))) == sorted(ids(wanted))
 
 
+def shown_kind(row: Item) -> str | None:
+    """As a list labels it."""
+    return (row["outcome"]["kind"] or "unresolved") if row["outcome"] else None
+
+
+@pytest.mark.parametrize("path", ["/api/reports", "/api/threads"])
+@pytest.mark.parametrize("kind", ["accepted", "unresolved"])
+def test_a_filter_by_outcome_gives_what_is_labelled_so(site: Site, path: str, kind: str) -> None:
+    wanted = [row for row in everything(site, path) if shown_kind(row) == kind]
+    assert wanted
+    assert sorted(ids(everything(site, f"{path}?outcome={kind}"))) == sorted(ids(wanted))
+
+
+def test_no_answer_contradicts_itself(site: Site) -> None:
+    reports = [row for row in everything(site, "/api/reports") if row["outcome"]]
+    readings = [site.json(row["links"]["self"])["summary"]["reading"] for row in reports]
+    shown = [*reports, *everything(site, "/api/threads"), *readings]
+    for row in shown:
+        nothing = row["outcome"]["sentence"] == "No decision seen."
+        assert (row["outcome"]["kind"] is None) is nothing, row
+        assert (row["consensus_type"] == "agreement") is row["has_consensus"], row
+    assert {row["has_consensus"] for row in shown} == {True, False}
+
+
 def test_filters_narrow_together(site: Site) -> None:
     found = everything(site, "/api/reports?source=tally&consensus=agreement")
     assert found

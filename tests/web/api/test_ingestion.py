@@ -333,6 +333,7 @@ def test_a_source_names_whose_word_decides_and_in_which_custom(host: Host, tag: 
         ("roles", [{"person": "ann", "role": "chair"}], "/roles/0/person"),
         ("roles", [{"person": "ann@example.org"}], "/roles/0/role"),
         ("roles", [{**ROLE, "from": "soon"}], "/roles/0/from"),
+        ("roles", [{**ROLE, "to": "2024-12-31"}], "the last day of a role is named `until`, not `to`"),
         ("roles", [{**ROLE, "until": "2023-12-31"}], "2023-12-31 is before from: 2024-01-01"),
     ],
 )

@@ -31,6 +31,8 @@ def test_every_filter_shows_what_it_says_and_nothing_else(site: Site) -> None:
     assert 0 < len(accepted) < len(every)
     assert all(thread["outcome"]["kind"] == "accepted" for thread in accepted)  # type: ignore[index]
     assert len(titles(site, "?outcome=accepted")) == len(accepted)
+    undecided = [t for t in every if t["outcome"]["kind"] is None]  # type: ignore[index]
+    assert 0 < len(titles(site, "?outcome=unresolved")) == len(undecided)
     calls = threads(site, "&genre=call")
     assert 0 < len(calls) < len(every)
     assert len(titles(site, "?genre=call&outcome=")) == len(calls)

@@ -11,7 +11,7 @@ from shared.clients import connections
 from shared.core.ids import person_id
 from shared.documents.readings import ShownOutcome
 from shared.documents.reports import Report
-from shared.domain.consensus.reading import ConsensusBasis, Genre, OutcomeKind, Tier
+from shared.documents.values import ConsensusBasis, Genre, OutcomeKind, Tier
 from shared.settings.app import settings
 from tests.web.markup import check
 from tests.web.pages.test_pages import page

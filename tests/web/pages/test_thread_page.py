@@ -11,8 +11,9 @@ from shared.documents.messages import Address, Message
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary, SummaryClaim, SummaryStance
 from shared.documents.threads import Thread
-from shared.domain.mail.normalize import NormalizedBody, segment
-from shared.domain.summaries.models import Citation
+from shared.documents.values import Citation
+from shared.domain.mail.normalize import NormalizedBody
+from shared.domain.mail.segments import segment
 from shared.retrieval.read_models import AnswerElsewhere
 from tests.support.documents import CREATED
 from tests.web.markup import Page, check

@@ -1,24 +1,18 @@
 """Embeds everything again with the model of the settings, into an index of its own, which then goes live.
 
-    python -m shared.upkeep.migrations.reembed [--dry-run] [--delete-old]
-
-Run it with the new settings (EMBEDDING_MODEL and what belongs to it), before or after the app has them. It
-can be broken off and run again at any time: what is done is on the chunks. Searches use the old index until
-the switch. Chunks that the app embeds meanwhile with the old model are found in the next pass, or run.
+`rough-consensus reembed` runs it with the new settings (EMBEDDING_MODEL and what belongs to it), before or
+after the app has them. It can be interrupted and run again: what is done is on the chunks. Searches use the
+old index until the switch. Chunks that the app embeds with the old model during a run are found in its next
+pass, or in the next run.
 """
 
-import argparse
-import asyncio
-import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from shared.clients.classify import SDK_ERRORS
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.search.payload import indexed_chunk
 from shared.core.concurrency import in_pages
-from shared.core.errors import PipelineError
 from shared.core.times import stored_time
 from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
@@ -28,10 +22,8 @@ from shared.documents.queries.chunks import (
     COUNT_OF_OTHER_MODELS,
 )
 from shared.documents.threads import Thread
-from shared.embedding.factory import open_embedder
 from shared.embedding.port import Embedder
 from shared.pipeline.lifecycle.chunks import chunk_reembedded
-from shared.settings.app import SettingsError, load_settings
 from shared.upkeep.sweep.due import count
 
 PAGE = 256
@@ -136,45 +128,3 @@ async def _go_live(clients: Clients, state: Reembedded, *, delete_old: bool) -> 
     if delete_old and old is not None:
         await versions.delete(old)
         state.deleted = True
-
-
-async def _run(options: argparse.Namespace) -> Reembedded:
-    clients = await Clients.connect(load_settings())
-    try:
-        model = await open_embedder(clients.settings)
-        try:
-            return await reembed(
-                clients, model, dry_run=options.dry_run, delete_old=options.delete_old, progress=_say
-            )
-        finally:
-            await model.close()
-    finally:
-        await clients.close()
-
-
-def _say(state: Reembedded) -> None:
-    sys.stdout.write(f"{state.line()}\n")
-    sys.stdout.flush()
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m shared.upkeep.migrations.reembed", description=__doc__)
-    parser.add_argument("--dry-run", action="store_true", help="count what is to be done, and change nothing")
-    parser.add_argument("--delete-old", action="store_true", help="remove the index that was live before")
-    options = parser.parse_args(arguments)
-    try:
-        state = asyncio.run(_run(options))
-    except SettingsError as error:
-        sys.stderr.write(f"{error}\n")
-        return 2
-    except (*SDK_ERRORS, PipelineError) as error:
-        sys.stderr.write(f"{type(error).__name__}: {' '.join(str(error).split())}\n")
-        return 1
-    _say(state)
-    if state.switched:
-        sys.stdout.write(f"{state.index} is live; before it was {state.live_before}\n")
-    return 1 if state.failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,8 +1,31 @@
-"""Which lines of a body the mailing list's software appended."""
+"""A body cut into stretches: what its author wrote, what is quoted, signatures, footers. Nothing is lost.
+
+The rules look at lines, because list mail is answered between the lines: strippers that assume an answer
+on top lose a large part of it.
+"""
 
 import re
 
-from shared.domain.mail.lines import ATTRIBUTION, BLANK, FOOTER, NEW, MarkedLines
+from shared.domain.mail.lines import ATTRIBUTION, BLANK, CODES, FOOTER, NEW, SIGNATURE, MarkedLines
+from shared.domain.mail.models import Segment
+from shared.domain.mail.quotes import mark_quotes
+
+
+def segment(body_raw: str, known: list[Segment] | None = None) -> list[Segment]:
+    """The body cut into stretches of one kind each, without gaps.
+
+    `known` are stretches whose kind the message's structure has settled; they begin and end with lines.
+    """
+    if not body_raw:
+        return []
+    body = MarkedLines(body_raw)
+    mark_quotes(body)
+    mark_signatures(body)
+    mark_footers(body)
+    for kind, start, end in known or ():
+        body.mark(body.line_at(start), body.line_at(end - 1) + 1, CODES[kind])
+    return body.segments()
+
 
 _RULE = re.compile(r"\s{0,3}(?:[_=*#~-]{10,}|(?:-=)+-?|\*{3,})\s*$")
 # Also the mark of a signature: a footer only if the very next line is one.
@@ -29,7 +52,7 @@ _MAX_OWN_LINES_AFTER = 40
 _MAX_LOCATION = 500
 
 
-def mark(body: MarkedLines) -> None:
+def mark_footers(body: MarkedLines) -> None:
     """Mark footers: a rule with list talk under it, or lines that only list software writes."""
     text = body.text
     if not ("nsubscribe" in text or "ailing" in text or "istinfo" in text or "ajordomo" in text):
@@ -98,3 +121,70 @@ def _with_closing_rule(lines: list[str], end: int) -> int:
 def _ends_the_text(body: MarkedLines, end: int) -> bool:
     """Own text of some length after the lines means that they were talked about, not appended."""
     return body.marks.count(NEW, end) <= _MAX_OWN_LINES_AFTER
+
+
+_MOBILE = re.compile(
+    r"\s*(?:Sent from my .{1,40}|Sent from (?:Yahoo|Outlook|Mail|AOL|Proton).{0,60}|Get Outlook for .{1,40}|"
+    r"Envoyé de mon .{1,40}|Von meinem .{1,40} gesendet|Enviado desde mi .{1,40})\s*$",
+    re.IGNORECASE,
+)
+_IN_A_DIFF = re.compile(r"@@ -|diff --git |\+\+\+ |--- [ab]/")
+_MAX_DASHED_LINES = 8
+_MAX_MARKED_LINES = 60
+_MAX_SIGNATURE_CHARS = 100
+_MAX_PGP_LINES = 200
+
+
+def mark_signatures(body: MarkedLines) -> None:
+    """Mark signatures: after `-- `, after a bare `--` near the end, PGP's, and a mobile mailer's."""
+    number = body.firsts.find("-")
+    while number >= 0:
+        line = body.lines[number]
+        if line[:2] == "--" and body.marks[number] == NEW:
+            if line.startswith("-----BEGIN PGP"):
+                _mark_pgp(body, number)
+            elif line.rstrip() == "--":
+                _mark_after_dashes(body, number)
+        number = body.firsts.find("-", number + 1)
+    _mark_mobile(body)
+
+
+def _mark_after_dashes(body: MarkedLines, start: int) -> None:
+    exact = body.lines[start] == "-- "
+    most = _MAX_MARKED_LINES if exact else _MAX_DASHED_LINES
+    signature: list[str] = []
+    end = start + 1
+    while end < len(body) and body.marks[end] in {NEW, BLANK} and not body.lines[end].startswith("-- "):
+        if not body.is_blank(end):
+            signature.append(body.lines[end])
+        if len(signature) > most:  # not looked at further: a text may be made of such lines
+            return
+        end += 1
+    # In a patch, `-- ` may be a removed list item: a diff that goes on after it shows that.
+    if any(_IN_A_DIFF.match(line) for line in signature):
+        return
+    if not exact and any(len(line) > _MAX_SIGNATURE_CHARS for line in signature):
+        return
+    body.mark(start, end, SIGNATURE)
+
+
+def _mark_pgp(body: MarkedLines, start: int) -> None:
+    """The armour around a signed text: its first lines, and the whole signature block."""
+    is_text = body.lines[start].startswith("-----BEGIN PGP SIGNED")
+    end = start + 1
+    while end < len(body) and end < start + _MAX_PGP_LINES:
+        if is_text and body.is_blank(end):
+            break
+        end += 1
+        if body.lines[end - 1].startswith("-----END PGP"):
+            break
+    body.mark(start, end, SIGNATURE)
+
+
+def _mark_mobile(body: MarkedLines) -> None:
+    """The last own line, if a mailer wrote it."""
+    last = body.marks.rfind(NEW)
+    while last >= 0 and body.is_blank(last):
+        last = body.marks.rfind(NEW, 0, last)
+    if last >= 0 and _MOBILE.match(body.lines[last]):
+        body.marks[last] = SIGNATURE

@@ -1,12 +1,14 @@
-"""What is read out of a thread. Every claim carries the sentence that shows it.
+"""Value types that documents store: what is read out of a thread, profiles, kinds. They import no rules.
 
-Two tiers. `SAID` is a claim that held in at least nine of ten labelled cases of its kind: pages may state it.
-`REMARK` is everything else: pages quote the sentence and state nothing.
+Every claim of a reading carries the sentence that shows it. `SAID` is a claim that held in at least nine of
+ten labelled cases of its kind: pages may state it. `REMARK` is everything else: pages only quote it.
 """
 
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class Tier(StrEnum):
@@ -283,10 +285,93 @@ class ThreadReading:
     headline: Headline
     has_consensus: bool
     consensus_type: ConsensusType | None
-    """None where nobody is said to have taken a position."""
+    """Agreement where there is consensus; None where there is none and nobody is against it."""
     basis: ConsensusBasis
     open_call: OpenCall | None = None
     result_of: str | None = None
     """For a result mail in a thread of its own: the vote's subject, without tags."""
     model: ModelReading | None = None
     """None where only the rules have read it."""
+
+
+class CorrectionKind(StrEnum):
+    POSITION = "position"
+    OUTCOME = "outcome"
+    GENRE = "genre"
+    HIDDEN = "hidden"
+    """A sentence that no claim may rest on."""
+
+
+class Preset(StrEnum):
+    """In whose words acceptance, rulings and votes are read."""
+
+    IETF = "ietf"
+    GIT = "git"
+    APACHE = "apache"
+    THREEGPP = "3gpp"
+    FREE = "free"
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Preset | None":
+        """Labelled corpora call the custom of git's list by the role that decides there."""
+        return cls.GIT if value == "maintainer" else None
+
+
+@dataclass(frozen=True, slots=True)
+class RoleHolder:
+    """A person who holds a role on the list, from `since` to `until`, both included."""
+
+    person: str
+    role: str
+    since: date | None = None
+    until: date | None = None
+
+    def holds_on(self, day: date | None) -> bool:
+        """A mail without a date is in no period: a bounded role is not assumed for it."""
+        if day is None:
+            return self.since is None and self.until is None
+        return (self.since is None or self.since <= day) and (self.until is None or day <= self.until)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceProfile:
+    preset: Preset = Preset.FREE
+    roles: tuple[RoleHolder, ...] = ()
+    aliases: tuple[tuple[str, ...], ...] = ()
+    """Addresses of one person each, as an operator decided; the first stands for them."""
+    namesakes: tuple[tuple[str, ...], ...] = ()
+    """Addresses of different people with one name, as an operator decided."""
+    authserv_id: str = ""
+    """Whose Authentication-Results count; nobody's where it is empty."""
+    requires_authentication: bool = False
+    """A mail whose sender failed has no part in the reading."""
+
+
+class SummaryType(StrEnum):
+    THREAD = "thread"
+    WEEKLY = "weekly"
+    CONSENSUS = "consensus"
+    DRAFT_FOCUSED = "draft-focused"
+
+
+class Citation(BaseModel):
+    """Words of a mail that show a claim. Stored as it is, inside summaries."""
+
+    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+
+    chunk_id: str
+    message_id: str
+    quote: str
+    relevance_score: float
+    message_key: str | None = None
+    offset: int | None = Field(default=None, ge=0)
+    thread_id: str | None = None  # in a summary of several threads
+
+
+_MOST_CHARS = 240
+
+
+def clipped(text: str, words: int) -> str:
+    found = text.split()
+    short = " ".join(found[:words])[:_MOST_CHARS].rstrip()
+    return short if len(short) == len(" ".join(found)) else f"{short} \u2026"

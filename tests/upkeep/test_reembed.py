@@ -1,6 +1,5 @@
 """Another model: everything is embedded again into an index of its own, which then goes live."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -28,7 +27,7 @@ from shared.embedding.port import EncodingResult
 from shared.embedding.process.child import EncoderSpec
 from shared.embedding.process.embedder import EncoderProcess
 from shared.pipeline.lifecycle.chunks import chunk_reembedded
-from shared.upkeep.migrations.reembed import main, reembed
+from shared.upkeep.reembed import reembed
 from shared.upkeep.sweep.due import count
 from tests.embedding.toy_encoders import SPEC
 from tests.stages.mail_in import MailIn, mail, mail_in
@@ -133,7 +132,7 @@ async def test_until_the_switch_searches_find_words_in_the_old_index_and_no_fore
 async def test_broken_off_it_goes_on_where_it_was_and_searches_never_saw_half_of_it(
     cloud: LocalCloud, bus_service: RunningService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shared.upkeep.migrations.reembed.PAGE", 2)
+    monkeypatch.setattr("shared.upkeep.reembed.PAGE", 2)
     async with mail_in(cloud, bus_service) as place, with_model(place, "toy") as new, toy(tmp_path) as model:
         chunks = await embed_with_old_model(place)
         await new.index.ensure(DIMENSION)
@@ -169,7 +168,7 @@ async def test_chunks_that_a_late_write_brings_to_the_model_after_they_were_coun
                 await store.patch_all(Chunk, late, Session())
             return counted
 
-        monkeypatch.setattr("shared.upkeep.migrations.reembed.count", count_before_late_write)
+        monkeypatch.setattr("shared.upkeep.reembed.count", count_before_late_write)
         done = await reembed(new, model)
         assert (done.outstanding, done.embedded, done.failed) == (len(chunks), 0, 0)
         assert done.switched
@@ -240,14 +239,6 @@ async def test_two_models_never_share_an_index() -> None:
     names = {version_name("m", model) for model in ("a/b", "a-b", "A-B", "a b", "ü", "x" * 90, "x" * 91)}
     assert len(names) == 6  # a-b and A-B are one
     assert version_name("message_embeddings", OLD) == "message_embeddings-all-minilm-l6-v2-1"
-
-
-async def test_the_command_says_which_settings_are_missing(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delenv("COSMOS_ENDPOINT", raising=False)
-    assert await asyncio.to_thread(main, ["--dry-run"]) == 2
-    assert "COSMOS_ENDPOINT: missing" in capsys.readouterr().err
 
 
 async def test_a_search_asks_once_while_its_own_model_is_live_and_sees_at_once_when_another_is(

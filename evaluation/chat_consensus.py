@@ -28,7 +28,7 @@ from shared.domain.chat_reading.answer import ANSWER_SCHEMA
 from shared.domain.consensus.reader import read_thread
 from shared.domain.summaries.models import ThreadContext
 from shared.settings.app import SettingsError, chat_settings
-from shared.summarization.chat_summarizer import ChatSettings, ChatSummarizer
+from shared.summarization.chat_summarizer import ChatSettings, ChatSummarizer, answer_room
 
 _UNSAFE = re.compile(r"[^\w.-]+")
 
@@ -108,7 +108,7 @@ async def _run(folders: Sequence[Path], kept: Path) -> None:
     )
     settings = ChatSettings(
         given.SUMMARY_MODEL,
-        answer_tokens=given.SUMMARY_ANSWER_TOKENS,
+        answer_tokens=answer_room(given.SUMMARY_CONTEXT_TOKENS),
         timeout_seconds=given.SUMMARY_TIMEOUT_SECONDS,
         answer_schema=ANSWER_SCHEMA,
     )

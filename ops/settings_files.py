@@ -1,8 +1,8 @@
 """The app's settings for a command: from the environment, and from a file where there is one.
 
 local.settings.json in the current folder fills in what the environment does not set. A file that is named
-(--settings, or ROUGH_CONSENSUS_SETTINGS) goes before the environment; it may also have lines NAME=value, as
-`azd env get-values` prints them.
+(--settings) goes before the environment; it may also have lines NAME=value, as `azd env get-values` prints
+them.
 """
 
 import json
@@ -12,15 +12,12 @@ from pathlib import Path
 
 from ops.exit_codes import Code, CommandError
 
-VARIABLE = "ROUGH_CONSENSUS_SETTINGS"
 LOCAL_FILE = Path("local.settings.json")
 PATHS = ("SEARCH_CA_FILE", "EMBEDDING_MODEL_PATH")  # relative to the folder of the settings file
 
 
 def setting_values(named: Path | None, environment: Mapping[str, str] | None = None) -> dict[str, str]:
     given = dict(os.environ if environment is None else environment)
-    if named is None and VARIABLE in given:
-        named = Path(given[VARIABLE])
     if named is not None:
         return {**given, **_read(named)}
     return {**_read(LOCAL_FILE), **given} if LOCAL_FILE.is_file() else given

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
 from shared.core.mail_address import is_address
+from shared.settings.mail_server import InvalidMailServerError, MailServer, parse_mail_server
 from shared.settings.model_name import manifest_model, model_in
 from shared.settings.webhooks import InvalidWebhooksError, parse_webhooks
 
@@ -48,7 +49,6 @@ class ChatModelSettings(BaseModel):
     SUMMARY_CONTEXT_TOKENS: Positive = 16_000
     SUMMARY_ENDPOINT: str | None = None
     SUMMARY_API_KEY: SecretStr | None = None
-    SUMMARY_ANSWER_TOKENS: Positive = 4000
     SUMMARY_TIMEOUT_SECONDS: Annotated[float, Field(gt=0, le=600)] = 120
     SUMMARY_ARCHIVE_TOKENS: Positive | None = None  # what the threads of one archive may cost together
 
@@ -129,12 +129,8 @@ class Settings(ChatModelSettings):
     # Where the site is reached from outside, for links that leave it
     PUBLIC_URL: str = ""
 
-    # Digests by e-mail: on where SMTP_HOST is set. EMAIL_SECRET signs the links that confirm and unsubscribe.
-    SMTP_HOST: str | None = None
-    SMTP_PORT: Annotated[int, Field(gt=0, le=65_535)] = 587
-    SMTP_SECURITY: Literal["starttls", "tls", "none"] = "starttls"
-    SMTP_USER: str | None = None
-    SMTP_PASSWORD: SecretStr | None = None
+    # Digests by e-mail: on where SMTP_URL is set. EMAIL_SECRET signs the links that confirm and unsubscribe.
+    SMTP_URL: SecretStr | None = None
     EMAIL_FROM: str = ""
     EMAIL_SECRET: Annotated[SecretStr, Field(min_length=16)] | None = None
 
@@ -158,6 +154,10 @@ class Settings(ChatModelSettings):
 
     # How long a report may take from its upload
     SLO_REPORT_MINUTES: Annotated[float, Field(gt=0)] = 60
+
+    @property
+    def mail_server(self) -> MailServer | None:
+        return None if self.SMTP_URL is None else parse_mail_server(self.SMTP_URL.get_secret_value())
 
 
 def load_settings(values: Mapping[str, str] | None = None) -> Settings:
@@ -253,8 +253,6 @@ def _incomplete_summaries(loaded: ChatModelSettings) -> list[str]:
         problems.append(f"SUMMARY_ENDPOINT: missing or no URL; SUMMARY_BACKEND {backend} needs it")
     if loaded.SUMMARY_MODEL == EXTRACTIVE_MODEL:
         problems.append(f"SUMMARY_MODEL: missing; SUMMARY_BACKEND {backend} needs a model or deployment")
-    if loaded.SUMMARY_ANSWER_TOKENS >= loaded.SUMMARY_CONTEXT_TOKENS:
-        problems.append("SUMMARY_ANSWER_TOKENS: leaves no room for the thread in SUMMARY_CONTEXT_TOKENS")
     return problems
 
 
@@ -267,20 +265,18 @@ def _invalid_webhooks(loaded: Settings) -> list[str]:
 
 
 def _incomplete_email(loaded: Settings) -> list[str]:
-    """A mail needs a sender, links that lead somewhere, and a way that nobody else can read."""
-    if loaded.SMTP_HOST is None:
-        return []
+    """A mail needs a server, a sender, and links that lead somewhere."""
+    try:
+        if loaded.mail_server is None:
+            return []
+    except InvalidMailServerError as error:
+        return [f"SMTP_URL: {error}"]
     needed = {
         "EMAIL_FROM": is_address(loaded.EMAIL_FROM),
         "EMAIL_SECRET": loaded.EMAIL_SECRET is not None,
         "PUBLIC_URL": loaded.PUBLIC_URL.startswith(("https://", "http://")),
     }
-    problems = [f"{name}: missing or wrong; SMTP_HOST needs it" for name, fits in needed.items() if not fits]
-    if loaded.SMTP_SECURITY == "none" and loaded.SMTP_HOST not in {"localhost", "127.0.0.1", "::1"}:
-        problems.append("SMTP_SECURITY: none is for a server on this machine; use starttls or tls")
-    if (loaded.SMTP_USER is None) != (loaded.SMTP_PASSWORD is None):
-        problems.append("SMTP_USER, SMTP_PASSWORD: set both, or neither")
-    return problems
+    return [f"{name}: missing or wrong; SMTP_URL needs it" for name, fits in needed.items() if not fits]
 
 
 def _beyond_a_function(loaded: Settings) -> list[str]:

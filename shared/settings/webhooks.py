@@ -3,15 +3,14 @@
 import json
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError, field_validator
 
-from shared.documents.values import SummaryType
-
 MAX_WEBHOOKS = 20
 SHORTEST_SECRET = 16
+ReportType = Literal["thread", "weekly", "consensus", "draft-focused"]  # as SummaryType has them
 
 
 class InvalidWebhooksError(ValueError):
@@ -26,7 +25,7 @@ class Webhook(BaseModel):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
     url: str
     secret: SecretStr
-    types: tuple[SummaryType, ...] = (SummaryType.THREAD,)
+    types: tuple[ReportType, ...] = ("thread",)
     sources: tuple[str, ...] = ()
 
     @field_validator("url")
@@ -44,7 +43,7 @@ class Webhook(BaseModel):
             raise ValueError(f"must have at least {SHORTEST_SECRET} characters")
         return secret
 
-    def wants(self, summary_type: SummaryType, source: str | None) -> bool:
+    def wants(self, summary_type: str, source: str | None) -> bool:
         """Whether a report of this type, on this list, goes to it."""
         return summary_type in self.types and (not self.sources or source in self.sources)
 

@@ -29,6 +29,11 @@ log = logging.getLogger(__name__)
 DEFAULT_TEMPLATE = "consensus-summary-v1"
 
 
+def answer_room(window: int) -> int:
+    """The tokens that are kept for the answer: a quarter, as it quotes far less than the model has read."""
+    return max(window // 4, 1)
+
+
 class UnknownTemplateError(PermanentError):
     """There is no such prompt template."""
 

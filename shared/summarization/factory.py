@@ -9,7 +9,7 @@ from shared.domain.chat_reading.answer import ANSWER_SCHEMA
 from shared.domain.summaries.models import Summarizer
 from shared.pipeline.event_types import SummarizationRequested
 from shared.settings.app import Settings
-from shared.summarization.chat_summarizer import ChatSettings, ChatSummarizer
+from shared.summarization.chat_summarizer import ChatSettings, ChatSummarizer, answer_room
 from shared.summarization.offline_summarizer import OfflineSummarizer
 from shared.summarization.token_budget import StoredBudget
 
@@ -36,7 +36,7 @@ async def summarizer_for(clients: Clients, data: SummarizationRequested, thread:
         ChatSettings(
             data.llm_model,
             template=data.prompt_template,
-            answer_tokens=settings.SUMMARY_ANSWER_TOKENS,
+            answer_tokens=answer_room(data.context_window_tokens),
             timeout_seconds=settings.SUMMARY_TIMEOUT_SECONDS,
             answer_schema=ANSWER_SCHEMA,
         ),

@@ -99,14 +99,9 @@ CHANGED = {
     "PEOPLE_PAGES": "true",
     "EMAIL_FROM": "digests@example.org",
     "EMAIL_SECRET": "of sixteen characters",
-    "SMTP_HOST": "mail.example.org",
-    "SMTP_PASSWORD": "a password",
-    "SMTP_PORT": "465",
-    "SMTP_SECURITY": "tls",
-    "SMTP_USER": "digests",
+    "SMTP_URL": "smtps://digests:a%20password@mail.example.org",
     "SHOW_ADDRESSES": "true",
     "SOURCE_ALLOWED_HOSTS": "lists.example.org",
-    "SUMMARY_ANSWER_TOKENS": "500",
     "SUMMARY_ARCHIVE_TOKENS": "100000",
     "SUMMARY_BACKEND": "openai",
     "SUMMARY_CONTEXT_TOKENS": "4000",
@@ -285,7 +280,7 @@ def test_secrets_are_in_the_vault_and_the_app_may_read_them() -> None:
     }
 
     assert kept.keys() == {
-        "OPERATOR_KEY", "EMAIL_SECRET", "EMBEDDING_API_KEY", "SMTP_PASSWORD", "SUMMARY_API_KEY", "WEBHOOKS",
+        "OPERATOR_KEY", "EMAIL_SECRET", "EMBEDDING_API_KEY", "SMTP_URL", "SUMMARY_API_KEY", "WEBHOOKS",
     }  # fmt: skip
     for name, secret in kept.items():
         reference = f"@Microsoft.KeyVault(VaultName={vault.name};SecretName={secret.name})"
@@ -303,7 +298,7 @@ def test_secrets_are_in_the_vault_and_the_app_may_read_them() -> None:
 def test_the_code_starts_with_every_setting_changed() -> None:
     environment = {name: value for name, value in CHANGED.items() if name != "OPENAI_ENABLED"}
     given = provision(environment).app_settings
-    secrets = {"WEBHOOKS": json.dumps(WEBHOOKS), "OPERATOR_KEY": "k" * 24}
+    secrets = {"WEBHOOKS": json.dumps(WEBHOOKS), "SMTP_URL": CHANGED["SMTP_URL"], "OPERATOR_KEY": "k" * 24}
     known = {name: "https://in.azure/" if value.startswith("[") else value for name, value in given.items()}
 
     loaded = load_settings({**known, **secrets})

@@ -164,7 +164,6 @@ def test_settings_come_from_the_environment_and_from_files(
     named.parent.mkdir()
     named.write_text('# of azd\nA="azd"\n\nSEARCH_CA_FILE=ca.pem\n')
     assert setting_values(named, {"A": "env"}) == {"A": "azd", "SEARCH_CA_FILE": str(named.parent / "ca.pem")}
-    assert setting_values(None, {"ROUGH_CONSENSUS_SETTINGS": str(named)})["A"] == "azd"
     named.write_text("nonsense\n")
     with pytest.raises(CommandError, match="line 1: not of the form NAME=value") as stopped:
         setting_values(named, {})

@@ -1,11 +1,12 @@
 import json
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from shared.documents.values import SummaryType
 from shared.publishing.webhooks.sending import sign
 from shared.settings.app import SettingsError, load_settings
-from shared.settings.webhooks import parse_webhooks
+from shared.settings.webhooks import ReportType, parse_webhooks
 from tests.settings.test_app import LOCAL
 from tests.support.webhook_receiver import verify_signature
 
@@ -16,6 +17,12 @@ def test_a_webhook_wants_threads_of_all_sources_unless_it_says_otherwise() -> No
     (hook,) = parse_webhooks(json.dumps([GOOD]))
     assert (hook.types, hook.sources) == (("thread",), ())
     assert parse_webhooks("") == ()
+
+
+def test_a_webhook_can_want_each_type_of_report() -> None:
+    (hook,) = parse_webhooks(json.dumps([GOOD | {"types": list(SummaryType)}]))
+    assert all(hook.wants(summary_type, "any") for summary_type in SummaryType)
+    assert set(get_args(ReportType)) == set(SummaryType)
 
 
 @pytest.mark.parametrize(

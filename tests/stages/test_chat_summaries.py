@@ -66,7 +66,6 @@ async def asking(
             "SUMMARY_MODEL": "toy",
             "SUMMARY_ENDPOINT": endpoint.url,
             "SUMMARY_CONTEXT_TOKENS": "6000",
-            "SUMMARY_ANSWER_TOKENS": "1000",
             **settings,
         }
         async with mail_in(cloud, bus, **chat) as place:

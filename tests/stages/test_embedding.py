@@ -198,14 +198,16 @@ async def test_a_chunk_that_is_given_up_does_not_hold_its_thread_back(
 async def test_the_semantic_strategy_chunks_with_the_real_encoder(
     cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
 ) -> None:
-    change_of_subject = (
+    handshakes = (
         "The handshake of TLS 1.3 needs one round trip. The handshake of TLS 1.2 needs two round trips."
-        " For lunch we could eat pizza on Tuesday. Pizza is what everybody eats for lunch here."
     )
+    lunch = "For lunch we could eat pizza on Tuesday. Pizza is what everybody eats for lunch here."
     settings = {"CHUNKING_STRATEGY": "semantic"}
     async with mail_in(cloud, bus_service, **settings) as place:
         place.clients.resources.give(EMBEDDER, encoder)
-        (prepared,) = await place.take_in(mail(0, body=change_of_subject))
+        (prepared,) = await place.take_in(mail(0, body=f"{handshakes} {lunch}"))
         assert prepared.data.chunking_strategy == "semantic"
         chunks = sorted(await place.stored("chunks"), key=lambda chunk: int(chunk["chunk_index"]))
-    assert " ".join(chunk["text"] for chunk in chunks) == change_of_subject
+    first, second = (chunk["text"] for chunk in chunks)
+    assert first == handshakes
+    assert second.endswith(f"two round trips. {lunch}")  # with the overlap

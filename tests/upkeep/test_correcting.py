@@ -258,7 +258,7 @@ async def test_a_chat_model_is_not_asked_again(cloud: LocalCloud, bus_service: R
     }
     async with serving(lambda _asked: completion(answer)) as endpoint:
         chat = {"SUMMARY_BACKEND": "openai", "SUMMARY_MODEL": "toy", "SUMMARY_ENDPOINT": endpoint.url}
-        sizes = {"SUMMARY_CONTEXT_TOKENS": "6000", "SUMMARY_ANSWER_TOKENS": "1000"}
+        sizes = {"SUMMARY_CONTEXT_TOKENS": "6000"}
         async with mail_in(cloud, bus_service, **chat, **sizes) as ready:
             threads = ReportedThreads(ready)
             await threads.take_in(*MAILS)

@@ -30,7 +30,7 @@ async def person_page(req: func.HttpRequest) -> func.HttpResponse:
         "pages/person.html",
         headers=PRIVATE,
         person=person,
-        sends_mail=connected.settings.SMTP_HOST is not None,
+        sends_mail=connected.settings.SMTP_URL is not None,
         addresses=person.addresses if whole else [masked(address) for address in person.addresses],
         stands=[(stand, *_words(stand)) for stand in person.stands],
         said_before=SAID_BEFORE,

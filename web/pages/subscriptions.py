@@ -145,7 +145,7 @@ async def _signed(req: func.HttpRequest, purpose: LinkPurpose) -> tuple[Clients,
 
 async def _connected() -> Clients:
     connected = await clients()
-    if connected.settings.SMTP_HOST is None:
+    if connected.settings.SMTP_URL is None:
         raise Problem(404, NO_MAIL)
     return connected
 

@@ -58,7 +58,7 @@ async def _reading(req: func.HttpRequest, connected: Clients, thread: Thread) ->
         await cited_chunks(connected, citations, thread.id),
         connected.runtime.now(),
         conversation.elsewhere,
-        sends_mail=connected.settings.SMTP_HOST is not None,
+        sends_mail=connected.settings.SMTP_URL is not None,
     )
 
 

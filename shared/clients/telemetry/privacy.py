@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 LONGEST_LINE = 1_000
 LONGEST_STACK = 16_000
@@ -49,6 +50,8 @@ def secrets_of(settings: Mapping[str, str]) -> list[str]:
             found |= {value, *_PIECE.findall(value)}
         elif name == "WEBHOOKS":
             found |= _webhook_secrets(value)
+        elif name == "SMTP_URL":
+            found |= _mail_secrets(value)
     return sorted((secret for secret in found if len(secret) >= SHORTEST_SECRET), key=len, reverse=True)
 
 
@@ -59,6 +62,15 @@ def _webhook_secrets(value: str) -> set[str]:
         return {str(hook[name]) for hook in hooks for name in ("url", "secret") if name in hook}
     except (ValueError, TypeError, RecursionError):  # then no webhook is called, and all of it is secret
         return {value}
+
+
+def _mail_secrets(value: str) -> set[str]:
+    """The password as the setting has it and as the server gets it."""
+    try:
+        password = urlsplit(value).password or ""
+    except ValueError:  # then no mail is sent, and all of it is secret
+        return {value}
+    return {value, password, unquote(password)}
 
 
 def clean_text(text: str, secrets: Iterable[str] = (), *, longest: int = LONGEST_LINE) -> str:

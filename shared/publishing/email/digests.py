@@ -34,7 +34,7 @@ MAX_ENTRIES = 50
 
 async def send_due_digests(clients: Clients, now: datetime) -> int:
     """How many mails the server took. Nothing happens where no server is set."""
-    if clients.settings.SMTP_HOST is None:
+    if clients.settings.SMTP_URL is None:
         return 0
     due = clients.store.query(DUE_SUBSCRIPTIONS, Session(), now=stored_time(now), limit=MAX_A_RUN)
     keys = [(row["id"], row["address_key"]) async for row in due]

@@ -7,6 +7,7 @@ from email.message import EmailMessage
 from email.policy import SMTP
 
 from shared.settings.app import Settings
+from shared.settings.mail_server import MailServer
 
 TIMEOUT_SECONDS = 10  # of one command: a server that is silent for longer is down
 _REFUSED_FOR_GOOD = range(500, 600)
@@ -33,18 +34,19 @@ async def send_mail(settings: Settings, mail: EmailMessage) -> None:
 
 
 def _send(settings: Settings, mail: EmailMessage) -> None:
-    if settings.SMTP_HOST is None:
-        raise ValueError("SMTP_HOST is not set: no mail is sent without it")
-    with _connected(settings, settings.SMTP_HOST) as server:
-        if settings.SMTP_SECURITY == "starttls":
+    chosen = settings.mail_server
+    if chosen is None:
+        raise ValueError("SMTP_URL is not set: no mail is sent without it")
+    with _connected(chosen) as server:
+        if chosen.starttls:
             server.starttls(context=ssl.create_default_context())
-        if settings.SMTP_USER is not None and settings.SMTP_PASSWORD is not None:
-            server.login(settings.SMTP_USER, settings.SMTP_PASSWORD.get_secret_value())
+        if chosen.user is not None and chosen.password is not None:
+            server.login(chosen.user, chosen.password)
         server.sendmail(settings.EMAIL_FROM, [str(mail["To"])], mail.as_bytes(policy=SMTP))
 
 
-def _connected(settings: Settings, host: str) -> smtplib.SMTP:
-    port = settings.SMTP_PORT
-    if settings.SMTP_SECURITY == "tls":
-        return smtplib.SMTP_SSL(host, port, timeout=TIMEOUT_SECONDS, context=ssl.create_default_context())
-    return smtplib.SMTP(host, port, timeout=TIMEOUT_SECONDS)
+def _connected(chosen: MailServer) -> smtplib.SMTP:
+    if chosen.tls:
+        context = ssl.create_default_context()
+        return smtplib.SMTP_SSL(chosen.host, chosen.port, timeout=TIMEOUT_SECONDS, context=context)
+    return smtplib.SMTP(chosen.host, chosen.port, timeout=TIMEOUT_SECONDS)

@@ -77,6 +77,12 @@ def test_webhooks_are_secrets_with_their_addresses() -> None:
     assert secrets_of({"WEBHOOKS": "[not json at all"}) == ["[not json at all"]
 
 
+def test_the_password_of_the_mail_server_is_secret_as_it_is_written_and_as_it_is_sent() -> None:
+    url = "smtps://digests:sword%20fish@mail.example.org"
+    assert set(secrets_of({"SMTP_URL": url})) == {url, "sword%20fish", "sword fish"}
+    assert secrets_of({"SMTP_URL": "smtp://[broken"}) == ["smtp://[broken"]
+
+
 def stack_of(error: BaseException) -> str:
     return "".join(traceback.format_exception(error))
 

@@ -38,7 +38,7 @@ ID = subscription_id(KEY, "sources", "list")
 async def mailing(cloud: LocalCloud, bus: RunningService) -> AsyncIterator[tuple[MailIn, MailServer]]:
     async with mail_server() as server:
         settings = {
-            "SMTP_HOST": "127.0.0.1", "SMTP_PORT": str(server.port), "SMTP_SECURITY": "none",
+            "SMTP_URL": f"smtp://127.0.0.1:{server.port}",
             "EMAIL_FROM": "digests@lists.example.org", "EMAIL_SECRET": "s" * 16,
             "PUBLIC_URL": "https://lists.example.org",
         }  # fmt: skip

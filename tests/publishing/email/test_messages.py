@@ -17,7 +17,7 @@ HOSTILE = "Vote\r\nBcc: all@example.org\r\n\r\n<script>alert(1)</script>\u202eev
 
 def mailing_settings() -> Settings:
     chosen = {
-        "SMTP_HOST": "127.0.0.1", "SMTP_SECURITY": "none", "EMAIL_FROM": "d@lists.example.org",
+        "SMTP_URL": "smtp://127.0.0.1", "EMAIL_FROM": "d@lists.example.org",
         "EMAIL_SECRET": "s" * 16, "PUBLIC_URL": "https://lists.example.org/",
     }  # fmt: skip
     return load_settings({**LOCAL, **chosen})

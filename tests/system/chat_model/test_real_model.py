@@ -59,7 +59,6 @@ async def test_an_archive_becomes_a_report_through_a_real_model(
         "SUMMARY_BACKEND": "openai",
         "SUMMARY_MODEL": "smollm2",
         "SUMMARY_ENDPOINT": endpoint,
-        "SUMMARY_ANSWER_TOKENS": "400",
         "SUMMARY_TIMEOUT_SECONDS": "600",
         "SUMMARY_ARCHIVE_TOKENS": "100000",
     }

@@ -33,7 +33,7 @@ __all__ = ["calls"]
 OWN = {"host": "lists.example.org", "origin": "https://lists.example.org", "sec-fetch-site": "same-origin"}
 LIST = {"kind": "sources", "name": "tally"}
 SETTINGS = {
-    "SMTP_HOST": "127.0.0.1", "SMTP_SECURITY": "none", "EMAIL_FROM": "digests@lists.example.org",
+    "EMAIL_FROM": "digests@lists.example.org",
     "EMAIL_SECRET": "s" * 16, "PUBLIC_URL": "https://lists.example.org",
 }  # fmt: skip
 Handler = Callable[[func.HttpRequest], Awaitable[func.HttpResponse]]
@@ -65,7 +65,7 @@ def with_mail(
 ) -> None:
     async def run() -> None:
         async with mail_server() as server:
-            for name, value in {**SETTINGS, "SMTP_PORT": str(server.port), **more}.items():
+            for name, value in {**SETTINGS, "SMTP_URL": f"smtp://127.0.0.1:{server.port}", **more}.items():
                 monkeypatch.setenv(name, value)
             settings.cache_clear()
             try:

@@ -77,7 +77,7 @@ async def _first_start(clients: Clients, app_since: datetime | None) -> datetime
     A trace that is stored outlasts processes: restarts hide no timer that never runs.
     """
     rows = clients.store.query(OLDEST_ARCHIVE_TIME, Session())
-    stored = [datetime.fromisoformat(row) async for row in rows]
+    stored = [datetime.fromisoformat(str(row)) async for row in rows]
     return min([*stored, *([app_since] if app_since else [])], default=None)
 
 

@@ -32,9 +32,9 @@ def ingest(
 ) -> None:
     """Take an archive in from a file, as an upload is."""
 
-    async def work(clients: "Clients") -> "Stored":
+    async def work(clients: "Clients") -> "tuple[Stored, str | None]":
         from shared.ingestion.unpacking.errors import ArchiveError
-        from shared.ingestion.uploads import Upload, take_upload
+        from shared.ingestion.uploads import Upload, note_on_source, take_upload
         from shared.upkeep.audit import audited
 
         selection = {"file": file.name, "source": source}
@@ -44,18 +44,25 @@ def ingest(
             except ArchiveError as error:
                 raise CommandError(Code.FAILED, f"{file}: {error}") from None
             counts["duplicates" if stored.duplicate else "archives"] = 1
-            return stored
+            return stored, await note_on_source(source, clients)
 
-    stored = run_command(work)
+    stored, note = run_command(work)
     if json:
         print_json(
-            {"archive_id": stored.archive.id, "duplicate": stored.duplicate, "announced": stored.announced}
+            {
+                "archive_id": stored.archive.id,
+                "duplicate": stored.duplicate,
+                "announced": stored.announced,
+                "note": note,
+            }
         )
     else:
         typer.echo(stored.archive.id)
         print_note(
             "It was here before." if stored.duplicate else "Taken in: `archive progress` shows how far it is."
         )
+        if note:
+            print_note(note)
 
 
 @app.command()

@@ -86,6 +86,7 @@ def _report(summary: Summary, now: datetime) -> Report:
         summary_type=summary.summary_type,
         thread_id=summary.thread_id,
         thread_ids=summary.thread_ids,
+        threads=known.get("outcomes", []),
         source=known.get("source"),
         title=summary.title,
         published_at=now,

@@ -43,6 +43,7 @@ class Taken:
     archive_id: str
     name: str
     duplicate: bool
+    note: str | None = None  # what the app says is missing
 
 
 class App:
@@ -65,7 +66,7 @@ class App:
         named = {"source": archive.source, "filename": archive.path.name}
         with archive.path.open("rb") as file:
             taken = await self.post("/api/archives", params=named, data=file)
-        return [Taken(taken["archive_id"], archive.path.name, taken["duplicate"])]
+        return [Taken(taken["archive_id"], archive.path.name, taken["duplicate"], taken.get("note"))]
 
     async def define(self, source: dict[str, Any]) -> None:
         async with self._session.post(f"{self.base}/api/sources", json=source) as answer:
@@ -105,17 +106,18 @@ def archives_at(path: Path) -> list[ArchiveFile]:
 
 
 def definitions_at(path: Path) -> list[dict[str, Any]]:
-    """The lists that a folder of archives defines; none where it has no such file."""
-    file = path / DEFINITIONS
+    """The lists that the folder defines, or the one of a single archive; none where there is no such file."""
+    file = (path.parent if path.is_file() else path) / DEFINITIONS
     if not file.is_file():
         return []
+    archives = {archive.source for archive in archives_at(path)} if path.is_file() else None
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
         raise AppError(f"{file}: is not JSON: {error}") from None
     if not isinstance(found, list) or not all(isinstance(source, dict) for source in found):
         raise AppError(f"{file}: must hold a list of sources, as POST /api/sources takes them")
-    return found
+    return [source for source in found if archives is None or source.get("name") in archives]
 
 
 async def _read(answer: aiohttp.ClientResponse, path: str) -> Any:

@@ -1,16 +1,18 @@
-"""What `make run` does once all is up: takes archives in, shows them going through, and prints a report."""
+"""What `make run` does once all is up: takes archives in, shows them going through, and prints outcomes."""
 
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
-from localcloud.up.app import App, AppError, Taken, archives_at, definitions_at, open_app
+from localcloud.up.app import DEFINITIONS, App, AppError, Taken, archives_at, definitions_at, open_app
 from localcloud.up.progress import follow
 
 # Control characters, direction marks and lone surrogates: mail must not steer the terminal.
@@ -20,6 +22,8 @@ _UNPRINTABLE = re.compile(
 
 
 _SHOWN_OUTCOMES = 12
+_CITATIONS = "\n## Citations\n"
+_MARK = re.compile(r" *\[\[\d+\]\]\(#citation-\d+\)")
 
 
 async def show_archives(base: str, archives: Path, console: Console) -> int:
@@ -38,6 +42,8 @@ async def _show(app: App, archives: Path, console: Console) -> int:
     taken = [archive for file in archives_at(archives) for archive in await app.take_in(file)]
     names = ", ".join(f"{archive.name}{' (known already)' if archive.duplicate else ''}" for archive in taken)
     console.print(_text(f"\nTaking in {names}"))
+    for note in dict.fromkeys(archive.note for archive in taken if archive.note):
+        console.print(_text(f"{note} (or define it in {DEFINITIONS} next to the archive)", style="yellow"))
     outcome = await follow(app, taken, console)
     for gap in outcome.gaps:
         console.print(_text(f"  missing: {gap}", style="yellow"))
@@ -51,30 +57,49 @@ async def _print_a_report(app: App, taken: Sequence[Taken], console: Console) ->
     found = [report for page in pages for report in page["items"]]
     if not found:
         return
-    _print_outcomes(found, console)
+    _print_outcomes(found, app.base, console)
     report = await app.get(f"/api/reports/{max(found, key=_report_interest)['report_id']}")
     console.print()
     console.rule(_text(f"The report on: {report['title']}"), align="left", style="dim")
-    console.print(Padding(Markdown(_printable(report["summary"]["content_markdown"])), (0, 2)))
+    console.print(
+        Padding(Markdown(_printable(_without_citations(report["summary"]["content_markdown"]))), (0, 2))
+    )
     console.rule(style="dim")
     console.print(_text(f"Read it with its mails: {app.base}/threads/{report['thread_id']}"))
 
 
-def _print_outcomes(reports: Sequence[dict[str, Any]], console: Console) -> None:
-    """What came of the threads, one line each; what is only guessed is counted and not said."""
-    said = [report for report in reports if (report.get("outcome") or {}).get("tier") == "said"]
+def _print_outcomes(reports: Sequence[dict[str, Any]], base: str, console: Console) -> None:
+    """The decided threads, the newest first; the rest is counted."""
+    said = [report for report in reports if (report.get("outcome") or {}).get("kind")]
+    said.sort(key=lambda report: report.get("last_message_date") or "", reverse=True)
     if said:
-        console.print(_text("\nWhat came of the threads:"))
-    for report in said[:_SHOWN_OUTCOMES]:
-        outcome = report["outcome"]
-        quote = f": \u201c{outcome['quote']}\u201d" if outcome.get("quote") else ""
-        line = f"  {outcome['kind']:<13} {report['title']}: {outcome['sentence'].removesuffix('.')}{quote}"
-        console.print(_text(line), overflow="ellipsis", no_wrap=True)
+        console.print()
+        console.print(_table(said[:_SHOWN_OUTCOMES], base))
     more = len(said) - _SHOWN_OUTCOMES
     rest = len(reports) - len(said)
-    counted = ([f"{more} more"] if more > 0 else []) + ([f"{rest} without a decision seen"] if rest else [])
+    counted = ([f"{more} more"] if more > 0 else []) + ([f"{rest} without a decision"] if rest else [])
     if counted:
-        console.print(_text(f"  and {', '.join(counted)}", style="dim"))
+        console.print(_text(f"  and {', '.join(counted)}: {base}/", style="dim"))
+
+
+def _table(reports: Sequence[dict[str, Any]], base: str) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=True)
+    links = [f"{base}/threads/{report['thread_id']}" for report in reports]
+    table.add_column("Thread", overflow="fold", min_width=max(map(len, links)))
+    table.add_column("Outcome", no_wrap=True)
+    table.add_column("By", overflow="fold")
+    for report, link in zip(reports, links, strict=True):
+        thread = _text(report["title"])
+        thread.append(f"\n{link}", style="dim")
+        table.add_row(thread, _text(report["outcome"]["kind"]), _text(report["outcome"].get("by") or ""))
+    return table
+
+
+def _without_citations(markdown: str) -> str:
+    """Sentences stand in the text once: their list at the end repeats them. Notes after it stay."""
+    text, _, rest = markdown.partition(_CITATIONS)
+    notes = "".join(f"\n{line}" for line in rest.splitlines() if line.startswith("*"))
+    return _MARK.sub("", text) + notes
 
 
 def _text(text: str, style: str = "") -> Text:

@@ -148,6 +148,7 @@ class ShownOutcome(_Stored):
     corrected: CorrectedBy | None = None
     genre: Genre | None = None  # of the thread; here, since a patch has ten operations at most
     quote: str = ""  # the words it rests on, cut to what a list shows
+    by: str = ""  # whom the sentence names for it, with the role
 
     @model_validator(mode="after")
     def _forget_guess(self) -> Self:

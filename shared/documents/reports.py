@@ -37,6 +37,20 @@ class ReportedArchive(Subdocument):
     file_hash: str
 
 
+class ReportedThread(Subdocument):
+    """A thread of a digest, and its outcome when the digest was made."""
+
+    thread_id: str
+    title: str
+    outcome: ShownOutcome | None = None
+    last_message_date: UtcTime | None = None
+    read_at: UtcTime  # since when the outcome is known
+
+    @property
+    def is_decided(self) -> bool:
+        return self.outcome is not None and self.outcome.kind is not None
+
+
 class Report(Document):
     container = "reports"
     partition_field = "scope"
@@ -48,6 +62,7 @@ class Report(Document):
     summary_type: SummaryType = SummaryType.THREAD
     thread_id: str | None  # None where it is about several threads
     thread_ids: list[str] = []
+    threads: list[ReportedThread] = []  # of a digest, the newest first
     source: str | None = None
     title: str
     format: str = "markdown"

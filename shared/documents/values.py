@@ -213,6 +213,8 @@ class ThreadOutcome:
     votes: VoteCount | None = None
     rule: str = ""
     read_by: ReadBy = ReadBy.RULES
+    by: str = ""
+    """Whom the sentence names for it, with the role."""
 
 
 @dataclass(frozen=True, slots=True)

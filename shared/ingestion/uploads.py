@@ -8,10 +8,11 @@ from pathlib import Path
 
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
 from shared.clients.deadlines import current_request
 from shared.clients.telemetry.tracing import span
 from shared.core.errors import ServiceSilentError
-from shared.documents.sources import SourceType
+from shared.documents.sources import Source, SourceType
 from shared.ingestion.errors import ArchiveRemovedError, SourceRemovedError
 from shared.ingestion.failures import IngestionAttempt, record_ingestion_failure
 from shared.ingestion.spool import Spool
@@ -71,6 +72,17 @@ async def take_upload(
             given = IngestionAttempt(upload.source, SourceType.UPLOAD, incoming.source_url, started)
             await record_ingestion_failure(error, given, clients, now=clients.runtime.now())
             raise
+
+
+async def note_on_source(name: str, clients: Clients) -> str | None:
+    """What to do where no source has this name: without its roles most decisions are not recognized."""
+    if await clients.store.find(Source, name, name, Session()) is not None:
+        return None
+    return (
+        f"No source is named {name}, so its chairs and maintainers are unknown and their decisions are not"
+        f" recognized. Define it: rough-consensus source add {name} --type upload --preset ietf"
+        f" --role chair@example.org=chair. Then summarize again: rough-consensus resummarize --source {name}"
+    )
 
 
 async def _stored_in_time(incoming: Incoming, clients: Clients, progress: Callable[[str], None]) -> Stored:

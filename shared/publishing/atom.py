@@ -58,9 +58,25 @@ def entry_of(report: Report, summary: Summary | None, path: str) -> FeedEntry:
         summary.content_html if summary else "",
         tuple(dict.fromkeys(category for category in categories if category)),
         " ".join(
-            part for part in (outcome.headline if outcome else "", _call(report), _corrected(report)) if part
+            part
+            for part in (
+                outcome.headline if outcome else _outcomes(report),
+                _call(report),
+                _corrected(report),
+            )
+            if part
         ),
     )
+
+
+def _outcomes(report: Report) -> str:
+    """The decisions of a digest, in the order of its threads, which is the newest first."""
+    decided = [thread for thread in report.threads if thread.outcome and thread.is_decided]
+    said = [f"{thread.title}: {thread.outcome.sentence}" for thread in decided if thread.outcome]
+    left = len(report.threads) - len(decided)
+    if left:
+        said.append(f"{left} without a decision.")
+    return "\n".join(said)
 
 
 def _call(report: Report) -> str:

@@ -9,7 +9,7 @@ from shared.documents.base import ProcessingStatus, UtcTime
 from shared.documents.chunks import Chunk
 from shared.documents.messages import Address, Attachment, Copy, Message
 from shared.documents.readings import ShownOpenCall, ShownOutcome, StoredReading
-from shared.documents.reports import Report, ReportedArchive
+from shared.documents.reports import Report, ReportedArchive, ReportedThread
 from shared.documents.summaries import Summary, SummaryClaim, SummaryStance
 from shared.documents.threads import Thread
 from shared.documents.values import Citation, ConsensusType, Genre, SummaryType
@@ -198,6 +198,7 @@ class ReportItem(ReadModel):
     summary_type: SummaryType
     thread_id: str | None
     thread_ids: list[str]
+    threads: list[ReportedThread]
     source: str | None
     title: str
     format: str

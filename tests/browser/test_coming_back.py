@@ -36,11 +36,26 @@ def test_reports_since_the_last_look_are_new_until_the_tab_is_closed(browser: Br
     page.evaluate("kept => localStorage.setItem('followed', kept)", json.dumps(kept))
     for _ in range(2):
         page.goto("/following")
-        expect(page.locator(".fresh")).to_have_count(5)
+        expect(page.locator("#followed h3 .fresh")).to_have_count(5)
     later = context.new_page()
     later.goto("/following")
     expect(later.locator("#followed li.entry")).to_have_count(5)
     expect(later.locator(".fresh")).to_have_count(0)
+    context.close()
+
+
+def test_a_followed_list_shows_what_was_decided_and_what_is_new_of_it_first(
+    browser: Browser, site: Site
+) -> None:
+    context = browser.new_context(base_url=site.url)
+    page = context.new_page()
+    page.goto("/")
+    kept = [{"kind": "sources", "name": "tally", "label": "tally", "seen": "2000-01-01T00:00:00Z"}]
+    page.evaluate("kept => localStorage.setItem('followed', kept)", json.dumps(kept))
+    page.goto("/following")
+    first = page.locator("#followed li.entry").first
+    expect(first.locator(".chip:not(.fresh)").first).not_to_have_text("No decision seen")
+    expect(first.locator(".fresh").first).to_be_visible()
     context.close()
 
 

@@ -95,6 +95,17 @@ async def test_threads_become_digests_of_weeks_months_and_drafts_with_verified_c
         assert "strongly object" in week.content_markdown
         assert "Lunch" not in week.content_markdown
         assert "<script" not in week.content_html
+        report = await place.clients.store.read(Report, f"rpt-{week.id}", FIRST, Session())
+        dates = [thread.last_message_date for thread in report.threads]
+        assert len(dates) == 2
+        assert dates == sorted(dates, reverse=True)  # type: ignore[type-var]  # each has one
+        assert [thread.thread_id for thread in report.threads] == week.thread_ids
+        decided = [thread for thread in report.threads if thread.is_decided]
+        assert [thread.outcome.sentence for thread in decided if thread.outcome] == [
+            "Accepted: 2 for, 0 against; nobody declared it."
+        ]
+        assert decided[0].outcome
+        assert decided[0].outcome.sentence.removesuffix(".") in week.content_markdown.replace("\\", "")
         month = await digest(place, MONTH)
         assert "Lunch" not in month.content_markdown  # nobody took a stance on it
         draft = await digest(place, "draft:draft-ietf-tls-esni")

@@ -9,6 +9,7 @@ from shared.clients.connections import clients
 from shared.clients.outbound import redacted_url
 from shared.core.ids import HASH_ID
 from shared.documents.archives import Archive, ArchiveStatus
+from shared.ingestion.uploads import note_on_source
 from shared.pipeline.progress import progress_of
 from shared.retrieval.links import api_of, page_of
 from shared.retrieval.listing import ARCHIVES
@@ -59,7 +60,9 @@ async def upload_archive(req: func.HttpRequest) -> func.HttpResponse:
     refuse_unknown(req, UploadAsked)
     stored = await taken_in(upload_of(req), connected)
     location = api_of("archives", stored.archive.id)
-    body = {**_shown(stored.archive), "duplicate": stored.duplicate, "announced": stored.announced}
+    note = await note_on_source(stored.archive.source, connected)
+    done = {"duplicate": stored.duplicate, "announced": stored.announced, "note": note}
+    body = {**_shown(stored.archive), **done}
     return answer(200 if stored.duplicate else 202, body, Location=location)
 
 

@@ -37,6 +37,7 @@ class ArchiveItem(ReadModel):
 class ArchiveUploaded(ArchiveItem):
     duplicate: bool
     announced: bool
+    note: str | None  # what is missing for a good reading, and what to do about it
 
 
 class ProgressOfStage(ReadModel):

@@ -1,9 +1,12 @@
 """Archives: those that were taken in, and how far one has come, live while it runs."""
 
+import asyncio
+
 import azure.functions as func
 
 from shared.clients.connections import clients
 from shared.core.ids import HASH_ID
+from shared.ingestion.uploads import note_on_source
 from shared.pipeline.progress import progress_of
 from shared.retrieval.latest import latest_archives, latest_archives_of_source
 from shared.retrieval.parameters import QueryParameters, SourceName
@@ -37,5 +40,7 @@ async def archives_page(req: func.HttpRequest) -> func.HttpResponse:
 async def archive_page(req: func.HttpRequest) -> func.HttpResponse:
     connected, id_ = await clients(), id_of(req, "id", HASH_ID, "archive")
     archive = await find_archive(connected, id_)
-    progress = await progress_of(archive, connected)
-    return show(req, "pages/archive.html", archive=archive, progress=progress)
+    progress, note = await asyncio.gather(
+        progress_of(archive, connected), note_on_source(archive.source, connected)
+    )
+    return show(req, "pages/archive.html", archive=archive, progress=progress, note=note)

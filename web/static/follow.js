@@ -3,6 +3,8 @@
 (() => {
   const FOLLOWED = "followed";
   const MOST = 100;
+  const ASKED = 30;
+  const SHOWN = 5;
   const KINDS = { sources: "List", drafts: "Draft", people: "Person", threads: "Thread" };
 
   const read = (store, key, otherwise) => {
@@ -94,7 +96,7 @@
   // The page of what is followed.
   const ask = async (each) => {
     const field = { sources: "source", drafts: "draft", people: "person", threads: "thread" }[each.kind];
-    const answer = await fetch(`/api/reports?limit=5&${field}=${encodeURIComponent(each.name)}`, { cache: "no-cache" });
+    const answer = await fetch(`/api/reports?limit=${ASKED}&${field}=${encodeURIComponent(each.name)}`, { cache: "no-cache" });
     return answer.ok ? (await answer.json()).items : null;
   };
   const address = (report) => (report.thread_id ? `/threads/${report.thread_id}` : `/reports/${report.report_id}`);
@@ -116,6 +118,31 @@
     line.append(kind, isSaid ? ` ${outcome.sentence.replace(/\.$/, quote ? "" : ".")}${quote}` : "");
     return line;
   };
+  // A thread's own outcome, or those of a digest's threads.
+  const decided = (report) =>
+    report.thread_id
+      ? report.outcome?.kind ? [{ ...report, read_at: report.published_at }] : []
+      : report.threads.filter((thread) => thread.outcome?.kind);
+  const isNews = (report, seen) => decided(report).some((thread) => thread.read_at > seen);
+  const newestFirst = (one, other) => (other.last_message_date ?? "").localeCompare(one.last_message_date ?? "");
+  const sorted = (reports, seen) =>
+    [...reports].sort((one, other) => isNews(other, seen) - isNews(one, seen) || newestFirst(one, other)).slice(0, SHOWN);
+  const outcomes = (report, seen) => {
+    const list = document.createElement("ul");
+    list.className = "plain";
+    const threads = decided(report).sort((one, other) => (other.read_at > seen) - (one.read_at > seen) || newestFirst(one, other));
+    for (const thread of threads) {
+      const item = document.createElement("li");
+      const title = document.createElement("p");
+      title.append(link(`/threads/${thread.thread_id}`, thread.title || "Without a subject"));
+      if (thread.read_at > seen) title.append(" ", chip("new"));
+      item.append(title, headline(thread.outcome));
+      list.append(item);
+    }
+    const left = report.threads.length - threads.length;
+    if (left) list.append(Object.assign(document.createElement("li"), { className: "meta", textContent: `${left} without a decision` }));
+    return list;
+  };
   const entry = (report, seen) => {
     const item = document.createElement("li");
     item.className = "entry";
@@ -124,7 +151,7 @@
     const said = document.createElement("p");
     said.className = "meta";
     said.textContent = (report.last_message_date ?? "").slice(0, 10);
-    item.append(title, headline(report.outcome), said);
+    item.append(title, report.thread_id ? headline(report.outcome) : outcomes(report, seen), said);
     if (report.published_at > seen) title.append(" ", chip("new"));
     return item;
   };
@@ -146,7 +173,7 @@
     });
     const list = document.createElement("ul");
     list.className = "entries";
-    list.append(...(reports ?? []).map((report) => entry(report, each.seen)));
+    list.append(...sorted(reports ?? [], each.seen).map((report) => entry(report, each.seen)));
     if (!reports?.length) list.append(Object.assign(document.createElement("li"), { textContent: reports ? "No report yet." : "It could not be asked for now." }));
     made.append(heading, list, drop);
     return made;

@@ -30,8 +30,9 @@ PUBLISHED_ABOUT = {
     kind: NamedQuery(
         f"published_about_{kind}",
         "reports",
-        "SELECT c.id, c.title, c.thread_id, c.source, c.outcome, c.published_at, c.last_message_date FROM c"
-        f" WHERE {about} AND c.published_at > @since AND c.published_at <= @until AND c.outdated = false"
+        "SELECT c.id, c.title, c.thread_id, c.source, c.outcome, c.threads, c.published_at,"
+        f" c.last_message_date FROM c WHERE {about} AND c.published_at > @since AND c.published_at <= @until"
+        " AND c.outdated = false"
         " ORDER BY c.published_at DESC OFFSET 0 LIMIT @limit",
         ALL,
     )

@@ -155,6 +155,7 @@ class _Combining:
             votes=ours.votes,
             rule="model",
             read_by=ReadBy.MODEL,
+            by=f"{authority.name} ({authority.role})" if authority else "",
         )
 
     def _authority(self, kind: OutcomeKind, evidence: Sequence[LocatedQuote]) -> Authority | None:

@@ -60,20 +60,21 @@ def outcome_sentence(
         words = f"{words}: {_tally(votes)}"
     elif verdict.basis is ConsensusBasis.COUNTED and verdict.evidence is None:
         words = _counted(verdict.kind, words, said)
-    by, shown = _by_whom(thread, put, verdict), _shown_by(thread, verdict)
+    name, shown = decided_by(thread, put, verdict), _shown_by(thread, verdict)
+    by = f" by {name}" if name else ""
     return _ended(clipped(f"{words}{',' if by and ',' in words else ''}{by}{shown}", MAX_WORDS))
 
 
-def _by_whom(thread: LinkedThread, put: Put, verdict: Ending) -> str:
+def decided_by(thread: LinkedThread, put: Put, verdict: Ending) -> str:
     """Who decided; else who withdrew it, or the only one who can have answered."""
     authority = authority_of(thread, verdict)
     if authority is not None:
-        return f" by {authority.name} ({authority.role})"
+        return f"{authority.name} ({authority.role})"
     if verdict.rule == "withdrawn" and verdict.evidence is not None:
-        return f" by {_name(thread.mail_of(verdict.evidence))}"
+        return _name(thread.mail_of(verdict.evidence))
     if verdict.kind is OutcomeKind.ANSWERED:
         others = {mail.person: mail for mail in thread.mails if mail.person != put.mail.person}
-        return f" by {_name(next(iter(others.values())))}" if len(others) == 1 else ""
+        return _name(next(iter(others.values()))) if len(others) == 1 else ""
     return ""
 
 

@@ -23,7 +23,7 @@ from shared.documents.values import (
 )
 from shared.domain.consensus.agreement import consensus_type
 from shared.domain.consensus.genre import read_genre
-from shared.domain.consensus.headlines import authority_of, outcome_sentence, three_lines
+from shared.domain.consensus.headlines import authority_of, decided_by, outcome_sentence, three_lines
 from shared.domain.consensus.language import ENGLISH, is_readable, language_of, main_language
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.objections import fate_of
@@ -243,6 +243,7 @@ class _ThreadReader:
             authority=authority,
             votes=votes,
             rule=verdict.rule,
+            by=decided_by(self._thread, self._put, verdict) if verdict.sure else "",
         )
 
     def _has_consensus(self, fates: Sequence[Fate]) -> bool:

@@ -76,7 +76,7 @@ async def _send(
     clients: Clients, subscription: Subscription, found: list[dict[str, object]], now: datetime
 ) -> bool:
     settings = clients.settings
-    entries = entries_of(found[:MAX_ENTRIES], settings.PUBLIC_URL)
+    entries = entries_of(found[:MAX_ENTRIES], settings.PUBLIC_URL, subscription.since)
     try:
         await send_mail(settings, digest(settings, subscription, entries, more=len(found) > MAX_ENTRIES))
     except MailNotSentError as error:

@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from shared.core.ids import digest_mail_id
+from shared.core.times import stored_time
 from shared.documents.subscriptions import Cadence, Subscription, TopicKind
 from shared.publishing.email.links import LinkPurpose, link_to
 from shared.settings.app import Settings
@@ -38,21 +39,33 @@ class DigestEntry:
     outcome: str  # empty where none is said
     address: str
     day: str
+    decided: tuple["DigestEntry", ...] = ()  # threads of a week or month, with their outcomes
 
 
-def entries_of(rows: Sequence[Mapping[str, Any]], public_url: str) -> list[DigestEntry]:
-    return [_entry(row, public_url.rstrip("/")) for row in rows]
+def entries_of(
+    rows: Sequence[Mapping[str, Any]], public_url: str, since: datetime | None = None
+) -> list[DigestEntry]:
+    """What was decided comes first, else the newest; `since` is when the reader was last written to."""
+    entries = [_entry(row, public_url.rstrip("/"), stored_time(since) if since else "") for row in rows]
+    return sorted(entries, key=lambda entry: not (entry.outcome or entry.decided))
 
 
-def _entry(row: Mapping[str, Any], base: str) -> DigestEntry:
-    thread, outcome = row.get("thread_id"), row.get("outcome") or {}
-    said = outcome.get("sentence", "") if outcome.get("tier") == "said" else ""
+def _entry(row: Mapping[str, Any], base: str, since: str) -> DigestEntry:
+    thread = row.get("thread_id")
+    threads = sorted(row.get("threads") or [], key=lambda one: str(one.get("read_at")) <= since)
+    decided = [_entry({**one, "published_at": one.get("read_at")}, base, since) for one in threads]
     return DigestEntry(
         one_line(row.get("title") or "Without a subject"),
-        one_line(said),
+        one_line(_said(row)),
         f"{base}/threads/{quote(thread)}" if thread else f"{base}/reports/{quote(row['id'])}",
         str(row.get("last_message_date") or row["published_at"])[:10],
+        tuple(entry for entry in decided if entry.outcome),
     )
+
+
+def _said(row: Mapping[str, Any]) -> str:
+    outcome = row.get("outcome") or {}
+    return str(outcome.get("sentence", "")) if outcome.get("tier") == "said" else ""
 
 
 def one_line(text: str) -> str:
@@ -117,10 +130,7 @@ def _domain(settings: Settings) -> str:
 
 
 def _text(topic: str, entries: Sequence[DigestEntry], *, more: bool, ending: str) -> str:
-    told = [
-        "\n".join(line for line in (entry.title, entry.outcome, f"{entry.day}  {entry.address}") if line)
-        for entry in entries
-    ]
+    told = ["\n".join(_lines(entry)) for entry in entries]
     rest = ["There are more: the page has them all."] if more else []
     return (
         "\n\n".join([f"New on {topic}:", *told, *rest, f"-- \nTo get no more of these mails: {ending}"])
@@ -128,13 +138,13 @@ def _text(topic: str, entries: Sequence[DigestEntry], *, more: bool, ending: str
     )
 
 
+def _lines(entry: DigestEntry) -> list[str]:
+    lines = [line for line in (entry.title, entry.outcome, f"{entry.day}  {entry.address}") if line]
+    return lines + [f"  {line}" for thread in entry.decided for line in _lines(thread)]
+
+
 def _html(topic: str, entries: Sequence[DigestEntry], *, more: bool, ending: str) -> str:
-    told = "".join(
-        f'<li><p><a href="{html.escape(entry.address)}">{html.escape(entry.title)}</a></p>'
-        + (f"<p>{html.escape(entry.outcome)}</p>" if entry.outcome else "")
-        + f"<p><small>{html.escape(entry.day)}</small></p></li>"
-        for entry in entries
-    )
+    told = "".join(map(_item, entries))
     rest = "<p>There are more: the page has them all.</p>" if more else ""
     end = f'<p><small><a href="{html.escape(ending)}">Get no more of these mails</a></small></p>'
     return _page(f"<h1>New on {html.escape(topic)}</h1><ul>{told}</ul>{rest}{end}")
@@ -143,6 +153,16 @@ def _html(topic: str, entries: Sequence[DigestEntry], *, more: bool, ending: str
 def _linked(line: str) -> str:
     escaped = html.escape(line)
     return f'<a href="{escaped}">{escaped}</a>' if line.startswith(("https://", "http://")) else escaped
+
+
+def _item(entry: DigestEntry) -> str:
+    return (
+        f'<li><p><a href="{html.escape(entry.address)}">{html.escape(entry.title)}</a></p>'
+        + (f"<p>{html.escape(entry.outcome)}</p>" if entry.outcome else "")
+        + f"<p><small>{html.escape(entry.day)}</small></p>"
+        + (f"<ul>{''.join(map(_item, entry.decided))}</ul>" if entry.decided else "")
+        + "</li>"
+    )
 
 
 def _page(body: str) -> str:

@@ -11,6 +11,7 @@ from shared.core.times import stored_time
 from shared.documents.chunks import Chunk
 from shared.documents.digests import Digest
 from shared.documents.queries.digests import TOUCHED_DIGESTS
+from shared.documents.reports import ReportedThread
 from shared.documents.summaries import Summary
 from shared.domain.summaries.digest_scopes import DigestScope, parse_scope
 from shared.domain.summaries.html import render_html
@@ -20,7 +21,7 @@ from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.digests import digest_failed, digest_made, digest_named, digest_started
 from shared.pipeline.lifecycle.summaries import digest_flags_settled, summary_revived
 from shared.summarization.digests.composing import Composed, compose, content_hash
-from shared.summarization.digests.selection import Selected, select_threads
+from shared.summarization.digests.selection import DigestThread, Selected, select_threads
 
 log = logging.getLogger(__name__)
 MODEL = "digest-v1"
@@ -129,9 +130,21 @@ def _document(
             "label": scope.label,
             "threads": selected.threads,
             "messages": selected.messages,
+            "outcomes": [_reported(entry).model_dump(mode="json") for entry in selected.shown],
             "first_message_date": stored_time(min(firsts)) if firsts else None,
             "last_message_date": stored_time(max(lasts)) if lasts else None,
         },
+    )
+
+
+def _reported(entry: DigestThread) -> ReportedThread:
+    reading = entry.summary.reading
+    return ReportedThread(
+        thread_id=entry.thread.id,
+        title=entry.summary.title,
+        outcome=reading.shown_outcome if reading else None,
+        last_message_date=entry.thread.last_message_date,
+        read_at=entry.summary.generated_at,
     )
 
 

@@ -27,7 +27,7 @@ class DigestThread:
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """Those that are shown, the latest last; and how many there are, and how many messages they have."""
+    """Those that are shown, the newest first; and how many there are, and how many messages they have."""
 
     shown: list[DigestThread]
     threads: int = 0
@@ -65,8 +65,7 @@ def _is_summarised(thread: Thread, scope: DigestScope) -> bool:
     if thread.summary_id is None:
         return False
     took_stances = thread.has_consensus or thread.consensus_type is not None
-    is_settled = thread.outcome is not None and thread.outcome.tier is Tier.SAID
-    return took_stances or is_settled or scope.kind is not SummaryType.CONSENSUS
+    return took_stances or _is_decided(thread) or scope.kind is not SummaryType.CONSENSUS
 
 
 async def _is_active(clients: Clients, thread: Thread, scope: DigestScope, session: Session) -> bool:
@@ -81,9 +80,18 @@ async def _is_active(clients: Clients, thread: Thread, scope: DigestScope, sessi
     return any([count async for count in query])
 
 
-def _weight(thread: Thread) -> tuple[bool, bool, int, str]:
-    last = stored_time(thread.last_message_date) if thread.last_message_date else ""
-    return thread.has_consensus, thread.consensus_type is not None, thread.message_count, last
+def _weight(thread: Thread) -> tuple[bool, bool, bool, int, str]:
+    return (
+        _is_decided(thread),
+        thread.has_consensus,
+        thread.consensus_type is not None,
+        thread.message_count,
+        _last(thread),
+    )
+
+
+def _is_decided(thread: Thread) -> bool:
+    return thread.outcome is not None and thread.outcome.tier is Tier.SAID
 
 
 async def _with_summaries(clients: Clients, threads: list[Thread], session: Session) -> list[DigestThread]:
@@ -95,7 +103,7 @@ async def _with_summaries(clients: Clients, threads: list[Thread], session: Sess
         for thread in threads
         if thread.summary_id in found and not found[thread.summary_id].outdated
     ]
-    return sorted(pairs, key=lambda entry: (_last(entry.thread), entry.thread.id))
+    return sorted(pairs, key=lambda entry: (_last(entry.thread), entry.thread.id), reverse=True)
 
 
 def _last(thread: Thread) -> str:

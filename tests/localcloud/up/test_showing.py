@@ -2,12 +2,13 @@
 
 import io
 
+import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 from rich.console import Console
 
 from localcloud.up.app import Taken, open_app
-from localcloud.up.showing import _print_a_report, _print_outcomes
+from localcloud.up.showing import _print_a_report, _print_outcomes, _without_citations
 
 TITLE = "\x1b]0;owned\x07\x1b[2J\x9b31mAll agree"
 REPORT = {"report_id": "rpt-1", "title": TITLE, "has_consensus": True, "participants": [], "thread_id": "t"}
@@ -32,16 +33,30 @@ async def test_a_subject_does_not_steer_the_terminal() -> None:
     assert not set("\x1b\x07\x9b") & set(printed.getvalue())
 
 
-async def test_what_came_of_the_threads_is_said_and_the_rest_counted() -> None:
-    said = {"kind": "accepted", "tier": "said", "sentence": "Accepted by \x1b[2JBo.", "quote": "We take it."}
-    guessed = {"kind": "rejected", "tier": "remark", "sentence": "No decision seen."}
+@pytest.mark.parametrize("width", [80, 100])
+def test_a_table_has_thread_outcome_by_whom_and_link_and_counts_the_rest(width: int) -> None:
+    said = {"kind": "accepted", "tier": "said", "sentence": "Accepted by Bo.", "by": "\x1b[2JBo (chair)"}
+    guessed = {"kind": None, "tier": "remark", "sentence": "No decision seen."}
+    old = {"title": "Rename it", "thread_id": "2" * 16, "last_message_date": "2026-01-01", "outcome": said}
+    new = {"title": "Adopt it", "thread_id": "1" * 16, "last_message_date": "2026-02-01", "outcome": said}
     printed = io.StringIO()
-    _print_outcomes(
-        [{"title": "Adopt it", "outcome": said}, {"outcome": guessed}, {}], Console(file=printed, width=100)
-    )
+    console = Console(file=printed, width=width)
+    _print_outcomes([old, new, {"outcome": guessed}, {}], "http://localhost:7071", console)
     shown = printed.getvalue()
-    assert "accepted      Adopt it: Accepted by" in shown
-    assert "Bo: \u201cWe take it.\u201d" in shown
-    assert "rejected" not in shown
-    assert "2 without a decision seen" in shown
+    assert max(map(len, shown.splitlines())) <= width
+    assert shown.index("Adopt it") < shown.index("Rename it")
+    assert shown.count("accepted") == shown.count("Bo (chair)") == 2
+    assert f"http://localhost:7071/threads/{'1' * 16}" in shown
+    assert "2 without a decision" in shown
     assert "\x1b" not in shown
+
+
+def test_a_report_quotes_a_sentence_once() -> None:
+    markdown = (
+        "# T\n\n- **Bo**: We take it. [[1]](#citation-1) [[2]](#citation-2)\n\n## Citations\n\n"
+        '1. <a id="citation-1"></a>\u201cWe take it.\u201d (<1@a>)\n\n*Not all was read.*\n'
+    )
+    shown = _without_citations(markdown)
+    assert shown.count("We take it.") == 1
+    assert "citation" not in shown
+    assert shown.endswith("\n*Not all was read.*")

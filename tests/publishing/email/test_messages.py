@@ -58,6 +58,31 @@ def test_only_an_outcome_that_is_said_is_told() -> None:
     assert (entry.outcome, entry.address) == ("", "https://lists.example.org/reports/rpt-1")
 
 
+def test_a_week_tells_the_outcomes_of_its_threads_what_is_new_first() -> None:
+    def thread(name: str, read_at: str, tier: str = "said") -> dict[str, object]:
+        outcome = {"tier": tier, "sentence": f"Accepted by {name}."}
+        return {"thread_id": name * 16, "title": f"On {name}", "outcome": outcome, "read_at": read_at}
+
+    old, new = "2026-02-01T00:00:00.000000Z", "2026-02-28T00:00:00.000000Z"
+    threads = [thread("a", old), thread("b", new, "remark"), thread("c", new)]
+    at = {"published_at": "2026-03-01T00:00:00Z"}
+    rows: list[dict[str, object]] = [
+        {"id": "rpt-1", "title": "Lunch", "thread_id": "d" * 16, **at},
+        {"id": "rpt-2", "title": "Week 2026-W08 of tally", "threads": threads, **at},
+    ]
+    entries = entries_of(rows, "https://lists.example.org/", datetime(2026, 2, 15, tzinfo=UTC))
+    assert [entry.title for entry in entries] == ["Week 2026-W08 of tally", "Lunch"]
+    assert [one.title for one in entries[0].decided] == ["On c", "On a"]
+    mail = digest(mailing_settings(), subscription(), entries, more=False)
+    for kind in ("plain", "html"):
+        body = mail.get_body((kind,))
+        assert body is not None
+        text = body.get_content()
+        assert text.index("Accepted by c.") < text.index("Accepted by a.") < text.index("Lunch")
+        assert "https://lists.example.org/threads/" + "c" * 16 in text
+        assert "Accepted by b." not in text
+
+
 def test_a_link_is_for_one_purpose_and_one_subscription() -> None:
     settings = mailing_settings()
     token = token_of(settings, "b" * 32, "a" * 32, LinkPurpose.CONFIRM)

@@ -22,7 +22,7 @@ def edit_letter(
     queue: str, number: int, changes: list[str], file: str | None, *, dry_run: bool, yes: bool, json: bool
 ) -> None:
     if bool(changes) == (file is not None):
-        raise CommandError(Code.USAGE, "Say what to change: either --set PATH=VALUE, or --body FILE.")
+        raise CommandError(Code.USAGE, "Give either --set PATH=VALUE or --body FILE.")
     interrupt, given = Interrupt(), _read(file) if file is not None else None
 
     async def work(clients: "Clients") -> "Audit | None":
@@ -35,7 +35,7 @@ def edit_letter(
         if not json:
             typer.echo(difference(before, body))
         if dry_run:
-            print_note("Nothing was done.")
+            print_note("No changes made.")
             return None
         confirm(f"Send dead letter {number} of {queue} with this body?", yes=yes)
         return await run_shown(clients, await request_edit(clients, queue, number, body, actor()), interrupt)

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from shared.upkeep.migrations.backfill import Backfilled
     from shared.upkeep.migrations.reembed import Reembedded
 
-migrate = typer.Typer(help="Bring stored data up to the current versions; resumable.", no_args_is_help=True)
+migrate = typer.Typer(help="Migrate stored data to the current versions (resumable).", no_args_is_help=True)
 
 
 def sweep(
-    once: Annotated[bool, typer.Option("--once", help="Run one sweep now, and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Run one sweep now and exit.")] = False,
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
@@ -46,7 +46,7 @@ def sweep(
 
     done = run_command(work)
     if done is None:
-        raise CommandError(Code.FAILED, "Another sweep is under way: this one did nothing.")
+        raise CommandError(Code.FAILED, "Another sweep is running. Nothing was done.")
     _show_run(done, dry_run=dry_run, json=json)
     if done.errors:
         raise CommandError(Code.FAILED, "; ".join(done.errors))
@@ -62,7 +62,7 @@ def _show_run(done: "Run", *, dry_run: bool, json: bool) -> None:
             (name, *(f"{counts.get(column, 0):,}" for column in columns))
             for name, counts in done.counts.items()
         ],
-        empty="There was nothing to look at.",
+        empty="Nothing to check.",
     )
     for name, why in done.circuits.items():
         print_note(f"{name}: their stage fails all the time ({why}): only a few are asked for, as a probe.")
@@ -74,9 +74,7 @@ def _show_run(done: "Run", *, dry_run: bool, json: bool) -> None:
 def migrate_documents(
     containers: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[CONTAINER]...", help="Containers; all of them unless named.", show_default=False
-        ),
+        typer.Argument(metavar="[CONTAINER]...", help="Containers; default: all.", show_default=False),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -107,9 +105,7 @@ def migrate_documents(
         for name, result in done.items()
         if result.upgraded or result.changed_meanwhile
     ]
-    table(
-        ["container", "upgraded>", "changed meanwhile>"], rows, empty="Everything is of the current version."
-    )
+    table(["container", "upgraded>", "changed meanwhile>"], rows, empty="Everything is up to date.")
     return None
 
 

@@ -36,8 +36,8 @@ async def _show(app: App, archives: Path, console: Console) -> int:
     for source in definitions_at(archives):
         await app.define(source)
     taken = [archive for file in archives_at(archives) for archive in await app.take_in(file)]
-    names = ", ".join(f"{archive.name}{' (known already)' if archive.duplicate else ''}" for archive in taken)
-    console.print(_text(f"\nTaking in {names}"))
+    names = ", ".join(f"{archive.name}{' (already known)' if archive.duplicate else ''}" for archive in taken)
+    console.print(_text(f"\nAdding {names}"))
     outcome = await follow(app, taken, console)
     for gap in outcome.gaps:
         console.print(_text(f"  missing: {gap}", style="yellow"))
@@ -54,17 +54,17 @@ async def _print_a_report(app: App, taken: Sequence[Taken], console: Console) ->
     _print_outcomes(found, console)
     report = await app.get(f"/api/reports/{max(found, key=_report_interest)['report_id']}")
     console.print()
-    console.rule(_text(f"The report on: {report['title']}"), align="left", style="dim")
+    console.rule(_text(f"Report: {report['title']}"), align="left", style="dim")
     console.print(Padding(Markdown(_printable(report["summary"]["content_markdown"])), (0, 2)))
     console.rule(style="dim")
-    console.print(_text(f"Read it with its mails: {app.base}/threads/{report['thread_id']}"))
+    console.print(_text(f"View the thread: {app.base}/threads/{report['thread_id']}"))
 
 
 def _print_outcomes(reports: Sequence[dict[str, Any]], console: Console) -> None:
-    """What came of the threads, one line each; what is only guessed is counted and not said."""
+    """One line for each stated outcome, and a count of the others."""
     said = [report for report in reports if (report.get("outcome") or {}).get("tier") == "said"]
     if said:
-        console.print(_text("\nWhat came of the threads:"))
+        console.print(_text("\nOutcomes:"))
     for report in said[:_SHOWN_OUTCOMES]:
         outcome = report["outcome"]
         quote = f": \u201c{outcome['quote']}\u201d" if outcome.get("quote") else ""
@@ -72,7 +72,7 @@ def _print_outcomes(reports: Sequence[dict[str, Any]], console: Console) -> None
         console.print(_text(line), overflow="ellipsis", no_wrap=True)
     more = len(said) - _SHOWN_OUTCOMES
     rest = len(reports) - len(said)
-    counted = ([f"{more} more"] if more > 0 else []) + ([f"{rest} without a decision seen"] if rest else [])
+    counted = ([f"{more} more"] if more > 0 else []) + ([f"{rest} without a decision found"] if rest else [])
     if counted:
         console.print(_text(f"  and {', '.join(counted)}", style="dim"))
 

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, TypeAdapter
 from shared.documents.base import Subdocument, UtcTime
 from shared.documents.placements import PlacementAct
 from shared.domain.consensus.corrections import CorrectionKind
-from shared.domain.consensus.headlines import clipped
+from shared.domain.consensus.headlines import clipped, rejoined
 from shared.domain.consensus.reading import (
     ConsensusBasis,
     ConsensusType,
@@ -255,10 +255,10 @@ class StoredReading(_Stored):
         if call is None:
             return None
         return ShownOpenCall(
-            question=call.question.quote if call.question else "",
+            question=rejoined(call.question.quote) if call.question else "",
             ends=call.ends,
             spoken=call.spoken[:_SHOWN_PEOPLE],
-            outstanding=[one.quote for one in call.outstanding[:_SHOWN_OBJECTIONS]],
+            outstanding=[rejoined(one.quote) for one in call.outstanding[:_SHOWN_OBJECTIONS]],
         )
 
     def reading(self) -> ThreadReading:

@@ -183,7 +183,7 @@ async def test_what_its_stage_would_not_take_is_not_sent(place: OpsPlace, tmp_pa
         (["--set", "data.nothing.here=1"], "no object at 'data.nothing.here'"),
         (["--set", "data"], "is not PATH=VALUE"),
         (["--body", "no-such-file"], "--body: "),
-        ([], "Say what to change"),
+        ([], "Give either --set"),
     ):
         ended = await command("dlq", "edit", "parsing", number, *change, "--yes")
         assert ended.code in {1, 2}, change

@@ -35,11 +35,11 @@ class ReportsAsked(QueryParameters):
     since: Since = None
     until: Until = None
     participant: Participant = None
-    person: HashId | None = Field(default=None, description="only where people's pages are on")
+    person: HashId | None = Field(default=None, description="requires pages about people")
     consensus: ConsensusFilter | None = None
     type: SummaryType | None = None
-    outcome: OutcomeKind | None = Field(default=None, description="as it is said; a guess is not found")
-    outdated: bool = Field(default=False, description="earlier versions as well")
+    outcome: OutcomeKind | None = Field(default=None, description="stated outcomes only")
+    outdated: bool = Field(default=False, description="include earlier versions")
     sort: Order = "-published_at"
     limit: Limit = 50
     after: After = None
@@ -68,9 +68,11 @@ class ThreadsAsked(QueryParameters):
     participant: Participant = None
     consensus: ConsensusFilter | None = None
     status: ProcessingStatus | None = None
-    open_call: bool | None = Field(default=None, description="a call or vote without a result, or not")
+    open_call: bool | None = Field(
+        default=None, description="whether the thread is a call or vote without a result"
+    )
     genre: Genre | None = None
-    outcome: OutcomeKind | None = Field(default=None, description="as it is said; a guess is not found")
+    outcome: OutcomeKind | None = Field(default=None, description="stated outcomes only")
     sort: ThreadOrder = "-last_message_date"
     limit: Limit = 50
     after: After = None

@@ -16,12 +16,11 @@ from typing import Any
 from urllib.parse import quote
 
 from shared.core.ids import digest_mail_id
-from shared.documents.subscriptions import Cadence, Subscription, TopicKind
+from shared.documents.subscriptions import Subscription, TopicKind
 from shared.publishing.email.links import LinkPurpose, link_to
 from shared.settings.app import Settings
 
 NAME = "Rough Consensus"
-PERIOD = {Cadence.DAILY: "every day", Cadence.WEEKLY: "every week"}
 WORDS = {
     TopicKind.SOURCES: "the list",
     TopicKind.DRAFTS: "the draft",
@@ -48,7 +47,7 @@ def _entry(row: Mapping[str, Any], base: str) -> DigestEntry:
     thread, outcome = row.get("thread_id"), row.get("outcome") or {}
     said = outcome.get("sentence", "") if outcome.get("tier") == "said" else ""
     return DigestEntry(
-        one_line(row.get("title") or "Without a subject"),
+        one_line(row.get("title") or "No subject"),
         one_line(said),
         f"{base}/threads/{quote(thread)}" if thread else f"{base}/reports/{quote(row['id'])}",
         str(row.get("last_message_date") or row["published_at"])[:10],
@@ -70,12 +69,12 @@ def confirmation(settings: Settings, subscription: Subscription, now: datetime) 
     """Says who asks for what, and that nothing happens without an answer."""
     topic = topic_words(subscription)
     lines = [
-        f"Somebody, perhaps you, asked for a digest of {topic}, {PERIOD[subscription.cadence]}, by mail.",
-        "If it was you, confirm it here within two days:",
+        f"You, or someone using your address, subscribed to a {subscription.cadence} digest of {topic}.",
+        "To confirm, open this link within two days:",
         link_to(settings, subscription, LinkPurpose.CONFIRM),
-        "If it was not you, do nothing: nothing is sent, and the address is forgotten after two days.",
+        "If this was not you, ignore this mail. Your address will be deleted after two days.",
     ]
-    mail = _mail(settings, subscription, f"Confirm: a digest of {topic}", now)
+    mail = _mail(settings, subscription, f"Confirm your digest of {topic}", now)
     mail["Message-ID"] = digest_mail_id(subscription.id, f"confirm {now.isoformat()}", _domain(settings))
     mail["Auto-Submitted"] = "auto-generated"
     mail.set_content("\n\n".join(lines) + "\n")
@@ -121,11 +120,8 @@ def _text(topic: str, entries: Sequence[DigestEntry], *, more: bool, ending: str
         "\n".join(line for line in (entry.title, entry.outcome, f"{entry.day}  {entry.address}") if line)
         for entry in entries
     ]
-    rest = ["There are more: the page has them all."] if more else []
-    return (
-        "\n\n".join([f"New on {topic}:", *told, *rest, f"-- \nTo get no more of these mails: {ending}"])
-        + "\n"
-    )
+    rest = ["More reports are on the page."] if more else []
+    return "\n\n".join([f"New on {topic}:", *told, *rest, f"-- \nUnsubscribe: {ending}"]) + "\n"
 
 
 def _html(topic: str, entries: Sequence[DigestEntry], *, more: bool, ending: str) -> str:
@@ -135,8 +131,8 @@ def _html(topic: str, entries: Sequence[DigestEntry], *, more: bool, ending: str
         + f"<p><small>{html.escape(entry.day)}</small></p></li>"
         for entry in entries
     )
-    rest = "<p>There are more: the page has them all.</p>" if more else ""
-    end = f'<p><small><a href="{html.escape(ending)}">Get no more of these mails</a></small></p>'
+    rest = "<p>More reports are on the page.</p>" if more else ""
+    end = f'<p><small><a href="{html.escape(ending)}">Unsubscribe</a></small></p>'
     return _page(f"<h1>New on {html.escape(topic)}</h1><ul>{told}</ul>{rest}{end}")
 
 

@@ -34,7 +34,7 @@ async def test_a_subject_does_not_steer_the_terminal() -> None:
 
 async def test_what_came_of_the_threads_is_said_and_the_rest_counted() -> None:
     said = {"kind": "accepted", "tier": "said", "sentence": "Accepted by \x1b[2JBo.", "quote": "We take it."}
-    guessed = {"kind": "rejected", "tier": "remark", "sentence": "No decision seen."}
+    guessed = {"kind": "rejected", "tier": "remark", "sentence": "No decision found."}
     printed = io.StringIO()
     _print_outcomes(
         [{"title": "Adopt it", "outcome": said}, {"outcome": guessed}, {}], Console(file=printed, width=100)
@@ -43,5 +43,5 @@ async def test_what_came_of_the_threads_is_said_and_the_rest_counted() -> None:
     assert "accepted      Adopt it: Accepted by" in shown
     assert "Bo: \u201cWe take it.\u201d" in shown
     assert "rejected" not in shown
-    assert "2 without a decision seen" in shown
+    assert "2 without a decision found" in shown
     assert "\x1b" not in shown

@@ -28,7 +28,7 @@ def test_an_archive_under_way_has_bars_a_script_and_without_scripts_a_reload() -
     assert len(page.own_scripts) == 1
     (reload,) = [meta for meta in page.all("meta") if "http-equiv" in meta.attributes]
     assert reload.attributes == {"http-equiv": "refresh", "content": "5"}
-    assert "Under way" in page.text
+    assert "In progress" in page.text
     assert "1 of 2 threads" in page.text
     assert [bar.attributes["value"] for bar in page.all("progress")][1:] == ["1"] * 6
 

@@ -195,7 +195,7 @@ def test_stances_are_chips_that_lead_to_the_sentence_that_shows_them() -> None:
     (chip,) = page.all("a", class_="chip objection")
     assert (chip.text, chip.attributes["href"]) == ("objection", f"#s-{messages[1].id}")
     assert "1 objecting" in page.text
-    assert [link.text for link in page.all("a", title="The sentence that shows it")] == ["Bo"]
+    assert [link.text for link in page.all("a", title="Evidence")] == ["Bo"]
 
 
 def test_a_chain_of_three_hundred_answers_is_shown_in_pages_with_bounded_indentation() -> None:
@@ -252,7 +252,7 @@ def test_text_that_is_laid_out_keeps_its_spaces_and_prose_flows() -> None:
     ("more", "said"),
     [
         ({"status": "pending", "summary_id": "s1"}, "is on its way"),
-        ({"status": "pending"}, "not been summarised yet"),
+        ({"status": "pending"}, "no summary yet"),
         ({"status": "failed_max_retries", "lastError": "X: no"}, "given up: X: no"),
         ({"message_count": 3}, "2 messages of this thread could not be stored"),
     ],
@@ -339,7 +339,7 @@ def test_what_is_odd_about_a_message_is_marked_and_an_answer_on_another_list_is_
     )
     html = render("pages/thread.html", path="/threads/x", query="", **thread_values(data))
     check(html)
-    for mark in ("another content goes by its Message-ID", "hidden text", "here by its subject alone"):
+    for mark in ("conflicting content under the same Message-ID", "hidden text", "threaded by subject only"):
         assert html.count(mark) == 1, mark
     assert html.count("Answered on another list") == 1
     assert f"/threads/{'e' * 16}?at=" in html

@@ -232,7 +232,7 @@ def test_a_form_of_another_site_does_nothing(browser: Browser, troubled: Site) -
         sent = page.context.request.post(
             f"{troubled.url}/operator/requeue", form=fields, headers={"origin": "http://localhost:1"}
         )
-        assert (sent.status, "load the page again" in sent.text().lower()) == (403, True)
+        assert (sent.status, "reload the page" in sent.text().lower()) == (403, True)
         page.goto("/operator")
         assert operations(page) == before
 

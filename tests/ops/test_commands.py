@@ -125,7 +125,7 @@ async def test_purging_what_failed_for_good_and_bringing_it_back(place: OpsPlace
     refused = await ops("dlq", "purge", "parsing.failed")
     assert (refused.code, refused.err.splitlines()[-1]) == (
         2,
-        "Purge 3 dead letters? Add --yes to do it without being asked.",
+        "Purge 3 dead letters? Add --yes to skip this question.",
     )
     purged = data_only(await ops("dlq", "purge", "parsing.failed", "--yes", "--json"))
     assert (purged["status"], purged["purged"]) == ("succeeded", 3)

@@ -130,7 +130,7 @@ def test_a_group_is_requeued_in_the_background_by_its_button_alone(
         form(host, "/operator/requeue", fields, cookie=entered(host)),
     ):
         assert refused.status == 403
-        assert "load the page again" in refused.text.lower()
+        assert "reload the page" in refused.text.lower()
     assert form(host, "/operator/requeue", {**fields, "group": "x"}, cookie=cookie).status == 422
     asked = form(host, "/operator/requeue", fields, cookie=cookie)
     assert asked.status == 303

@@ -109,7 +109,7 @@ def test_a_feed_of_an_outcome_holds_that_outcome_alone(site: Site) -> None:
 @pytest.mark.parametrize("path", ["/", "/sources/tally"])
 def test_a_call_without_a_result_says_who_has_spoken(site: Site, path: str) -> None:
     shown = page(site, path)
-    (line,) = [line.text for line in shown.all("p", class_="meta") if "It ended on 18 May 2026" in line.text]
+    (line,) = [line.text for line in shown.all("p", class_="meta") if "Ended 18 May 2026" in line.text]
     assert "Heard from: Yuki Hashimoto, Piet van der Meulen, Leo Fitzgerald" in line
 
 

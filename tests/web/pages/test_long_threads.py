@@ -108,7 +108,7 @@ def test_answers_below_one_of_several_fold_away_and_nest_rightly() -> None:
     summaries = [
         element.text for element in page.all("summary") if "answer" in element.text and "to" in element.text
     ]
-    assert summaries == ["2 answers to Person 1", "2 answers to Person 4"]
+    assert summaries == ["2 replies to Person 1", "2 replies to Person 4"]
 
 
 @STEADY

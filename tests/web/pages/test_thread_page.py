@@ -251,9 +251,9 @@ def test_text_that_is_laid_out_keeps_its_spaces_and_prose_flows() -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"status": "pending", "summary_id": "s1"}, "is on its way"),
+        ({"status": "pending", "summary_id": "s1"}, "is being made"),
         ({"status": "pending"}, "no summary yet"),
-        ({"status": "failed_max_retries", "lastError": "X: no"}, "given up: X: no"),
+        ({"status": "failed_max_retries", "lastError": "X: no"}, "could not be made: X: no"),
         ({"message_count": 3}, "2 messages of this thread could not be stored"),
     ],
 )
@@ -263,7 +263,7 @@ def test_what_is_missing_or_outdated_is_said(more: dict[str, Any], said: str) ->
 
 def test_a_message_that_was_given_up_is_named() -> None:
     page = page_of([message(0), message(1, status="failed_max_retries")])
-    assert "1 message could not be worked on" in page.text
+    assert "1 message could not be processed" in page.text
     assert "Person 1" in page.text
 
 
@@ -280,7 +280,7 @@ def test_a_report_of_several_threads_marks_what_it_cites_here() -> None:
         )
     )
     assert page.by_id("c1").text == "We agree on this."
-    assert "Marked here is what Week 3 cites" in page.text
+    assert "Citations of Week 3" in page.text
 
 
 @pytest.mark.parametrize("filler", [" ", "\t", "> ", "x ", "-", "\u00a0", "Re: ", "[a] "])

@@ -102,11 +102,11 @@ def test_a_long_outline_is_a_page_of_its_own_whose_links_name_the_messages() -> 
 
 
 def test_answers_below_one_of_several_fold_away_and_nest_rightly() -> None:
-    tree = [None, 0, 1, 2, 0, 4, 4]  # two answers to the first mail, each with two below
+    tree = [None, 0, 1, 2, 0, 4, 4]  # two replies to the first mail, each with two below
     messages = [message(number, answers=parent) for number, parent in enumerate(tree)]
     page = check(markup(ThreadPageData(thread(message_count=7), messages)))
     summaries = [
-        element.text for element in page.all("summary") if "answer" in element.text and "to" in element.text
+        element.text for element in page.all("summary") if "repl" in element.text and "to" in element.text
     ]
     assert summaries == ["2 replies to Person 1", "2 replies to Person 4"]
 

@@ -25,9 +25,9 @@ POLL_SECONDS = 2.0
 @app.command()
 def ingest(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="An mbox, .eml, Maildir, zip or tar; packed or not.")
+        Path, typer.Argument(metavar="FILE", help="An mbox, .eml, Maildir, zip or tar file, also compressed.")
     ],
-    source: Annotated[str, typer.Option(metavar="NAME", help="The list that it is of.")] = "uploads",
+    source: Annotated[str, typer.Option(metavar="NAME", help="The name of its list.")] = "uploads",
     json: Json = False,
 ) -> None:
     """Take an archive in from a file, as an upload is."""
@@ -59,7 +59,9 @@ def ingest(
     else:
         typer.echo(stored.archive.id)
         print_note(
-            "It was here before." if stored.duplicate else "Taken in: `archive progress` shows how far it is."
+            "The archive is already known."
+            if stored.duplicate
+            else "Added. See its progress with `archive progress`."
         )
         if note:
             print_note(note)
@@ -68,10 +70,10 @@ def ingest(
 @app.command()
 def progress(
     id_: Id,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Until it is complete.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Wait until it is complete.")] = False,
     json: Json = False,
 ) -> None:
-    """Show how far an archive has come through the stages."""
+    """Show the progress of an archive."""
 
     async def work(clients: "Clients") -> "ArchiveProgress":
         import asyncio
@@ -125,7 +127,7 @@ def why(id_: Id, json: Json = False) -> None:
             )
             for obstacle in found.obstacles
         ],
-        empty="Nothing of it is open or was given up.",
+        empty="Nothing pending or failed.",
     )
     examples = [f"`timeline {obstacle.examples[0]}`" for obstacle in found.obstacles[:3]]
     done = "complete" if found.progress.complete else f"{found.progress.percent} % of the way"

@@ -42,6 +42,6 @@ def audit(
             )
             for record in found
         ],
-        empty="No operation is on record.",
+        empty="No operations.",
     )
     return None

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from shared.documents.corrections import Correction
     from shared.upkeep.correcting import CorrectionAsked
 
-app = typer.Typer(help="What people correct in what is said of threads.", no_args_is_help=True)
+app = typer.Typer(help="Corrections of threads.", no_args_is_help=True)
 ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id.", show_default=False)]
-Why = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it stays on record.")]
+Why = Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, kept in the history.")]
 Etag = Annotated[
     str | None,
-    typer.Option(metavar="ETAG", help="Of the one that is replaced or revoked.", show_default=False),
+    typer.Option(metavar="ETAG", help="The ETag of the correction to replace or revoke.", show_default=False),
 ]
 
 
@@ -43,7 +43,7 @@ def list_corrections(thread: ThreadId, json: Json = False) -> None:
              correction.last.reason)
             for correction in found
         ],
-        empty="Nothing is corrected in this thread.",
+        empty="This thread has no corrections.",
     )  # fmt: skip
     return None
 
@@ -64,7 +64,7 @@ def make_correction(
         str | None, typer.Option(metavar="MESSAGE-ID", help="The message.", show_default=False)
     ] = None,
     quote: Annotated[
-        str, typer.Option(metavar="TEXT", help="The sentence that shows it, or is hidden.")
+        str, typer.Option(metavar="TEXT", help="The evidence sentence, or the sentence to hide.")
     ] = "",
     sentence: Annotated[str, typer.Option(metavar="TEXT", help="The outcome in at most 25 words.")] = "",
     etag: Etag = None,
@@ -140,6 +140,8 @@ def _tell(correction: "Correction", *, json: bool) -> None:
         return print_json(_shown(correction))
     typer.echo(correction.id)
     print_note(
-        "Revoked." if correction.revoked else "Corrected. The thread's summary and report are made anew."
+        "Revoked."
+        if correction.revoked
+        else "Corrected. The summary and report of the thread are being updated."
     )
     return None

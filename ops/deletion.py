@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from shared.clients.connections import Clients
     from shared.documents.removals import Removal
 
-Here = Annotated[
-    bool, typer.Option("--here", help="Do it in this process; else the app does, and this waits for it.")
-]
+Here = Annotated[bool, typer.Option("--here", help="Delete in this process instead of waiting for the app.")]
 POLL_SECONDS = 1.0
 
 
@@ -35,7 +33,7 @@ def delete_archive(
 
 def delete_source(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The source's name.", show_default=False)],
-    keep: Annotated[bool, typer.Option("--keep-archives", help="Delete the definition alone.")] = False,
+    keep: Annotated[bool, typer.Option("--keep-archives", help="Delete only the definition.")] = False,
     here: Here = False,
     yes: Yes = False,
     json: Json = False,
@@ -46,14 +44,14 @@ def delete_source(
     """
     if not keep:
         return _delete("source", name, here=here, yes=yes, json=json)
-    confirm(f"Delete the definition of {name}, and keep its archives?", yes=yes)
+    confirm(f"Delete the definition of {name} and keep its archives?", yes=yes)
     deleted = run_command(lambda clients: _delete_definition(clients, name))
     if not deleted:
         raise CommandError(Code.FAILED, f"There is no source named {name!r}.")
     if json:
         print_json({"source": name, "deleted": True, "cascade": False})
     else:
-        print_note(f"{name} was deleted; what came from it is kept.")
+        print_note(f"{name} was deleted. Its data is kept.")
     return None
 
 
@@ -69,7 +67,7 @@ async def _delete_definition(clients: "Clients", name: str) -> bool:
 
 
 def _delete(kind: str, target: str, *, here: bool, yes: bool, json: bool) -> None:
-    confirm(f"Delete {kind} {target} with everything that came of it? It cannot be undone.", yes=yes)
+    confirm(f"Delete {kind} {target} with everything derived from it? This cannot be undone.", yes=yes)
     removal = run_command(lambda clients: _removed(clients, kind, target, here=here))
     _show(removal, json=json)
     if removal.status != "succeeded":
@@ -90,9 +88,7 @@ async def _removed(clients: "Clients", kind: str, target: str, *, here: bool) ->
         if here:
             removal = await run_removal(removal.id, clients)
         else:
-            print_note(
-                "Asked for; the app deletes it. This waits for the receipt (Ctrl-C leaves it to the app)."
-            )
+            print_note("Requested. Waiting for the app to delete it (Ctrl-C stops waiting).")
         removal = await _followed(clients, removal)
         counts.update(removal.counts)
     return removal
@@ -117,7 +113,7 @@ def _show(removal: "Removal", *, json: bool) -> None:
     if json:
         return print_json(receipt)
     rows = [(name, f"{number:,}") for name, number in removal.counts.items()]
-    table(["removed", "count>"], rows, empty="Nothing was left to remove.")
+    table(["removed", "count>"], rows, empty="Nothing to remove.")
     left = sum(removal.left.values())
     print_note(f"{removal.target_kind} {removal.target}: {removal.status}; {left} left of it.")
     return None

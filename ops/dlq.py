@@ -24,7 +24,7 @@ Queues = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[QUEUE]...",
-        help="Queues, such as parsing or parsing.failed; all of them unless named.",
+        help="Queues, such as parsing or parsing.failed (default: all).",
         show_default=False,
     ),
 ]
@@ -40,12 +40,10 @@ EventTypes = Annotated[
 Since = Annotated[str | None, typer.Option(metavar="TIME", help="Enqueued at this time or later.")]
 Before = Annotated[str | None, typer.Option(metavar="TIME", help="Enqueued before this time.")]
 All = Annotated[bool, typer.Option("--all", help="Everything in all queues.")]
-AtMost = Annotated[int | None, typer.Option("--limit", metavar="COUNT", min=1, help="At most so many.")]
-Rate = Annotated[
-    float, typer.Option(metavar="RATE", min=0, help="Messages a second; 0 is as fast as it goes.")
-]
+AtMost = Annotated[int | None, typer.Option("--limit", metavar="COUNT", min=1, help="Maximum number.")]
+Rate = Annotated[float, typer.Option(metavar="RATE", min=0, help="Messages per second (0: no limit).")]
 Resume = Annotated[
-    str | None, typer.Option(metavar="OPERATION", help="Go on with this operation.", show_default=False)
+    str | None, typer.Option(metavar="OPERATION", help="Resume this operation.", show_default=False)
 ]
 Select = Callable[[], "LetterSelection"]
 DEFAULT_RATE = 100.0
@@ -115,7 +113,7 @@ def groups(queues: Queues = None, json: Json = False) -> None:
         total = sum(group.count for group in found)
         print_note(f"{total:,} dead letters. `dlq requeue --group ID` requeues a group.")
     if done := sum(group.satisfied for group in found):
-        print_note(f"{done:,} are already satisfied: their documents are done. `dlq resolve` takes them out.")
+        print_note(f"{done:,} are already satisfied. Remove them with `dlq resolve`.")
     return None
 
 
@@ -150,7 +148,7 @@ def inspect(
 def export(
     queue: Queue,
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="A file; - is standard output.")
+        str, typer.Option("--output", "-o", metavar="FILE", help="A file (-: standard output).")
     ] = "-",
     group: Groups = None,
     sequence: Sequences = None,
@@ -185,7 +183,7 @@ def _selection(
     limit: AtMost = None,
 ) -> "LetterSelection":
     if not (queues or group or everything):
-        raise CommandError(Code.USAGE, "Say which: name a queue, a --group, or --all.")
+        raise CommandError(Code.USAGE, "Give a queue, a --group or --all.")
     if sequence and len(queues or []) != 1:
         raise CommandError(
             Code.USAGE, "Sequence numbers are a queue's own: name the one queue that they are of."

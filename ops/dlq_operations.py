@@ -167,12 +167,12 @@ def _tell_plan(action: str, rows: list[tuple[str, str, int, str]], *, json: bool
         return
     _plan_table(rows)
     if total:
-        print_note(f"{total:,} would be {ENDED[action]}; nothing was done.")
+        print_note(f"{total:,} would be {ENDED[action]}. No changes made.")
 
 
 def _plan_table(rows: list[tuple[str, str, int, str]]) -> None:
     shown = [(queue, group, f"{count:,}", error[:160]) for queue, group, count, error in rows]
-    table(["queue", "group", "count>", "error*"], shown, empty="Nothing fits: there is nothing to do.")
+    table(["queue", "group", "count>", "error*"], shown, empty="No matching dead letters.")
 
 
 def end(audit: "Audit | None", *, json: bool) -> None:
@@ -186,11 +186,11 @@ def end(audit: "Audit | None", *, json: bool) -> None:
         )  # fmt: skip
     else:
         more = f"; {audit.outcome}" if audit.outcome else ""
-        undo = f" `dlq restore {audit.id}` brings them back." if word in {"purged", "resolved"} else ""
+        undo = f" Undo with `dlq restore {audit.id}`." if word in {"purged", "resolved"} else ""
         print_note(f"{audit.counts.get(word, 0):,} of {audit.counts.get('planned', 0):,} {word}{more}.{undo}")
     if audit.status == "interrupted":
         name = DOING[audit.action]
         again = f"dlq {name} --resume {audit.id}" if name != "restore" else "the same command"
-        raise CommandError(Code.INTERRUPTED, f"Stopped. Go on with: {again}")
+        raise CommandError(Code.INTERRUPTED, f"Stopped. Resume with: {again}")
     if audit.status != "succeeded":
         raise CommandError(Code.PROBLEMS)

@@ -21,7 +21,7 @@ Collection = Annotated[
         "--collection",
         "-c",
         metavar="NAME",
-        help="archives, messages, chunks or threads; all of them unless named.",
+        help="archives, messages, chunks or threads; default: all.",
     ),
 ]
 Which = Annotated[
@@ -124,22 +124,20 @@ def _list(kind: str, name: str | None, limit: int, *, json: bool) -> None:
                 document.stored.get("status"),
                 document.stored.get("attemptCount") or 0,
                 ago(document.since),
-                str(document.stored.get("lastError") or "nothing was heard of it")[:200],
+                str(document.stored.get("lastError") or "no error recorded")[:200],
             )
             for document in found[:limit]
         ],
         empty=f"No document is {kind}.",
     )
     if len(found) > limit:
-        print_note(f"There are more: --limit shows more than {limit}.")
+        print_note(f"Showing {limit}. Use --limit to show more.")
     return None
 
 
 def _act(action: str, which: str, ids: list[str] | None, everything: bool, *, yes: bool, json: bool) -> None:
     if bool(ids) == everything:
-        raise CommandError(
-            Code.USAGE, "Say which: ids, or --all for every failed document of the collection."
-        )
+        raise CommandError(Code.USAGE, "Give ids, or --all for every failed document of the collection.")
 
     async def work(clients: "Clients") -> "tuple[str, BulkResult]":
         from shared.upkeep.audit import audited
@@ -186,13 +184,13 @@ async def _change(clients: "Clients", action: str, found: "list[StuckDocument]")
 
 def _tell(action: str, name: str, done: "BulkResult") -> None:
     for skipped in done.left[:SHOWN_LEFT]:
-        print_note(f"{name}/{skipped.id} was left out: {skipped.why}.")
+        print_note(f"{name}/{skipped.id} was skipped: {skipped.why}.")
     if len(done.left) > SHOWN_LEFT:
         print_note(f"And {len(done.left) - SHOWN_LEFT:,} more: --json has all.")
     end = {"reset": "reset: the next sweep asks for them", "retry": "sent", "purge": "are being deleted"}[
         action
     ]
-    left = f"; {len(done.left):,} left out" if done.left else ""
+    left = f"; {len(done.left):,} skipped" if done.left else ""
     print_note(f"{done.changed:,} {name} {end}{left}.")
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def sweep(
-    once: Annotated[bool, typer.Option("--once", help="Run one sweep now, and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Run one sweep now and exit.")] = False,
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
@@ -43,7 +43,7 @@ def sweep(
 
     done = run_command(work)
     if done is None:
-        raise CommandError(Code.FAILED, "Another sweep is under way: this one did nothing.")
+        raise CommandError(Code.FAILED, "Another sweep is running. Nothing was done.")
     _show_run(done, dry_run=dry_run, json=json)
     if done.errors:
         raise CommandError(Code.FAILED, "; ".join(done.errors))
@@ -59,7 +59,7 @@ def _show_run(done: "Run", *, dry_run: bool, json: bool) -> None:
             (name, *(f"{counts.get(column, 0):,}" for column in columns))
             for name, counts in done.counts.items()
         ],
-        empty="There was nothing to look at.",
+        empty="Nothing to check.",
     )
     for name, why in done.circuits.items():
         print_note(f"{name}: their stage fails all the time ({why}): only a few are asked for, as a probe.")

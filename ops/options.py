@@ -11,9 +11,9 @@ import typer
 from ops.exit_codes import Code, CommandError
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")]
-Limit = Annotated[int, typer.Option(metavar="COUNT", min=1, help="At most so many.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done without doing it.")]
+Limit = Annotated[int, typer.Option(metavar="COUNT", min=1, help="Maximum number.")]
 
 
 def moment(text: str | None, name: str) -> datetime | None:

@@ -145,7 +145,7 @@ def confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise CommandError(Code.USAGE, f"{question} Add --yes to do it without being asked.")
+        raise CommandError(Code.USAGE, f"{question} Add --yes to skip this question.")
     sys.stderr.write(f"{clean(question)} [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from shared.documents.sources import Source
     from shared.domain.consensus.shared_names import SharedName
 
-app = typer.Typer(help="Who is who: names that several addresses go by.", no_args_is_help=True)
+app = typer.Typer(help="Names that several addresses use.", no_args_is_help=True)
 SourceName = Annotated[str, typer.Argument(metavar="SOURCE", help="The source's name.", show_default=False)]
 Addresses = Annotated[
     list[str], typer.Argument(metavar="ADDRESS...", help="Two or more.", show_default=False)
 ]
-Why = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it stays on record.")]
+Why = Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, kept in the history.")]
 
 
 @app.command("proposals")

@@ -30,7 +30,7 @@ def report(
         return print_json(detail.model_dump(mode="json", by_alias=True))
     typer.echo(clean(detail.summary.content_markdown if detail.summary else detail.title))
     if detail.outdated:
-        print_note("This report is outdated: there is a newer one, or its mail is gone.")
+        print_note("This report is outdated: a newer one exists, or its mail was removed.")
     return None
 
 
@@ -57,7 +57,7 @@ def _list(source: str | None, limit: int, *, json: bool) -> None:
             )
             for report in found
         ],
-        empty="There are no reports yet.",
+        empty="No reports yet.",
     )
     return None
 
@@ -66,4 +66,4 @@ def _outcome(outcome: Any) -> str:
     """The kind, where it is said; a report on several threads has none."""
     if not isinstance(outcome, dict):
         return "-"
-    return str(outcome["kind"]) if outcome["tier"] == "said" else "no decision seen"
+    return str(outcome["kind"]) if outcome["tier"] == "said" else "no decision found"

@@ -24,10 +24,10 @@ def resummarize(
         str | None, typer.Option(metavar="NAME", help="All threads of a list.", show_default=False)
     ] = None,
     all_threads: Annotated[bool, typer.Option("--all", help="All threads.")] = False,
-    rate: Annotated[float, typer.Option(metavar="NUMBER", help="At most so many a second.")] = 20.0,
+    rate: Annotated[float, typer.Option(metavar="NUMBER", help="Maximum number per second.")] = 20.0,
     resume: Annotated[
         str | None,
-        typer.Option(metavar="OPERATION", help="Go on with one that was stopped.", show_default=False),
+        typer.Option(metavar="OPERATION", help="Resume a stopped operation.", show_default=False),
     ] = None,
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -49,7 +49,7 @@ def resummarize(
         if dry_run:
             _show_plan(count, json=json)
             return None
-        confirm(f"Read {count:,} threads anew?", yes=yes or thread is not None)
+        confirm(f"Read {count:,} threads again?", yes=yes or thread is not None)
         audit = await request_resummarizing(clients, selection, actor(), in_background=False)
         print_note(f"operation {audit.id}")
         return await run_resummarizing(clients, audit.id, watch=_watching(interrupt))
@@ -83,7 +83,7 @@ def _show_plan(count: int, *, json: bool) -> None:
     if json:
         print_json({"action": "resummarize", "dry_run": True, "planned": count})
     else:
-        print_note(f"{count:,} threads would be read anew; nothing was done.")
+        print_note(f"{count:,} threads would be read again. No changes made.")
 
 
 def _end(audit: "Audit | None", *, json: bool) -> None:
@@ -95,6 +95,6 @@ def _end(audit: "Audit | None", *, json: bool) -> None:
     else:
         waiting = audit.counts.get("waiting", 0)
         more = f"; {waiting:,} follow when their messages are through" if waiting else ""
-        print_note(f"{audit.counts.get('requested', 0):,} threads are being read anew{more}.")
+        print_note(f"{audit.counts.get('requested', 0):,} threads are being read again{more}.")
     if audit.status == "interrupted":
-        raise CommandError(Code.INTERRUPTED, f"Stopped. Go on with: resummarize --resume {audit.id}")
+        raise CommandError(Code.INTERRUPTED, f"Stopped. Resume with: resummarize --resume {audit.id}")

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def search(
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="Words, or a question.")],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="Keywords or a question.")],
     source: Annotated[str | None, typer.Option(metavar="NAME", help="One list only.")] = None,
-    words: Annotated[bool, typer.Option("--words", help="By words alone, without the model.")] = False,
-    limit: Annotated[int, typer.Option(metavar="COUNT", min=1, max=50, help="At most so many.")] = 10,
+    words: Annotated[bool, typer.Option("--words", help="Keyword search only.")] = False,
+    limit: Annotated[int, typer.Option(metavar="COUNT", min=1, max=50, help="Maximum number.")] = 10,
     json: Json = False,
 ) -> None:
     """Search all mail, by words and by meaning."""
@@ -42,7 +42,7 @@ def search(
             )
             for item in items
         ],
-        empty="Nothing was found.",
+        empty="No results.",
     )
     return None
 

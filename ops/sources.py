@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Sources: where archives are fetched from.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The source's name.", show_default=False)]
-LookedAt = Annotated[
-    str, typer.Argument(metavar="ADDRESS", help="Where the list keeps its mail.", show_default=False)
-]
+LookedAt = Annotated[str, typer.Argument(metavar="ADDRESS", help="The archive address.", show_default=False)]
 Type = Annotated[
     str | None,
     typer.Option("--type", metavar="TYPE", help="upload, http, index, public-inbox, rsync, imap or local."),
@@ -30,23 +28,21 @@ Url = Annotated[str | None, typer.Option(metavar="URL", help="Its address.")]
 Schedule = Annotated[
     str | None, typer.Option(metavar="CRON", help="NCRONTAB in UTC, such as '0 30 4 * * *'; '' for none.")
 ]
-Enabled = Annotated[bool | None, typer.Option("--enabled/--disabled", help="Whether its schedule counts.")]
+Enabled = Annotated[bool | None, typer.Option("--enabled/--disabled", help="Whether the schedule is active.")]
 Setting = Annotated[
     list[str] | None,
     typer.Option("--setting", metavar="NAME=VALUE", help="Such as username_setting=SOURCE_SECRET_USER"),
 ]
 PresetOption = Annotated[
     str | None,
-    typer.Option(
-        "--preset", metavar="PRESET", help="How decisions are worded: ietf, git, apache, 3gpp or free."
-    ),
+    typer.Option("--preset", metavar="PRESET", help="The decision process: ietf, git, apache, 3gpp or free."),
 ]
 Role = Annotated[
     list[str] | None,
     typer.Option(
         "--role",
         metavar="ADDRESS=ROLE[,FROM[,UNTIL]]",
-        help="Who decides, such as ann@example.org=chair,2024-01-31; '' for nobody. Replaces all roles.",
+        help="Who decides, such as ann@example.org=chair,2024-01-31; '' for none. Replaces all roles.",
     ),
 ]
 ReadGiven = Callable[[], dict[str, Any]]
@@ -83,7 +79,7 @@ def list_(json: Json = False) -> None:
             )
             for source in found
         ],
-        empty="There are no sources: `source add` defines one.",
+        empty="No sources. Define one with `source add`.",
     )
     return None
 
@@ -193,7 +189,7 @@ def update(name: Name, read_given: ReadGiven, json: Json = False) -> None:
                 if stored is not Conflict.CONFLICT:
                     counts["sources"] = 1
                     return stored
-        raise CommandError(Code.FAILED, f"{name} changes all the time: try again.")
+        raise CommandError(Code.FAILED, f"{name} is being changed. Try again.")
 
     _print_source(run_command(work), "changed", json=json)
 
@@ -211,21 +207,21 @@ def trigger(name: Name, json: Json = False) -> None:
                 source = await _found(clients, name)
                 if source.source_type == "upload":
                     raise CommandError(
-                        Code.USAGE, f"{name} takes uploads and has nothing to fetch: use `archive ingest`."
+                        Code.USAGE, f"{name} has nothing to fetch. Add archives with `archive ingest`."
                     )
                 now = clients.runtime.now()
                 asked = await request_fetch(source, clients, requested_by="operator", now=now)
                 if isinstance(asked, Requested):
                     counts["fetches"] = int(asked.is_new)
                     return asked
-        raise CommandError(Code.FAILED, f"{name} changes all the time: try again.")
+        raise CommandError(Code.FAILED, f"{name} is being changed. Try again.")
 
     asked = run_command(work)
     if json:
         print_json({"operation_id": asked.operation_id, "already_running": not asked.is_new})
     else:
         typer.echo(asked.operation_id)
-        print_note("Asked for." if asked.is_new else "A fetch is under way already: that one.")
+        print_note("Asked for." if asked.is_new else "A fetch is already running.")
 
 
 async def _found(clients: "Clients", name: str) -> "Source":

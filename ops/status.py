@@ -16,9 +16,7 @@ LONGEST_NAME = 20
 
 
 def status(
-    check: Annotated[
-        bool, typer.Option("--check", help="Exit with 3 where something needs an operator.")
-    ] = False,
+    check: Annotated[bool, typer.Option("--check", help="Exit with 3 if an operator is needed.")] = False,
     json: Json = False,
 ) -> None:
     """Show stages, queues, dead letters, documents stuck and failed, throughput, and the last operations."""
@@ -105,9 +103,9 @@ def _advise(found: "SystemStatus") -> None:
     for trouble in found.troubles:
         print_note(trouble.says)
     for part, why in found.unanswered.items():
-        print_note(f"The {part} could not be asked. {why}")
+        print_note(f"No answer from the {part}. {why}")
     if not found.troubled and not found.partial:
-        print_note("All is well: no dead letters, nothing stuck, nothing given up.")
+        print_note("Everything is running: no dead letters, nothing stuck or failed.")
 
 
 def _count(queue: "QueueStatus", number: int) -> str:

@@ -11,8 +11,8 @@ from ops.output import print_json, print_note
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
 
-app = typer.Typer(help="Digests by e-mail.", no_args_is_help=True)
-Address = Annotated[str, typer.Argument(metavar="ADDRESS", help="The e-mail address.", show_default=False)]
+app = typer.Typer(help="Email digests.", no_args_is_help=True)
+Address = Annotated[str, typer.Argument(metavar="ADDRESS", help="The email address.", show_default=False)]
 
 
 @app.command("end")
@@ -27,5 +27,5 @@ def end_subscriptions(address: Address, json: Json = False) -> None:
     ended = run_command(work)
     if json:
         return print_json({"ended": ended})
-    print_note(f"{ended} ended." if ended else "This address has subscribed to nothing.")
+    print_note(f"{ended} ended." if ended else "This address has no subscriptions.")
     return None

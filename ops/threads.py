@@ -13,13 +13,15 @@ if TYPE_CHECKING:
     from shared.clients.connections import Clients
     from shared.documents.placements import Placement
 
-app = typer.Typer(help="Where operators say that messages belong.", no_args_is_help=True)
+app = typer.Typer(help="Placements of messages by operators.", no_args_is_help=True)
 ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id.", show_default=False)]
 MessageId = Annotated[
     str,
-    typer.Argument(metavar="MESSAGE-ID", help="A message of it; its answers go with it.", show_default=False),
+    typer.Argument(
+        metavar="MESSAGE-ID", help="A message of the thread. Its replies move with it.", show_default=False
+    ),
 ]
-Why = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it stays on record.")]
+Why = Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, kept in the history.")]
 
 
 @app.command("split")
@@ -33,7 +35,7 @@ def move_message(
     thread: ThreadId,
     message: MessageId,
     *,
-    to: Annotated[str, typer.Option(metavar="THREAD", help="The thread that it belongs to.")],
+    to: Annotated[str, typer.Option(metavar="THREAD", help="The target thread.")],
     reason: Why,
     json: Json = False,
 ) -> None:
@@ -46,7 +48,7 @@ def reattach_message(
     thread: ThreadId,
     message: MessageId,
     *,
-    under: Annotated[str, typer.Option(metavar="MESSAGE-ID", help="The message that it answers.")],
+    under: Annotated[str, typer.Option(metavar="MESSAGE-ID", help="The message it replies to.")],
     reason: Why,
     json: Json = False,
 ) -> None:
@@ -91,7 +93,7 @@ def show_history(thread: ThreadId, json: Json = False) -> None:
             for placement in found
             for entry in placement.entries
         ],
-        empty="No operator has placed a message of this thread.",
+        empty="This thread has no placements.",
     )  # fmt: skip
     return None
 
@@ -119,5 +121,5 @@ def _tell(placement: "Placement", *, json: bool) -> None:
     if json:
         return print_json(_shown(placement))
     typer.echo(placement.id)
-    print_note("The threads follow; their summaries and reports are made anew.")
+    print_note("The threads, their summaries and reports are being updated.")
     return None

@@ -20,18 +20,19 @@ SHOWN = 20
 def verify(
     archives: Annotated[
         bool,
-        typer.Option(help="Parse the archives again, and compare messages, threads and citations with them."),
+        typer.Option(help="Parse the archives again and compare messages, threads and citations."),
     ] = True,
-    repair: Annotated[bool, typer.Option("--repair", help="Have what is damaged made again.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Repair damaged data.")] = False,
     recent: Annotated[
-        bool, typer.Option("--recent", help="Judge what changed in the last hour, too: nothing is under way.")
+        bool,
+        typer.Option("--recent", help="Check documents of the last hour, too. Use it when nothing runs."),
     ] = False,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Check that what is stored fits together, and repair it where asked to. Exit code 3: damage is left."""
     if repair:
-        confirm("Repair what is found? Work is asked for again, and orphans are deleted.", yes=yes)
+        confirm("Repair the problems found? Work is requested again, and orphans are deleted.", yes=yes)
     done = run_command(lambda clients: _verified(clients, repair=repair, archives=archives, recent=recent))
     found = sum(counts["found"] for counts in done.counts.values())
     repaired = sum(counts["repaired"] for counts in done.counts.values())
@@ -68,7 +69,7 @@ def _show(done: "Run", found: int, repaired: int, *, repair: bool) -> None:
             for kind, counts in done.counts.items()
             if counts["found"]
         ],
-        empty="Everything fits together.",
+        empty="No problems found.",
     )
     if not found:
         return
@@ -81,5 +82,7 @@ def _show(done: "Run", found: int, repaired: int, *, repair: bool) -> None:
         empty="",
     )
     print_note(
-        f"{found:,} found, {repaired:,} repaired." if repair else f"{found:,} found; --repair repairs them."
+        f"{found:,} found, {repaired:,} repaired."
+        if repair
+        else f"{found:,} found. Repair them with --repair."
     )

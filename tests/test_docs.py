@@ -227,3 +227,59 @@ def test_the_operators_page_says_that_the_nightly_check_repairs() -> None:
     section = page.partition("### Something is inconsistent")[2].partition("###")[0]
     assert "repairs what they find" in section
     assert "without repair" not in section
+
+
+ODD_TEXTS = {
+    "one whom the list": "Decided by the chair.",
+    "or being changed": "promised changes",
+    "not seen to be": "apparently unresolved",
+    "Nothing seen": "nothing found",
+    "shares its name with": "used by several addresses",
+    "by who proposed it": "Rejected or withdrawn",
+    "no result seen": "no result found",
+    "decision seen": "decision found",
+    " Spoken: ": "Heard from:",
+    "Calendar of their": "Deadlines (iCal)",
+    "What you say holds": "Your correction replaces",
+    "in so many words": "No explicit positions found.",
+    "not follow any more": "Unfollow",
+    "You follow nothing": "You aren't following anything yet",
+    "As it stands in": "Original copy",
+    "More of its writer": "More from this sender",
+    "What came of it": "Outcome",
+    ">Lately<": "Recent",
+    "'Lately'": "Recent",
+    ">Shown by<": "Evidence",
+    "by words and meaning": "keyword and semantic",
+    "something rests on": "Evidence sentences",
+    "How its people": "Decision process",
+    "of this list is like this": "No threads match.",
+    "once it is through": "New mail is searchable once processed",
+    "open or was given up": "Nothing pending or failed.",
+    "Skip to the text": "Skip to content",
+    "Who answers whom": "Reply tree",
+    "Choose and sort": "Filter and sort",
+    ">whole mail<": "Full message",
+}
+"""Texts that native readers find odd, and better ones."""
+
+
+def odd_texts_in(text: str) -> dict[str, str]:
+    return {odd: better for odd, better in ODD_TEXTS.items() if odd in text}
+
+
+@pytest.mark.parametrize("folder", ["localcloud", "ops", "shared", "web"])
+def test_no_text_that_readers_found_odd_is_shown(folder: str) -> None:
+    files = [
+        path
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in {".py", ".html", ".js", ".md"} and "node_modules" not in path.parts
+    ]
+    assert files
+    found = {relative_name(path): odd_texts_in(path.read_text()) for path in files}
+    assert {name: texts for name, texts in found.items() if texts} == {}
+
+
+def test_an_odd_text_is_found_with_its_better_one() -> None:
+    assert odd_texts_in("<dt>What came of it</dt>") == {"What came of it": "Outcome"}
+    assert odd_texts_in("<dt>Outcome</dt>") == {}

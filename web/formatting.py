@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 from shared.documents.messages import Address
-from shared.documents.readings import ShownOpenCall, ShownOutcome
+from shared.documents.readings import ShownOpenCall, ShownOutcome, StoredOutcome
 from shared.documents.values import OutcomeKind, Tier
 from shared.domain.consensus.language import ENGLISH, UNKNOWN, language_of
-from shared.domain.summaries.markdown import BASES
+from shared.domain.summaries.markdown import basis_words
 from shared.pipeline.progress import ArchiveProgress, StageProgress
 from shared.retrieval.mails import masked
 
@@ -17,20 +17,20 @@ STANCES = {"support": "in support", "objection": "objecting"}
 # The label of an outcome's kind, and its CSS class.
 KINDS = {
     OutcomeKind.ACCEPTED: ("Accepted", "agreement"),
-    OutcomeKind.REVISED: ("Accepted with changes", "agreement"),
-    OutcomeKind.REJECTED: ("Turned down", "dissent"),
+    OutcomeKind.REVISED: ("Revised", "agreement"),
+    OutcomeKind.REJECTED: ("Rejected or withdrawn", "dissent"),
     OutcomeKind.CONTESTED: ("Contested", "mixed"),
-    OutcomeKind.UNRESOLVED: ("No decision seen", ""),
+    OutcomeKind.UNRESOLVED: ("No decision found", ""),
     OutcomeKind.ANSWERED: ("Answered", ""),
-    OutcomeKind.UNANSWERED: ("No answer seen", ""),
+    OutcomeKind.UNANSWERED: ("No answer found", ""),
     OutcomeKind.INFORMATIONAL: ("For information", ""),
 }
-_NOTHING_SAID = ("No decision seen", "")
+_NOTHING_SAID = ("No decision found", "")
 STATUSES = {
     "pending": "waiting",
     "processed": "done",
-    "failed": "failed, to be tried again",
-    "failed_max_retries": "given up",
+    "failed": "failed, will be retried",
+    "failed_max_retries": "failed",
 }
 # Control characters (but line ends and tabs), and those that change the direction of text or are invisible.
 _UNSEEN = re.compile(
@@ -105,7 +105,7 @@ def counted(number: int, unit: str, units: str = "") -> str:
 
 
 def stage_figures(stage: StageProgress) -> str:
-    given_up = f", {stage.failed:,} given up" if stage.failed else ""
+    given_up = f", {stage.failed:,} failed" if stage.failed else ""
     return f"{stage.done:,} of {counted(stage.total, stage.unit)}{given_up}"
 
 
@@ -113,9 +113,9 @@ def progress_state(progress: ArchiveProgress) -> str:
     if progress.failed:
         return "This archive could not be read."
     if progress.complete:
-        gaps = ", with gaps that are named below" if progress.gaps else ""
-        return f"All its threads are reported{gaps}."
-    return f"Under way: {progress.percent} %."
+        gaps = ", with the gaps listed below" if progress.gaps else ""
+        return f"All threads are reported{gaps}."
+    return f"In progress: {progress.percent}%."
 
 
 def outcome_chip(outcome: ShownOutcome | None) -> tuple[str, str]:
@@ -124,11 +124,14 @@ def outcome_chip(outcome: ShownOutcome | None) -> tuple[str, str]:
 
 
 def outcome_words(outcome: ShownOutcome | None) -> str:
-    """The sentence, where there is something to say that its chip does not."""
+    """The sentence after its chip, whose words it does not repeat."""
     if outcome is None or outcome.tier is not Tier.SAID:
         return ""
-    words, _ = outcome_chip(outcome)
-    return outcome.sentence if outcome.quote or outcome.sentence.removesuffix(".") != words else ""
+    chip, _ = outcome_chip(outcome)
+    rest = re.fullmatch(rf"{re.escape(chip)}(?:[ ,:]+|(?=\.))(.*)", outcome.sentence, re.DOTALL)
+    words = rest[1].removeprefix(".") if rest else outcome.sentence
+    source = re.fullmatch(r"\(([^()]*)\)\.", words)
+    return f"{source[1]}." if source else words
 
 
 def outcome_lead(outcome: ShownOutcome | None) -> str:
@@ -137,8 +140,10 @@ def outcome_lead(outcome: ShownOutcome | None) -> str:
     return f"{words.removesuffix('.')}:" if outcome and outcome.quote and words else words
 
 
-def outcome_basis(outcome: ShownOutcome | None) -> str:
-    return BASES[outcome.basis] if outcome and outcome.tier is Tier.SAID else ""
+def outcome_basis(outcome: StoredOutcome | None) -> str:
+    if outcome is None or outcome.tier is not Tier.SAID:
+        return ""
+    return basis_words(outcome.basis, outcome.authority.role if outcome.authority else "")
 
 
 def stance_shares(counts: Mapping[str, int]) -> list[tuple[str, int, float, float]]:

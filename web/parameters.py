@@ -34,7 +34,7 @@ def refuse_unknown(req: func.HttpRequest, model: type[QueryParameters]) -> None:
 
 def _unknown(model: type[QueryParameters]) -> str:
     names = sorted(field.alias or name for name, field in model.model_fields.items())
-    return f"is not a parameter here; there are {', '.join(names) or 'none'}"
+    return f"is not a parameter. Known parameters: {', '.join(names) or 'none'}"
 
 
 def _invalid(error: ValidationError, model: type[QueryParameters]) -> Problem:

@@ -13,4 +13,4 @@ def people_shown(req: func.HttpRequest, settings: Settings) -> bool:
 
 def check_people_shown(req: func.HttpRequest, settings: Settings) -> None:
     if not people_shown(req, settings):
-        raise Problem(404, "This site has no pages about people.")
+        raise Problem(404, "Pages about people are turned off.")

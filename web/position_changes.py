@@ -5,7 +5,7 @@ from datetime import datetime
 
 from shared.documents.readings import StoredQuote
 from shared.documents.summaries import Summary
-from shared.documents.values import PositionStance, Tier
+from shared.documents.values import PositionStance, Tier, rejoined
 from shared.domain.summaries.markdown import escape_markdown
 from shared.retrieval.links import page_of_mail
 from web.formatting import day, markdown_target
@@ -74,5 +74,5 @@ def _line(change: PositionChange, origin: str) -> str:
 
 def _shown(step: Step, origin: str) -> str:
     target = markdown_target(origin + page_of_mail(step.citation.message_id, step.citation.quote))
-    quote = f": “{escape_markdown(step.citation.quote)}”" if step.is_quoted else ""
+    quote = f": “{escape_markdown(rejoined(step.citation.quote))}”" if step.is_quoted else ""
     return f"{quote} ([the mail]({target}))"

@@ -26,14 +26,14 @@ Handler = Callable[[func.HttpRequest], Awaitable[func.HttpResponse]]
 RETRY_SECONDS = "30"
 TITLES = {
     400: "Bad request",
-    401: "Sign in first",
+    401: "Sign-in required",
     403: "Not allowed",
     404: "Not found",
     409: "Conflict",
     411: "Length required",
-    412: "Changed meanwhile",
+    412: "Precondition failed",
     413: "Too large",
-    415: "Not an archive of mail",
+    415: "Not a mail archive",
     422: "Invalid input",
     500: "Internal error",
     503: "Unavailable",
@@ -126,9 +126,9 @@ def as_problem(error: Exception) -> Problem:
 def _unforeseen(error: Exception) -> Problem:
     failure = error.failure if isinstance(error, AbandonedError) else classify(error)
     if failure.kind is ErrorKind.PERMANENT:
-        return Problem(500, "The request failed on our side; see the log.")
-    service = str(failure.details.get("service", "a service that we need"))
-    problem = Problem(503, f"{service[0].upper()}{service[1:]} does not answer; try again later.")
+        return Problem(500, "Internal error. See the log.")
+    service = str(failure.details.get("service", "a required service"))
+    problem = Problem(503, f"{service[0].upper()}{service[1:]} is not responding. Try again later.")
     problem.headers["Retry-After"] = RETRY_SECONDS
     return problem
 

@@ -15,6 +15,7 @@ import azure.functions as func
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from shared.clients.deadlines import somebody_waits
+from shared.documents.values import rejoined
 from shared.domain.mail.mentions import draft_base
 from shared.retrieval.links import page_of_mail
 from web.caching import answer_of
@@ -98,6 +99,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "plain": plain,
     "seen": printable_lines,
     "unquoted": unquoted,
+    "rejoined": rejoined,
     "lang": foreign_language,
     "subject": bare_subject,
     "sentence": sentence,
@@ -181,7 +183,9 @@ def problem_page(req: func.HttpRequest, problem: Problem) -> func.HttpResponse:
 def static(req: func.HttpRequest) -> func.HttpResponse:
     found = ASSETS.find(req.route_params["name"])
     if found is None:
-        return problem_page(req, Problem(404, "There is no such file; the page that named it may be old."))
+        return problem_page(
+            req, Problem(404, "The file does not exist. The page that links to it may be outdated.")
+        )
     content, content_type = found
     headers = {**SECURITY_HEADERS, "Cache-Control": FOR_EVER}
     return func.HttpResponse(content, status_code=200, mimetype=content_type, headers=headers)

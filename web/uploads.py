@@ -30,7 +30,7 @@ def upload_of(req: func.HttpRequest) -> Upload:
     filename = req.params.get("filename") or req.headers.get("x-filename") or named or DEFAULT_FILENAME
     _check_named(source, filename)
     if not len(content):
-        raise Problem(400, "The body is empty: send the archive's file in it.")
+        raise Problem(400, "The body is empty. Send the archive file as the body.")
     return Upload(content, filename, source)
 
 
@@ -39,7 +39,7 @@ def file_of_form(content_type: str, body: bytes) -> tuple[memoryview, str | None
     parts = form_parts(content_type, body)
     files = [part for part in parts if part.filename is not None]
     if len(files) != 1:
-        raise Problem(400, f"The form has {len(files)} files: send one file in each request.")
+        raise Problem(400, f"The form has {len(files)} files. Send one file per request.")
     fields = {part.name: bytes(part.content[:1000]).decode("utf-8", "replace") for part in parts}
     return files[0].content, files[0].filename or None, fields
 

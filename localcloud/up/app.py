@@ -101,7 +101,7 @@ def archives_at(path: Path) -> list[ArchiveFile]:
         if file.is_file() and file.name != DEFINITIONS
     ]
     if not files:
-        raise AppError(f"{path}: there is no such file, nor a folder with archives in it")
+        raise AppError(f"{path}: no such file or folder with archives")
     return files
 
 
@@ -114,9 +114,9 @@ def definitions_at(path: Path) -> list[dict[str, Any]]:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise AppError(f"{file}: is not JSON: {error}") from None
+        raise AppError(f"{file}: not valid JSON: {error}") from None
     if not isinstance(found, list) or not all(isinstance(source, dict) for source in found):
-        raise AppError(f"{file}: must hold a list of sources, as POST /api/sources takes them")
+        raise AppError(f"{file}: must contain a list of sources in the format of POST /api/sources")
     return [source for source in found if archives is None or source.get("name") in archives]
 
 

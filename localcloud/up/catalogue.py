@@ -33,7 +33,7 @@ class ServicePlan:
 def plan_services(ports: Ports, *, root: Path, data: Path, only: Iterable[str] = NAMES) -> list[ServicePlan]:
     chosen = set(only)
     if unknown := chosen - set(NAMES):
-        raise UnknownServiceError(f"no local service {min(unknown)!r}: there are {', '.join(NAMES)}")
+        raise UnknownServiceError(f"no local service {min(unknown)!r}; known services: {', '.join(NAMES)}")
     plans = [
         _storage(ports, data / "storage"),
         _servicebus(ports, root, data / "servicebus"),

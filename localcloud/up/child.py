@@ -54,7 +54,7 @@ class Child:
             await asyncio.wait_for(self._until_healthy(), START_SECONDS)
         except TimeoutError:
             raise StartError(
-                f"{self.plan.name} was not healthy within {START_SECONDS:.0f} s{self._tail()}"
+                f"{self.plan.name} was not ready within {START_SECONDS:.0f} s{self._tail()}"
             ) from None
 
     async def begin(self) -> None:
@@ -131,7 +131,7 @@ class Child:
                 if self._pump is not None:
                     await self._pump
                 code = self._process.returncode
-                raise StartError(f"{self.plan.name} ended with exit code {code} while starting{self._tail()}")
+                raise StartError(f"{self.plan.name} exited with code {code} while starting{self._tail()}")
             await asyncio.sleep(POLL_SECONDS)
 
     async def _copy_output(self) -> None:
@@ -148,7 +148,7 @@ class Child:
 
     def _tail(self) -> str:
         lines = "".join(f"\n    {line}" for line in self._last_lines)
-        return f"; its log {self.log} ends:{lines}" if lines else f"; its log is {self.log}"
+        return f". End of {self.log}:{lines}" if lines else f". See {self.log}"
 
 
 async def is_healthy(url: str, *, ca: Path | None = None) -> bool:

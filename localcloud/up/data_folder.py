@@ -20,7 +20,7 @@ class FolderInUseError(DataFolderError):
 
     def __init__(self, data: Path, pid: str) -> None:
         super().__init__(
-            f"{data} is in use by process {pid}: stop that local cloud, or give another --data folder"
+            f"{data} is in use by process {pid}. Stop that local cloud or choose another --data folder"
         )
         self.data = data
         self.pid = pid
@@ -52,7 +52,7 @@ def _wipe(path: Path) -> None:
     """Empty it, but only a folder of ours: --data may have been mistyped."""
     entries = [entry for entry in path.iterdir() if entry.name != "lock"]
     if entries and not (path / MARKER).exists():
-        raise DataFolderError(f"{path} was not made by the local cloud, so --fresh does not wipe it")
+        raise DataFolderError(f"{path} was not created by the local cloud, so --fresh does not delete it")
     for entry in entries:
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry)

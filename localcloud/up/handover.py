@@ -28,10 +28,10 @@ def hand_over(in_use: FolderInUseError, archive: Path, console: Console) -> int:
 async def _hand_over(in_use: FolderInUseError, archive: Path, console: Console) -> int:
     address = await _running(in_use.data / ADDRESS)
     if address is None:
-        console.print(f"error: {in_use}, which does not answer", style="red", markup=False)
+        console.print(f"error: {in_use}, which is not responding", style="red", markup=False)
         return 1
-    console.print(f"Rough Consensus runs already at {address}/ (process {in_use.pid}).", markup=False)
-    console.print("It is given the archive, and goes on running.")
+    console.print(f"Rough Consensus is already running at {address}/ (process {in_use.pid}).", markup=False)
+    console.print("The archive is added to it.")
     return await show_archives(address, archive, console)
 
 

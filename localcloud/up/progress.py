@@ -36,7 +36,7 @@ class Outcome:
 
 
 async def follow(app: App, archives: Sequence[Taken], console: Console) -> Outcome:
-    """Show how far the archives have come until all is reported or given up."""
+    """Show how far the archives have come until all is reported or failed."""
     shown = _Bars(console) if console.is_terminal else _Lines(console)
     with shown.display:
         while not (outcome := await _ask(app, archives)).complete:
@@ -101,4 +101,4 @@ class _Lines:
 
 def _units(stage: StageCount) -> str:
     units = stage.unit if stage.total == 1 else f"{stage.unit}s"
-    return f"{units}, {stage.failed} given up" if stage.failed else units
+    return f"{units}, {stage.failed} failed" if stage.failed else units

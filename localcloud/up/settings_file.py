@@ -80,7 +80,7 @@ def _read(path: Path) -> dict[str, Any]:
         settings = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise SettingsFileError(
-            f"{path.name}: {error}; mend it, or remove it to start from the sample"
+            f"{path.name}: {error}. Fix it, or delete it to start from the sample"
         ) from None
     values = settings.get("Values") if isinstance(settings, dict) else None
     if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):

@@ -40,8 +40,8 @@ async def _show(app: App, archives: Path, console: Console) -> int:
     for source in definitions_at(archives):
         await app.define(source)
     taken = [archive for file in archives_at(archives) for archive in await app.take_in(file)]
-    names = ", ".join(f"{archive.name}{' (known already)' if archive.duplicate else ''}" for archive in taken)
-    console.print(_text(f"\nTaking in {names}"))
+    names = ", ".join(f"{archive.name}{' (already known)' if archive.duplicate else ''}" for archive in taken)
+    console.print(_text(f"\nAdding {names}"))
     for note in dict.fromkeys(archive.note for archive in taken if archive.note):
         console.print(_text(f"{note} (or define it in {DEFINITIONS} next to the archive)", style="yellow"))
     outcome = await follow(app, taken, console)
@@ -60,12 +60,12 @@ async def _print_a_report(app: App, taken: Sequence[Taken], console: Console) ->
     _print_outcomes(found, app.base, console)
     report = await app.get(f"/api/reports/{max(found, key=_report_interest)['report_id']}")
     console.print()
-    console.rule(_text(f"The report on: {report['title']}"), align="left", style="dim")
+    console.rule(_text(f"Report: {report['title']}"), align="left", style="dim")
     console.print(
         Padding(Markdown(_printable(_without_citations(report["summary"]["content_markdown"]))), (0, 2))
     )
     console.rule(style="dim")
-    console.print(_text(f"Read it with its mails: {app.base}/threads/{report['thread_id']}"))
+    console.print(_text(f"View the thread: {app.base}/threads/{report['thread_id']}"))
 
 
 def _print_outcomes(reports: Sequence[dict[str, Any]], base: str, console: Console) -> None:
@@ -77,7 +77,7 @@ def _print_outcomes(reports: Sequence[dict[str, Any]], base: str, console: Conso
         console.print(_table(said[:_SHOWN_OUTCOMES], base))
     more = len(said) - _SHOWN_OUTCOMES
     rest = len(reports) - len(said)
-    counted = ([f"{more} more"] if more > 0 else []) + ([f"{rest} without a decision"] if rest else [])
+    counted = ([f"{more} more"] if more > 0 else []) + ([f"{rest} without a decision found"] if rest else [])
     if counted:
         console.print(_text(f"  and {', '.join(counted)}: {base}/", style="dim"))
 

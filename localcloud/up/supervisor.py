@@ -98,7 +98,7 @@ class Supervisor:
                 done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
                 ended = [(task.result(), ends[task]) for task in done if task in ends]
                 for code, child in ended:
-                    self._say(f"error: {child.plan.name} ended with exit code {code}; see {child.log}")
+                    self._say(f"error: {child.plan.name} exited with code {code}. See {child.log}")
                 if ended:
                     return 1
                 if stopped in done:
@@ -118,5 +118,5 @@ class Supervisor:
             ends = await asyncio.gather(*(child.stop() for child in children))
             for child, by_itself in zip(children, ends, strict=True):
                 if not by_itself:
-                    self._say(f"{child.plan.name} did not stop in time and was killed; see {child.log}")
+                    self._say(f"{child.plan.name} did not stop in time and was killed. See {child.log}")
         self._say("stopped.")

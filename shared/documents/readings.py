@@ -20,6 +20,7 @@ from shared.documents.values import (
     ThreadReading,
     Tier,
     clipped,
+    rejoined,
 )
 
 _READING = TypeAdapter(ThreadReading)
@@ -262,10 +263,10 @@ class StoredReading(_Stored):
         if call is None:
             return None
         return ShownOpenCall(
-            question=call.question.quote if call.question else "",
+            question=rejoined(call.question.quote) if call.question else "",
             ends=call.ends,
             spoken=call.spoken[:_SHOWN_PEOPLE],
-            outstanding=[one.quote for one in call.outstanding[:_SHOWN_OBJECTIONS]],
+            outstanding=[rejoined(one.quote) for one in call.outstanding[:_SHOWN_OBJECTIONS]],
         )
 
     def reading(self) -> ThreadReading:

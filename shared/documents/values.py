@@ -4,6 +4,7 @@ Every claim of a reading carries the sentence that shows it. `SAID` is a claim t
 ten labelled cases of its kind: pages may state it. `REMARK` is everything else: pages only quote it.
 """
 
+import re
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
@@ -373,7 +374,21 @@ class Citation(BaseModel):
 _MOST_CHARS = 240
 
 
+# The space after the hyphen, but not in "pre- and post-", and not where the hyphen is a dash.
+_BROKEN = re.compile(
+    r"(?<=[^\W\d_][^\W_])-\s+(?=\w)"
+    r"(?!(?:and|or|to|nor|und|oder|et|ou|y|o|but|so|which|that|this|these|it|we|you|he|she|they|there|if|not|"
+    r"the|an?|as|is|of|for|with|i|[a-z])\b(?!-))",
+    re.IGNORECASE,
+)
+
+
+def rejoined(quote: str) -> str:
+    """A quote as it is shown: a word that its mail breaks after a hyphen is in one piece."""
+    return _BROKEN.sub("-", quote)
+
+
 def clipped(text: str, words: int) -> str:
-    found = text.split()
+    found = rejoined(text).split()
     short = " ".join(found[:words])[:_MOST_CHARS].rstrip()
     return short if len(short) == len(" ".join(found)) else f"{short} \u2026"

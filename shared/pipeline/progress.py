@@ -81,9 +81,9 @@ class ArchiveProgress:
         found = [_gap(self.skipped, "message", "could not be read in the archive")]
         whats = {
             PARSING.name: "could not be parsed",
-            CHUNKING.name: "given up before being cut into chunks",
-            EMBEDDING.name: "given up: searches by meaning do not find them",
-            REPORTING.name: "given up: they have no current report",
+            CHUNKING.name: "could not be chunked",
+            EMBEDDING.name: "could not be embedded and are missing in semantic search",
+            REPORTING.name: "could not be reported and have no current report",
         }
         found += [_gap(self.stage(name).failed, self.stage(name).unit, what) for name, what in whats.items()]
         return [gap for gap in found if gap]

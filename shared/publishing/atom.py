@@ -84,7 +84,7 @@ def _call(report: Report) -> str:
     if call is None:
         return ""
     ends = f" until {call.ends.isoformat()}" if call.ends else ""
-    return f"Asked of the group{ends}: {call.question}" if call.question else f"Asked of the group{ends}."
+    return f"Open call{ends}: {call.question}" if call.question else f"Open call{ends}."
 
 
 def _corrected(report: Report) -> str:

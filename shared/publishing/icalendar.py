@@ -40,7 +40,7 @@ def _event(call: CallEnd) -> list[str]:
         f"DTSTAMP:{call.published.astimezone(UTC):%Y%m%dT%H%M%SZ}",
         f"DTSTART;VALUE=DATE:{call.ends:%Y%m%d}",
         f"DTEND;VALUE=DATE:{call.ends + timedelta(days=1):%Y%m%d}",
-        f"SUMMARY:{_text(f'Ends: {call.title}')}",
+        f"SUMMARY:{_text(f'Deadline: {call.title}')}",
         *([f"DESCRIPTION:{_text(call.question)}"] if call.question else []),
         f"URL:{call.address}",
         "TRANSP:TRANSPARENT",

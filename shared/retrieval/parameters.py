@@ -17,7 +17,7 @@ _LONGEST_DRAFT = 156
 HashId = Annotated[str, Field(pattern=HASH_ID)]
 SourceName = Annotated[str, Field(pattern=NAME_PATTERN)]
 Limit = Annotated[int, Field(ge=1, le=LARGEST_SIZE)]
-After = Annotated[str | None, Field(description="from `next` of the page before")]
+After = Annotated[str | None, Field(description="`next` of the previous page")]
 ConsensusFilter = Literal["agreement", "dissent", "mixed", "none"]
 
 

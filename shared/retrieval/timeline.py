@@ -17,7 +17,7 @@ MONTHS = 24
 # From bottom to top: settled one way, the other way, not settled, and nothing to settle.
 BANDS: Mapping[str, frozenset[OutcomeKind]] = {
     "accepted": frozenset({OutcomeKind.ACCEPTED, OutcomeKind.REVISED}),
-    "turned down": frozenset({OutcomeKind.REJECTED}),
+    "rejected": frozenset({OutcomeKind.REJECTED}),
     "contested": frozenset({OutcomeKind.CONTESTED}),
     "other": frozenset(),
 }

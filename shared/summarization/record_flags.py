@@ -12,19 +12,19 @@ from shared.domain.consensus.people import CLAIMS_ROLE, CONFUSABLE, SAME_NAME, U
 from shared.domain.threading.assignment import BY_OPERATOR, BY_SUBJECT
 
 _HIDDEN = "hidden-text"
-CONFLICTING = "another content goes by its Message-ID"
-HAS_HIDDEN_TEXT = "has hidden text, which is not read"
-JOINED = "is here by its subject alone"
-MOVED = "was put here by an operator"
+CONFLICTING = "conflicting content under the same Message-ID"
+HAS_HIDDEN_TEXT = "contains hidden text (not read)"
+JOINED = "threaded by subject only"
+MOVED = "moved here by an operator"
 _SENTENCES = {
-    "conflicting_copies": "{} of its messages have copies with other content: the first of the list counts.",
-    "joined_by_subject": "{} of its messages name nothing that they answer: they are here by subject.",
-    "moved_by_operator": "{} of its messages are where an operator put them.",
-    "hidden_text": "{} of its messages have hidden text, which is not read.",
-    "unauthenticated_senders": "The senders of {} of its messages failed the check that the list names.",
-    "same_names": "{} of its messages are by an address that shares its name with another.",
-    "confusable_names": "{} of its messages are by a name that looks like another participant's.",
-    "claimed_roles": "{} of its messages claim a role that the list does not name: they rule nothing.",
+    "conflicting_copies": "Messages with conflicting copies: {}. The first copy in list order counts.",
+    "joined_by_subject": "Messages threaded by subject only: {}.",
+    "moved_by_operator": "Messages moved by an operator: {}.",
+    "hidden_text": "Messages with hidden text (not read): {}.",
+    "unauthenticated_senders": "Messages with an unauthenticated sender: {}.",
+    "same_names": "A sender name is used by several addresses. Messages: {}.",
+    "confusable_names": "Messages from a name that looks like another participant's: {}.",
+    "claimed_roles": "Messages that claim a role unknown to the list: {}.",
 }
 _MARKS = {
     UNAUTHENTICATED: "unauthenticated_senders",

@@ -27,4 +27,4 @@ def send(page: Page, file: Path, source: str) -> None:
     page.locator("#upload").evaluate("form => { form.dataset.largest = '1'; }")
     page.get_by_label("List").fill(source)
     page.get_by_label("File").set_input_files(file)
-    page.get_by_role("button", name="Send").click()
+    page.get_by_role("button", name="Upload").click()

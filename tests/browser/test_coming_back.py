@@ -23,7 +23,7 @@ def test_a_list_is_followed_and_its_reports_stand_on_one_page(page: Page) -> Non
     expect(page.get_by_role("heading", level=2)).to_contain_text("tally")
     assert page.locator("#followed li.entry").count() == 5
     expect(page.locator(".fresh")).to_have_count(0)
-    page.get_by_role("button", name="Do not follow tally any more").click()
+    page.get_by_role("button", name="Unfollow tally").click()
     page.reload()
     expect(page.locator("#nothing-followed")).to_be_visible()
 
@@ -54,7 +54,7 @@ def test_a_followed_list_shows_what_was_decided_and_what_is_new_of_it_first(
     page.evaluate("kept => localStorage.setItem('followed', kept)", json.dumps(kept))
     page.goto("/following")
     first = page.locator("#followed li.entry").first
-    expect(first.locator(".chip:not(.fresh)").first).not_to_have_text("No decision seen")
+    expect(first.locator(".chip:not(.fresh)").first).not_to_have_text("No decision found")
     expect(first.locator(".fresh").first).to_be_visible()
     context.close()
 

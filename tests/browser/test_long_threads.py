@@ -86,14 +86,14 @@ def test_keys_lead_through_the_messages(page: Page) -> None:
     page.keyboard.press("k")
     assert focused(page) == order[1]
     page.keyboard.press("?")
-    dialog = page.get_by_role("dialog", name="Keys")
+    dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
     expect(dialog).to_contain_text("Next message")
     dialog.get_by_role("checkbox").uncheck()
     page.keyboard.press("Escape")
     expect(dialog).not_to_be_visible()
     page.keyboard.press("j")
     assert focused(page) not in order[2:]  # the keys can be turned off
-    page.get_by_role("button", name="Keys").click()
+    page.get_by_role("button", name="Keyboard shortcuts").click()
     dialog.get_by_role("checkbox").check()
     dialog.get_by_role("button", name="Close").click()
     page.locator("#site-search").fill("j?")
@@ -181,19 +181,19 @@ def test_a_long_thread_is_read_without_a_script(browser: Browser, site: Site) ->
     seen = set[str]()
     for _ in range(MAILS):
         seen |= {str(element.get_attribute("id")) for element in page.locator("article.message").all()}
-        link = page.get_by_role("link", name="Following messages")
+        link = page.get_by_role("link", name="More messages")
         if not link.count():
             break
         link.click()
     assert len(seen) == MAILS
     page.goto(ADDRESS)
     page.locator(".outline-box > summary").click()
-    page.get_by_role("link", name="Outline of this thread").click()
+    page.get_by_role("link", name="Reply tree of this thread").click()
     page.locator("ol.outline li").nth(250).locator("a").click()
     expect(page.locator("article:target")).to_be_in_viewport()
     page.goto(ADDRESS)
     page.locator(".versions-box > summary").click()
-    page.get_by_role("link", name="Threads that have this subject").click()
+    page.get_by_role("link", name="Threads with this subject").click()
     expect(page.locator("main")).to_contain_text("v1")
     context.close()
 

@@ -103,9 +103,9 @@ def visiting(browser: Browser, site: Site, **options: Any) -> Iterator[Page]:
 
 def enter(page: Page) -> None:
     page.goto("/operator")
-    page.get_by_label("The operator's key").fill(KEY)
-    page.get_by_role("button", name="Enter").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Something needs you")
+    page.get_by_label("Operator key").fill(KEY)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Action needed")
 
 
 def group_of(page: Page, queue: str) -> Any:
@@ -120,14 +120,14 @@ def test_only_the_key_opens_the_page(browser: Browser, troubled: Site) -> None:
     with visiting(browser, troubled) as page:
         page.goto("/operator")
         assert page.get_by_text("Dead letters").count() == 0
-        page.get_by_label("The operator's key").fill("let me in, please!")
-        page.get_by_role("button", name="Enter").click()
-        expect(page.get_by_role("alert")).to_have_text("That is not the key.")
+        page.get_by_label("Operator key").fill("let me in, please!")
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("alert")).to_have_text("Wrong key.")
         enter(page)
-        page.get_by_role("button", name="Leave").click()
-        expect(page.get_by_label("The operator's key")).to_be_visible()
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.get_by_label("Operator key")).to_be_visible()
         page.goto("/operator")
-        expect(page.get_by_label("The operator's key")).to_be_visible()
+        expect(page.get_by_label("Operator key")).to_be_visible()
 
 
 def test_every_cause_has_one_action_and_troubled_documents_are_shown(
@@ -158,7 +158,7 @@ def test_a_group_is_requeued_by_its_button_and_its_operation_ends_before_ones_ey
         enter(page)
         complaints.listen(page)
         group_of(page, "chunking").get_by_role("button", name=re.compile("^Requeue 1 dead letter")).click()
-        expect(page.get_by_role("status")).to_contain_text("was asked for")
+        expect(page.get_by_role("status")).to_contain_text("was started")
         operation = page.url.rpartition("asked=")[2]
         row = page.locator("tr", has_text=operation)
         expect(row).to_contain_text(
@@ -175,7 +175,7 @@ def test_letters_are_looked_at_purged_and_restored(
     with visiting(browser, troubled) as page:
         enter(page)
         complaints.listen(page)
-        group_of(page, "parsing").get_by_role("link", name="Look at them").click()
+        group_of(page, "parsing").get_by_role("link", name="Show messages").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Dead letters of parsing")
         assert page.locator("textarea").count() == 3
         assert HOSTILE in page.locator("textarea").first.input_value()
@@ -184,7 +184,7 @@ def test_letters_are_looked_at_purged_and_restored(
         operation = page.url.rpartition("asked=")[2]
         row = page.locator("tr", has_text=operation)
         expect(row).to_contain_text("1 purged", timeout=60_000)
-        row.get_by_role("button", name=f"Restore what {operation} took out").click()
+        row.get_by_role("button", name=f"Restore {operation}").click()
         expect(page.locator("tr", has_text=page.url.rpartition("asked=")[2])).to_contain_text(
             "1 restored", timeout=60_000
         )
@@ -199,7 +199,7 @@ def test_without_a_script_the_page_does_the_same(browser: Browser, troubled: Sit
         enter(page)
         assert page.locator('meta[http-equiv="refresh"]').get_attribute("content") == "30"
         group_of(page, "embedding").get_by_role("button").click()
-        expect(page.get_by_role("status")).to_contain_text("was asked for")
+        expect(page.get_by_role("status")).to_contain_text("was started")
         row = page.locator("tr", has_text=page.url.rpartition("asked=")[2])
 
         def ended() -> bool:
@@ -232,7 +232,7 @@ def test_a_form_of_another_site_does_nothing(browser: Browser, troubled: Site) -
         sent = page.context.request.post(
             f"{troubled.url}/operator/requeue", form=fields, headers={"origin": "http://localhost:1"}
         )
-        assert (sent.status, "load the page again" in sent.text().lower()) == (403, True)
+        assert (sent.status, "reload the page" in sent.text().lower()) == (403, True)
         page.goto("/operator")
         assert operations(page) == before
 
@@ -246,7 +246,7 @@ def test_a_form_with_a_wrong_token_is_refused_and_says_what_to_do(browser: Brows
             form.get_by_role("button").click()
         assert navigated.value is not None
         assert navigated.value.status == 403
-        expect(page.get_by_role("main")).to_contain_text("Load the page again")
+        expect(page.get_by_role("main")).to_contain_text("Reload the page")
 
 
 def test_a_page_whose_session_is_over_asks_for_the_key(browser: Browser, troubled: Site) -> None:
@@ -254,7 +254,7 @@ def test_a_page_whose_session_is_over_asks_for_the_key(browser: Browser, trouble
     with visiting(browser, troubled) as page:
         enter(page)
         page.context.clear_cookies()
-        expect(page.get_by_label("The operator's key")).to_be_visible(timeout=30_000)
+        expect(page.get_by_label("Operator key")).to_be_visible(timeout=30_000)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -266,7 +266,7 @@ def test_axe_finds_nothing_on_the_operators_pages(
         found = violations(page)
         enter(page)
         found += violations(page)
-        group_of(page, "parsing").get_by_role("link", name="Look at them").click()
+        group_of(page, "parsing").get_by_role("link", name="Show messages").click()
         found += violations(page)
     assert found == []
 

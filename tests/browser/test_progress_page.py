@@ -21,12 +21,12 @@ def test_the_bars_move_to_the_end_while_one_looks(page: Page, site: Site) -> Non
     page.goto(f"/archives/{archive}")
     seen = set()
     state = page.locator("#state")
-    while "All its threads are reported" not in (text := state.inner_text()):
+    while "All threads are reported" not in (text := state.inner_text()):
         seen.add(text)
         page.wait_for_timeout(200)
     expect(page.locator('[data-stage="reporting"] .figures')).to_have_text("7 of 7 threads")
     assert page.locator("#whole").get_attribute("value") == "100"
-    assert any(state.startswith("Under way") for state in seen), seen
+    assert any(state.startswith("In progress") for state in seen), seen
     # When all is done nothing asks any more; what marks threads as new stands on every page.
     assert page.locator('script:not([src*="follow"])').count() == 0
 
@@ -36,5 +36,5 @@ def test_without_a_script_the_page_loads_itself_again(browser: Browser, site: Si
     context = browser.new_context(base_url=site.url, java_script_enabled=False)
     page = context.new_page()
     page.goto(f"/archives/{archive}")
-    expect(page.locator("#state")).to_contain_text("All its threads are reported", timeout=120_000)
+    expect(page.locator("#state")).to_contain_text("All threads are reported", timeout=120_000)
     context.close()

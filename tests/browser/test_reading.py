@@ -61,7 +61,7 @@ def test_search_narrows_and_leads_to_the_message(page: Page) -> None:
     box = page.get_by_role("searchbox", name="Search all mail")
     box.fill("how long is a receipt valid")
     box.press("Enter")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Found in the mail")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Search results")
     assert page.locator("mark.found").count() > 0
     before = page.locator('[role="status"]').inner_text()
     page.locator("ul.facet").first.get_by_role("link", name="tally").click()
@@ -81,7 +81,7 @@ def test_the_whole_is_read_without_a_script(browser: Browser, site: Site) -> Non
     page.goto("/search?q=receipt")
     assert page.locator("ol.results li").count() > 0
     page.goto(f"/archives/{site.archives['tally']}")
-    expect(page.locator("#state")).to_contain_text("All its threads are reported")
+    expect(page.locator("#state")).to_contain_text("All threads are reported")
     context.close()
 
 

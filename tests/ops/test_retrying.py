@@ -88,8 +88,8 @@ async def test_a_thread_that_is_not_ready_is_left_as_it_is_and_holds_up_no_other
         assert audit["counts"] == {"planned": 3, "changed": 2, "left": 1}
         told = await ops("documents", "retry", "threads", waits.id, "--yes")
         assert (told.code, told.out) == (3, "")
-        assert told.err.splitlines()[0].startswith(f"threads/{waits.id} was left out: it is not ready: ")
-        assert told.err.splitlines()[-1] == "0 threads sent; 1 left out."
+        assert told.err.splitlines()[0].startswith(f"threads/{waits.id} was skipped: it is not ready: ")
+        assert told.err.splitlines()[-1] == "0 threads sent; 1 skipped."
     finally:
         await place.empty("summarization")
 

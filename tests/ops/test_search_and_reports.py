@@ -103,7 +103,7 @@ async def test_found_mail_is_a_table_for_people_and_steers_no_terminal(ops: Comm
     assert "Lunch: Where do we eat" in shown.out
     assert "\x1b" not in shown.out
     nothing = await ops("search", "zebracorn", "--words")
-    assert (nothing.code, nothing.out, nothing.err) == (0, "", "Nothing was found.\n")
+    assert (nothing.code, nothing.out, nothing.err) == (0, "", "No results.\n")
     assert (await ops("search", "Tuesday", "--words", "--source", "other")).out == ""
 
 

@@ -96,7 +96,7 @@ def test_an_empty_system_is_all_zeros_and_said_to_be_well(screen: Screen) -> Non
     assert [line.split()[0] for line in lines if line.endswith(" failed")] == ["documents"]
     assert said == [
         "The last sweep was 3 min ago: succeeded.",
-        "All is well: no dead letters, nothing stuck, nothing given up.",
+        "Everything is running: no dead letters, nothing stuck or failed.",
     ]
 
 
@@ -107,7 +107,7 @@ def test_a_busy_system_fits_with_millions(screen: Screen) -> None:
     ]  # fmt: skip
     assert "…" not in "".join(lines)
     assert row(lines, "threads") == ["threads", "summarization", "12,345,678", "12,345,678", "0", "0"]
-    assert said[-1].startswith("All is well")
+    assert said[-1].startswith("Everything is running")
 
 
 def test_failures_are_counted_and_each_has_its_next_step(screen: Screen) -> None:
@@ -151,7 +151,7 @@ def test_operations_by_somebody_with_a_long_name_leave_room_for_what_came_of_the
     assert " ".join(line[left:] for line in lines[start:]) == (
         "12,345 planned, 1,000 requeued; CancelledError: it was broken off"
     )
-    assert said[-1].startswith("All is well")
+    assert said[-1].startswith("Everything is running")
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_each_trouble_is_said_and_makes_it_troubled(
     _, said = screen.show(found)
     assert found.troubled
     assert says in said
-    assert not any(line.startswith("All is well") for line in said)
+    assert not any(line.startswith("Everything is running") for line in said)
 
 
 def test_a_young_app_has_time_for_its_first_sweep_and_for_its_first_sign_of_life() -> None:
@@ -237,5 +237,5 @@ def test_what_could_not_be_asked_is_named_and_nobody_says_that_all_is_well(scree
     )
     _, said = screen.show(found)
     assert (found.partial, found.troubled) == (True, False)
-    assert f"The sweep could not be asked. {why}" in said
-    assert not any(line.startswith("All is well") for line in said)
+    assert f"No answer from the sweep. {why}" in said
+    assert not any(line.startswith("Everything is running") for line in said)

@@ -106,12 +106,12 @@ def test_the_docs_have_the_exit_codes() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["dlq", "requeue"], "Say which: name a queue, a --group, or --all."),
+        (["dlq", "requeue"], "Give a queue, a --group or --all."),
         (["dlq", "purge", "--sequence", "3", "--all"], "Sequence numbers are a queue's own"),
         (["dlq", "groups", "parser"], "there is no queue 'parser': it is one of ingestion, parsing"),
         (["dlq", "requeue", "parsing", "--since", "yesterday"], "--since: 'yesterday' is not a time"),
         (["dlq", "requeue", "parsing", "--rate", "-1"], "Invalid value for '--rate'"),
-        (["documents", "reset", "archives"], "Say which: ids, or --all"),
+        (["documents", "reset", "archives"], "Give ids, or --all"),
         (["sweep"], "The app sweeps by itself; --once runs one sweep now."),
         (["dlq", "grups"], "No such command 'grups'"),
         (["--settings", "/nowhere.json", "status"], "/nowhere.json: the settings cannot be read"),

@@ -26,7 +26,7 @@ def test_a_call_is_a_day_that_keeps_its_id() -> None:
     assert lines[0] == "BEGIN:VCALENDAR"
     assert "DTSTART;VALUE=DATE:20260228" in lines
     assert "DTEND;VALUE=DATE:20260301" in lines
-    assert "SUMMARY:Ends: Adopt the draft" in lines
+    assert "SUMMARY:Deadline: Adopt the draft" in lines
     again = unfolded(calendar_of("Calls on tally", [call(title="Adopt it", ends=date(2026, 3, 7))]))
     (first,) = [line for line in lines if line.startswith("UID:")]
     assert first in again

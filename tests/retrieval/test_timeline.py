@@ -18,7 +18,7 @@ def test_threads_are_counted_by_month_and_by_what_is_said_to_have_come_of_them()
         ]
     )
     assert [month.month for month in months] == ["2026-01", "2026-02", "2026-03"]
-    assert dict(months[0].bands) == {"turned down": 1, "other": 1}
+    assert dict(months[0].bands) == {"rejected": 1, "other": 1}
     assert (months[0].messages, months[1].threads) == (9, 0)
     assert dict(months[2].bands) == {"accepted": 2, "other": 1}
 

@@ -455,7 +455,7 @@ async def test_only_those_whom_the_source_names_rule(
         assert (report.outcome.tier == "said", report.outcome.basis == "ruled") == (ruled, ruled)
         assert summary.metadata["has_consensus"] is report.has_consensus is ruled
         assert ("Bo" in report.outcome.sentence) is ruled
-        assert (report.outcome.sentence == "No decision seen.") is not ruled
+        assert (report.outcome.sentence == "No decision found.") is not ruled
 
 
 async def test_what_is_stored_is_what_the_evaluation_reads_of_the_same_mails(

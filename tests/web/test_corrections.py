@@ -63,7 +63,7 @@ def test_only_who_has_the_role_may(site: Site, thread: dict[str, Any]) -> None:
     assert post(site, thread, OUTCOME, **{**JSON, "x_operator_key": "guess"}).status == 403
     assert site.host.ask("DELETE", f"/api/corrections/{'0' * 32}?reason=x", "", 30).status == 403
     page = site.host.get(f"/operator/corrections/{thread['thread_id']}")
-    assert (page.status, "operator's key" in page.text) == (401, True)
+    assert (page.status, "Operator key" in page.text) == (401, True)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_an_operator_splits_a_thread_and_undoes_it(site: Site, thread: dict[str,
 
     def is_shown() -> bool:
         page = site.host.get(f"/threads/{thread['thread_id']}")
-        return "was put into another thread" in page.text and "another matter" in page.text
+        return "was moved to another thread" in page.text and "another matter" in page.text
 
     wait_for(is_shown, seconds=30, what="the thread without the message")
     own = site.json(f"/api/messages/{answer['message_key']}")["thread_id"]

@@ -55,7 +55,7 @@ class ArchivesAsked(QueryParameters):
     needs_key=True,
 )
 async def upload_archive(req: func.HttpRequest) -> func.HttpResponse:
-    """Take the file in the body: 202 for a new one, 200 where it was here before."""
+    """Upload an archive as the body: 202 for a new archive, 200 for a known one."""
     connected = await clients()
     refuse_unknown(req, UploadAsked)
     stored = await taken_in(upload_of(req), connected)
@@ -68,7 +68,7 @@ async def upload_archive(req: func.HttpRequest) -> func.HttpResponse:
 
 @endpoint("archives_list", "GET", "api/archives", {200: ArchiveList}, query=ArchivesAsked)
 async def list_archives(req: func.HttpRequest) -> func.HttpResponse:
-    """Archives, the newest first."""
+    """Archives, newest first."""
     wanted, connected = parse_query(req, ArchivesAsked), await clients()
     filters = {"source": wanted.source, "status": wanted.status and wanted.status.value}
     page = await ARCHIVES.page(connected.store, filters=filters, after=wanted.after, size=wanted.limit)
@@ -78,7 +78,7 @@ async def list_archives(req: func.HttpRequest) -> func.HttpResponse:
 
 @endpoint("archives_get", "GET", "api/archives/{id}", {200: ArchiveDetail}, ids={"id": HASH_ID})
 async def get_archive(req: func.HttpRequest) -> func.HttpResponse:
-    """One archive, and how far it has come through the stages."""
+    """One archive with its progress."""
     connected = await clients()
     archive = await find_archive(connected, id_of(req, "id", HASH_ID, "archive"))
     progress = await progress_of(archive, connected)
@@ -94,7 +94,7 @@ async def get_archive(req: func.HttpRequest) -> func.HttpResponse:
     needs_key=True,
 )
 async def delete_archive(req: func.HttpRequest) -> func.HttpResponse:
-    """Delete it with everything that was derived from it; the operation has the receipt."""
+    """Delete an archive with everything derived from it. The operation has the receipt."""
     return await accept_removal(await clients(), "archive", id_of(req, "id", HASH_ID, "archive"))
 
 

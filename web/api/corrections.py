@@ -20,7 +20,7 @@ from web.problems import Problem, answer
 
 OF_THREAD, ONE = "api/threads/{id}/corrections", "api/corrections/{id}"
 LARGEST_BODY = 16 * 1024
-CLOSED = "Only an operator, or an account with the role corrector, may correct (docs/reading.md)."
+CLOSED = "Corrections require an operator or an account with the corrector role (docs/reading.md)."
 
 
 class CorrectionItem(BaseModel):
@@ -53,12 +53,12 @@ class CorrectionList(BaseModel):
 
 
 class RevocationAsked(QueryParameters):
-    reason: Reason = Field(description="why; it stays on record")
+    reason: Reason = Field(description="The reason, kept in the history")
 
 
 @endpoint("corrections_list", "GET", OF_THREAD, {200: CorrectionList}, ids={"id": HASH_ID})
 async def list_corrections(req: func.HttpRequest) -> func.HttpResponse:
-    """What people corrected in what is said of a thread, revoked corrections too."""
+    """Corrections of a thread, including revoked ones."""
     connected = await clients()
     thread = await resolved_thread(connected, id_of(req, "id", HASH_ID, "thread"))
     found = await corrections_of_thread(connected, thread.id)
@@ -71,7 +71,7 @@ async def list_corrections(req: func.HttpRequest) -> func.HttpResponse:
     "corrections_create", "POST", OF_THREAD, {201: CorrectionItem}, body=CorrectionAsked, ids={"id": HASH_ID}
 )
 async def create_correction(req: func.HttpRequest) -> func.HttpResponse:
-    """Correct a position, the outcome or the genre, or hide a claim; If-Match replaces a correction."""
+    """Correct a position, the outcome or the genre, or hide a claim. If-Match replaces a correction."""
     connected = await clients()
     actor = _corrector(req, connected)
     # A page of another site can send a form without asking first, but not this type.
@@ -79,7 +79,7 @@ async def create_correction(req: func.HttpRequest) -> func.HttpResponse:
         raise Problem(400, "The body must be application/json.")
     body = req.get_body()
     if len(body) > LARGEST_BODY:
-        raise Problem(413, f"A correction has at most {LARGEST_BODY} bytes.")
+        raise Problem(413, f"The body can have at most {LARGEST_BODY} bytes.")
     asked = CorrectionAsked.model_validate_json(body)
     thread = await resolved_thread(connected, id_of(req, "id", HASH_ID, "thread"))
     made = await correct(connected, thread.id, asked, actor, etag=req.headers.get("if-match"))
@@ -96,7 +96,7 @@ async def create_correction(req: func.HttpRequest) -> func.HttpResponse:
     ids={"id": CORRECTION_ID},
 )
 async def revoke_correction(req: func.HttpRequest) -> func.HttpResponse:
-    """Take a correction back; If-Match is its ETag, and the record of it stays."""
+    """Revoke a correction. If-Match is its ETag. Its history is kept."""
     connected = await clients()
     actor = _corrector(req, connected)
     id_ = checked_id(req.route_params["id"], CORRECTION_ID, "correction with this id")

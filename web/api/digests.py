@@ -33,10 +33,10 @@ class DigestMade(BaseModel):
 
 @endpoint("digests_refresh", "POST", PATH, {200: DigestMade}, body=DigestAsked, needs_key=True)
 async def refresh_one_digest(req: func.HttpRequest) -> func.HttpResponse:
-    """Make a digest of a week, a month or a draft now; it is the same one where nothing is new."""
+    """Make a digest of a week, a month or a draft now, or return the current one."""
     body = req.get_body()
     if len(body) > LONGEST_BODY:
-        raise Problem(413, f"The body has at most {LONGEST_BODY} bytes.")
+        raise Problem(413, f"The body can have at most {LONGEST_BODY} bytes.")
     try:
         scope = parse_scope(DigestAsked.model_validate_json(body).scope)
     except ValidationError as error:
@@ -46,7 +46,7 @@ async def refresh_one_digest(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
     summary = await refresh_digest(connected, scope, connected.runtime.now())
     if summary is None:
-        raise Problem(404, f"{scope.name}: no thread of it has a summary")
+        raise Problem(404, f"{scope.name}: no threads with a summary")
     report = report_id(summary.id)
     links = {"report": f"/api/reports/{report}"}
     return answer(200, {"scope": scope.name, "summary_id": summary.id, "report_id": report, "links": links})

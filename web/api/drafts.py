@@ -14,7 +14,7 @@ from web.parameters import draft_named
 
 @endpoint("drafts_list", "GET", "api/drafts", {200: DraftList})
 async def list_drafts(req: func.HttpRequest) -> func.HttpResponse:
-    """The drafts and RFCs that are mentioned most, by indexed passages."""
+    """Drafts and RFCs by number of passages that mention them."""
     counts = await count_draft_mentions(await clients())
     items = [DraftItem(name=name, passages=count, links=_links(name)) for name, count in counts.most_common()]
     return answer_with(req, DraftList(items=items))
@@ -22,7 +22,7 @@ async def list_drafts(req: func.HttpRequest) -> func.HttpResponse:
 
 @endpoint("drafts_get", "GET", "api/drafts/{name}", {200: DraftDetail}, ids={"name": PATTERN})
 async def get_draft(req: func.HttpRequest) -> func.HttpResponse:
-    """What was said of a draft or RFC, in any version: its latest reports and threads."""
+    """The latest reports and threads on a draft (any version) or RFC."""
     name = draft_named(req)
     reports, threads = await of_draft(await clients(), name)
     shown = DraftDetail(

@@ -34,17 +34,17 @@ KIND = rf"^({'|'.join(OutcomeKind)})$"
 
 @endpoint("feeds_source", "GET", "api/feeds/sources/{name}", {200: ATOM}, ids={"name": NAME_PATTERN})
 async def feed_of_source(req: func.HttpRequest) -> func.HttpResponse:
-    """The latest reports of a list. One that has none yet has an empty feed, to be followed already."""
+    """The latest reports of a list."""
     name = _list_named(req)
-    feed = Feed("source", name, f"What was agreed on {name}", _own(req), page_of("sources", name))
+    feed = Feed("source", name, f"Reports on {name}", _own(req), page_of("sources", name))
     return await _answer(req, feed, {"source": name})
 
 
 @endpoint("feeds_calls", "GET", "api/feeds/sources/{name}/calls", {200: ATOM}, ids={"name": NAME_PATTERN})
 async def feed_of_calls(req: func.HttpRequest) -> func.HttpResponse:
-    """A list's calls and votes that have no result yet."""
+    """Calls and votes of a list without a result."""
     name = _list_named(req)
-    feed = Feed("calls", name, f"Calls on {name} without a result", _own(req), page_of("sources", name))
+    feed = Feed("calls", name, f"Open calls on {name}", _own(req), page_of("sources", name))
     return await _answer(req, feed, {"source": name, "open_call": True})
 
 
@@ -56,7 +56,7 @@ async def feed_of_calls(req: func.HttpRequest) -> func.HttpResponse:
     ids={"name": NAME_PATTERN},
 )
 async def calendar_of_calls(req: func.HttpRequest) -> func.HttpResponse:
-    """The days on which a list's calls and votes end, as a calendar to subscribe to."""
+    """Deadlines of a list's calls and votes as an iCal calendar."""
     connected, name = await clients(), _list_named(req)
     filters = {"source": name, "open_call": True, "current": True}
     page = await REPORTS.page(connected.store, filters=filters, size=ENTRIES)
@@ -80,17 +80,17 @@ async def calendar_of_calls(req: func.HttpRequest) -> func.HttpResponse:
 
 @endpoint("feeds_outcome", "GET", "api/feeds/outcomes/{kind}", {200: ATOM}, ids={"kind": KIND})
 async def feed_of_outcome(req: func.HttpRequest) -> func.HttpResponse:
-    """The latest threads with this outcome, on all lists: accepted, rejected, contested and so on."""
+    """The latest threads with this outcome on all lists."""
     kind = req.route_params["kind"]
     if kind not in set(OutcomeKind):
-        raise Problem(404, f"There is no such outcome; there are {', '.join(OutcomeKind)}.")
+        raise Problem(404, f"Unknown outcome. Known outcomes: {', '.join(OutcomeKind)}.")
     feed = Feed("outcome", kind, f"Outcome: {kind}", _own(req), "/")
     return await _answer(req, feed, {"outcome": kind})
 
 
 @endpoint("feeds_person", "GET", "api/feeds/people/{id}", {200: ATOM}, ids={"id": HASH_ID})
 async def feed_of_person(req: func.HttpRequest) -> func.HttpResponse:
-    """The latest reports of threads that a person wrote in; only where people's pages are on."""
+    """The latest reports of a person's threads, if pages about people are on."""
     check_people_shown(req, (await clients()).settings)
     id_ = id_of(req, "id", HASH_ID, "person")
     feed = Feed("person", id_, "Threads of one person", _own(req), page_of("people", id_))
@@ -99,17 +99,17 @@ async def feed_of_person(req: func.HttpRequest) -> func.HttpResponse:
 
 @endpoint("feeds_draft", "GET", "api/feeds/drafts/{name}", {200: ATOM}, ids={"name": PATTERN})
 async def feed_of_draft(req: func.HttpRequest) -> func.HttpResponse:
-    """The latest reports that are about a draft or RFC, in any version."""
+    """The latest reports on a draft (any version) or RFC."""
     name = draft_named(req)
-    feed = Feed("draft", name, f"What was said of {name}", _own(req), page_of("drafts", name))
+    feed = Feed("draft", name, f"Reports on {name}", _own(req), page_of("drafts", name))
     return await _answer(req, feed, {"draft": name})
 
 
 @endpoint("feeds_thread", "GET", "api/feeds/threads/{id}", {200: ATOM}, ids={"id": HASH_ID})
 async def feed_of_thread(req: func.HttpRequest) -> func.HttpResponse:
-    """A thread's report: one entry, updated whenever the thread has grown and was summarised anew."""
+    """The report of a thread: one entry, updated with each new summary."""
     thread = await resolved_thread(await clients(), id_of(req, "id", HASH_ID, "thread"))
-    title = bare_subject(thread.subject) or "A thread without a subject"
+    title = bare_subject(thread.subject) or "No subject"
     feed = Feed("thread", thread.id, title, _own(req), page_of("threads", thread.id))
     return await _answer(req, feed, {"thread": thread.id, "type": "thread"})
 

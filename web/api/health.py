@@ -20,13 +20,13 @@ _last: tuple[float, "asyncio.Task[dict[str, Check]]"] | None = None
 @blueprint.route(route="api/health/live", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 @documented("GET", "api/health/live", {200: Alive})
 def health_live(req: func.HttpRequest) -> func.HttpResponse:  # noqa: ARG001 - the binding's name
-    """200 while the process answers, whatever it depends on: where this fails, it has to be restarted."""
+    """200 if the process is alive, whatever the state of its dependencies. On failure, restart it."""
     return answer(200, {"status": "alive"})
 
 
 @endpoint("health", "GET", "api/health", {200: Health, 503: Health})
 async def health(req: func.HttpRequest) -> func.HttpResponse:  # noqa: ARG001 - the binding's name
-    """200 when the app can work, 503 with what is wrong by dependency when it cannot."""
+    """200 if the app is ready, else 503 with the state of each dependency."""
     try:
         load_settings()
     except SettingsError as error:

@@ -34,13 +34,13 @@ class ReportsAsked(QueryParameters):
     since: Since = None
     until: Until = None
     participant: Participant = None
-    person: HashId | None = Field(default=None, description="only where people's pages are on")
+    person: HashId | None = Field(default=None, description="requires pages about people")
     consensus: ConsensusFilter | None = None
     type: SummaryType | None = None
     outcome: OutcomeKind | None = Field(
-        default=None, description="as it is shown; `unresolved` finds every thread without a decision seen"
+        default=None, description="as displayed; `unresolved` finds every thread without a decision found"
     )
-    outdated: bool = Field(default=False, description="earlier versions as well")
+    outdated: bool = Field(default=False, description="include earlier versions")
     sort: Order = "-published_at"
     limit: Limit = 50
     after: After = None
@@ -69,10 +69,12 @@ class ThreadsAsked(QueryParameters):
     participant: Participant = None
     consensus: ConsensusFilter | None = None
     status: ProcessingStatus | None = None
-    open_call: bool | None = Field(default=None, description="a call or vote without a result, or not")
+    open_call: bool | None = Field(
+        default=None, description="whether the thread is a call or vote without a result"
+    )
     genre: Genre | None = None
     outcome: OutcomeKind | None = Field(
-        default=None, description="as it is shown; `unresolved` finds every thread without a decision seen"
+        default=None, description="as displayed; `unresolved` finds every thread without a decision found"
     )
     sort: ThreadOrder = "-last_message_date"
     limit: Limit = 50

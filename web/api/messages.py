@@ -27,15 +27,15 @@ AS_TEXT = {
 
 @endpoint("messages_get", "GET", "api/messages/{key}", {200: MessageDetail}, ids={"key": HASH_ID})
 async def get_message(req: func.HttpRequest) -> func.HttpResponse:
-    """One message with its body, and which stretches of it are quotes or signatures."""
+    """One message with its body and the ranges of quotes and signatures."""
     return answer_with(req, MessageDetail.of(await _message(req)))
 
 
 @endpoint("messages_raw", "GET", "api/messages/{key}/raw", {200: "text/plain"}, ids={"key": HASH_ID})
 async def get_raw(req: func.HttpRequest) -> func.HttpResponse:
-    """For operators: the mail's original bytes, as they stand in the archive that brought it."""
+    """The original bytes of the mail in its archive. Requires an operator."""
     if not is_operator(req, (await clients()).settings):
-        raise Problem(403, "All headers are for operators; the mail itself is at /m/ and its Message-ID.")
+        raise Problem(403, "All headers require an operator. The mail itself is at /m/{Message-ID}.")
     message = await _message(req)
     original = await original_bytes(await clients(), message)
     more = {**AS_TEXT, "Content-Disposition": f'attachment; filename="{message.id}.txt"'}
@@ -44,7 +44,7 @@ async def get_raw(req: func.HttpRequest) -> func.HttpResponse:
 
 @endpoint("chunks_get", "GET", "api/chunks/{id}", {200: ChunkItem}, ids={"id": HASH_ID})
 async def get_chunk(req: func.HttpRequest) -> func.HttpResponse:
-    """One chunk: a passage of a message, and where it stands in the body."""
+    """One chunk: a passage of a message with its offset in the body."""
     id_ = id_of(req, "id", HASH_ID, "chunk")
     return answer_with(req, ChunkItem.of(await find_by_id(await clients(), Chunk, id_)))
 
@@ -61,7 +61,7 @@ async def list_chunks(req: func.HttpRequest) -> func.HttpResponse:
     """The chunks of a thread or of a message."""
     wanted, connected = parse_query(req, ChunksAsked), await clients()
     if wanted.thread is None and wanted.message is None:
-        raise bad_parameter("thread", "name a thread or a message")
+        raise bad_parameter("thread", "give a thread or a message")
     filters = {"thread": wanted.thread, "message": wanted.message}
     page = await CHUNKS.page(connected.store, filters=filters, after=wanted.after, size=wanted.limit)
     items = [ChunkItem.of(chunk) for chunk in page.items]

@@ -102,7 +102,7 @@ def document() -> dict[str, Any]:
         "info": {
             "title": "Rough Consensus",
             "version": "1",
-            "description": "What mailing lists agreed on, with the mails that show it.",
+            "description": "Decisions of mailing lists, with the mails as evidence.",
         },
         "servers": [{"url": "/"}],
         "paths": paths,
@@ -135,7 +135,7 @@ def _operation(operation: Described) -> dict[str, Any]:
         "parameters": [*_in_path(operation), *_in_query(operation)],
         "responses": {
             **{str(status): _response(status, what) for status, what in operation.answers.items()},
-            "default": _content("What is wrong.", PROBLEM, ProblemDetails),
+            "default": _content("Problem details", PROBLEM, ProblemDetails),
         },
     }
     if operation.body is not None:

@@ -36,8 +36,8 @@ async def accept_removal(connected: Clients, kind: str, target: str) -> func.Htt
 
 @endpoint("operations_get", "GET", "api/operations/{id}", {200: OperationShown}, ids={"id": OPERATION_ID})
 async def get_operation(req: func.HttpRequest) -> func.HttpResponse:
-    """What became of a fetch or a deletion that was asked for."""
-    what = "operation with this id; they are kept for a week"
+    """The state of a requested fetch or deletion."""
+    what = "operation with this id (operations are kept for a week)"
     id_, store = checked_id(req.route_params["id"], OPERATION_ID, what), (await clients()).store
     operation = await store.find(Operation, id_, id_, Session())
     if operation is not None:

@@ -51,12 +51,12 @@ class PlacementList(BaseModel):
 
 
 class UndoAsked(QueryParameters):
-    reason: Reason = Field(description="why; it stays on record")
+    reason: Reason = Field(description="The reason, kept in the history")
 
 
 @endpoint("placements_list", "GET", OF_THREAD, {200: PlacementList}, ids={"id": HASH_ID})
 async def list_placements(req: func.HttpRequest) -> func.HttpResponse:
-    """What operators split off from a thread, moved and undid."""
+    """Placements of a thread, including undone ones."""
     connected = await clients()
     thread = await resolved_thread(connected, id_of(req, "id", HASH_ID, "thread"))
     found = await placements_of_thread(connected, thread.id)
@@ -75,7 +75,7 @@ async def create_placement(req: func.HttpRequest) -> func.HttpResponse:
         raise Problem(400, "The body must be application/json.")
     body = req.get_body()
     if len(body) > LARGEST_BODY:
-        raise Problem(413, f"A placement has at most {LARGEST_BODY} bytes.")
+        raise Problem(413, f"The body can have at most {LARGEST_BODY} bytes.")
     asked = PlacementAsked.model_validate_json(body)
     thread = await resolved_thread(connected, id_of(req, "id", HASH_ID, "thread"))
     item = PlacementItem.of(await place_message(connected, thread.id, asked, actor))
@@ -84,7 +84,7 @@ async def create_placement(req: func.HttpRequest) -> func.HttpResponse:
 
 @endpoint("placements_undo", "DELETE", ONE, {200: PlacementItem}, query=UndoAsked, ids={"id": HASH_ID})
 async def undo(req: func.HttpRequest) -> func.HttpResponse:
-    """Let the message's own headers say again where it belongs; the record stays."""
+    """Undo a placement. Its history is kept."""
     connected = await clients()
     actor = _operator(req, connected)
     id_ = id_of(req, "id", HASH_ID, "placement")
@@ -95,5 +95,5 @@ async def undo(req: func.HttpRequest) -> func.HttpResponse:
 def _operator(req: func.HttpRequest, connected: Clients) -> Actor:
     who = visitor(req, connected.settings)
     if who is None:
-        raise Problem(403, "Only an operator may move messages between threads (docs/record.md).")
+        raise Problem(403, "Moving messages between threads requires an operator (docs/record.md).")
     return Actor(who.name, "api")

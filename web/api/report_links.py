@@ -31,5 +31,5 @@ def linked_markdown(summary: Summary, cited: Sequence[CitationShown], origin: st
 
 
 def _links(citation: CitationShown, origin: str) -> list[str]:
-    places = {"in its thread": citation.page, "the mail": page_of_mail(citation.message_id, citation.quote)}
+    places = {"in the thread": citation.page, "the mail": page_of_mail(citation.message_id, citation.quote)}
     return [f"[{words}]({markdown_target(origin + place)})" for words, place in places.items() if place]

@@ -21,7 +21,7 @@ PATH = "/api/reports"
 
 @endpoint("reports_list", "GET", "api/reports", {200: ReportList}, query=ReportsAsked)
 async def list_reports(req: func.HttpRequest) -> func.HttpResponse:
-    """Reports, the newest first; earlier versions only where they are asked for."""
+    """Reports, newest first. Earlier versions only with `outdated`."""
     wanted, connected = parse_query(req, ReportsAsked), await clients()
     if wanted.person is not None:
         check_people_shown(req, connected.settings)
@@ -34,7 +34,7 @@ async def list_reports(req: func.HttpRequest) -> func.HttpResponse:
 
 @endpoint("reports_get", "GET", "api/reports/{id}", {200: ReportDetail}, ids={"id": REPORT_ID})
 async def get_report(req: func.HttpRequest) -> func.HttpResponse:
-    """One report with its summary: claims, stances, and citations with their places."""
+    """One report with its summary: claims, positions and citations."""
     return answer_with(req, await report_detail(await clients(), id_of(req, "id", REPORT_ID, "report")))
 
 
@@ -42,7 +42,7 @@ async def get_report(req: func.HttpRequest) -> func.HttpResponse:
     "reports_markdown", "GET", "api/reports/{id}/markdown", {200: "text/markdown"}, ids={"id": REPORT_ID}
 )
 async def get_markdown(req: func.HttpRequest) -> func.HttpResponse:
-    """The report's text as Markdown, every quote with a link to its sentence and to its mail."""
+    """The report as Markdown, each quote with links to its sentence and its mail."""
     connected = await clients()
     report, summary = await report_and_summary(connected, id_of(req, "id", REPORT_ID, "report"))
     cited = await cited_in(connected, report, summary)

@@ -35,10 +35,10 @@ class ResummaryShown(BaseModel):
 
 @endpoint("resummaries_create", "POST", PATH, {202: ResummaryShown}, body=ThreadSelection, needs_key=True)
 async def create_resummary(req: func.HttpRequest) -> func.HttpResponse:
-    """Have the summaries of a thread, a source or all threads made anew; corrections are kept."""
+    """Make new summaries of a thread, a source or all threads. Corrections are kept."""
     body = req.get_body()
     if len(body) > LONGEST_BODY:
-        raise Problem(413, f"The body has at most {LONGEST_BODY} bytes.")
+        raise Problem(413, f"The body can have at most {LONGEST_BODY} bytes.")
     try:
         selection = ThreadSelection.model_validate_json(body)
     except ValidationError as error:
@@ -54,7 +54,7 @@ async def create_resummary(req: func.HttpRequest) -> func.HttpResponse:
     "resummaries_get", "GET", f"{PATH}/{{id}}", {200: ResummaryShown}, ids={"id": AUDIT_ID}, needs_key=True
 )
 async def get_resummary(req: func.HttpRequest) -> func.HttpResponse:
-    """How far it has come."""
+    """The progress of a resummary."""
     id_ = checked_id(req.route_params["id"], AUDIT_ID, "operation with this id")
     try:
         audit = await find_audit((await clients()).store, id_)

@@ -22,7 +22,7 @@ from web.parameters import parse_query
 
 @endpoint("search", "GET", "api/search", {200: SearchAnswer}, query=SearchAsked)
 async def search(req: func.HttpRequest) -> func.HttpResponse:
-    """Passages of mail, by words and by meaning, with highlights and facets."""
+    """Keyword and semantic search in mail, with highlights and facets."""
     wanted = parse_query(req, SearchAsked)
     found = await find(await clients(), wanted)
     answer = SearchAnswer(

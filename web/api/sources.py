@@ -47,7 +47,7 @@ LARGEST_BODY = 64 * 1024
 MAX_WRITE_ATTEMPTS = 5  # optimistic concurrency: a fetch writes to the same source
 BY_CALLER = {"Cache-Control": "private, no-cache", "Vary": "x-operator-key, x-ms-client-principal"}
 _USER = re.compile(r"//[^/@]*@")
-CHANGED = "The source changed meanwhile: read it again, and repeat."
+CHANGED = "The source was changed. Read it again and retry."
 
 
 class DeletionAsked(QueryParameters):
@@ -61,20 +61,20 @@ class SourcesAsked(QueryParameters):
 
 @endpoint("sources_create", "POST", PLACE, {201: SourceItem}, body=SourceDefinition, needs_key=True)
 async def create_source(req: func.HttpRequest) -> func.HttpResponse:
-    """Define a source that archives are fetched from."""
+    """Define a source to fetch archives from."""
     connected = await clients()
     definition = _checked(_body(req), connected)
     session = Session()
     source = source_of(definition, connected.runtime.now())
     if not await connected.store.create(source, session):
-        raise Problem(409, f"There is a source named {definition.name!r} already.")
+        raise Problem(409, f"A source named {definition.name!r} already exists.")
     created = await connected.store.read(Source, source.id, source.id, session)
     return answer(201, _shown(created), Location=api_of("sources", source.id), ETag=created.etag or "")
 
 
 @endpoint("sources_list", "GET", PLACE, {200: SourceList}, query=SourcesAsked)
 async def list_sources(req: func.HttpRequest) -> func.HttpResponse:
-    """The defined sources, by name; to an operator also their settings, and how their last fetches went."""
+    """The defined sources by name. Operators also see their settings and last fetches."""
     wanted, connected = parse_query(req, SourcesAsked), await clients()
     page = await SOURCES.page(connected.store, after=wanted.after, size=wanted.limit)
     show = _view_for(req, connected)
@@ -85,7 +85,7 @@ async def list_sources(req: func.HttpRequest) -> func.HttpResponse:
 
 @endpoint("sources_get", "GET", ONE, {200: SourceShown}, ids=NAMED)
 async def get_source(req: func.HttpRequest) -> func.HttpResponse:
-    """One source; to an operator also its settings, and how its last fetch went."""
+    """One source. Operators also see its settings and last fetch."""
     connected = await clients()
     source = await _found(req, connected)
     return answer_json(req, _view_for(req, connected)(source), etag=source.etag, headers=BY_CALLER)
@@ -105,7 +105,7 @@ async def get_source(req: func.HttpRequest) -> func.HttpResponse:
 )
 @json_errors
 async def update_source(req: func.HttpRequest) -> func.HttpResponse:
-    """PUT gives the whole definition anew; PATCH is a JSON merge patch of it (RFC 7396)."""
+    """Change a source definition: PUT replaces it, PATCH is a JSON merge patch (RFC 7396)."""
     connected = await clients()
     for _ in range(MAX_WRITE_ATTEMPTS):
         source = await _found(req, connected)
@@ -129,25 +129,25 @@ async def update_source(req: func.HttpRequest) -> func.HttpResponse:
     needs_key=True,
 )
 async def delete_source(req: func.HttpRequest) -> func.HttpResponse:
-    """Delete a source's definition; with `derived` also all that came from it, which else is kept."""
+    """Delete a source definition. With `derived`, also delete all data derived from it."""
     wanted, connected = parse_query(req, DeletionAsked), await clients()
     source = await _found(req, connected)
     _check_match(req, source)
     if wanted.derived:
         return await accept_removal(connected, "source", source.name)
     await connected.store.delete(Source, source.id, source.id, Session())
-    detail = "Only the source itself was deleted; archives, messages and reports that came from it are kept."
+    detail = "Only the source definition was deleted. Its archives, messages and reports are kept."
     return answer(200, {"name": source.name, "deleted": True, "cascade": False, "detail": detail})
 
 
 @endpoint("sources_trigger", "POST", f"{ONE}/trigger", {202: OperationAccepted}, ids=NAMED, needs_key=True)
 async def trigger_source(req: func.HttpRequest) -> func.HttpResponse:
-    """Ask for a fetch now; where one is under way, that one is the answer."""
+    """Start a fetch, or return the one in progress."""
     connected = await clients()
     for _ in range(MAX_WRITE_ATTEMPTS):
         source = await _found(req, connected)
         if source.source_type == SourceType.UPLOAD:
-            raise Problem(409, "This source takes uploads and has nothing to fetch: use POST /api/archives.")
+            raise Problem(409, "This source has nothing to fetch. Upload archives with POST /api/archives.")
         now = connected.runtime.now()
         requested = await request_fetch(source, connected, requested_by="trigger", now=now)
         if isinstance(requested, Requested):
@@ -158,7 +158,7 @@ async def trigger_source(req: func.HttpRequest) -> func.HttpResponse:
 def _body(req: func.HttpRequest) -> dict[str, Any]:
     content = req.get_body()
     if len(content) > LARGEST_BODY:
-        raise Problem(413, f"A source's definition has at most {LARGEST_BODY} bytes.")
+        raise Problem(413, f"A source definition can have at most {LARGEST_BODY} bytes.")
     try:
         body = json.loads(content)
     except (ValueError, RecursionError):

@@ -31,7 +31,7 @@ PATH = "/api/threads"
 
 @endpoint("threads_list", "GET", "api/threads", {200: ThreadList}, query=ThreadsAsked)
 async def list_threads(req: func.HttpRequest) -> func.HttpResponse:
-    """Threads, those with the latest messages first."""
+    """Threads, latest activity first."""
     wanted, connected = parse_query(req, ThreadsAsked), await clients()
     page = await THREADS.page(
         connected.store, sort=wanted.sort, filters=wanted.filters(), after=wanted.after, size=wanted.limit
@@ -42,13 +42,13 @@ async def list_threads(req: func.HttpRequest) -> func.HttpResponse:
 
 @endpoint("threads_get", "GET", "api/threads/{id}", {200: ThreadDetail}, ids={"id": HASH_ID})
 async def get_thread(req: func.HttpRequest) -> func.HttpResponse:
-    """One thread; where it was merged into another, that one."""
+    """One thread, or the thread that it was merged into."""
     return answer_with(req, ThreadDetail.of(await _thread(req)))
 
 
 class MessagesAsked(QueryParameters):
     limit: Limit = 100
-    after: HashId | None = Field(None, description="from `next` of the page before")
+    after: HashId | None = Field(None, description="`next` of the previous page")
 
 
 @endpoint(
@@ -60,7 +60,7 @@ class MessagesAsked(QueryParameters):
     ids={"id": HASH_ID},
 )
 async def list_messages(req: func.HttpRequest) -> func.HttpResponse:
-    """A thread's messages, each answer after what it answers, with its depth; `missing` are not stored."""
+    """The messages of a thread in reply order, with their depth. Messages in `missing` are not stored."""
     wanted, thread = parse_query(req, MessagesAsked), await _thread(req)
     connected = await clients()
     conversation = await conversation_of(connected, thread)

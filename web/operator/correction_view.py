@@ -15,7 +15,7 @@ MOST_SENTENCES = 60
 
 @dataclass(frozen=True)
 class CorrectableSentence:
-    """A sentence that something rests on; whose it is, and where that person is said to stand."""
+    """An evidence sentence with its sender and the sender's position."""
 
     message_id: str
     quote: str

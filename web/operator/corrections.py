@@ -37,7 +37,7 @@ async def corrections_page(req: func.HttpRequest) -> func.HttpResponse:
         return login_page(req, connected)
     thread, summary = await _thread_and_summary(req, connected)
     if summary is None or summary.reading is None:
-        raise Problem(404, "This thread has not been read yet: there is nothing to correct.")
+        raise Problem(404, "This thread has no summary yet, so there is nothing to correct.")
     messages = await messages_of(connected, thread.id)
     found = await corrections_of_thread(connected, thread.id)
     headers = {**NEVER_KEPT, **(cookie_header(req, who.cookie) if who.cookie else {})}

@@ -9,8 +9,8 @@ from web.rendering import show
 
 PATH = "/operator"
 NEVER_KEPT = {"Cache-Control": "no-store"}
-CLOSED = "This page is closed: set OPERATOR_KEY, or give an account the role operator (docs/operations.md)."
-WRONG_FORM = "The form is too old, or was not sent from this page. Load the page again, and repeat."
+CLOSED = "This page is closed. Set OPERATOR_KEY or give an account the operator role (docs/operations.md)."
+WRONG_FORM = "The form has expired or was not sent from this page. Reload the page and try again."
 ONLY_OPERATORS = frozenset({ROLE})
 
 

@@ -23,7 +23,7 @@ from web.rendering import html_errors, show
 
 blueprint = func.Blueprint()
 HOW_MANY = {"all": None, "1": 1, "5": 5, "50": 50}
-NONE_LEFT = "There are no dead letters of this group any more."
+NONE_LEFT = "This group has no dead letters left."
 
 
 @blueprint.function_name("operator_letters")
@@ -64,7 +64,7 @@ async def letters_action(req: func.HttpRequest) -> func.HttpResponse:
     """Have it done in the background; the sender sees the operator's page next, with the operation's id."""
     action = req.route_params.get("action", "")
     if action not in _ACTIONS:
-        raise Problem(404, "There is no such action.")
+        raise Problem(404, "Unknown action.")
     connected, form = await clients(), form_of(req)
     who = checked_sender(req, connected, form, MAY[action])
     audit = await _ACTIONS[action](connected, form, Actor(who.name, "operator's page"))
@@ -107,7 +107,7 @@ async def _restore(connected: Clients, form: dict[str, str], actor: Actor) -> Au
     except NothingToRestoreError as error:
         raise Problem(409, str(error)) from None
     if not found:
-        raise Problem(409, f"Everything that {operation} took out was restored already.")
+        raise Problem(409, f"All messages of {operation} are already restored.")
     return await request_in_background(connected, RESTORE, {"purge": operation}, actor)
 
 

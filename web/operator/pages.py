@@ -79,7 +79,7 @@ async def operator_requeue(req: func.HttpRequest) -> func.HttpResponse:
     view = await view_of(connected, fresh=True)
     group = next((found for found in view.groups if found.id == wanted), None)
     if group is None:
-        raise Problem(404, "There are no dead letters of this group any more.")
+        raise Problem(404, "This group has no dead letters left.")
     audit = running_on(view.status, group.id) or await request_requeue(
         connected, group.queue, group.id, Actor(who.name, "operator's page")
     )

@@ -19,7 +19,7 @@ from web.problems import Problem
 from web.rendering import html_errors, show
 
 blueprint = func.Blueprint()
-SCHEDULES = {NIGHTLY: "Every night", "0 0 * * * *": "Every hour", "": "Only when asked"}
+SCHEDULES = {NIGHTLY: "Every night", "0 0 * * * *": "Every hour", "": "Manually"}
 
 
 @blueprint.function_name("operator_source")
@@ -63,9 +63,7 @@ async def _add(
         raise Problem(422, str(error)) from None
     source = source_of(definition, connected.runtime.now())
     if not await connected.store.create(source, Session()):
-        return _page(
-            req, who, address=definition.url, fault=f"There is a source named {source.name} already."
-        )
+        return _page(req, who, address=definition.url, fault=f"A source named {source.name} already exists.")
     stored = await connected.store.read(Source, source.id, source.id, Session())
     await request_fetch(
         stored, connected, requested_by=f"operator's page: {who.name}", now=connected.runtime.now()

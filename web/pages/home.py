@@ -1,4 +1,4 @@
-"""The home page: what happened lately, on all lists."""
+"""The home page: recent outcomes of all lists."""
 
 import asyncio
 

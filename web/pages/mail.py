@@ -32,7 +32,7 @@ MOST_DIGITS = 4
 @blueprint.route(route="m/{*id}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def mail_page(req: func.HttpRequest) -> func.HttpResponse:
-    """The whole mail with its main headers. `?quote=` marks words of it.
+    """The full message with its main headers. `?quote=` marks words of it.
 
     `?copy=` reads it from its archive instead: 0 is the message, others may say something else.
     """
@@ -129,7 +129,7 @@ def _copies(message: Message) -> list[tuple[int, str]]:
     first: dict[str, int] = {}
     for number, copy in enumerate(message.copies):
         first.setdefault(copy.identity, number)
-    names = ("As it stands in its archive", "Another content under its Message-ID")
+    names = ("Original copy", "Another version")
     return [(number, names[number > 0]) for number in first.values()]
 
 

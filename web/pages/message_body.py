@@ -15,7 +15,7 @@ from shared.domain.mail.models import Segment, SegmentKind
 from shared.domain.mail.normalize import NormalizedBody
 from web.pages.patch_text import are_trailers, diffs_in, looks
 
-MOST_CHARS = 20_000  # of one message on a thread's page; the rest is in the whole mail
+MOST_CHARS = 20_000  # of one message on a thread's page; the rest is in the full message
 WRAPPED = 45  # longer lines were wrapped by a mail client, so they flow as prose
 _LAID_OUT = re.compile(r"^(?: {2,}|\t)|\S {3,}\S|^[|+]|[-=_*~]{6,}|^ \S[^|\n]{0,200} \| +\d", re.MULTILINE)
 _ROW_END = re.compile(r"\n(?![ \t])")

@@ -11,7 +11,7 @@ blueprint = func.Blueprint()
 @blueprint.function_name("zz_missing")
 @blueprint.route(route="{*path}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 def missing(req: func.HttpRequest) -> func.HttpResponse:
-    problem = Problem(404, "There is nothing at this address.")
+    problem = Problem(404, "This page does not exist.")
     if req.route_params.get("path", "").lower().startswith("api/"):
         return problem.response()
     return problem_page(req, problem)

@@ -1,4 +1,4 @@
-"""Who answers whom: the outline of a thread, and the answers that can be folded away."""
+"""The reply tree of a thread, and the replies that can be collapsed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -104,7 +104,7 @@ class ReadingView:
     @property
     def positions_heading(self) -> str:
         """Support is agreement only where something was agreed."""
-        return "What was agreed, and by whom" if self.agreed else "Where people say they stand"
+        return "What was agreed, and by whom" if self.agreed else "Positions"
 
     @property
     def said_objections(self) -> list[ObjectionLine]:
@@ -117,7 +117,7 @@ class ReadingView:
 
     @property
     def left(self) -> list[tuple[str, str]]:
-        """What is not seen to be settled, in words, and where it stands on the page."""
+        """Objections and remarks that are apparently unresolved, in words, and where they are on the page."""
         groups = (
             (self.said_objections, "objection", "objections"),
             (self.possible_objections, "remark", "possible-objections"),
@@ -126,7 +126,7 @@ class ReadingView:
         for lines, unit, anchor in groups:
             count = sum(line.is_outstanding for line in lines)
             if count:
-                found.append((f"{counted(count, unit)} not seen to be settled", anchor))
+                found.append((f"{counted(count, unit)} apparently unresolved", anchor))
         return found
 
     @property
@@ -274,7 +274,7 @@ def _reader(one: StoredPosition) -> str:
     """A stance that no words say is the model's reading of an argument, and is called so."""
     if one.read_by is ReadBy.RULES:
         return ""
-    return "found by the model" if one.is_explicit else "the model's reading of what they argue"
+    return "found by the model" if one.is_explicit else "inferred by the model"
 
 
 def _call(call: StoredOpenCall, quoting: _Quoting, today: date) -> CallView:
@@ -290,10 +290,10 @@ def _call(call: StoredOpenCall, quoting: _Quoting, today: date) -> CallView:
 def call_state(ends: date | None, today: date) -> str:
     """A call whose time is over may have a result that is not in this mail: it is not called open."""
     if ends is None:
-        return "No result seen yet, and no end is named."
+        return "No result found, no deadline given."
     if ends >= today:
         return f"Open until {ends.day} {ends:%B %Y}."
-    return f"It ended on {ends.day} {ends:%B %Y}; no result seen."
+    return f"Ended {ends.day} {ends:%B %Y}, no result found."
 
 
 def _corrected(one: ShownCorrection, places: QuotePlaces) -> str:
@@ -302,16 +302,16 @@ def _corrected(one: ShownCorrection, places: QuotePlaces) -> str:
     return {
         CorrectionKind.OUTCOME: "The outcome",
         CorrectionKind.GENRE: "The genre",
-        CorrectionKind.HIDDEN: "A sentence that is not shown",
+        CorrectionKind.HIDDEN: "A hidden sentence",
     }[one.kind]
 
 
 def _placed(one: ShownPlacement) -> str:
     if one.act is PlacementAct.UNDONE:
-        return "where it was put was undone"
+        return "was moved back"
     if not one.is_here:
-        return "was put into another thread"
+        return "was moved to another thread"
     return {
-        PlacementAct.SPLIT: "was split off as a thread of its own",
-        PlacementAct.MOVED: "was put into this thread",
-    }.get(one.act, "was attached to the message that it answers")
+        PlacementAct.SPLIT: "was split off as a new thread",
+        PlacementAct.MOVED: "was moved to this thread",
+    }.get(one.act, "was attached to the message it replies to")

@@ -62,12 +62,12 @@ async def search_page(req: func.HttpRequest) -> func.HttpResponse:
 
 
 async def _threads(connected: Clients, items: Sequence[FoundItem]) -> dict[str, Thread]:
-    """What came of the threads that passages were found in, in one call."""
+    """The outcomes of the threads that passages were found in, in one call."""
     keys = [(id_, id_) for id_ in dict.fromkeys(item.thread_id for item in items)]
     try:
         return await connected.store.find_many(Thread, keys, Session()) if keys else {}
     except SDK_ERRORS:  # hits without what came of their threads are better than none
-        log.warning("what came of the threads of a search could not be read", exc_info=True)
+        log.warning("the outcomes of the threads of a search could not be read", exc_info=True)
         return {}
 
 

@@ -33,7 +33,7 @@ GENRES = {
     Genre.ANNOUNCEMENT: "Announcements",
     Genre.DISCUSSION: "Discussions",
 }
-SORTS = {"activity": "Latest activity", "date": "Latest begun", "size": "Most messages"}
+SORTS = {"activity": "Recent activity", "date": "Newest first", "size": "Most messages"}
 
 
 @blueprint.function_name("page_sources")

@@ -33,12 +33,12 @@ blueprint = func.Blueprint()
 NEVER_KEPT = {"Cache-Control": "no-store"}
 LARGEST_FORM = 2048
 NO_MAIL = "This site sends no mail. Every list, draft and thread has a feed."
-NO_TOPIC = "There is nothing of this name to subscribe to."
+NO_TOPIC = "Nothing with this name can be subscribed to."
 ASKED = (
-    "If the address can be used, a mail is on its way. Open the link in it within two days;"
-    " nothing is sent before."
+    "If the address can be used, a confirmation mail is on its way."
+    " Open its link within two days to subscribe."
 )
-OLD_LINK = "This link is not one of ours, or what it was for has ended."
+OLD_LINK = "This link is invalid or has expired."
 
 
 @blueprint.function_name("page_subscribe")
@@ -56,28 +56,28 @@ async def subscribe_page(req: func.HttpRequest) -> func.HttpResponse:
 async def subscribe_send(req: func.HttpRequest) -> func.HttpResponse:
     connected = await _connected()
     if not from_this_site(req.headers):
-        raise Problem(403, "The form was not sent from this site. Load the page again, and repeat.")
+        raise Problem(403, "The form was not sent from this site. Reload the page and try again.")
     form = form_of(req, LARGEST_FORM)
     topic = await _topic(req, connected, form.get("kind", ""), form.get("name", ""))
     address, cadence = form.get("address", "").strip(), form.get("cadence", "")
     if not is_address(address):
-        raise Problem(400, "This is no address that mail could be sent to, such as name@example.org.")
+        raise Problem(400, "Enter an email address, such as name@example.org.")
     if cadence not in list(Cadence):
-        raise Problem(400, "Choose how often: daily or weekly.")
+        raise Problem(400, "Choose a frequency: daily or weekly.")
     try:
         await subscribe(connected, address, topic, Cadence(cadence))
     except TooManyRequestsError as error:
         raise Problem(429, f"{str(error)[0].upper()}{str(error)[1:]}.") from error
     except MailNotSentError as error:
-        raise Problem(503, "The mail server did not take the mail. Try again later.") from error
-    return show(req, "pages/subscribed.html", headers=NEVER_KEPT, title="Look into your mail", said=ASKED)
+        raise Problem(503, "The mail could not be sent. Try again later.") from error
+    return show(req, "pages/subscribed.html", headers=NEVER_KEPT, title="Check your mail", said=ASKED)
 
 
 @blueprint.function_name("page_confirm")
 @blueprint.route(route="subscriptions/confirm", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
 @html_errors
 async def confirm_page(req: func.HttpRequest) -> func.HttpResponse:
-    return await _button(req, LinkPurpose.CONFIRM, "Get this digest", "Yes, send it to me")
+    return await _button(req, LinkPurpose.CONFIRM, "Confirm your subscription", "Confirm")
 
 
 @blueprint.function_name("page_confirm_send")
@@ -89,7 +89,7 @@ async def confirm_send(req: func.HttpRequest) -> func.HttpResponse:
         raise Problem(404, OLD_LINK)
     await confirm(connected, subscription)
     said = (
-        f"A digest of {topic_words(subscription)} will come, {subscription.cadence}, when something is new."
+        f"You will get a {subscription.cadence} digest of {topic_words(subscription)} when something is new."
     )
     return show(req, "pages/subscribed.html", headers=NEVER_KEPT, title="Confirmed", said=said)
 
@@ -100,7 +100,7 @@ async def confirm_send(req: func.HttpRequest) -> func.HttpResponse:
 )
 @html_errors
 async def unsubscribe_page(req: func.HttpRequest) -> func.HttpResponse:
-    return await _button(req, LinkPurpose.UNSUBSCRIBE, "End this digest", "Send me no more")
+    return await _button(req, LinkPurpose.UNSUBSCRIBE, "Unsubscribe", "Unsubscribe")
 
 
 @blueprint.function_name("page_unsubscribe_send")
@@ -111,15 +111,15 @@ async def unsubscribe_send(req: func.HttpRequest) -> func.HttpResponse:
     connected, subscription = await _signed(req, LinkPurpose.UNSUBSCRIBE)
     if subscription is not None:
         await unsubscribe(connected, subscription)
-    said = "No more of these mails will come, and the address is forgotten."
-    return show(req, "pages/subscribed.html", headers=NEVER_KEPT, title="Ended", said=said)
+    said = "You are unsubscribed, and your address was deleted."
+    return show(req, "pages/subscribed.html", headers=NEVER_KEPT, title="Unsubscribed", said=said)
 
 
 async def _button(req: func.HttpRequest, purpose: LinkPurpose, title: str, button: str) -> func.HttpResponse:
     _, subscription = await _signed(req, purpose)
     if subscription is None:
         raise Problem(404, OLD_LINK)
-    said = f"A digest of {topic_words(subscription)}, {subscription.cadence}."
+    said = f"{subscription.cadence.capitalize()} digest of {topic_words(subscription)}."
     action = f"/subscriptions/{purpose}?{req.url.partition('?')[2]}"
     return show(
         req,

@@ -68,7 +68,7 @@ class ShownSummary:
 
     @property
     def left(self) -> list[tuple[str, str]]:
-        """What is not seen to be settled, in words, and where it stands on the page."""
+        """Unresolved objections and open issues, in words, with their place on the page."""
         found = self.reading.left if self.reading else []
         open_ones = [section for section in self.sections if section.name == Section.OPEN_ISSUES]
         return [

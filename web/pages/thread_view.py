@@ -127,7 +127,7 @@ def outline_values(reading: ThreadPageData) -> dict[str, Any]:
     placed = in_reading_order(reading.messages, placed_by_operator(reading.thread))
     base = page_of("threads", reading.thread.id)
     rows = outline_rows(placed, _stances(reading.summary), lambda key: f"{base}?at={key}#m-{key}")
-    return {"thread": reading.thread, "title": "Who answers whom", "outline": rows}
+    return {"thread": reading.thread, "title": "Reply tree", "outline": rows}
 
 
 def _shown(summary: Summary, pages: Pages, page: ThreadPageData) -> ShownSummary:

@@ -42,7 +42,7 @@ async def timeline_page(req: func.HttpRequest) -> func.HttpResponse:
         raise Problem(404, "There is no list with this name.")
     months = await timeline_of_list(connected, name)
     if not months:
-        raise Problem(404, "There is no list with this name, or nothing of it was read yet.")
+        raise Problem(404, "There is no list with this name, or none of its mail is processed yet.")
     drawn = drawn_months(months)
     return show(
         req,

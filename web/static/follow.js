@@ -106,7 +106,7 @@
     made.textContent = words;
     return made;
   };
-  const WORDS = { accepted: "Accepted", revised: "Accepted with changes", rejected: "Turned down", contested: "Contested", unresolved: "No decision seen", answered: "Answered", unanswered: "No answer seen", informational: "For information" };
+  const WORDS = { accepted: "Accepted", revised: "Revised", rejected: "Rejected or withdrawn", contested: "Contested", unresolved: "No decision found", answered: "Answered", unanswered: "No answer found", informational: "For information" };
   const headline = (outcome) => {
     const line = document.createElement("p");
     line.className = "headline";
@@ -115,7 +115,9 @@
     const isSaid = outcome?.tier === "said";
     kind.textContent = isSaid ? WORDS[outcome.kind] : WORDS.unresolved;
     const quote = isSaid && outcome.quote ? `: \u201c${outcome.quote}\u201d` : "";
-    line.append(kind, isSaid ? ` ${outcome.sentence.replace(/\.$/, quote ? "" : ".")}${quote}` : "");
+    const sentence = isSaid ? outcome.sentence.replace(/\.$/, quote ? "" : ".") : "";
+    const rest = sentence.startsWith(kind.textContent) ? sentence.slice(kind.textContent.length).replace(/^[ ,:.]+/, "") : sentence;
+    line.append(kind, rest || quote ? ` · ${rest.replace(/^\(([^()]*)\)/, "$1")}${quote.replace(/^: /, rest ? ": " : "")}` : "");
     return line;
   };
   // A thread's own outcome, or those of a digest's threads.
@@ -147,7 +149,7 @@
     const item = document.createElement("li");
     item.className = "entry";
     const title = document.createElement("h3");
-    title.append(link(address(report), report.title || "Without a subject"));
+    title.append(link(address(report), report.title || "No subject"));
     const said = document.createElement("p");
     said.className = "meta";
     said.textContent = (report.last_message_date ?? "").slice(0, 10);
@@ -165,8 +167,8 @@
     heading.append(kind);
     const drop = document.createElement("button");
     drop.type = "button";
-    drop.textContent = "Do not follow any more";
-    drop.setAttribute("aria-label", `Do not follow ${each.label || each.name} any more`);
+    drop.textContent = "Unfollow";
+    drop.setAttribute("aria-label", `Unfollow ${each.label || each.name}`);
     drop.addEventListener("click", () => {
       write(localStorage, FOLLOWED, followed().filter((one) => one.kind !== each.kind || one.name !== each.name));
       made.remove();
@@ -174,7 +176,7 @@
     const list = document.createElement("ul");
     list.className = "entries";
     list.append(...sorted(reports ?? [], each.seen).map((report) => entry(report, each.seen)));
-    if (!reports?.length) list.append(Object.assign(document.createElement("li"), { textContent: reports ? "No report yet." : "It could not be asked for now." }));
+    if (!reports?.length) list.append(Object.assign(document.createElement("li"), { textContent: reports ? "No reports yet." : "Not available right now." }));
     made.append(heading, list, drop);
     return made;
   };

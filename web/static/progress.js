@@ -6,11 +6,11 @@
 
   const figures = (stage) =>
     `${stage.done.toLocaleString("en")} of ${units(stage.total, stage.unit)}` +
-    (stage.failed ? `, ${stage.failed.toLocaleString("en")} given up` : "");
+    (stage.failed ? `, ${stage.failed.toLocaleString("en")} failed` : "");
 
   const show = (progress) => {
     document.getElementById("whole").value = progress.percent;
-    document.getElementById("state").textContent = `Under way: ${progress.percent} %.`;
+    document.getElementById("state").textContent = `In progress: ${progress.percent}%`;
     for (const stage of progress.stages) {
       const row = box.querySelector(`[data-stage="${stage.name}"]`);
       const bar = row.querySelector("progress");

@@ -155,13 +155,13 @@
     location.hash = link.hash;
   });
 
-  const KEYS = { j: "Next message", k: "Message before", n: "Next unread message", p: "Unread message before", u: "First unread message", o: "Fold or unfold the answers here", "?": "These keys" };
+  const KEYS = { j: "Next message", k: "Previous message", n: "Next unread message", p: "Previous unread message", u: "First unread message", o: "Collapse or expand replies", "?": "Show these shortcuts" };
   const areOn = () => kept("keys") !== "off";
   const dialog = document.createElement("dialog");
   const help = () => {
     const title = document.createElement("h2");
     title.id = "keys-title";
-    title.textContent = "Keys";
+    title.textContent = "Keyboard shortcuts";
     dialog.setAttribute("aria-labelledby", title.id);
     const list = document.createElement("dl");
     list.className = "headers";
@@ -176,7 +176,7 @@
     const label = document.createElement("label");
     const box = Object.assign(document.createElement("input"), { type: "checkbox", checked: areOn() });
     box.addEventListener("change", () => keep("keys", box.checked ? "on" : "off"));
-    label.append(box, " Use these keys");
+    label.append(box, " Use keyboard shortcuts");
     const close = Object.assign(document.createElement("button"), { type: "button", textContent: "Close" });
     close.addEventListener("click", () => dialog.close());
     const end = document.createElement("p");
@@ -218,7 +218,7 @@
       bar.append(made);
     };
     if (firstUnread()) button("First unread", toUnread);
-    button("Keys", help);
+    button("Keyboard shortcuts", help);
     mails.before(bar);
   };
   tools();

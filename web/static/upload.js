@@ -28,9 +28,9 @@
     request.addEventListener("load", () => {
       if (request.status < 400) return location.assign(request.responseURL); // where its progress is shown
       const said = new DOMParser().parseFromString(request.responseText, "text/html").querySelector(".lead");
-      fail(said ? said.textContent : `The answer was ${request.status}.`);
+      fail(said ? said.textContent : `The upload failed with status ${request.status}.`);
     });
-    request.addEventListener("error", () => fail("The connection broke. Send it again: what is here already is not taken in twice."));
+    request.addEventListener("error", () => fail("The connection was lost. Upload the file again. Mail is not added twice."));
     request.open("POST", form.action);
     request.send(new FormData(form));
   };
@@ -46,7 +46,7 @@
       } catch (error) {
         if (error.cause === "refused" || attempt >= ATTEMPTS) throw error;
       }
-      if (attempt >= ATTEMPTS) throw new TypeError("The server does not answer.", { cause: "refused" });
+      if (attempt >= ATTEMPTS) throw new TypeError("The server is not responding.", { cause: "refused" });
       await wait(500 * 2 ** attempt);
     }
   };
@@ -55,7 +55,7 @@
     for (;;) {
       const answer = await fetch(`/api/operations/${operation}`, { cache: "no-cache" });
       const state = answer.ok ? await answer.json() : {};
-      if (state.status === "failed") return fail(state.error || "It could not be taken in.");
+      if (state.status === "failed") return fail(state.error || "The archive could not be processed.");
       if (state.archives?.length) return location.assign(`/archives/${state.archives[0].archive_id}`);
       await wait(1000);
     }
@@ -98,7 +98,7 @@
       show(loaded, file.size);
     }
     const { operation_id: operation } = await ask("POST", "end", file);
-    sent.textContent = "All is sent; it is being taken in.";
+    sent.textContent = "Upload complete. Processing the archive.";
     await taken(operation);
   };
 
@@ -109,7 +109,7 @@
     bar.hidden = false;
     if (file.size <= form.dataset.largest * 1e6) return whole();
     parts(file).catch((error) =>
-      fail(error.cause === "refused" ? error.message : "The connection broke. Choose the same file and send it again: it goes on where it broke.")
+      fail(error.cause === "refused" ? error.message : "The connection was lost. Choose the same file again to resume.")
     );
   });
 })();

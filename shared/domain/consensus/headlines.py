@@ -26,17 +26,29 @@ from shared.domain.consensus.proposition import Put
 MAX_WORDS = 25
 _HEAD = re.compile(r"^\s*(?:(?:re|aw|fwd?):\s*|\[[^\]]{0,80}\]\s*)+", re.IGNORECASE)
 _SUBJECT_WORDS, _NAME_WORDS = 10, 6
-_NOTHING = "No decision seen."
+_NOTHING = "No decision found."
 KINDS = {
     OutcomeKind.ACCEPTED: "Accepted",
-    OutcomeKind.REVISED: "Accepted with changes, or being changed",
-    OutcomeKind.REJECTED: "Turned down or withdrawn",
-    OutcomeKind.CONTESTED: "People stand on both sides; no decision seen",
-    OutcomeKind.UNRESOLVED: "No decision seen",
+    OutcomeKind.REVISED: "Revised",
+    OutcomeKind.REJECTED: "Rejected or withdrawn",
+    OutcomeKind.CONTESTED: "Contested, no decision found",
+    OutcomeKind.UNRESOLVED: "No decision found",
     OutcomeKind.ANSWERED: "Answered",
-    OutcomeKind.UNANSWERED: "No answer seen",
-    OutcomeKind.INFORMATIONAL: "For information; nothing to decide",
+    OutcomeKind.UNANSWERED: "No answer found",
+    OutcomeKind.INFORMATIONAL: "For information",
 }
+# More exact than the kind: the rule shows which of its cases it is.
+_BY_RULE = {
+    (OutcomeKind.REJECTED, "withdrawn"): "Withdrawn",
+    (OutcomeKind.REJECTED, "vote cancelled"): "Vote canceled",
+    (OutcomeKind.REJECTED, "turned down"): "Rejected",
+    (OutcomeKind.REVISED, "new version"): "Changed in a new version",
+    (OutcomeKind.REVISED, "ruled"): "Accepted with changes",
+    (OutcomeKind.REVISED, "accepted by authority"): "Accepted with changes",
+    (OutcomeKind.REVISED, "passed on"): "Accepted with changes",
+    (OutcomeKind.REVISED, "taken"): "Accepted with changes",
+}
+_PROMISED = frozenset({"taken over", "remarks taken over", "will be edited", "will be done"})
 
 
 def authority_of(thread: LinkedThread, verdict: Ending) -> Authority | None:
@@ -55,7 +67,10 @@ def outcome_sentence(
     """One sentence for a headline, without the words it rests on; what cannot be said is not."""
     if not verdict.sure:
         return _NOTHING
-    words = KINDS[verdict.kind]
+    if verdict.kind is OutcomeKind.REVISED and verdict.rule in _PROMISED and verdict.evidence is not None:
+        mail = thread.mail_of(verdict.evidence)
+        return _ended(clipped(f"{_name(mail)} promised changes{_on_day(mail)}", MAX_WORDS))
+    words = _BY_RULE.get((verdict.kind, verdict.rule), KINDS[verdict.kind])
     if votes is not None and (votes.binding_for or votes.other_for):
         words = f"{words}: {_tally(votes)}"
     elif verdict.basis is ConsensusBasis.COUNTED and verdict.evidence is None:
@@ -88,8 +103,12 @@ def _shown_by(thread: LinkedThread, verdict: Ending) -> str:
         return ""
     mail = thread.mail_of(verdict.evidence)
     decided = authority_of(thread, verdict) is not None or verdict.rule == "withdrawn"
-    at = f", {mail.mail.date.day} {mail.mail.date:%B %Y}" if mail.mail.date else ""
-    return at if decided else f"; {_name(mail)}{at}"
+    at = _on_day(mail)
+    return at if decided else f" ({_name(mail)}{at})"
+
+
+def _on_day(mail: LinkedMail) -> str:
+    return f", {mail.mail.date.day} {mail.mail.date:%B %Y}" if mail.mail.date else ""
 
 
 def _counted(kind: OutcomeKind, words: str, said: Sequence[Position]) -> str:
@@ -97,7 +116,7 @@ def _counted(kind: OutcomeKind, words: str, said: Sequence[Position]) -> str:
     in_favour, against = stances.count(PositionStance.SUPPORT), stances.count(PositionStance.OPPOSE)
     if kind is OutcomeKind.CONTESTED:
         return f"Contested: {in_favour} for, {against} against, no ruling"
-    return f"{words}: {in_favour} for, {against} against; nobody declared it"
+    return f"{words}: {in_favour} for, {against} against, not declared"
 
 
 def plain_sentence(kind: OutcomeKind | None, subject: str) -> str:

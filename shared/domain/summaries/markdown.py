@@ -3,35 +3,35 @@
 import re
 from collections.abc import Mapping
 
-from shared.documents.values import Citation, ConsensusBasis, Fate, ThreadReading, Tier
+from shared.documents.values import Citation, ConsensusBasis, Fate, ThreadReading, Tier, rejoined
 from shared.domain.consensus.agreement import may_say_agreed
 from shared.domain.summaries.models import Claim, Section, ThreadSummary
 
 HEADINGS = {
-    Section.NARRATIVE: "In the model's words",
+    Section.NARRATIVE: "Summary by the model",
     Section.AGREED: "In support",
     Section.DISSENT: "Objections",
-    Section.READ_SUPPORT: "Support, as the model reads it",
-    Section.READ_DISSENT: "Objections, as the model reads them",
+    Section.READ_SUPPORT: "Support (inferred by the model)",
+    Section.READ_DISSENT: "Objections (inferred by the model)",
     Section.DECISIONS: "Decisions",
     Section.POSSIBLE_DECISIONS: "Possible decisions",
     Section.PROPOSALS: "Proposal",
-    Section.CONCERNS: "Remarks that may be objections",
+    Section.CONCERNS: "Possible objections",
     Section.OPEN_ISSUES: "Open issues",
     Section.KEY_POINTS: "Key points",
 }
-BASES = {
-    ConsensusBasis.RULED: "Decided by one whom the list names for it.",
-    ConsensusBasis.CALLED: "A call or vote was closed with this result.",
-    ConsensusBasis.COUNTED: "Counted from what people say.",
+_BASES = {
+    ConsensusBasis.RULED: "Decided by a person with that role.",
+    ConsensusBasis.CALLED: "Result of a call or vote.",
+    ConsensusBasis.COUNTED: "Counted from the positions.",
     ConsensusBasis.UNKNOWN: "",
 }
 # What is said is what was seen; where that is not clear, nothing is.
 FATES = {
-    Fate.ANSWERED: "its writer seems content with an answer",
-    Fate.TAKEN: "taken up by the proposer",
+    Fate.ANSWERED: "apparently answered",
+    Fate.TAKEN: "accepted by the proposer",
     Fate.WITHDRAWN: "withdrawn",
-    Fate.OUTSTANDING: "not seen to be settled",
+    Fate.OUTSTANDING: "apparently unresolved",
     Fate.UNCLEAR: "",
 }
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#|~!$^:])")
@@ -66,10 +66,16 @@ def _identity(citation: Citation) -> tuple[str, str]:
 
 
 def _outcome(summary: ThreadSummary) -> list[str]:
-    """What came of it, in one sentence, and what that stands on."""
+    """The outcome in one sentence, and what it rests on."""
     outcome = summary.reading.outcome
-    basis = BASES[outcome.basis] if outcome.tier is Tier.SAID else ""
+    role = outcome.authority.role if outcome.authority else ""
+    basis = escape_markdown(basis_words(outcome.basis, role)) if outcome.tier is Tier.SAID else ""
     return [f"**{escape_markdown(outcome.sentence)}**{f' {basis}' if basis else ''}", ""]
+
+
+def basis_words(basis: ConsensusBasis, role: str) -> str:
+    """What an outcome rests on; `role` is what the source calls the person who decided."""
+    return f"Decided by the {role}." if basis is ConsensusBasis.RULED and role else _BASES[basis]
 
 
 def _open_call(reading: ThreadReading) -> list[str]:
@@ -77,11 +83,11 @@ def _open_call(reading: ThreadReading) -> list[str]:
     call = reading.open_call
     if call is None:
         return []
-    question = f": “{escape_markdown(call.question.quote)}”" if call.question else ""
-    ends = f" It ends on {call.ends.isoformat()}." if call.ends else " No end is named."
-    left = f"; objections not seen to be settled: {len(call.outstanding)}" if call.outstanding else ""
-    spoken = f" {len(call.spoken)} spoke{left}."
-    return [f"**No result of this call is seen yet**{question}{ends}{spoken}", ""]
+    question = f": “{escape_markdown(rejoined(call.question.quote))}”" if call.question else ""
+    ends = f" Deadline: {call.ends.isoformat()}." if call.ends else " No deadline given."
+    left = f", with {len(call.outstanding)} objections apparently unresolved" if call.outstanding else ""
+    spoken = f" Heard from {len(call.spoken)} people{left}."
+    return [f"**No result of this call found**{question}{ends}{spoken}", ""]
 
 
 def _heading(section: Section, reading: ThreadReading) -> str:
@@ -99,7 +105,8 @@ def _items(
     claims: list[Claim], numbers: dict[tuple[str, str], int], fates: Mapping[tuple[str, str], Fate]
 ) -> list[str]:
     return [
-        f"- {_speaker(claim)}{escape_markdown(claim.text)} {_marks(claim, numbers)}{_fate(claim, fates)}"
+        f"- {_speaker(claim)}{escape_markdown(rejoined(claim.text))}"
+        f" {_marks(claim, numbers)}{_fate(claim, fates)}"
         for claim in claims
     ]
 
@@ -124,7 +131,7 @@ def _marks(claim: Claim, numbers: dict[tuple[str, str], int]) -> str:
 
 def _sources(summary: ThreadSummary) -> list[str]:
     return [
-        f'{number}. <a id="citation-{number}"></a>“{escape_markdown(citation.quote)}” '
+        f'{number}. <a id="citation-{number}"></a>“{escape_markdown(rejoined(citation.quote))}” '
         f"({escape_markdown(citation.message_id)})"
         for number, citation in enumerate(summary.citations, 1)
     ] or ["None."]

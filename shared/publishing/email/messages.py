@@ -17,12 +17,11 @@ from urllib.parse import quote
 
 from shared.core.ids import digest_mail_id
 from shared.core.times import stored_time
-from shared.documents.subscriptions import Cadence, Subscription, TopicKind
+from shared.documents.subscriptions import Subscription, TopicKind
 from shared.publishing.email.links import LinkPurpose, link_to
 from shared.settings.app import Settings
 
 NAME = "Rough Consensus"
-PERIOD = {Cadence.DAILY: "every day", Cadence.WEEKLY: "every week"}
 WORDS = {
     TopicKind.SOURCES: "the list",
     TopicKind.DRAFTS: "the draft",
@@ -55,7 +54,7 @@ def _entry(row: Mapping[str, Any], base: str, since: str) -> DigestEntry:
     threads = sorted(row.get("threads") or [], key=lambda one: str(one.get("read_at")) <= since)
     decided = [_entry({**one, "published_at": one.get("read_at")}, base, since) for one in threads]
     return DigestEntry(
-        one_line(row.get("title") or "Without a subject"),
+        one_line(row.get("title") or "No subject"),
         one_line(_said(row)),
         f"{base}/threads/{quote(thread)}" if thread else f"{base}/reports/{quote(row['id'])}",
         str(row.get("last_message_date") or row["published_at"])[:10],
@@ -83,12 +82,12 @@ def confirmation(settings: Settings, subscription: Subscription, now: datetime) 
     """Says who asks for what, and that nothing happens without an answer."""
     topic = topic_words(subscription)
     lines = [
-        f"Somebody, perhaps you, asked for a digest of {topic}, {PERIOD[subscription.cadence]}, by mail.",
-        "If it was you, confirm it here within two days:",
+        f"You, or someone using your address, subscribed to a {subscription.cadence} digest of {topic}.",
+        "To confirm, open this link within two days:",
         link_to(settings, subscription, LinkPurpose.CONFIRM),
-        "If it was not you, do nothing: nothing is sent, and the address is forgotten after two days.",
+        "If this was not you, ignore this mail. Your address will be deleted after two days.",
     ]
-    mail = _mail(settings, subscription, f"Confirm: a digest of {topic}", now)
+    mail = _mail(settings, subscription, f"Confirm your digest of {topic}", now)
     mail["Message-ID"] = digest_mail_id(subscription.id, f"confirm {now.isoformat()}", _domain(settings))
     mail["Auto-Submitted"] = "auto-generated"
     mail.set_content("\n\n".join(lines) + "\n")
@@ -131,11 +130,8 @@ def _domain(settings: Settings) -> str:
 
 def _text(topic: str, entries: Sequence[DigestEntry], *, more: bool, ending: str) -> str:
     told = ["\n".join(_lines(entry)) for entry in entries]
-    rest = ["There are more: the page has them all."] if more else []
-    return (
-        "\n\n".join([f"New on {topic}:", *told, *rest, f"-- \nTo get no more of these mails: {ending}"])
-        + "\n"
-    )
+    rest = ["More reports are on the page."] if more else []
+    return "\n\n".join([f"New on {topic}:", *told, *rest, f"-- \nUnsubscribe: {ending}"]) + "\n"
 
 
 def _lines(entry: DigestEntry) -> list[str]:
@@ -145,8 +141,8 @@ def _lines(entry: DigestEntry) -> list[str]:
 
 def _html(topic: str, entries: Sequence[DigestEntry], *, more: bool, ending: str) -> str:
     told = "".join(map(_item, entries))
-    rest = "<p>There are more: the page has them all.</p>" if more else ""
-    end = f'<p><small><a href="{html.escape(ending)}">Get no more of these mails</a></small></p>'
+    rest = "<p>More reports are on the page.</p>" if more else ""
+    end = f'<p><small><a href="{html.escape(ending)}">Unsubscribe</a></small></p>'
     return _page(f"<h1>New on {html.escape(topic)}</h1><ul>{told}</ul>{rest}{end}")
 
 

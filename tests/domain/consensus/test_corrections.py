@@ -81,8 +81,8 @@ def test_a_counted_outcome_falls_with_the_positions_it_was_counted_from() -> Non
     made = corrected(counted, position(bob, PositionStance.OPPOSE, counted))
     assert (made.outcome.kind, "2 for" in made.outcome.sentence) == (OutcomeKind.CONTESTED, False)
     none = corrected(counted, position(bob, None, counted), position(cy, None, counted))
-    assert (none.outcome.tier, none.outcome.sentence) == (Tier.REMARK, "No decision seen.")
-    assert none.headline.came_out == "No decision seen."
+    assert (none.outcome.tier, none.outcome.sentence) == (Tier.REMARK, "No decision found.")
+    assert none.headline.came_out == "No decision found."
 
 
 def test_a_ruling_stands_over_corrected_positions() -> None:
@@ -106,9 +106,9 @@ def test_the_outcome_is_what_a_person_says() -> None:
         Tier.SAID,
         False,
     )
-    assert made.outcome.sentence == made.headline.came_out == "Turned down or withdrawn: Adopt the draft."
+    assert made.outcome.sentence == made.headline.came_out == "Rejected or withdrawn: Adopt the draft."
     nothing = corrected(before, replace(said, outcome=OutcomeKind.UNRESOLVED))
-    assert (nothing.outcome.tier, nothing.outcome.sentence) == (Tier.REMARK, "No decision seen.")
+    assert (nothing.outcome.tier, nothing.outcome.sentence) == (Tier.REMARK, "No decision found.")
     assert (made.consensus_type, nothing.consensus_type) == (None, None)
     genre = corrected(before, ReadingCorrection(CorrectionKind.GENRE, "<0>", genre=Genre.REPORT))
     assert (genre.genre.kind, genre.genre.tier) == (Genre.REPORT, Tier.SAID)

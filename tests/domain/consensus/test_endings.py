@@ -118,7 +118,7 @@ def test_a_promise_in_answer_to_a_report_accepts_nothing() -> None:
         mail(1, "ed", "Thank you! I will fix the text."),
         profile=IETF,
     )
-    assert reading.outcome.sentence == "No decision seen."
+    assert reading.outcome.sentence == "No decision found."
     assert not reading.has_consensus
 
 

@@ -1,7 +1,9 @@
 """The sentence that leads everywhere: what came of it, who decided it and when, and never more."""
 
+import pytest
+
 from shared.documents.readings import StoredReading
-from shared.documents.values import ThreadReading, Tier, clipped
+from shared.documents.values import ThreadReading, Tier, clipped, rejoined
 from tests.support.thread_mails import GIT, IETF, mail, read
 
 PATCH = "Keep the last line of a file that has no newline at its end."
@@ -25,14 +27,14 @@ def test_who_may_decide_is_named_with_the_day_and_the_words() -> None:
 
 def test_who_has_no_role_is_not_said_to_decide() -> None:
     reading = read(mail(0, "pat", PATCH, subject=SUBJECT), mail(1, "ann", "Will queue."), profile=GIT)
-    assert headline(reading) == "Accepted; Ann, 9 January 2024: \u201cWill queue.\u201d"
+    assert headline(reading) == "Accepted (Ann, 9 January 2024): \u201cWill queue.\u201d"
 
 
 def test_where_nothing_is_said_no_words_are_shown_for_it() -> None:
     reading = read(mail(0, "pat", PATCH, subject=SUBJECT), mail(1, "ann", "I read it."), profile=GIT)
     assert reading.outcome.tier is Tier.REMARK
     shown = StoredReading.of(reading).shown_outcome
-    assert (shown.headline, shown.quote) == ("No decision seen.", "")
+    assert (shown.headline, shown.quote) == ("No decision found.", "")
 
 
 def test_a_withdrawal_names_who_withdrew_it() -> None:
@@ -42,7 +44,7 @@ def test_a_withdrawal_names_who_withdrew_it() -> None:
         mail(2, "pat", "I withdraw this patch.", answers=1),
         profile=GIT,
     )
-    assert headline(reading).startswith("Turned down or withdrawn by Pat, 10 January 2024")
+    assert headline(reading).startswith("Withdrawn by Pat, 10 January 2024")
 
 
 def test_both_sides_are_counted_and_nobody_is_named() -> None:
@@ -61,10 +63,64 @@ def test_who_is_quoted_is_not_taken_for_who_answered() -> None:
         mail(1, "bob", "You can set cache to zero in the file."),
         mail(2, "ann", "That solved it, thanks!", answers=1),
     )
-    assert headline(reading) == "Answered by Bob; Ann, 10 January 2024: \u201cThat solved it, thanks!\u201d"
+    assert headline(reading) == "Answered by Bob (Ann, 10 January 2024): \u201cThat solved it, thanks!\u201d"
 
 
 def test_a_headline_is_short_whatever_the_words_are() -> None:
     assert len(clipped("x" * 10_000, 25)) < 250
     assert clipped("one two three", 2) == "one two \u2026"
     assert clipped("one  two", 2) == "one two"
+
+
+def test_who_promises_changes_is_not_said_to_have_accepted_it() -> None:
+    reading = read(
+        mail(0, "pat", PATCH, subject=SUBJECT),
+        mail(1, "ann", "Please add a test for an empty file.", answers=0),
+        mail(2, "pat", "Good point. I will add that in v2.", answers=1),
+        profile=GIT,
+    )
+    assert headline(reading).startswith("Pat promised changes, ")
+
+
+@pytest.mark.parametrize(
+    ("broken", "whole"),
+    [
+        ("tally- receipts", "tally-receipts"),
+        ("draft-lindqvist-tally-\nreceipts-02, a draft", "draft-lindqvist-tally-receipts-02, a draft"),
+        ("an up-\n  to-date state-of- the-art tool", "an up-to-date state-of-the-art tool"),
+        ("a follow- up by Jean-\r\nPierre", "a follow-up by Jean-Pierre"),
+        ("non- English text", "non-English text"),
+    ],
+)
+def test_a_word_that_was_broken_at_its_hyphen_is_whole_again(broken: str, whole: str) -> None:
+    assert rejoined(broken) == whole
+    assert rejoined(whole) == whole
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pre- and post-conditions",
+        "one-\nor two-sided",
+        "left- to right-hand",
+        "client-, server- und netzseitig",
+        "It works-- mostly",
+        "It works - mostly",
+        "It works -\nmostly",
+        "It works- but slowly",
+        "It works- I think",
+        "-- \nAnn",
+        "- a list\n- of things",
+        "1- first, 2- second",
+        "a- b",
+        "rm -rf - x",
+        "tally-",
+        "+1-\n",
+    ],
+)
+def test_other_hyphens_keep_the_space_after_them(text: str) -> None:
+    assert rejoined(text) == text
+
+
+def test_many_hyphens_take_no_long_time() -> None:
+    assert rejoined("ab- " * 50_000 + "cd") == "ab-" * 50_000 + "cd"

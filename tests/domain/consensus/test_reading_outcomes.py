@@ -93,7 +93,7 @@ def test_what_a_report_says_of_others_work_settles_nothing() -> None:
 def test_nothing_seen_is_said_so_and_never_called_no_consensus() -> None:
     reading = read(mail(0, "prop", PROPOSAL), mail(1, "ann", "The tool is in use at work."))
     assert reading.outcome.tier is Tier.REMARK
-    assert reading.outcome.sentence == "No decision seen."
+    assert reading.outcome.sentence == "No decision found."
     assert reading.basis is ConsensusBasis.UNKNOWN
     assert not reading.has_consensus
     assert reading.consensus_type is None

@@ -32,7 +32,7 @@ def test_a_summary_reads_from_the_outcome_to_the_citations() -> None:
 
 def test_where_nothing_can_be_said_no_decision_is_seen_and_nothing_was_agreed() -> None:
     text = rendered(("Ann", "I wonder how the port is chosen."), ("Bob", "The registry has it somewhere."))
-    assert text.splitlines()[2] == "**No decision seen.**"
+    assert text.splitlines()[2] == "**No decision found.**"
     assert "agreed" not in text
     assert "consensus" not in text.lower()
 
@@ -72,7 +72,7 @@ def test_an_objection_stands_with_what_became_of_it() -> None:
         ("Ann", "I propose that we adopt draft-foo-bar."), ("Carl", "I object to adoption\nof this draft.")
     )
     assert re.search(
-        r"I object to adoption of this draft\. \[\[\d\]\]\(#citation-\d\) \*\(not seen to be settled\)\*",
+        r"I object to adoption of this draft\. \[\[\d\]\]\(#citation-\d\) \*\(apparently unresolved\)\*",
         text,
     ), text
 

@@ -152,7 +152,7 @@ def test_fresh_forgets_what_was_stored_and_otherwise_it_stays(tmp_path: Path) ->
 def test_fresh_does_not_wipe_a_folder_that_is_not_ours(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("x")
     with (
-        pytest.raises(DataFolderError, match="not made by the local cloud"),
+        pytest.raises(DataFolderError, match="not created by the local cloud"),
         data_folder(tmp_path, fresh=True),
     ):
         pass

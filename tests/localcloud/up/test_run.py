@@ -47,7 +47,7 @@ def test_the_samples_go_through_all_stages_to_a_report_and_a_second_start_knows_
     second = run(tmp_path, ROOT / "samples" / "tally.mbox")
     assert second.returncode == 0, second.stdout
     assert (tmp_path / ".localcloud" / "provisioned").stat().st_mtime_ns == provisioned
-    assert "tally.mbox (known already)" in second.stdout
+    assert "tally.mbox (already known)" in second.stdout
 
 
 @pytest.mark.slow
@@ -62,7 +62,7 @@ def test_a_start_beside_another_hands_its_archive_over_and_leaves_that_one_runni
             second = run(tmp_path, ROOT / "samples" / "slowmail.mbox")
             assert second.returncode == 0, second.stdout + second.stderr
             assert f"(process {running.pid})" in second.stdout
-            assert "Read it with its mails" in second.stdout
+            assert "View the thread" in second.stdout
             refused = run(tmp_path, ROOT / "samples", "--fresh")
             assert (refused.returncode, "in use by process" in refused.stderr) == (1, True)
             assert running.poll() is None

@@ -36,7 +36,7 @@ async def test_a_subject_does_not_steer_the_terminal() -> None:
 @pytest.mark.parametrize("width", [80, 100])
 def test_a_table_has_thread_outcome_by_whom_and_link_and_counts_the_rest(width: int) -> None:
     said = {"kind": "accepted", "tier": "said", "sentence": "Accepted by Bo.", "by": "\x1b[2JBo (chair)"}
-    guessed = {"kind": None, "tier": "remark", "sentence": "No decision seen."}
+    guessed = {"kind": None, "tier": "remark", "sentence": "No decision found."}
     old = {"title": "Rename it", "thread_id": "2" * 16, "last_message_date": "2026-01-01", "outcome": said}
     new = {"title": "Adopt it", "thread_id": "1" * 16, "last_message_date": "2026-02-01", "outcome": said}
     printed = io.StringIO()
@@ -47,7 +47,7 @@ def test_a_table_has_thread_outcome_by_whom_and_link_and_counts_the_rest(width: 
     assert shown.index("Adopt it") < shown.index("Rename it")
     assert shown.count("accepted") == shown.count("Bo (chair)") == 2
     assert f"http://localhost:7071/threads/{'1' * 16}" in shown
-    assert "2 without a decision" in shown
+    assert "2 without a decision found" in shown
     assert "\x1b" not in shown
 
 

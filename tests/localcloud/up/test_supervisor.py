@@ -108,7 +108,7 @@ def test_a_service_that_ends_by_itself_stops_all_and_is_named(tmp_path: Path) ->
         ask(second, "/die")
         output, _ = process.communicate(timeout=20)
     assert process.returncode == 1
-    assert "error: b ended with exit code 7" in output
+    assert "error: b exited with code 7" in output
     wait_until_gone([other], 0)
 
 
@@ -129,7 +129,7 @@ def test_a_service_that_does_not_start_is_named_with_what_it_said(tmp_path: Path
     with supervisor(tmp_path, f"a:{first}:well", f"b:{second}:refuse") as process:
         output, _ = process.communicate(timeout=20)
     assert process.returncode == 1
-    assert "error: b ended with exit code 1 while starting" in output
+    assert "error: b exited with code 1 while starting" in output
     assert "toy: no" in output
     assert "UP" not in output
     with pytest.raises(OSError, match="refused"):

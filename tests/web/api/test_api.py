@@ -103,7 +103,7 @@ def test_no_answer_contradicts_itself(site: Site) -> None:
     readings = [site.json(row["links"]["self"])["summary"]["reading"] for row in reports]
     shown = [*reports, *everything(site, "/api/threads"), *readings]
     for row in shown:
-        nothing = row["outcome"]["sentence"] == "No decision seen."
+        nothing = row["outcome"]["sentence"] == "No decision found."
         assert (row["outcome"]["kind"] is None) is nothing, row
         assert (row["consensus_type"] == "agreement") is row["has_consensus"], row
     assert {row["has_consensus"] for row in shown} == {True, False}

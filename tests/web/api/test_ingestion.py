@@ -392,7 +392,7 @@ def test_a_source_is_created_read_changed_and_deleted(host: Host, tag: str) -> N
     assert name in [item["name"] for item in host.get("/api/sources?limit=200").json()["items"]]
     deleted = host.ask("DELETE", f"/api/sources/{name}")
     assert (deleted.status, deleted.json()["cascade"]) == (200, False)
-    assert "archives, messages and reports that came from it are kept" in deleted.json()["detail"]
+    assert "archives, messages and reports are kept" in deleted.json()["detail"]
     problem(host.get(f"/api/sources/{name}"), 404)
     problem(host.ask("DELETE", f"/api/sources/{name}"), 404)
     problem(host.ask("PUT", f"/api/sources/{name}", json.dumps(definition)), 404)

@@ -28,7 +28,7 @@ def test_an_archive_under_way_has_bars_a_script_and_without_scripts_a_reload() -
     assert len(page.own_scripts) == 1
     (reload,) = [meta for meta in page.all("meta") if "http-equiv" in meta.attributes]
     assert reload.attributes == {"http-equiv": "refresh", "content": "5"}
-    assert "Under way" in page.text
+    assert "In progress" in page.text
     assert "1 of 2 threads" in page.text
     assert [bar.attributes["value"] for bar in page.all("progress")][1:] == ["1"] * 6
 
@@ -36,8 +36,8 @@ def test_an_archive_under_way_has_bars_a_script_and_without_scripts_a_reload() -
 @pytest.mark.parametrize(
     ("found", "said"),
     [
-        (progress(done=2), "All its threads are reported."),
-        (progress(done=1, failed=1), "All its threads are reported, with gaps that are named below."),
+        (progress(done=2), "All threads are reported."),
+        (progress(done=1, failed=1), "All threads are reported, with the gaps listed below."),
         (progress("failed", done=0), "This archive could not be read."),
         (progress("failed_max_retries", done=0), "This archive could not be read."),
     ],
@@ -54,5 +54,5 @@ def test_gaps_are_named() -> None:
         archive(skipped=[{"index": 0, "offset": 12, "size": 5, "reason": "too large <x>"}]),
     )
     assert "3 messages could not be read in the archive" in page.text
-    assert "1 thread given up" in page.text
+    assert "1 thread could not be reported" in page.text
     assert "too large <x>, at byte 12" in page.text

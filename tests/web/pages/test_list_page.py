@@ -17,7 +17,7 @@ ATOM = "{http://www.w3.org/2005/Atom}"
 def titles(site: Site, query: str) -> list[str]:
     """The threads on a page of the list, in its order."""
     shown = page(site, f"/sources/tally{query}")
-    section = shown.text.partition("Choose and sort")[2]
+    section = shown.text.partition("Filter and sort")[2]
     return [element.text for element in shown.all("h3") if element.text in section]
 
 
@@ -47,7 +47,7 @@ def test_every_filter_shows_what_it_says_and_nothing_else(site: Site) -> None:
     assert 0 < len(someone) < len(every)
     assert len(titles(site, "?person=Yuki+Hashimoto")) == len(someone)
     assert 0 < len(titles(site, "?draft=draft-ietf-tally-receipts")) <= len(every)
-    assert "No thread of this list is like this" in page(site, "/sources/tally?month=1999-01").text
+    assert "No threads match" in page(site, "/sources/tally?month=1999-01").text
 
 
 def test_every_order_is_kept(site: Site) -> None:
@@ -89,7 +89,7 @@ def test_calls_without_a_result_come_first_with_feed_and_calendar(site: Site) ->
     waiting = threads(site, "&open_call=true")
     assert waiting
     shown = page(site, "/sources/tally").text
-    assert shown.index("Without a result yet") < shown.index("Choose and sort")
+    assert shown.index("No result found") < shown.index("Filter and sort")
     feed = ET.fromstring(site.host.get("/api/feeds/sources/tally/calls").text)
     assert len(feed.findall(f"{ATOM}entry")) == len(waiting)
     calendar = site.host.get("/api/feeds/sources/tally/calendar")
@@ -111,8 +111,8 @@ def test_a_feed_of_an_outcome_holds_that_outcome_alone(site: Site) -> None:
 @pytest.mark.parametrize("path", ["/", "/sources/tally"])
 def test_a_call_without_a_result_says_who_has_spoken(site: Site, path: str) -> None:
     shown = page(site, path)
-    (line,) = [line.text for line in shown.all("p", class_="meta") if "It ended on 18 May 2026" in line.text]
-    assert "Spoken: Yuki Hashimoto, Piet van der Meulen, Leo Fitzgerald" in line
+    (line,) = [line.text for line in shown.all("p", class_="meta") if "Ended 18 May 2026" in line.text]
+    assert "Heard from: Yuki Hashimoto, Piet van der Meulen, Leo Fitzgerald" in line
 
 
 def test_of_many_who_have_spoken_the_first_are_named_and_nobodys_address_is() -> None:

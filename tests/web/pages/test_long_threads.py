@@ -65,7 +65,7 @@ def test_one_mail_without_end_does_not_make_the_page_endless() -> None:
     reading = ThreadPageData(thread(message_count=2), [message(0, "words " * 200_000), message(1)])
     html = markup(reading)
     assert size_of(html) < FIRST_PAINT
-    assert "The rest of this long message" in html
+    assert "This message is cut here" in html
     assert MOST_CHARS < 200_000
 
 
@@ -93,7 +93,7 @@ def test_a_long_outline_is_a_page_of_its_own_whose_links_name_the_messages() -> 
     reading = ThreadPageData(thread(message_count=len(messages)), messages)
     first = check(markup(reading))
     assert outline(first) == []
-    assert [link.text for link in first.all("a", href="?view=outline")] == ["Outline of this thread"]
+    assert [link.text for link in first.all("a", href="?view=outline")] == ["Reply tree of this thread"]
     own = check(render("pages/thread_view.html", path="/", query="", **outline_values(reading)))
     links = [link.attributes["href"] for link in own.all("a") if "?at=" in link.attributes["href"]]
     assert links == [
@@ -102,13 +102,13 @@ def test_a_long_outline_is_a_page_of_its_own_whose_links_name_the_messages() -> 
 
 
 def test_answers_below_one_of_several_fold_away_and_nest_rightly() -> None:
-    tree = [None, 0, 1, 2, 0, 4, 4]  # two answers to the first mail, each with two below
+    tree = [None, 0, 1, 2, 0, 4, 4]  # two replies to the first mail, each with two below
     messages = [message(number, answers=parent) for number, parent in enumerate(tree)]
     page = check(markup(ThreadPageData(thread(message_count=7), messages)))
     summaries = [
-        element.text for element in page.all("summary") if "answer" in element.text and "to" in element.text
+        element.text for element in page.all("summary") if "repl" in element.text and "to" in element.text
     ]
-    assert summaries == ["2 answers to Person 1", "2 answers to Person 4"]
+    assert summaries == ["2 replies to Person 1", "2 replies to Person 4"]
 
 
 @STEADY

@@ -43,8 +43,8 @@ def test_a_mail_is_shown_from_its_original_bytes(site: Site) -> None:
     for name in ("From", "To", "Date", "Subject", "Message-ID"):
         assert name in [term.text for term in shown.all("dt")]
     assert "this starts a two-week call for adoption" in shown.text
-    assert "Read from the original bytes" in shown.text
-    assert "not what stood there" not in shown.text
+    assert "Original copy: " in shown.text
+    assert "changed here since it was parsed" not in shown.text
     assert "copy=0&list=tally" in str([link.attributes.get("href") for link in shown.all("a")])
     masked = html.unescape(check(site.host.get(path, **as_reader).text).by_id("main").text)
     assert first["from"]["email"] not in masked.partition("Date")[0]
@@ -80,7 +80,7 @@ def test_every_quote_has_an_address_that_marks_it_in_its_mail(site: Site) -> Non
 def test_words_that_are_not_there_are_said_not_to_be(site: Site) -> None:
     first = messages(site, "Call for adoption")[0]
     shown = page(site, f"/m/{bare(first['message_id'])}?{urlencode({'quote': '<b>never said</b>'})}")
-    assert "not in what its writer wrote" in shown.text
+    assert "not found in the sender's text" in shown.text
     assert "<b>never said</b>" in shown.text
     page(site, f"/m/{bare(first['message_id'])}?quote={'x' * 2001}", 422)
 

@@ -119,4 +119,4 @@ def test_a_draft_goes_from_adoption_to_last_call_on_one_line() -> None:
 
 def test_the_page_of_a_draft_shows_its_line(site: Site) -> None:
     shown = page(site, "/drafts/draft-ietf-tally-receipts")
-    assert "From first call to outcome" in shown.text
+    assert "Calls and outcomes" in shown.text

@@ -30,7 +30,7 @@ def position(number: int, person: str, stance: str, tier: str, words: str) -> di
 
 def reading(**changes: Any) -> StoredReading:
     outcome = {
-        "kind": "unresolved", "tier": "remark", "confidence": 0.4, "sentence": "No decision seen.",
+        "kind": "unresolved", "tier": "remark", "confidence": 0.4, "sentence": "No decision found.",
         "basis": "unknown",
     }  # fmt: skip
     values: dict[str, Any] = {
@@ -38,7 +38,7 @@ def reading(**changes: Any) -> StoredReading:
         "genre": {"kind": "proposal", "confidence": 0.9, "tier": "said"},
         "proposition": {"message_id": "<0>", "form": "text", "proposer": "ada@x"},
         "outcome": outcome,
-        "headline": {"asked": "Shall we?", "came_out": "No decision seen.", "left": ""},
+        "headline": {"asked": "Shall we?", "came_out": "No decision found.", "left": ""},
         "has_consensus": False,
         "basis": "unknown",
     }
@@ -74,7 +74,7 @@ def test_a_position_has_its_line_with_the_sentence_and_what_it_answers() -> None
     (line,) = made.positions
     assert (line.says, line.sentence.name, line.answers) == ("supports it", "Bo", "the proposal")
     assert (line.sentence.address, line.answers_address) == ("#<1>", "#m-<0>")
-    assert made.positions_heading == "Where people say they stand"
+    assert made.positions_heading == "Positions"
 
 
 def test_what_was_agreed_stands_only_over_what_was() -> None:
@@ -96,7 +96,7 @@ def test_a_remark_is_quoted_without_a_stance() -> None:
     text = rendered(made)
     assert words in text
     assert "objects" not in text
-    assert "No decision seen" in text
+    assert "No decision found" in text
 
 
 def test_every_objection_has_its_fate() -> None:
@@ -109,9 +109,9 @@ def test_every_objection_has_its_fate() -> None:
     assert {line.sentence.name for line in made.objections} == {"Bo Example"}  # by address
     text = rendered(made)
     assert all(line.fate in text for line in made.objections)
-    assert ("Remarks that may be objections" in text, "Objections, and" in text) == (True, False)
+    assert ("Possible objections" in text, "Objections" in text) == (True, False)
     said = view(objections=objections[:1], positions=[position(9, "bo@x", "oppose", "said", "No, answered.")])
-    assert "Objections, and what became of them" in rendered(said)
+    assert "Objections" in rendered(said)
 
 
 def test_an_open_call_says_what_is_asked_until_when_and_who_has_spoken() -> None:
@@ -127,8 +127,8 @@ def test_an_open_call_says_what_is_asked_until_when_and_who_has_spoken() -> None
 def test_a_call_whose_time_is_over_is_not_called_open() -> None:
     today = date(2026, 1, 2)
     assert call_state(today, today) == "Open until 2 January 2026."
-    assert call_state(date(2026, 1, 1), today) == "It ended on 1 January 2026; no result seen."
-    assert "no end is named" in call_state(None, today)
+    assert call_state(date(2026, 1, 1), today) == "Ended 1 January 2026, no result found."
+    assert "no deadline given" in call_state(None, today)
 
 
 def test_a_correction_is_shown_with_its_author() -> None:
@@ -157,8 +157,8 @@ def test_a_quote_stands_once_and_is_named_where_it_counts_again() -> None:
     text = rendered(made)
     assert text.count(words) == 1
     assert made.objections[0].sentence.again
-    assert "Objections, and what became of them" in text
-    assert "1 objection not seen to be settled" in text
+    assert "Objections" in text
+    assert "1 objection apparently unresolved" in text
     assert '<a href="#objections">' in markup(made)
 
 
@@ -169,9 +169,7 @@ def test_what_was_asked_and_what_shows_the_outcome_stand_first() -> None:
     }  # fmt: skip
     asked = {"message_id": "<0>", "form": "text", "proposer": "ada@x", "words": quote(0, "Shall we?")}
     text = rendered(view(outcome=outcome, proposition=asked))
-    places = [
-        text.index(words) for words in ("Accepted by Cy.", "We take it.", "Shall we?", "Nothing seen that")
-    ]
+    places = [text.index(words) for words in ("· by Cy.", "We take it.", "Shall we?", "Nothing found")]
     assert places == sorted(places)
 
 
@@ -182,12 +180,16 @@ def test_a_line_says_when_a_position_was_taken() -> None:
 
 def test_what_is_odd_about_a_position_stands_beside_it_wherever_it_is_shown() -> None:
     forged = position(1, "bo@x", "support", "said", "I support this.") | {
-        "marks": ["unauthenticated sender", "another content goes by its Message-ID", "<b>not markup</b>"]
+        "marks": [
+            "unauthenticated sender",
+            "conflicting content under the same Message-ID",
+            "<b>not markup</b>",
+        ]
     }
     made = view(positions=[forged, position(2, "cy@x", "oppose", "said", "I object.")])
     assert [len(line.marks) for line in made.positions] == [3, 0]
     text = rendered(made)
-    assert text.count("unauthenticated sender") == text.count("another content goes by") == 1
+    assert text.count("unauthenticated sender") == text.count("conflicting content") == 1
     assert "<b>not markup</b>" not in markup(made)
     report = Report(
         created_at=NOW, id="r", report_id="r", scope="t", summary_id="s", thread_id="t", title="T",
@@ -203,6 +205,6 @@ def test_who_moved_a_message_when_and_why_stands_on_both_threads() -> None:
     module: Any = environment().get_template("parts.html").module
     html = str(module.placements(made))
     text = str(parsed(f"<body>{html}</body>").text)
-    assert ("was put into this thread by" in text, "was put into another thread by" in text) == (True, True)
+    assert ("was moved to this thread by" in text, "was moved to another thread by" in text) == (True, True)
     assert "<i>another matter</i>" in text
     assert "<i>another" not in html

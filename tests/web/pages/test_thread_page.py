@@ -196,7 +196,7 @@ def test_stances_are_chips_that_lead_to_the_sentence_that_shows_them() -> None:
     (chip,) = page.all("a", class_="chip objection")
     assert (chip.text, chip.attributes["href"]) == ("objection", f"#s-{messages[1].id}")
     assert "1 objecting" in page.text
-    assert [link.text for link in page.all("a", title="The sentence that shows it")] == ["Bo"]
+    assert [link.text for link in page.all("a", title="Evidence")] == ["Bo"]
 
 
 def test_a_chain_of_three_hundred_answers_is_shown_in_pages_with_bounded_indentation() -> None:
@@ -252,9 +252,9 @@ def test_text_that_is_laid_out_keeps_its_spaces_and_prose_flows() -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"status": "pending", "summary_id": "s1"}, "is on its way"),
-        ({"status": "pending"}, "not been summarised yet"),
-        ({"status": "failed_max_retries", "lastError": "X: no"}, "given up: X: no"),
+        ({"status": "pending", "summary_id": "s1"}, "is being made"),
+        ({"status": "pending"}, "no summary yet"),
+        ({"status": "failed_max_retries", "lastError": "X: no"}, "could not be made: X: no"),
         ({"message_count": 3}, "2 messages of this thread could not be stored"),
     ],
 )
@@ -264,7 +264,7 @@ def test_what_is_missing_or_outdated_is_said(more: dict[str, Any], said: str) ->
 
 def test_a_message_that_was_given_up_is_named() -> None:
     page = page_of([message(0), message(1, status="failed_max_retries")])
-    assert "1 message could not be worked on" in page.text
+    assert "1 message could not be processed" in page.text
     assert "Person 1" in page.text
 
 
@@ -281,7 +281,7 @@ def test_a_report_of_several_threads_marks_what_it_cites_here() -> None:
         )
     )
     assert page.by_id("c1").text == "We agree on this."
-    assert "Marked here is what Week 3 cites" in page.text
+    assert "Citations of Week 3" in page.text
 
 
 @pytest.mark.parametrize("filler", [" ", "\t", "> ", "x ", "-", "\u00a0", "Re: ", "[a] "])
@@ -340,7 +340,7 @@ def test_what_is_odd_about_a_message_is_marked_and_an_answer_on_another_list_is_
     )
     html = render("pages/thread.html", path="/threads/x", query="", **thread_values(data))
     check(html)
-    for mark in ("another content goes by its Message-ID", "hidden text", "here by its subject alone"):
+    for mark in ("conflicting content under the same Message-ID", "hidden text", "threaded by subject only"):
         assert html.count(mark) == 1, mark
     assert html.count("Answered on another list") == 1
     assert f"/threads/{'e' * 16}?at=" in html

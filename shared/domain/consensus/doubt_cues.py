@@ -21,7 +21,8 @@ OPPOSES = Cue(
     r"publish|merge|accept|do) "
     r"(?:this|it|that|the)\b",
     r"\b(?:do not|don't) (?:think|believe) (?:that )?(?:this|it|the \w+|that)(?: is|'s) "
-    r"(?:yet )?ready (?:for|to)\b",
+    r"(?:yet )?ready(?: (?:for|to)\b|[.,;:!]|$)",
+    LEAD + r"(?:it|this|the (?:draft|document|text)) (?:is not|isn't) (?:yet )?ready(?: yet)?(?:[.,;:!]|$)",
     r"\b(?:i|we) (?:do not|don't|cannot|can't|would not|wouldn't) (?:\w+ )?support (?:this|the|adopt\w*|"
     r"publi\w*|it|that|add\w+)\b",
     rf"\bi (?:strongly |totally |completely |really )?disagree with (?:this|the|your) (?:\w+ )?{WORK}\b",
@@ -42,6 +43,7 @@ OPPOSES = Cue(
     rf"(?:\w+ )?{WORK}\b",
     r"\bshould not (?:have been |be )(?:adopted|merged|applied|accepted|published)\b",
     LEAD + r"(?:strongly |firmly |totally |i am |i'm )?opposed\b",
+    r"\b(?:i|we)(?:'m| am|'re| are| remain) (?:still |also |strongly |firmly |therefore )?opposed\b",
 )
 DOUBTS = Cue(
     "sure|unsure|certain|convinced|worried|concerned|sceptical|skeptical|wary|nervous|don't|can't|cannot|"

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from shared.domain.consensus.agreement import may_say_agreed
-from shared.domain.consensus.reading import ConsensusBasis, Fate, ThreadReading, Tier
+from shared.domain.consensus.reading import ConsensusBasis, Fate, Objection, ThreadReading, Tier
 from shared.domain.summaries.models import Citation, Claim, Section, ThreadSummary
 
 HEADINGS = {
@@ -50,8 +50,9 @@ def escape_markdown(text: str) -> str:
 def render_markdown(summary: ThreadSummary) -> str:
     """The summary with numbered citations. A claim without a verified citation does not appear."""
     numbers = {_identity(citation): number for number, citation in enumerate(summary.citations, 1)}
-    fates = {(one.citation.message_id, one.citation.quote): one.fate for one in summary.reading.objections}
-    lines = [f"# {escape_markdown(summary.title)}", "", *_outcome(summary), *_open_call(summary.reading)]
+    fates = {(one.citation.message_id, one.citation.quote): one for one in summary.reading.objections}
+    lines = [f"# {escape_markdown(summary.title)}", "", *_outcome(summary), *_tallies(summary.reading)]
+    lines += _open_call(summary.reading)
     for section in HEADINGS:
         claims = [claim for claim in summary.claims if claim.section is section and claim.is_supported]
         if claims:
@@ -70,6 +71,18 @@ def _outcome(summary: ThreadSummary) -> list[str]:
     outcome = summary.reading.outcome
     basis = BASES[outcome.basis] if outcome.tier is Tier.SAID else ""
     return [f"**{escape_markdown(outcome.sentence)}**{f' {basis}' if basis else ''}", ""]
+
+
+def _tallies(reading: ThreadReading) -> list[str]:
+    """The count of one with a role, as theirs: the reader counts only those whom it is sure of."""
+    return [
+        line
+        for one in reading.tallies
+        for line in (
+            escape_markdown(f"Tally by {one.by.name} ({one.by.role}): “{one.citation.quote}”"),
+            "",
+        )
+    ]
 
 
 def _open_call(reading: ThreadReading) -> list[str]:
@@ -96,7 +109,7 @@ def _heading(section: Section, reading: ThreadReading) -> str:
 
 
 def _items(
-    claims: list[Claim], numbers: dict[tuple[str, str], int], fates: Mapping[tuple[str, str], Fate]
+    claims: list[Claim], numbers: dict[tuple[str, str], int], fates: Mapping[tuple[str, str], Objection]
 ) -> list[str]:
     return [
         f"- {_speaker(claim)}{escape_markdown(claim.text)} {_marks(claim, numbers)}{_fate(claim, fates)}"
@@ -104,13 +117,16 @@ def _items(
     ]
 
 
-def _fate(claim: Claim, fates: Mapping[tuple[str, str], Fate]) -> str:
+def _fate(claim: Claim, fates: Mapping[tuple[str, str], Objection]) -> str:
     """What became of an objection, where the claim is one."""
     if claim.section not in {Section.DISSENT, Section.CONCERNS}:
         return ""
     found = (fates.get((one.message_id, " ".join(one.quote.split()))) for one in claim.citations)
-    fate = next((fate for fate in found if fate is not None), None)
-    return f" *({FATES[fate]})*" if fate and FATES[fate] else ""
+    objection = next((one for one in found if one is not None), None)
+    if objection is None or not FATES[objection.fate]:
+        return ""
+    words = f": “{escape_markdown(objection.withdrawal.quote)}”" if objection.withdrawal else ""
+    return f" *({FATES[objection.fate]}{words})*"
 
 
 def _speaker(claim: Claim) -> str:

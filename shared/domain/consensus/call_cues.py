@@ -126,6 +126,11 @@ DECIDES = Cue(
     r"^\W{0,4}(?:(?:i am|i'm|we are|we're) )?(?:now |hereby |therefore )?closing (?:this|the) (?:\w+ ){0,3}"
     r"(?:call|wglc|poll|discussion|thread|question|issue)\b",
 )
+HAS_DECIDED = Cue(
+    "decided|concluded|determined",
+    r"\b(?:i|we|chairs) (?:have |has )?(?:now |therefore |thus )?(?:decided|concluded|determined)\b",
+)
+"""By one with a role: what is decided the sentence itself tells."""
 IN_PERSON = re.compile(
     r"\bhats? (?:is |are )?off\b|\bno hats?\b|\bwithout (?:any |my )?(?:\w+ )?hats?\b|"
     r"\bas an? (?:individual|participant|contributor|implementer|co-?author)\b|"
@@ -148,11 +153,11 @@ _SIDE = (
 TALLY = Cue(
     "support|supports|supported|supporting|supportive|supporters|favour|favor|for|against|opposed|oppose|"
     "opposes|opposing|opposition|objected|object|objects|objections|objection|want|wants|wanted|agree|agrees|"
-    "agreed|disagree|prefer|prefers|preferred|spoke|voted|approve|yes|no",
+    "agreed|disagree|prefer|prefers|preferred|spoke|voted|approve|yes|no|+1|-1",
     rf"\b{_NUMBER} (?:\w+ ){{0,2}}?(?:people|persons|participants|members|individuals|respondents|"
     rf"contributors|voices|implementers|of (?:you|them|us))(?: \w+){{0,3}}? {_SIDE}\b",
-    rf"\b{_NUMBER} (?:\w+ )?(?:for|in favou?r|in support|supporting|support)\b[^.;]{{0,40}}"
-    rf"\b{_NUMBER} (?:\w+ )?(?:against|opposed|opposing|objecting|objections?)\b",
+    rf"\b{_NUMBER} (?:\w+ )?(?:(?:for|in favou?r|in support|supporting|support)\b|\+ ?1)[^.;]{{0,40}}"
+    rf"\b{_NUMBER} (?:\w+ )?(?:(?:against|opposed|opposing|objecting|objections?)\b|- ?1)",
     rf"\b{_NUMBER} (?:\w+ )?(?:expressions?|statements?|messages?|mails|replies|responses|voices|votes) "
     rf"(?:\w+ )?(?:of support|in support|in favou?r|for|against)\b",
 )

@@ -22,6 +22,7 @@ OPPOSES = Cue(
     r"(?:this|it|that|the)\b",
     r"\b(?:do not|don't) (?:think|believe) (?:that )?(?:this|it|the \w+|that)(?: is|'s) "
     r"(?:yet )?ready(?: (?:for|to)\b|[.,;:!]|$)",
+    LEAD + r"not (?:yet )?ready(?:[.,;:!]|$)",
     LEAD + r"(?:it|this|the (?:draft|document|text)) (?:is not|isn't) (?:yet )?ready(?: yet)?(?:[.,;:!]|$)",
     r"\b(?:i|we) (?:do not|don't|cannot|can't|would not|wouldn't) (?:\w+ )?support (?:this|the|adopt\w*|"
     r"publi\w*|it|that|add\w+)\b",

@@ -12,6 +12,7 @@ from shared.domain.consensus.call_cues import (
     DECIDES,
     DECLINES,
     HAPPY,
+    HAS_DECIDED,
     IN_PERSON,
     NO_CONSENSUS,
     NOT_READY,
@@ -109,6 +110,7 @@ _SETTLES = Family(
         *CLOSINGS,
         DECIDES,
         DECLINES,
+        HAS_DECIDED,
         NO_CONSENSUS,
         NOT_READY,
         UNOPPOSED,
@@ -288,7 +290,7 @@ class _Filing:
             if _CONDITION.search(sentence.folded) or _HOPES.search(sentence.folded):
                 return False
             (self.found.ruled if role else self.found.claimed).append(EndingWord(sentence, "ruled", role))
-        elif DECIDES.finds(sentence):
+        elif DECIDES.finds(sentence) or (role and HAS_DECIDED.finds(sentence)):
             (self.found.decided if role else self.found.claimed).append(EndingWord(sentence, "decided", role))
         else:
             return False

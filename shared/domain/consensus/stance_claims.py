@@ -85,6 +85,7 @@ from shared.domain.consensus.stance_patterns import (
     FIRM_OPENING,
     IF,
     IN_A_PRODUCT,
+    ITSELF,
     KEEPS_WHAT,
     NO_WHEN_ASKED,
     NOT_AS_IT_IS,
@@ -305,6 +306,7 @@ class _ClaimReader:
         plain = (
             FIRM_NO.search(folded)
             or (OBJECTS_TO_DOING.search(folded) and self._speaks_of_it(sentence))
+            or (self.put.form is not PropositionForm.PATCH and self._names_the_act(sentence))
             or (self.put.form in _ASKED and NO_WHEN_ASKED.search(folded))
         ) and not self._is_of_a_state(folded)
         inside = place(self.thread, sentence) == "inside"
@@ -339,6 +341,14 @@ class _ClaimReader:
         """What the stance is of is what is put: "the removal", where something is to be removed."""
         found = OF_WHAT.search(sentence.folded)
         return found is not None and found[2][:_STEM] in acts_in(self.matter)
+
+    def _is_for_what_goes(self, sentence: OwnSentence) -> bool:
+        """Support of "the old format", where it is to be removed, is no support for that."""
+        found = OF_WHAT.search(sentence.folded)
+        if found is None or found[2] in ITSELF or found[2][:_STEM] in acts_in(self.matter):
+            return False
+        goes = self.put.form is not PropositionForm.PATCH and UNDOES.search(self.matter)
+        return bool(goes) and found[2] in re.findall(r"\w+", self.matter) and not acts_in(sentence.folded)
 
     def _names_act_and_matter(self, sentence: OwnSentence) -> bool:
         """Both what is to be done and to what: "dropping JSON"."""
@@ -416,12 +426,15 @@ class _ClaimReader:
         cue = cue_of(sentence) or (READY.search(sentence) if kind == "words" else None)
         if kind is None or not takes_nothing_back(self.thread, sentence, cue, may_ask=kind == "words"):
             return None
+        if self._is_for_what_goes(sentence):
+            return _SUPPORT, "words for what goes"
         where = place(self.thread, sentence)
         if kind == "agreement" and is_bare(sentence) and self._names_another(sentence):
             theirs = self._stances_of_named(sentence) if where != "inside" else set()
             return (theirs.pop(), "chain") if len(theirs) == 1 else (_SUPPORT, "agreement with another")
         if towards == "put":
-            return _SUPPORT, self._rule(sentence, kind, where, is_part=is_partial(sentence, cue))
+            is_part = is_partial(sentence, cue) and not READY.finds(sentence)
+            return _SUPPORT, self._rule(sentence, kind, where, is_part=is_part)
         return self._support_elsewhere(sentence, kind, where, towards, cue)
 
     def _support_elsewhere(

@@ -486,7 +486,8 @@ REFUSES = Cue(
 # "Ready.", and little else: a stance only where the group was asked whether it is.
 READY = Cue(
     "ready",
-    LEAD + r"(?:(?:it|this|the (?:draft|document))(?:'s| is| looks| seems) )?ready(?:[.,;:!]| with\b|$)",
+    LEAD + r"(?:(?:it|this|the (?:draft|document))(?:'s| is| looks| seems) |looks |seems )?"
+    r"ready(?: to me)?(?:[.,;:!]| with\b|$)",
 )
 AGREES_TO_DOING = Cue(
     "agree|concur",
@@ -500,8 +501,8 @@ KEEPS = Cue(
     LEAD
     + r"(?:(?:i(?:'d| would)|we) (?:\w+ )?(?:prefer to|like to|rather|should) |i vote to |let'?s |please |"
     r"just )?(?:keep|leave|retain) (?:it|this|that|them|the (?:\w+ )?\w+)"
-    r"(?: (?:as (?:it|they) (?:is|are)|as[- ]is|alone|in place|the way (?:it is|they are)|unchanged))?"
-    r"[.! ]*$",
+    r"(?: (?:as (?:it|they) (?:is|are)|as[- ]is|alone|in place|"
+    r"(?:where|the way) (?:it is|they are)|unchanged))?[.! ]*$",
     r"^\W{0,4}i (?:\w+ )?(?:like|love|prefer) (?:it|(?:the|this|our) (?:\w+ ){1,3})(?:just |exactly )?"
     r"(?:as (?:it|they) (?:is|are)|as[- ]is|the way (?:it is|they are))\b",
     r"^\W{0,4}i(?:'d| would)? (?:\w+ )?prefer the (?:current|existing|present) \w+[.! ]*$",

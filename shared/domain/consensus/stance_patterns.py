@@ -41,7 +41,7 @@ NO_WHEN_ASKED = re.compile(
     r"(?:,? (?:too|as well|also))?(?:[.!;:, ]*$|[;:,] )|"
     r"^\W{0,4}(?:i am |i'm |we are |we're |i remain |we remain )?(?:(?:still|also|strongly|firmly) )?opposed"
     r"(?:,? (?:too|as well|also))?(?:[.! ]*$|[;:] )|"
-    r"\bready (?:for|to be) (?:adopt\w+|publi\w+)\b|"
+    r"\bready (?:for|to be) (?:adopt\w+|publi\w+)\b|^\W{0,4}not (?:yet )?ready(?:[.! ]*$|[,;:] )|"
     r"\b(?:don't|do not) (?:think|believe) (?:that )?(?:this|it|the (?:draft|document|text))(?: is|'s) "
     r"(?:yet )?ready[.! ]*$|"
     r"^\W{0,4}(?:it|this|the (?:draft|document|text)) (?:is not|isn't) (?:yet )?ready"
@@ -107,9 +107,14 @@ OF_WHAT = re.compile(
     r"opposed to|against) ((?:the|this|a|an|its|your|such|proposed|complete|full) ){0,3}(\w+)"
 )
 """The first word of what a stance is of."""
+ITSELF = frozenset(
+    {"this", "that", "it", "these", "call", "proposal", "change", "changes", "idea", "plan", "draft"}
+    | {"document", "text", "approach", "suggestion"}
+)
+"""Words by which a proposition is named, and nothing in it."""
 UNDOES = re.compile(
     r"\b(?:remov\w+|drop|drops|dropping|renam\w+|replac\w+|deprecat\w+|delet\w+|retir\w+|chang\w+|"
-    r"switch\w*|get rid of|disabl\w+|instead)\b"
+    r"switch\w*|get rid of|disabl\w+|mov(?:e|es|ing)|instead)\b"
 )
 """What is proposed takes away or changes what is there."""
 KEEPS_WHAT = re.compile(r"\b(?:keep|retain|leav)(?:e|ing)? (?:(?:the|this|it|only) ){0,2}(\w+)")

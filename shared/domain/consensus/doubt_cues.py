@@ -9,7 +9,7 @@ OPPOSES = Cue(
     "publish|merge|accept|don't",
     r"\b(?:i|we) (?:must |have to |strongly |would |do |also |still |firmly |also have to )?(?:object|"
     r"oppose)(?: to)?\b(?! (?:if|the idea that)|-)",
-    r"\b(?:i|we)(?:'m| am|'re| are) (?:(?!not )\w+ )?(?:against|opposed to) (?:this|the|it|that|adopt\w*|"
+    r"\b(?:i|we)(?:'m| am|'re| are| remain) (?:(?!not )\w+ )?(?:against|opposed to) (?:this|the|it|that|adopt\w*|"
     r"publi\w*|add\w*|such|any|\w+ing)\b",
     r"\b(?:i|we) (?:hereby )?vote against\b",
     LEAD
@@ -44,7 +44,7 @@ OPPOSES = Cue(
     rf"(?:\w+ )?{WORK}\b",
     r"\bshould not (?:have been |be )(?:adopted|merged|applied|accepted|published)\b",
     LEAD + r"(?:strongly |firmly |totally |i am |i'm )?opposed\b",
-    r"\b(?:i|we)(?:'m| am|'re| are| remain) (?:still |also |strongly |firmly |therefore )?opposed\b",
+    r"\b(?:i|we)(?:'m| am|'re| are| remain) (?:still |also |strongly |firmly |therefore )?opposed\b(?! to\b)",
 )
 DOUBTS = Cue(
     "sure|unsure|certain|convinced|worried|concerned|sceptical|skeptical|wary|nervous|don't|can't|cannot|"

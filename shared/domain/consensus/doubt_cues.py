@@ -9,8 +9,8 @@ OPPOSES = Cue(
     "publish|merge|accept|don't",
     r"\b(?:i|we) (?:must |have to |strongly |would |do |also |still |firmly |also have to )?(?:object|"
     r"oppose)(?: to)?\b(?! (?:if|the idea that)|-)",
-    r"\b(?:i|we)(?:'m| am|'re| are| remain) (?:(?!not )\w+ )?(?:against|opposed to) (?:this|the|it|that|adopt\w*|"
-    r"publi\w*|add\w*|such|any|\w+ing)\b",
+    r"\b(?:i|we)(?:'m| am|'re| are| remain) (?:(?!not )\w+ )?(?:against|opposed to) (?:this|the|it|that|"
+    r"adopt\w*|publi\w*|add\w*|such|any|\w+ing)\b",
     r"\b(?:i|we) (?:hereby )?vote against\b",
     LEAD
     + r"(?:(?:sorry|strong|big|definite|my|a|an?other)[, ]+){0,2}(?:- ?1\b(?!\d|\.\d)|nak\b|nack\b|veto\b)",

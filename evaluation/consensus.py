@@ -44,7 +44,7 @@ def prediction_of(thread: str, reading: ThreadReading) -> dict[str, Any]:
         "outcome": reading.outcome.kind.value if reading.outcome.tier is Tier.SAID else None,
         "outcome_text": reading.outcome.sentence,
         "outcome_rule": reading.outcome.rule,
-        "names_a_person": reading.outcome.authority is not None,
+        "names_a_person": reading.outcome.authority is not None and reading.outcome.tier is Tier.SAID,
         "has_consensus": reading.has_consensus,
         "consensus_type": reading.consensus_type,
         "basis": reading.basis.value,

@@ -26,6 +26,7 @@ KINDS = {
     OutcomeKind.INFORMATIONAL: ("For information", ""),
 }
 _NOTHING_SAID = ("No decision found", "")
+_CLOSED = ("Closing statement", "")
 STATUSES = {
     "pending": "waiting",
     "processed": "done",
@@ -120,12 +121,14 @@ def progress_state(progress: ArchiveProgress) -> str:
 
 def outcome_chip(outcome: ShownOutcome | None) -> tuple[str, str]:
     """Label and CSS class. A kind that is only a guess is not shown."""
+    if outcome is not None and outcome.is_closing_statement:
+        return _CLOSED
     return KINDS[outcome.kind] if outcome and outcome.kind else _NOTHING_SAID
 
 
 def outcome_words(outcome: ShownOutcome | None) -> str:
     """The sentence after its chip, whose words it does not repeat."""
-    if outcome is None or outcome.tier is not Tier.SAID:
+    if outcome is None or (outcome.tier is not Tier.SAID and not outcome.is_closing_statement):
         return ""
     chip, _ = outcome_chip(outcome)
     rest = re.fullmatch(rf"{re.escape(chip)}(?:[ ,:]+|(?=\.))(.*)", outcome.sentence, re.DOTALL)

@@ -90,6 +90,7 @@ class StoredObjection(_Stored):
     citation: StoredQuote
     fate: Fate
     tier: Tier = Tier.REMARK
+    withdrawal: StoredQuote | None = None
 
 
 class StoredDecision(_Stored):
@@ -102,6 +103,11 @@ class StoredAuthority(_Stored):
     person: str
     name: str
     role: str
+
+
+class StoredTally(_Stored):
+    by: StoredAuthority
+    citation: StoredQuote
 
 
 class StoredVotes(_Stored):
@@ -158,6 +164,11 @@ class ShownOutcome(_Stored):
         return self
 
     @property
+    def is_closing_statement(self) -> bool:
+        """One who may decide closed it in words that have to be read: they are quoted without a kind."""
+        return self.tier is Tier.REMARK and self.basis is ConsensusBasis.RULED
+
+    @property
     def headline(self) -> str:
         """The sentence with the words it rests on."""
         return f"{self.sentence.removesuffix('.')}: \u201c{self.quote}\u201d" if self.quote else self.sentence
@@ -173,7 +184,7 @@ class StoredOutcome(ShownOutcome):
     @property
     def shown(self) -> ShownOutcome:
         quote = clipped(self.evidence[0].quote, _SHOWN_WORDS) if self.evidence else ""
-        shown = self.tier is Tier.SAID and quote
+        shown = (self.tier is Tier.SAID or self.is_closing_statement) and quote
         # An instance would be passed through whole.
         return ShownOutcome.model_validate({**self.model_dump(), "quote": quote if shown else ""})
 
@@ -239,6 +250,7 @@ class StoredReading(_Stored):
     consensus_type: ConsensusType | None = None
     basis: ConsensusBasis
     open_call: StoredOpenCall | None = None
+    tallies: list[StoredTally] = []
     result_of: str | None = None
     model: StoredModelReading | None = None
     corrections: list[ShownCorrection] = []

@@ -169,6 +169,8 @@ class Objection:
     citation: SentenceCitation
     fate: Fate
     tier: Tier = Tier.REMARK
+    withdrawal: SentenceCitation | None = None
+    """The sentence in which its owner withdraws it, where one does in so many words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +188,14 @@ class Authority:
     person: str
     name: str
     role: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many stand where, by the count of one with a role, in their words."""
+
+    by: Authority
+    citation: SentenceCitation
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,6 +301,7 @@ class ThreadReading:
     """Agreement where there is consensus; None where there is none and nobody is against it."""
     basis: ConsensusBasis
     open_call: OpenCall | None = None
+    tallies: tuple[Tally, ...] = ()
     result_of: str | None = None
     """For a result mail in a thread of its own: the vote's subject, without tags."""
     model: ModelReading | None = None

@@ -102,7 +102,7 @@ async def test_threads_become_digests_of_weeks_months_and_drafts_with_verified_c
         assert [thread.thread_id for thread in report.threads] == week.thread_ids
         decided = [thread for thread in report.threads if thread.is_decided]
         assert [thread.outcome.sentence for thread in decided if thread.outcome] == [
-            "Accepted: 2 for, 0 against; nobody declared it."
+            "Accepted: at least 2 in support, not declared."
         ]
         assert decided[0].outcome
         assert decided[0].outcome.sentence.removesuffix(".") in week.content_markdown.replace("\\", "")

@@ -1,9 +1,20 @@
 """The sample archives that `make run` takes in: what a reader is to find in them."""
 
+import hashlib
+import json
+from functools import cache
+from typing import Any, ClassVar
+
 import pytest
 
 from localcloud.up.app import definitions_at
-from shared.documents.values import PositionStance, ThreadOutcome, ThreadReading, Tier
+from shared.documents.values import (
+    Fate,
+    Position,
+    SentenceCitation,
+    ThreadReading,
+    Tier,
+)
 from shared.domain.consensus.parsed_mails import thread_mail_of
 from shared.domain.consensus.reader import read_thread
 from shared.domain.consensus.thread_mail import read_profile
@@ -25,6 +36,7 @@ def parsed() -> list[ParsedMail]:
     return [message for message in found if isinstance(message, ParsedMail)]
 
 
+@cache
 def threads() -> dict[str, ThreadReading]:
     """What each thread amounts to, by the subject of its first message, read with its list's roles."""
     unique = list({message.message_key: message for message in parsed()}.values())
@@ -48,29 +60,96 @@ def test_two_lists_of_some_dozens_of_messages_share_a_cross_post() -> None:
     assert not [message.warnings for message in messages if message.warnings]
 
 
-CASES = [
-    ("[tally] Call for adoption: draft-lindqvist-tally-receipts-02", True, "accepted", 4, 0),
-    ("[tally] Mandatory-to-implement signature algorithm", False, "contested", 1, 2),
-    ("[tally] Lifetime of a receipt", True, "revised", 2, 0),
-    ("[tally] CBOR or JSON for the receipt?", True, "accepted", 2, 1),
-    ("[tally] Results from the hackathon", False, None, 0, 0),
-    ("[tally] Working group last call: draft-ietf-tally-receipts-04", False, None, 0, 0),
-    ("[slowmail] MUST or SHOULD: retrying a batch", True, "accepted", 3, 0),
-    ("[slowmail] Consensus call: remove the compression option", True, "accepted", 3, 1),
-    ('[slowmail] Renaming "slowmail"', False, "rejected", 0, 0),
-]
+class Labels:
+    """What a person who read both archives whole wrote down of them, before the reader was asked."""
+
+    _read = json.loads((ROOT / "tests/system/sample_labels.json").read_text(encoding="utf-8"))
+    archives: ClassVar[dict[str, str]] = _read["archives"]
+    threads: ClassVar[list[dict[str, Any]]] = _read["threads"]
 
 
-@pytest.mark.parametrize(("subject", "has_consensus", "outcome", "support", "against"), CASES)
-def test_a_sample_thread_reads_as_its_people_meant_it(
-    subject: str, has_consensus: bool, outcome: str | None, support: int, against: int
-) -> None:
-    """None: nothing is said, which is never wrong."""
-    reading = threads()[subject]
-    assert (reading.has_consensus, _said(reading.outcome)) == (has_consensus, outcome)
-    said = [position.stance for position in reading.positions if position.tier is Tier.SAID]
-    assert (said.count(PositionStance.SUPPORT), said.count(PositionStance.OPPOSE)) == (support, against)
+LABELED = [pytest.param(thread, id=thread["subject"]) for thread in Labels.threads]
 
 
-def _said(outcome: ThreadOutcome) -> str | None:
-    return outcome.kind.value if outcome.tier is Tier.SAID else None
+def test_the_archives_are_those_that_were_labeled() -> None:
+    """Rules are written for the mails, and never the mails for the rules."""
+    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in SAMPLES}
+    assert found == Labels.archives
+
+
+@pytest.mark.parametrize("label", LABELED)
+def test_the_outcome_is_said_with_its_person_and_its_sentence(label: dict[str, Any]) -> None:
+    reading, wanted = threads()[label["subject"]], label["outcome"]
+    outcome = reading.outcome
+    assert (outcome.tier, outcome.kind.value) == (Tier.SAID, wanted["kind"])
+    assert reading.has_consensus is wanted["agreed"]
+    assert [one.quote for one in outcome.evidence] == [wanted["quote"]]
+    assert _mail(outcome.evidence[0]) == wanted["message"]
+    assert wanted["by"] in outcome.sentence
+    role = outcome.authority.role if outcome.authority else None
+    assert role == wanted["role"]
+
+
+def test_all_but_three_positions_are_said_and_none_is_wrong() -> None:
+    wanted = sum(len(label["positions"]) for label in Labels.threads)
+    said, wrong = 0, []
+    for label in Labels.threads:
+        stances = {one["person"]: one for one in label["positions"]}
+        for position in threads()[label["subject"]].positions:
+            if position.tier is Tier.SAID:
+                said += 1
+                if not _holds(position, stances.get(position.person)):
+                    wrong.append((label["subject"], position))
+    assert not wrong
+    assert wanted == 39
+    assert said >= 36
+
+
+def _holds(position: Position, label: dict[str, Any] | None) -> bool:
+    """The person, the stance, and a sentence that shows it: who says it twice may be quoted with either."""
+    if label is None or position.stance.value != label["stance"]:
+        return False
+    sentences = [[label["message"], label["quote"]], *label.get("again", [])]
+    return [_mail(position.citation), position.citation.quote] in sentences
+
+
+@pytest.mark.parametrize("label", LABELED)
+def test_a_withdrawn_objection_has_the_sentence_that_withdraws_it(label: dict[str, Any]) -> None:
+    withdrawn = [one for one in threads()[label["subject"]].objections if one.fate is Fate.WITHDRAWN]
+    found = [
+        {
+            "person": one.person,
+            "objection": one.citation.quote,
+            "message": _mail(one.withdrawal) if one.withdrawal else "",
+            "quote": one.withdrawal.quote if one.withdrawal else "",
+        }
+        for one in withdrawn
+    ]
+    assert found == label["withdrawals"]
+
+
+@pytest.mark.parametrize("label", LABELED)
+def test_the_tallies_of_the_chair_are_shown_as_the_chairs(label: dict[str, Any]) -> None:
+    tallies = threads()[label["subject"]].tallies
+    found = [{"message": _mail(one.citation), "quote": one.citation.quote} for one in tallies]
+    assert found == label["tallies"]
+    assert {one.by.name for one in tallies} <= {label["outcome"]["by"]}
+
+
+@pytest.mark.parametrize("label", LABELED)
+def test_no_thread_that_was_ruled_on_is_called_open_or_without_a_result(label: dict[str, Any]) -> None:
+    reading = threads()[label["subject"]]
+    assert reading.open_call is None
+    assert "no ruling" not in reading.outcome.sentence
+    assert "No decision" not in reading.outcome.sentence
+
+
+def test_what_only_tells_of_the_work_has_no_outcome_and_no_positions() -> None:
+    reading = threads()["[tally] Results from the hackathon"]
+    assert reading.outcome.tier is Tier.REMARK
+    assert not [one for one in reading.positions if one.tier is Tier.SAID]
+
+
+def _mail(citation: SentenceCitation) -> str:
+    """Its mail's place in the archive: the first part of the Message-ID."""
+    return citation.message_id.strip("<>").partition(".")[0]

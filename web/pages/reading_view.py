@@ -74,6 +74,7 @@ class ObjectionLine:
     fate: str
     is_outstanding: bool
     is_said: bool
+    withdrawal: ShownQuote | None = None
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,7 @@ class ReadingView:
     evidence: list[ShownQuote]
     asked: ShownQuote | None
     agreed: bool
+    tallies: list[tuple[str, ShownQuote]]  # whose count, and in which words
     positions: list[PositionLine]
     objections: list[ObjectionLine]  # those that are said first
     remarks: list[ShownQuote]
@@ -134,7 +136,9 @@ class ReadingView:
         """How many there are of each, in words."""
         looks = [line.look for line in self.positions]
         counts = [(looks.count(look), words) for look, words in STANCES.items()]
-        return ", ".join(f"{count} {words}" for count, words in counts if count)
+        found = ", ".join(f"{count} {words}" for count, words in counts if count)
+        # Those whose words are plain: others may stand on either side.
+        return f"at least {found}" if found else ""
 
 
 @dataclass(frozen=True)
@@ -180,11 +184,15 @@ def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> 
     remarks = [one for one in reading.positions if one.tier is Tier.REMARK]
     decider = reading.outcome.authority.person if reading.outcome.authority else ""
     quoting = _Quoting(places)
-    is_said = reading.outcome.tier is Tier.SAID
+    is_said = reading.outcome.tier is Tier.SAID or reading.outcome.is_closing_statement
     # In the order of the page: what stands above is not repeated below.
     evidence = quoting.fresh((one, decider) for one in reading.outcome.evidence if is_said)
     asked = _asked(reading, quoting)
     call = _call(reading.open_call, quoting, now.date()) if reading.open_call else None
+    tallies = [
+        (f"Tally by {one.by.name} ({one.by.role})", quoting.shown(one.citation, one.by.person))
+        for one in reading.tallies
+    ]
     positions = [_position(one, reading, quoting) for one in said]
     objections = _objections(reading, quoting, said)
     return ReadingView(
@@ -194,6 +202,7 @@ def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> 
         agreed=may_say_agreed(
             has_consensus=reading.has_consensus, kind=reading.outcome.kind, tier=reading.outcome.tier
         ),
+        tallies=tallies,
         positions=positions,
         objections=objections,
         remarks=quoting.fresh((one.citation, one.person) for one in remarks),
@@ -227,7 +236,11 @@ def _objections(
     lines = [(one, _place(one.citation) in against) for one in reading.objections]
     return [
         ObjectionLine(
-            quoting.shown(one.citation, one.person), FATES[one.fate], one.fate is Fate.OUTSTANDING, is_said
+            quoting.shown(one.citation, one.person),
+            FATES[one.fate],
+            one.fate is Fate.OUTSTANDING,
+            is_said,
+            quoting.shown(one.withdrawal, one.person) if one.withdrawal else None,
         )
         for one, is_said in sorted(lines, key=lambda line: not line[1])
     ]

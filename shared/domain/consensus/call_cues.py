@@ -2,7 +2,7 @@
 
 import re
 
-from shared.domain.consensus.cues import Cue
+from shared.domain.consensus.cues import CONDITION, NEGATION, REPORTED, RULES, Cue
 from shared.domain.consensus.own_sentences import OwnSentence
 
 _WHO = r"\b(?:i|we|chairs)"
@@ -96,6 +96,72 @@ DECLINES = Cue(
     r"\b(?:insufficient|lack of|too little) (?:support|interest)\b",
     r"\b(?:won't|will not|not going to|decided not to|shall not) (?:\w+ )?(?:adopt|accept)\b",
 )
+_CONSENSUS = r"(?:\w+ ){0,2}consensus\b"
+NO_CONSENSUS = Cue(
+    "consensus",
+    r"\b(?:there (?:is|was|has been)|there's|(?:i|we|chairs) (?:\w+ )?(?:see|find|found|have|hear|heard|"
+    r"judge)|(?:this|it|thread|discussion|group|wg|call) (?:\w+ )?(?:has|had|have|reached|shows?|showed|"
+    rf"found|brought)) (?:\w+ )?no {_CONSENSUS}",
+    r"\b(?:there|i|we|chairs|this|it|thread|discussion|group|wg|call)"
+    r"(?: (?:is|was|does|do|did|can|has|have))?(?:n't| not|not)"
+    r"(?: (?:see|find|have|hear|reach|reached|be|been|yet|believe|think|that|there|is))*"
+    rf" (?:a |any |enough )?{_CONSENSUS}",
+    rf"^\W{{0,4}}(?:so |therefore |conclusion: ?|result: ?|outcome: ?)?no {_CONSENSUS}",
+    rf"\b(?:lack|absence) of {_CONSENSUS}|\bfail(?:s|ed) to (?:reach|find|achieve|gather) {_CONSENSUS}|"
+    rf"\bconsensus (?:was|has|is|could)(?: ?n't| not|not) (?:been |be )?(?:reached|found|achieved|there)\b",
+)
+"""Who closes says that there is none."""
+_TEXT = r"(?:document|draft|draft-\S{1,80}|specification|spec|text|charter|patch|series|release|proposal)"
+NOT_READY = Cue(
+    "ready",
+    rf"\b{_TEXT} (?:is|was) (?:therefore |thus |clearly |still )?not (?:yet |quite )?ready\b",
+    rf"\b{_TEXT} (?:isn't|wasn't) (?:yet |quite )?ready\b",
+    r"\b(?:chairs|we|i) (?:\w+ )?(?:do not|don't) (?:think|believe|consider|find|judge) (?:that )?"
+    rf"(?:the|this) {_TEXT}(?: is|'s| to be)? (?:yet )?ready\b",
+)
+"""Who closes a call for it says that it has to wait."""
+DECIDES = Cue(
+    "decision|closing",
+    r"^\W{0,4}(?:the )?decision(?: (?:for|on|of|in) [^:]{1,60})?(?:: | is (?:that|to) )\w",
+    r"^\W{0,4}(?:(?:i am|i'm|we are|we're) )?(?:now |hereby |therefore )?closing (?:this|the) (?:\w+ ){0,3}"
+    r"(?:call|wglc|poll|discussion|thread|question|issue)\b",
+)
+HAS_DECIDED = Cue(
+    "decided|concluded|determined",
+    r"\b(?:i|we|chairs) (?:have |has )?(?:now |therefore |thus )?(?:decided|concluded|determined)\b",
+)
+"""By one with a role: what is decided the sentence itself tells."""
+IN_PERSON = re.compile(
+    r"\bhats? (?:is |are )?off\b|\bno hats?\b|\bwithout (?:any |my )?(?:\w+ )?hats?\b|"
+    r"\bas an? (?:individual|participant|contributor|implementer|co-?author)\b|"
+    r"\b(?:speaking )?(?:personally|for myself)\b|\bnot (?:speaking )?as (?:the |a )?(?:co-?)?chair\b"
+)
+"""Who has a role and says that they speak without it."""
+CLOSES = re.compile(
+    r"\b(?:call|wglc|poll|discussion|thread|question)\b.{0,40}\b(?:closed|concluded|ended|completed?|over|"
+    r"finished)\b|\bconcludes the\b|\b(?:closing|i(?:'ll| will)? close|we(?:'ll| will)? close) (?:this|the) "
+    r"(?:\w+ ){0,3}(?:call|wglc|poll|discussion|thread|question)\b"
+)
+_NUMBER = (
+    r"(?:\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|"
+    r"sixteen|seventeen|eighteen|nineteen|twenty|a dozen)"
+)
+_SIDE = (
+    r"(?:support\w*|(?:were |was |are |is )?(?:in favou?r|for|against|opposed)|oppos\w+|object\w*|want\w*|"
+    r"agree\w*|disagree\w*|prefer\w*|spoke|voted|approve\w*|say yes|said yes|say no|said no)"
+)
+TALLY = Cue(
+    "support|supports|supported|supporting|supportive|supporters|favour|favor|for|against|opposed|oppose|"
+    "opposes|opposing|opposition|objected|object|objects|objections|objection|want|wants|wanted|agree|agrees|"
+    "agreed|disagree|prefer|prefers|preferred|spoke|voted|approve|yes|no|+1|-1",
+    rf"\b{_NUMBER} (?:\w+ ){{0,2}}?(?:people|persons|participants|members|individuals|respondents|"
+    rf"contributors|voices|implementers|of (?:you|them|us))(?: \w+){{0,3}}? {_SIDE}\b",
+    rf"\b{_NUMBER} (?:\w+ )?(?:(?:for|in favou?r|in support|supporting|support)\b|\+ ?1)[^.;]{{0,40}}"
+    rf"\b{_NUMBER} (?:\w+ )?(?:(?:against|opposed|opposing|objecting|objections?)\b|- ?1)",
+    rf"\b{_NUMBER} (?:\w+ )?(?:expressions?|statements?|messages?|mails|replies|responses|voices|votes) "
+    rf"(?:\w+ )?(?:of support|in support|in favou?r|for|against)\b",
+)
+"""How many stand where, by somebody's count."""
 WANTS_NEW_VERSION = Cue(
     "version|revision|draft|update|revise|address|addresses|addressing|id",
     r"\b(?:post|submit|publish|issue|upload|produce|prepare|provide|need|needs|await|awaiting|request|spin)"
@@ -142,6 +208,13 @@ HAPPY = re.compile(
     r"one (?:objected|opposed)|other votes?|-1)\b"
 )
 """Negations of somebody who sums up that nobody was against it."""
+
+
+def settles_it(sentence: OwnSentence) -> bool:
+    """Whether it says how something was settled, whoever writes it: agreed, decided, adopted."""
+    if sentence.asks or REPORTED.finds(sentence) or CONDITION.finds(sentence) or NEGATION.finds(sentence):
+        return False
+    return DECIDES.finds(sentence) or (RULES.finds(sentence) and not CLOSES.search(sentence.folded))
 
 
 def closing_of(sentence: OwnSentence) -> str | None:

@@ -107,7 +107,11 @@ def _without_sentences(reading: ThreadReading, hidden: Sequence[SentenceCitation
             one if one.earlier is None or shown(one.earlier.citation) else replace(one, earlier=None)
             for one in _resting_on(reading.positions, lambda one: shown(one.citation))
         ),
-        objections=_resting_on(reading.objections, lambda one: shown(one.citation)),
+        objections=tuple(
+            one if one.withdrawal is None or shown(one.withdrawal) else replace(one, withdrawal=None)
+            for one in _resting_on(reading.objections, lambda one: shown(one.citation))
+        ),
+        tallies=_resting_on(reading.tallies, lambda one: shown(one.citation)),
         decisions=_resting_on(reading.decisions, lambda one: shown(one.citation)),
         open_issues=tuple(filter(shown, reading.open_issues)),
         key_points=tuple(filter(shown, reading.key_points)),

@@ -341,10 +341,18 @@ WITHDRAWS = Cue(
     r"\bnever ?mind\b|\bwithdrawn\b|\bi withdraw\b",
 )
 WITHDRAWS_OBJECTION = Cue(
-    "withdraw|withdrawing|retract|drop|dropping|withdrawn|lift|lifting|revoke|revoking",
+    "withdraw|withdrawing|retract|retracted|drop|dropping|dropped|withdrawn|lift|lifted|lifting|revoke|revoking|"
+    "longer|anymore|any",
     r"\bi(?:'ll| will|'d like to| hereby| am|'m| have|'ve)?(?: \w+)? "
     r"(?:drop|dropp?ing|withdraw|withdrawn|withdrawing|retract|lift|lifting|revoke|revoking) "
     r"(?:my|this|the|that) (?:\w+ ){0,2}?(?:objections?|-1|vote|veto|nak|nack|concerns?|discuss)(?:\b|$)",
+    r"\bmy (?:\w+ )?(?:objections?|veto|nak|nack|concerns?|discuss|-1)\b.{0,60}"
+    r"\b(?:so|and|thus|therefore|hence),? i(?:'ll| will| hereby| now)? (?:withdraw|drop|retract|lift|revoke) "
+    r"(?:it|them|that)\b",
+    r"\bmy (?:\w+ )?(?:objections?|veto|nak|nack|discuss|-1) (?:is|are) (?:now |hereby |therefore )?"
+    r"(?:withdrawn|lifted|dropped|retracted)\b",
+    r"\bi (?:no longer|don't|do not) (?:object|oppose (?:this|it)) any(?:more| more)\b|"
+    r"\bi no longer (?:object|oppose)\b",
 )
 SOLVED = Cue(
     "worked|works|solved|helped|trick|resolved|fixed|thanks|thank|thx|mistake|bad|fault|understand|"

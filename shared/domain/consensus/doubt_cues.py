@@ -9,8 +9,8 @@ OPPOSES = Cue(
     "publish|merge|accept|don't",
     r"\b(?:i|we) (?:must |have to |strongly |would |do |also |still |firmly |also have to )?(?:object|"
     r"oppose)(?: to)?\b(?! (?:if|the idea that)|-)",
-    r"\b(?:i|we)(?:'m| am|'re| are) (?:(?!not )\w+ )?(?:against|opposed to) (?:this|the|it|that|adopt\w*|"
-    r"publi\w*|add\w*|such|any|\w+ing)\b",
+    r"\b(?:i|we)(?:'m| am|'re| are| remain) (?:(?!not )\w+ )?(?:against|opposed to) (?:this|the|it|that|"
+    r"adopt\w*|publi\w*|add\w*|such|any|\w+ing)\b",
     r"\b(?:i|we) (?:hereby )?vote against\b",
     LEAD
     + r"(?:(?:sorry|strong|big|definite|my|a|an?other)[, ]+){0,2}(?:- ?1\b(?!\d|\.\d)|nak\b|nack\b|veto\b)",
@@ -21,7 +21,9 @@ OPPOSES = Cue(
     r"publish|merge|accept|do) "
     r"(?:this|it|that|the)\b",
     r"\b(?:do not|don't) (?:think|believe) (?:that )?(?:this|it|the \w+|that)(?: is|'s) "
-    r"(?:yet )?ready (?:for|to)\b",
+    r"(?:yet )?ready(?: (?:for|to)\b|[.,;:!]|$)",
+    LEAD + r"not (?:yet )?ready(?:[.,;:!]|$)",
+    LEAD + r"(?:it|this|the (?:draft|document|text)) (?:is not|isn't) (?:yet )?ready(?: yet)?(?:[.,;:!]|$)",
     r"\b(?:i|we) (?:do not|don't|cannot|can't|would not|wouldn't) (?:\w+ )?support (?:this|the|adopt\w*|"
     r"publi\w*|it|that|add\w+)\b",
     rf"\bi (?:strongly |totally |completely |really )?disagree with (?:this|the|your) (?:\w+ )?{WORK}\b",
@@ -42,6 +44,7 @@ OPPOSES = Cue(
     rf"(?:\w+ )?{WORK}\b",
     r"\bshould not (?:have been |be )(?:adopted|merged|applied|accepted|published)\b",
     LEAD + r"(?:strongly |firmly |totally |i am |i'm )?opposed\b",
+    r"\b(?:i|we)(?:'m| am|'re| are| remain) (?:still |also |strongly |firmly |therefore )?opposed\b(?! to\b)",
 )
 DOUBTS = Cue(
     "sure|unsure|certain|convinced|worried|concerned|sceptical|skeptical|wary|nervous|don't|can't|cannot|"

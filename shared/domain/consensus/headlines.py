@@ -22,6 +22,7 @@ from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.people import display_name
 from shared.domain.consensus.proposition import Put
+from shared.domain.consensus.rulings import EndingWord
 
 MAX_WORDS = 25
 _HEAD = re.compile(r"^\s*(?:(?:re|aw|fwd?):\s*|\[[^\]]{0,80}\]\s*)+", re.IGNORECASE)
@@ -51,26 +52,40 @@ _BY_RULE = {
 _PROMISED = frozenset({"taken over", "remarks taken over", "will be edited", "will be done"})
 
 
+CLOSING_STATEMENT = "closing statement"
+_RULED = {
+    "no consensus": "No consensus found",
+    "not ready": "Found not ready",
+    "put off": "Put off",
+    CLOSING_STATEMENT: "Closing statement",
+}
+"""What one with a role said, where it is told in their words."""
+
+
 def authority_of(thread: LinkedThread, verdict: Ending) -> Authority | None:
     """Who decided, where one with a role did."""
     settled = verdict.settled_by
     decided = verdict.basis in {ConsensusBasis.RULED, ConsensusBasis.CALLED}
     if settled is None or not decided or settled.role in {None, "proposer"}:
         return None
-    mail = thread.mail_of(settled.sentence).mail
-    return Authority(mail.address.lower(), display_name(mail.name, mail.address), settled.role or "")
+    return authority_by(thread, settled)
+
+
+def authority_by(thread: LinkedThread, word: EndingWord) -> Authority:
+    mail = thread.mail_of(word.sentence).mail
+    return Authority(mail.address.lower(), display_name(mail.name, mail.address), word.role or "")
 
 
 def outcome_sentence(
     thread: LinkedThread, put: Put, verdict: Ending, said: Sequence[Position], votes: VoteCount | None
 ) -> str:
     """One sentence for a headline, without the words it rests on; what cannot be said is not."""
-    if not verdict.sure:
+    if not verdict.sure and verdict.rule != CLOSING_STATEMENT:
         return _NOTHING
     if verdict.kind is OutcomeKind.REVISED and verdict.rule in _PROMISED and verdict.evidence is not None:
         mail = thread.mail_of(verdict.evidence)
         return _ended(clipped(f"{_name(mail)} promised changes{_on_day(mail)}", MAX_WORDS))
-    words = _BY_RULE.get((verdict.kind, verdict.rule), KINDS[verdict.kind])
+    words = _RULED.get(verdict.rule) or _BY_RULE.get((verdict.kind, verdict.rule)) or KINDS[verdict.kind]
     if votes is not None and (votes.binding_for or votes.other_for):
         words = f"{words}: {_tally(votes)}"
     elif verdict.basis is ConsensusBasis.COUNTED and verdict.evidence is None:
@@ -115,8 +130,9 @@ def _counted(kind: OutcomeKind, words: str, said: Sequence[Position]) -> str:
     stances = [one.stance for one in said if one.tier is Tier.SAID]
     in_favour, against = stances.count(PositionStance.SUPPORT), stances.count(PositionStance.OPPOSE)
     if kind is OutcomeKind.CONTESTED:
-        return f"Contested: {in_favour} for, {against} against, no ruling"
-    return f"{words}: {in_favour} for, {against} against, not declared"
+        return f"Contested: at least {in_favour} in support, {against} objecting, no ruling found"
+    objecting = f", {against} objecting" if against else ""
+    return f"{words}: at least {in_favour} in support{objecting}, not declared"
 
 
 def plain_sentence(kind: OutcomeKind | None, subject: str) -> str:

@@ -6,9 +6,11 @@ from shared.documents.values import Fate
 from shared.domain.consensus.cues import PROMISES, WITHDRAWS
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
+from shared.domain.consensus.positions import withdraws
 from shared.domain.consensus.proposition import Put
 from shared.domain.consensus.sentence_context import takes_nothing_back
 from shared.domain.consensus.stance_cues import AGREES, APPROVES, SUPPORTS
+from shared.domain.consensus.votes import takes_back_a_vote
 
 _CONTENT = re.compile(r"[a-z][a-z0-9_-]{3,}")
 _PARTLY_SHARED = 2
@@ -35,6 +37,14 @@ def fate_of(thread: LinkedThread, put: Put, objection: OwnSentence) -> Fate:
         return Fate.OUTSTANDING
     # Answered by others, and its owner was silent after that: who can say whether they were content?
     return Fate.OUTSTANDING if own and own[-1].number > answers[-1].number else Fate.UNCLEAR
+
+
+def withdrawal_of(thread: LinkedThread, objection: OwnSentence) -> OwnSentence | None:
+    """The sentence in which its owner withdraws it: the last one after it."""
+    raised = thread.mail_of(objection)
+    later = [mail for mail in thread.mails if mail.number > raised.number and mail.person == raised.person]
+    found = [one for mail in later for one in mail.sentences if withdraws(one) or takes_back_a_vote(one)]
+    return found[-1] if found else None
 
 
 def _answers(mail: LinkedMail, raised: LinkedMail) -> bool:

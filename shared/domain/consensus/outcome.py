@@ -16,7 +16,7 @@ from shared.documents.values import (
     VoteCount,
 )
 from shared.domain.consensus.asking_outcome import of_asking, of_offered_text
-from shared.domain.consensus.call_cues import GOES_ON, HAPPY, WANTS_NEW_VERSION
+from shared.domain.consensus.call_cues import CLOSES, GOES_ON, HAPPY, TALLY, WANTS_NEW_VERSION
 from shared.domain.consensus.cues import SENDS_BACK, Cue
 from shared.domain.consensus.doubt_cues import DOUBTS, OPPOSES
 from shared.domain.consensus.endings import Ending, Evidence, counted, ended_by, unknown
@@ -45,8 +45,10 @@ _WANTS = Cue(
     r"\b(?:should|must|needs? to|please (?:add|change|fix|clarify|remove|replace|consider)|suggest\w*|"
     r"instead|typo|replace|to change|missing|rather|better)\b",
 )
+_ROLE = r"(?:(?:co-?)?chairs?|shepherd|editor|maintainer|release manager|area director)"
 _IN_ROLE = re.compile(
-    r"\b(?:as (?:the )?(?:\w+ )?(?:co-?)?chairs?|hereby|(?:i|we|chairs) declare|is declared)\b"
+    rf"\b(?:as (?:the |your )?(?:\w+ )?{_ROLE}|hereby|(?:i|we|chairs) declare|is declared|"
+    rf"for the (?:\w+ )?chairs|(?:chair )?hat on)\b|^\W{{0,4}}(?:[\w.'-]+,? ){{1,5}}\(?{_ROLE}\W{{0,4}}$"
 )
 """Who says in which role they speak rules, whether the group was asked formally or not."""
 _BESIDES = re.compile(r"\b(?:also|too|as well|while at it)\b")
@@ -60,6 +62,7 @@ _SUPPORTED = re.compile(
     r"consensus|adopted|accepted)\b|\b(?:result|outcome|conclusion) (?:is|was) to (?:adopt|accept|publish)\b"
 )
 """In the mail that ends a call: how it ended."""
+_EXTENDS = re.compile(r"\b(?:extend(?:ed|ing)?|re-?open(?:ed|ing)?|(?:call|discussion) continues?)\b")
 _ADOPTION = re.compile(r"\badopt")
 _NAMES_A_CALL = re.compile(
     r"\b(?:last call|wglc|call for (?:wg )?adoption|adoption call|consensus call)\b|"
@@ -92,6 +95,12 @@ def read_verdict(
         return _of_vote(ending)
     if genre.kind is Genre.PATCH:
         return of_patch(ending)
+    found = _of_words(ending)
+    return found if found.sure and found.basis is not ConsensusBasis.COUNTED else _closed(ending, found)
+
+
+def _of_words(ending: Evidence) -> Ending:
+    genre, settlements = ending.genre, ending.settlements
     if settlements.done and not ending.heard_against:
         return ended_by(
             OutcomeKind.ACCEPTED, settlements.done[-1], ConsensusBasis.UNKNOWN, "done unopposed", sure=True
@@ -139,6 +148,41 @@ def _of_vote(ending: Evidence) -> Ending:
     return unknown(OutcomeKind.UNRESOLVED, "vote without enough votes")
 
 
+def _closed(ending: Evidence, found: Ending) -> Ending:
+    """Where one with a role closed it in words whose direction is not known, these words are what is shown.
+
+    Whatever was counted: that nobody ruled would be wrong.
+    """
+    words = ending.settlements
+    told = [*words.ruled, *words.undecided, *words.unready, *words.decided]
+    last = max(told, key=lambda word: word.sentence.mail, default=None)
+    if last is None or any(map(_EXTENDS.search, _folded(ending, last))):
+        return found
+    if not _is_formal(ending, last):
+        return found
+    mail = _mail_of(ending, last)
+    own = [word.sentence for word in told if word.sentence.mail == mail.number]
+    plain = [one for one in own if not CLOSES.search(one.folded)]
+    counts = [one for one in mail.sentences if TALLY.finds(one)]
+    shown = [*plain, *counts, *mail.sentences[own[0].index + 1 : own[0].index + 2], own[0]][0]
+    word = EndingWord(shown, "closing statement", last.role)
+    return ended_by(found.kind, word, ConsensusBasis.RULED, "closing statement", sure=False)
+
+
+def _folded(ending: Evidence, word: EndingWord) -> list[str]:
+    return [one.folded for one in _mail_of(ending, word).sentences]
+
+
+def _is_formal(ending: Evidence, word: EndingWord) -> bool:
+    """It ends a call, or its writer says in which role they speak."""
+    return (
+        ending.put.form is PropositionForm.CALL
+        # At 3GPP a chair marks each document agreed or noted, without a call for each.
+        or ending.thread.preset is Preset.THREEGPP
+        or any(_IN_ROLE.search(one) or CLOSES.search(one) for one in _folded(ending, word))
+    )
+
+
 def _of_proposal(ending: Evidence) -> Ending:
     found = _by_ruling(ending) or _by_voices(ending) or of_offered_text(ending) or _by_promise(ending)
     return found or _by_nothing(ending)
@@ -153,10 +197,9 @@ def _by_ruling(ending: Evidence) -> Ending | None:
         )
     if found.passed:
         return ended_by(OutcomeKind.ACCEPTED, found.passed[-1], ConsensusBasis.CALLED, "closed", sure=True)
-    if found.declined:
-        word = found.declined[-1]
-        sure = not any(map(GOES_ON.finds, _mail_of(ending, word).sentences)) and not found.ruled_after(word)
-        return ended_by(OutcomeKind.REJECTED, word, ConsensusBasis.RULED, "turned down", sure=sure)
+    refused = _by_refusal(ending)
+    if refused is not None:
+        return refused
     if found.ruled:
         # At 3GPP a chair marks each document agreed or noted, without a call for each.
         formal = (
@@ -180,6 +223,30 @@ def _by_ruling(ending: Evidence) -> Ending | None:
             OutcomeKind.REJECTED, found.withdrawn[-1], ConsensusBasis.UNKNOWN, "withdrawn", sure=True
         )
     return _by_chair(ending)
+
+
+def _by_refusal(ending: Evidence) -> Ending | None:
+    """One with a role says no: the group is not for it, has no consensus, or the text has to wait."""
+    found = ending.settlements
+    if found.declined and not found.ruled_after(found.declined[-1]):
+        word = found.declined[-1]
+        sure = not any(map(GOES_ON.finds, _mail_of(ending, word).sentences))
+        return ended_by(OutcomeKind.REJECTED, word, ConsensusBasis.RULED, "turned down", sure=sure)
+    for words, rule, goes_on in (
+        (found.undecided, "no consensus", GOES_ON.pattern),
+        (found.unready, "not ready", _EXTENDS.pattern),
+    ):
+        if not words or not _is_formal(ending, words[-1]):
+            continue
+        last = words[-1]
+        # Who sees consensus in one point and none in another has to be read.
+        ruled = any(
+            word.sentence.mail >= last.sentence.mail and not CLOSES.search(word.sentence.folded)
+            for word in found.ruled
+        )
+        if not ruled and not any(re.search(goes_on, one) for one in _folded(ending, last)):
+            return ended_by(OutcomeKind.REJECTED, last, ConsensusBasis.RULED, rule, sure=True)
+    return None
 
 
 def _names_a_call(rulings: Sequence[EndingWord]) -> bool:
@@ -277,6 +344,9 @@ def _of_edited(ending: Evidence, edited: EndingWord) -> Ending:
     wanted = something_is_put(ending.put) or any(map(_WANTS.finds, ending.put.mail.sentences))
     sure = short and direct and wanted and not _BESIDES.search(edited.sentence.folded)
     sure = sure or (not short and _is_edited_in(ending, edited))
+    # The same mail may name the decision: that shows more than the promise.
+    named = [word for word in ending.settlements.claimed if word.sentence.mail == edited.sentence.mail]
+    edited = named[-1] if named else edited
     return ended_by(kind, edited, ConsensusBasis.UNKNOWN, "will be done", sure=sure)
 
 

@@ -1,5 +1,6 @@
 """Who stands where on the proposition: one position a person at most, said or only quoted."""
 
+import re
 from collections import defaultdict
 
 from shared.documents.values import EarlierStance, Position, PositionStance, PropositionForm, Tier
@@ -16,6 +17,7 @@ from shared.domain.consensus.stance_rules import ACTS, SAID_RULES
 from shared.domain.consensus.votes import takes_back_a_vote
 
 _REMARK_CONFIDENCE = 0.5
+_NO_LONGER = re.compile(r"\bno longer\b|\bany ?more\b")
 _TAKEN_BACK_ELSEWHERE = 3
 
 
@@ -36,18 +38,19 @@ def _is_taken_back(thread: LinkedThread, own: list[StanceClaim]) -> bool:
     """Somebody withdraws their objection or vote, and says nothing more: they stand nowhere now."""
     last = own[-1]
     return last.stance is PositionStance.OPPOSE and any(
-        takes_back_a_vote(sentence) or _withdraws(sentence)
+        takes_back_a_vote(sentence) or withdraws(sentence)
         for mail in thread.mails[last.sentence.mail + 1 :]
         if mail.person == last.person
         for sentence in mail.sentences
     )
 
 
-def _withdraws(sentence: OwnSentence) -> bool:
+def withdraws(sentence: OwnSentence) -> bool:
+    negates = NEGATION.finds(sentence) and not _NO_LONGER.search(sentence.folded)
     return (
         WITHDRAWS_OBJECTION.finds(sentence)
         and not sentence.asks
-        and not NEGATION.finds(sentence)
+        and not negates
         and not CONDITION.finds(sentence)
     )
 

@@ -39,6 +39,10 @@ _ACTS = (
     r"(?:add|remove|drop|change|rename|move|replace|deprecate|merge|adopt|switch|split|delete|modify|"
     r"introduce|extend|make|stop|disable|enable|convert|bump|raise|cancel|publish|retire|rewrite|push)"
 )
+_ACT_STEMS = re.compile(
+    r"\b(?:add|remov|drop|chang|renam|mov|replac|deprecat|merg|adopt|switch|split|delet|modif|introduc|extend|"
+    r"mak|disabl|enabl|convert|rais|cancel|publi|retir|rewrit|rais)\w*"
+)
 # Plain words that put something, beside those of `PROPOSES`. They are looked for in the one mail that may put
 # it: words as common as these would make every other sentence dearer, were they a cue.
 _PUTS_FORWARD = re.compile(
@@ -222,6 +226,11 @@ def _may_put(thread: LinkedThread, asking: LinkedMail) -> bool:
         if mail.parent == root.number
         for one in mail.sentences
     )
+
+
+def acts_in(words: str) -> set[str]:
+    """What is to be done, by the first letters of the verbs: "removal" and "removing" are one act."""
+    return {found[:4] for found in _ACT_STEMS.findall(words)}
 
 
 def tells_a_result(subject: str) -> bool:

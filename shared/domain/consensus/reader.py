@@ -16,6 +16,7 @@ from shared.documents.values import (
     Proposition,
     PropositionForm,
     SourceProfile,
+    Tally,
     ThreadOutcome,
     ThreadReading,
     Tier,
@@ -23,10 +24,17 @@ from shared.documents.values import (
 )
 from shared.domain.consensus.agreement import consensus_type
 from shared.domain.consensus.genre import read_genre
-from shared.domain.consensus.headlines import authority_of, decided_by, outcome_sentence, three_lines
+from shared.domain.consensus.headlines import (
+    CLOSING_STATEMENT,
+    authority_by,
+    authority_of,
+    decided_by,
+    outcome_sentence,
+    three_lines,
+)
 from shared.domain.consensus.language import ENGLISH, is_readable, language_of, main_language
 from shared.domain.consensus.linked_thread import LinkedThread
-from shared.domain.consensus.objections import fate_of
+from shared.domain.consensus.objections import fate_of, withdrawal_of
 from shared.domain.consensus.open_calls import read_open_call
 from shared.domain.consensus.outcome import read_verdict
 from shared.domain.consensus.own_sentences import OwnSentence
@@ -46,6 +54,7 @@ _SETTLED = frozenset({Fate.ANSWERED, Fate.TAKEN, Fate.WITHDRAWN})
 _BY_PROPOSER = frozenset({"taken over", "remarks taken over", "will be edited", "new version"})
 """Endings by the word of one who writes the text."""
 _ENOUGH_VOICES = 2
+_MOST_TALLIES = 3
 _SURE, _UNSURE = 0.9, 0.4
 
 
@@ -107,8 +116,7 @@ class _ThreadReader:
         objected = scores.found(Head.OBJECTION, firm, without=self._mails_without_objection())
         still_open = [one for one in scores.found(Head.OPEN_ISSUE) if not self._is_decided_there(one)]
         fates = [
-            Fate.WITHDRAWN if any(one is other for other in past) else fate_of(thread, put, one)
-            for one in objected
+            Fate.WITHDRAWN if any(one is other for other in past) else self._fate(one) for one in objected
         ]
         objections = [
             self._objection(one, fate if any(one is other for other in firm) else Fate.UNCLEAR)
@@ -135,6 +143,7 @@ class _ThreadReader:
             consensus_type=consensus_type(stances, has_consensus=has_consensus),
             basis=self._verdict.basis if self._verdict.sure else ConsensusBasis.UNKNOWN,
             open_call=open_call,
+            tallies=tuple(self._tallies()),
             result_of=result_subject(thread),
         )
 
@@ -160,7 +169,11 @@ class _ThreadReader:
     def _may_be_open(self) -> bool:
         """Surely a call, and without an outcome. Where people stand on both sides, it goes on."""
         is_call = self._genre.kind is Genre.CALL and self._genre.tier is Tier.SAID
-        return is_call and (not self._verdict.sure or self._verdict.kind is OutcomeKind.CONTESTED)
+        return (
+            is_call
+            and self._verdict.rule != CLOSING_STATEMENT
+            and (not self._verdict.sure or self._verdict.kind is OutcomeKind.CONTESTED)
+        )
 
     def _is_by_authority(self) -> bool:
         settled = self._verdict.settled_by
@@ -168,7 +181,16 @@ class _ThreadReader:
 
     def _by_authority(self) -> list[OwnSentence]:
         found = self._settlements
-        settled = [*found.ruled, *found.accepted, *found.rejected, *found.passed, *found.cancelled]
+        settled = [
+            *found.undecided,
+            *found.unready,
+            *found.decided,
+            *found.ruled,
+            *found.accepted,
+            *found.rejected,
+            *found.passed,
+            *found.cancelled,
+        ]
         sentences = [one.sentence for one in settled]
         # Of one mail one sentence is shown: that on which the outcome rests, not "The call has ended."
         return sorted(sentences, key=lambda sentence: sentence is not self._verdict.evidence)
@@ -198,11 +220,34 @@ class _ThreadReader:
         return {mail.number for mail in self._thread.mails if mail.mail.message_id in supporting}
 
     def _objection(self, sentence: OwnSentence, fate: Fate) -> Objection:
+        withdrawal = withdrawal_of(self._thread, sentence) if fate is Fate.WITHDRAWN else None
         return Objection(
             person=self._thread.mail_of(sentence).mail.address.lower(),
             citation=self._thread.cite(sentence),
             fate=fate,
+            withdrawal=self._thread.cite(withdrawal) if withdrawal else None,
         )
+
+    def _fate(self, sentence: OwnSentence) -> Fate:
+        """What became of it; where the proposal was withdrawn or turned down nothing is outstanding."""
+        if self._verdict.sure and self._verdict.rule == "withdrawn":
+            return Fate.TAKEN
+        fate = fate_of(self._thread, self._put, sentence)
+        over = self._verdict.sure and self._verdict.kind is OutcomeKind.REJECTED
+        return Fate.UNCLEAR if over and fate is Fate.OUTSTANDING else fate
+
+    def _tallies(self) -> list[Tally]:
+        """The last counts of people with a role: their words, and the reader's count nowhere in them."""
+        found = self._settlements.tallies
+        last = found[-1].sentence.mail if found else None
+        return [
+            Tally(
+                by=authority_by(self._thread, word),
+                citation=self._thread.cite(word.sentence),
+            )
+            for word in found
+            if word.sentence.mail == last
+        ][:_MOST_TALLIES]
 
     def _decision(self, sentence: OwnSentence) -> Decision:
         # Of all words of one with a role only those settle something on which the outcome rests.
@@ -231,14 +276,15 @@ class _ThreadReader:
 
     def _outcome(self) -> ThreadOutcome:
         verdict = self._verdict
-        authority = authority_of(self._thread, verdict) if verdict.sure else None
+        is_told = verdict.sure or verdict.rule == CLOSING_STATEMENT
+        authority = authority_of(self._thread, verdict) if is_told else None
         votes = self._votes if self._put.form is PropositionForm.VOTE else None
         return ThreadOutcome(
             kind=verdict.kind,
             tier=Tier.SAID if verdict.sure else Tier.REMARK,
             confidence=_SURE if verdict.sure else _UNSURE,
             sentence=outcome_sentence(self._thread, self._put, verdict, self._positions, votes),
-            basis=verdict.basis if verdict.sure else ConsensusBasis.UNKNOWN,
+            basis=verdict.basis if is_told else ConsensusBasis.UNKNOWN,
             evidence=(self._thread.cite(verdict.evidence),) if verdict.evidence else (),
             authority=authority,
             votes=votes,

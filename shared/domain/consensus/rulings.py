@@ -10,10 +10,16 @@ from shared.documents.values import Preset, PropositionForm
 from shared.domain.consensus.call_cues import (
     ADVANCES,
     CLOSINGS,
+    DECIDES,
     DECLINES,
     HAPPY,
+    HAS_DECIDED,
+    IN_PERSON,
+    NO_CONSENSUS,
+    NOT_READY,
     ON_WHAT_TERMS,
     PUTS_OFF,
+    TALLY,
     UNOPPOSED,
     closing_of,
 )
@@ -83,6 +89,11 @@ _NEGATES = re.compile(
     r"n't\b|\b(?:not|no|never|nothing|without|cannot|nor|hardly|unlikely|neither|none|nobody)\b"
 )
 _IF = re.compile(r"\b(?:if|unless|until|would|could|might|may|yet)\b")
+_IF_ONLY = re.compile(r"\b(?:if|unless|would|could|might|may)\b")
+_AGAINST_IT = re.compile(
+    r"\bconsensus (?:against|not to|to (?:keep|retain|reject|leave|oppose|turn down|close))\b"
+)
+"""None against it is not none for it."""
 _OBJECTION = re.compile(r"\b(?:objections?|concerns?|veto(?:es)?|discuss|comments?|votes?)\b|-1\b")
 """Who sums a call up tells that these were withdrawn; the proposal was not."""
 _DENIES = re.compile(
@@ -96,7 +107,11 @@ _NOTED = Cue(
 _SETTLES = Family(
     *(
         *CLOSINGS,
+        DECIDES,
         DECLINES,
+        HAS_DECIDED,
+        NO_CONSENSUS,
+        NOT_READY,
         UNOPPOSED,
         RULES,
         REJECTS,
@@ -134,6 +149,14 @@ class Settlements:
     rejected: list[EndingWord] = field(default_factory=list)
     declined: list[EndingWord] = field(default_factory=list)
     """One with a role says that the group is not for what it was called upon."""
+    undecided: list[EndingWord] = field(default_factory=list)
+    """One with a role says that there is no consensus."""
+    unready: list[EndingWord] = field(default_factory=list)
+    """One with a role says that what was called upon has to wait."""
+    decided: list[EndingWord] = field(default_factory=list)
+    """One with a role names a decision, in words that do not show for what."""
+    tallies: list[EndingWord] = field(default_factory=list)
+    """One with a role counts who stands where."""
     passed: list[EndingWord] = field(default_factory=list)
     cancelled: list[EndingWord] = field(default_factory=list)
     withdrawn: list[EndingWord] = field(default_factory=list)
@@ -209,6 +232,8 @@ class _Filing:
         role = self._role(mail)
         by_proposer = mail.person in self._put.proposers and self._is_proposer(mail)
         for sentence in mail.sentences:
+            if role and TALLY.finds(sentence) and not sentence.asks and not _IF_ONLY.search(sentence.folded):
+                self.found.tallies.append(EndingWord(sentence, "tally", role))
             if _SETTLES.may_find(sentence) and not sentence.asks and len(sentence.text) <= _LONGEST:
                 self._file(sentence, role, by_proposer=by_proposer)
 
@@ -229,7 +254,9 @@ class _Filing:
 
     def _role(self, mail: LinkedMail) -> str | None:
         holder = self._thread.people.role(mail.number)
-        return holder.role if holder is not None and holder.role in DECIDING_ROLES else None
+        if holder is None or holder.role not in DECIDING_ROLES:
+            return None
+        return None if any(IN_PERSON.search(one.folded) for one in mail.sentences) else holder.role
 
     def _closing(self, sentence: OwnSentence, role: str | None, *, by_proposer: bool) -> bool:
         """The end of a vote or call, by the one who called it or one with a role."""
@@ -252,12 +279,18 @@ class _Filing:
             return False
         if role and self._declines(sentence):
             self.found.declined.append(EndingWord(sentence, "rejected", role))
+        elif role and self._is_undecided(sentence):
+            self.found.undecided.append(EndingWord(sentence, "no consensus", role))
+        elif role and self._is_unready(sentence):
+            self.found.unready.append(EndingWord(sentence, "not ready", role))
         elif role and self._denies(sentence):
             self.found.rejected.append(EndingWord(sentence, "rejected", role))
         elif RULES.finds(sentence) and not _DENIES.search(sentence.folded):
             if _CONDITION.search(sentence.folded) or _HOPES.search(sentence.folded):
                 return False
             (self.found.ruled if role else self.found.claimed).append(EndingWord(sentence, "ruled", role))
+        elif DECIDES.finds(sentence) or (role and HAS_DECIDED.finds(sentence)):
+            (self.found.decided if role else self.found.claimed).append(EndingWord(sentence, "decided", role))
         else:
             return False
         return True
@@ -278,6 +311,18 @@ class _Filing:
         if ON_WHAT_TERMS.search(sentence.folded):
             return False
         return not NEGATION.finds(sentence) or not _NEGATES.search(HAPPY.sub("", sentence.folded))
+
+    def _is_undecided(self, sentence: OwnSentence) -> bool:
+        """There is no consensus for what is put, and not only none so far or none against it."""
+        if self._put.form is PropositionForm.PATCH or not NO_CONSENSUS.finds(sentence):
+            return False
+        words = sentence.folded
+        return not (_HOPES.search(words) or _IF.search(words) or _AGAINST_IT.search(words))
+
+    def _is_unready(self, sentence: OwnSentence) -> bool:
+        if self._put.form is not PropositionForm.CALL or not NOT_READY.finds(sentence):
+            return False
+        return not _HOPES.search(sentence.folded) and not _IF_ONLY.search(sentence.folded)
 
     def _declines(self, sentence: OwnSentence) -> bool:
         """Who called the group says that it is not for it."""

@@ -48,6 +48,7 @@ _NEGATION = re.compile(
     r"n't\b|\b(?:not|no longer|never|nothing|without|cannot|nor|hardly|doubt(?:ful)?|unlikely|wonder|"
     r"neither|none|barely|nobody)\b"
 )
+_REQUESTS = re.compile(r"\W{0,4}but (?:please|(?:could|can|would) (?:you|we|somebody|someone))\b")
 _OTHERWISE = re.compile(
     r"\b(?:but|and|that said,?) (?:otherwise|other than that|overall|apart from that|aside from that),? "
     r"(?:(?:this|it|all|the|these) )?(?:\w+ )?(?:looks?|lgtm|seems?|is|are)\b|^\W{0,4}(?:otherwise|other "
@@ -67,12 +68,15 @@ def relation(thread: LinkedThread, put: Put, sentence: OwnSentence) -> str:
     return "author" if thread.mails[answered].person == put.person else "other"
 
 
-def takes_nothing_back(thread: LinkedThread, sentence: OwnSentence, cue: re.Match[str] | None = None) -> bool:
+def takes_nothing_back(
+    thread: LinkedThread, sentence: OwnSentence, cue: re.Match[str] | None = None, *, may_ask: bool = False
+) -> bool:
     """No question, condition, negation, contrast or reported speech in it, and no "but" right after it.
 
     `cue` are the words that count. Then only their clause is looked at: in "it is slow, but I support it" the
     second half is what the writer says, what follows a colon or a "because" is the reason for the stance, and
-    a concession after it ("though it is a hack") leaves it standing.
+    a concession after it ("though it is a hack") leaves it standing. Where the words are plain a request may
+    follow (`may_ask`): "I support this. But please define the term."
     """
     if sentence.asks or len(sentence.folded) > _LONG or is_legend(sentence):
         return False
@@ -80,7 +84,8 @@ def takes_nothing_back(thread: LinkedThread, sentence: OwnSentence, cue: re.Matc
     if _AFTERTHOUGHT.search(sentence.folded):
         return False
     following = thread.following(sentence)
-    if following is not None and BUT_NEXT.finds(following):
+    requests = may_ask and following is not None and _REQUESTS.match(following.folded)
+    if following is not None and BUT_NEXT.finds(following) and (not requests or NEGATION.finds(following)):
         return False
     start, end = (_clause_start(sentence, cue), cue.end()) if cue else (0, 0)
     if start is None or _is_contrasted(sentence, end):

@@ -8,8 +8,10 @@ that back.
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cached_property
 
 from shared.documents.values import PositionStance, PropositionForm
+from shared.domain.consensus.call_cues import settles_it
 from shared.domain.consensus.cues import (
     ACCEPTS,
     ANNOUNCES,
@@ -25,7 +27,14 @@ from shared.domain.consensus.doubt_cues import DOUBTS, OPPOSES, SPEAKS_AGAINST
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence, word_key
 from shared.domain.consensus.people import display_name
-from shared.domain.consensus.proposition import Put, puts_forward, something_is_put, tells_a_result
+from shared.domain.consensus.proposition import (
+    SUBJECT_TAGS,
+    Put,
+    acts_in,
+    puts_forward,
+    something_is_put,
+    tells_a_result,
+)
 from shared.domain.consensus.sentence_context import (
     is_of_it,
     place,
@@ -36,12 +45,15 @@ from shared.domain.consensus.sentence_context import (
 from shared.domain.consensus.stance_cues import (
     ACKS,
     AGREES,
+    AGREES_TO_DOING,
     APPROVES,
     ASSENTS,
     EXCLAIMS,
     GOOD_IDEA,
     HIGH_PRAISE,
+    KEEPS,
     NO_OBJECTION,
+    READY,
     REFUSES,
     SUPPORTS,
     SUPPORTS_SOMETHING,
@@ -66,20 +78,28 @@ from shared.domain.consensus.stance_patterns import (
     ACK_LATER,
     AGREES_TO_DO,
     AGREES_WITH,
+    ALSO,
+    CONDITIONAL_CONSENT,
     DEMANDS,
     FIRM_NO,
     FIRM_OPENING,
     IF,
     IN_A_PRODUCT,
+    ITSELF,
+    KEEPS_WHAT,
     NO_WHEN_ASKED,
     NOT_AS_IT_IS,
+    OBJECTS,
     OBJECTS_TO_DOING,
+    OF_WHAT,
     REASON,
+    SO_FAR,
     SOFT_NO,
     SUPPORTS_DOING,
     TAKEN_AT_ONCE,
     TEST_RUN,
     TURNS,
+    UNDOES,
 )
 from shared.domain.consensus.stance_place import (
     answers_a_question_put,
@@ -100,6 +120,9 @@ _COMMON_WORDS = (
 )
 _COMMON = frozenset(_COMMON_WORDS.split())
 _SMALL_THREAD = 10
+_STEM = 4
+"""Letters by which "removal" and "removing" are the same act."""
+_NEAR_WORDS = 3
 _WILL_DO = Cue(
     "i'll|we'll|will",
     r"\b(?:i|we)(?:'ll| will) (?:also |then |certainly |definitely |gladly )?(?:update|edit|fix|change|add|"
@@ -108,7 +131,7 @@ _WILL_DO = Cue(
 )
 _STANCES = Family(
     *(_WILL_DO, OPPOSES, ACCEPTS, AGREES, NO_OBJECTION, EXCLAIMS, GOOD_IDEA, SUPPORTS_SOMETHING, THANKS),
-    *(SPEAKS_AGAINST, ACKS),
+    *(SPEAKS_AGAINST, ACKS, KEEPS, READY),
     *(*SUPPORTS.cues, *APPROVES.cues),
 )
 """All wordings of a stance. What triggers none of them needs no second look."""
@@ -184,6 +207,9 @@ class _ClaimReader:
         self.thread = thread
         self.put = put
         self.by_mail: dict[int, list[StanceClaim]] = defaultdict(list)
+        words = put.words.folded if put.words else ""
+        self.matter = f"{SUBJECT_TAGS.sub('', put.mail.mail.subject).lower()} {words}"
+        """In which words it is put: the subject's and those of the sentence that puts it best."""
         self.announces = _announces(put.mail)
         self.decidable = something_is_put(put) or (not self.announces and puts_forward(put))
         # A patch that comes up under a status mail or a notice is put to nobody there.
@@ -213,6 +239,9 @@ class _ClaimReader:
             return self._opposition(sentence, towards)
         if SPEAKS_AGAINST.finds(sentence) and self._objects_to_the_words(sentence, towards):
             return _OPPOSE, "objection to what is put"
+        is_change = self.put.form is not PropositionForm.PATCH and UNDOES.search(self.matter)
+        if is_change and KEEPS.finds(sentence):
+            return self._keeping(sentence, towards)
         return (
             self._acceptance(sentence, mail, towards)
             or self._ack(sentence, towards)
@@ -277,13 +306,73 @@ class _ClaimReader:
         plain = (
             FIRM_NO.search(folded)
             or (OBJECTS_TO_DOING.search(folded) and self._speaks_of_it(sentence))
+            or (self.put.form is not PropositionForm.PATCH and self._names_the_act(sentence))
             or (self.put.form in _ASKED and NO_WHEN_ASKED.search(folded))
-        ) and not NOT_AS_IT_IS.search(REASON.split(folded, 1)[0])
-        firm = towards == "put" and plain and place(self.thread, sentence) != "inside"
-        if firm:
+        ) and not self._is_of_a_state(folded)
+        inside = place(self.thread, sentence) == "inside"
+        if towards == "put" and plain and not inside:
             return _OPPOSE, "objection"
+        if towards == "other" and not inside and self._objects_elsewhere(sentence):
+            return _OPPOSE, "objection in a call" if self.put.form is PropositionForm.CALL else "chain"
         soft = self._objects_to_the_words(sentence, towards)
         return (_OPPOSE, "objection to what is put") if soft else (_OPPOSE, "objection elsewhere")
+
+    def _is_of_a_state(self, folded: str) -> bool:
+        """It is against the text so far, or so. Who is asked for a yes or no to just that says no."""
+        words = REASON.split(folded, 1)[0]
+        if self.put.form is PropositionForm.CALL and OBJECTS.search(words):
+            words = SO_FAR.sub("", words)
+        return bool(NOT_AS_IT_IS.search(words))
+
+    def _objects_elsewhere(self, sentence: OwnSentence) -> bool:
+        """In answer to another's mail: after one who objects, or with the name of what is put."""
+        folded = REASON.split(sentence.folded, 1)[0]
+        if (
+            self.put.form is PropositionForm.PATCH
+            or not OBJECTS.search(folded)
+            or self._is_of_a_state(folded)
+        ):
+            return False
+        if ALSO.search(folded) and self._stances_answered(sentence) == {_OPPOSE}:
+            return True
+        return self.put.form is PropositionForm.CALL and self._names_the_act(sentence)
+
+    def _names_the_act(self, sentence: OwnSentence) -> bool:
+        """What the stance is of is what is put: "the removal", where something is to be removed."""
+        found = OF_WHAT.search(sentence.folded)
+        return found is not None and found[2][:_STEM] in acts_in(self.matter)
+
+    def _is_for_what_goes(self, sentence: OwnSentence) -> bool:
+        """Support of "the old format", where it is to be removed, is no support for that."""
+        found = OF_WHAT.search(sentence.folded)
+        if found is None or found[2] in ITSELF or found[2][:_STEM] in acts_in(self.matter):
+            return False
+        goes = self.put.form is not PropositionForm.PATCH and UNDOES.search(self.matter)
+        return bool(goes) and found[2] in re.findall(r"\w+", self.matter) and not acts_in(sentence.folded)
+
+    def _names_act_and_matter(self, sentence: OwnSentence) -> bool:
+        """Both what is to be done and to what: "dropping JSON"."""
+        found = OF_WHAT.search(sentence.folded)
+        if found is None or not self._names_the_act(sentence):
+            return False
+        following = re.findall(r"\w+", sentence.folded[found.end() :])[:_NEAR_WORDS]
+        words = {word for word in following if len(word) >= _TELLING} - _COMMON
+        return not words.isdisjoint(re.findall(r"\w+", self.matter))
+
+    def _keeping(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
+        """Who wants to keep what is to go is against it; who wants to keep what is to stay is for it."""
+        if sentence.asks or REPORTED.finds(sentence) or IF.search(sentence.folded) or towards != "put":
+            return None
+        following = self.thread.following(sentence)
+        if following is not None and BUT_NEXT.finds(following):
+            return None
+        kept, stays = KEEPS_WHAT.search(sentence.folded), KEEPS_WHAT.search(self.matter)
+        if stays is not None:
+            same = kept is not None and kept[1] == stays[1]
+            return (_SUPPORT, "words") if same and SUPPORTS.finds(sentence) else None
+        if NEGATION.finds(sentence) or place(self.thread, sentence) not in {"whole", "opening"}:
+            return None
+        return _OPPOSE, "keeps what is"
 
     def _objects_to_the_words(self, sentence: OwnSentence, towards: str) -> bool:
         """Plain words against it, first of all or right below the words that put it."""
@@ -331,21 +420,61 @@ class _ClaimReader:
         )
 
     def _support(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
+        if self._consents(sentence, towards):
+            return _SUPPORT, "consent to what is put"
         kind = self._kind(sentence)
-        cue = cue_of(sentence)
-        if kind is None or not takes_nothing_back(self.thread, sentence, cue):
+        cue = cue_of(sentence) or (READY.search(sentence) if kind == "words" else None)
+        if kind is None or not takes_nothing_back(self.thread, sentence, cue, may_ask=kind == "words"):
             return None
+        if self._is_for_what_goes(sentence):
+            return _SUPPORT, "words for what goes"
         where = place(self.thread, sentence)
+        if kind == "agreement" and is_bare(sentence) and self._names_another(sentence):
+            theirs = self._stances_of_named(sentence) if where != "inside" else set()
+            return (theirs.pop(), "chain") if len(theirs) == 1 else (_SUPPORT, "agreement with another")
         if towards == "put":
-            return _SUPPORT, self._rule(sentence, kind, where, is_part=is_partial(sentence, cue))
+            is_part = is_partial(sentence, cue) and not READY.finds(sentence)
+            return _SUPPORT, self._rule(sentence, kind, where, is_part=is_part)
+        return self._support_elsewhere(sentence, kind, where, towards, cue)
+
+    def _support_elsewhere(
+        self, sentence: OwnSentence, kind: str, where: str, towards: str, cue: re.Match[str] | None
+    ) -> tuple[PositionStance, str] | None:
+        if towards == "other" and self._is_for_the_act(sentence, kind):
+            return _SUPPORT, "words for the act"
         if kind == "agreement" and is_bare(sentence) and where == "whole":
             return self._chain(sentence)
         if kind == "approval" and where == "whole" and self._seconds(sentence, cue):
             return _SUPPORT, "chain"
         return _SUPPORT, self._rule_elsewhere(sentence, kind, towards)
 
+    def _consents(self, sentence: OwnSentence, towards: str) -> bool:
+        """No objection, right below the words that put it; a term may be set, and is shown."""
+        if towards != "put" or sentence.block < 0 or sentence.asks or not NO_OBJECTION.finds(sentence):
+            return False
+        plain = CONDITIONAL_CONSENT.split(sentence.folded, 1)[0]
+        return (
+            self.put.form is PropositionForm.TEXT
+            and plain != sentence.folded
+            and not TURNS.search(plain)
+            and answers_the_proposal(self.thread, self.put, sentence)
+        )
+
+    def _is_for_the_act(self, sentence: OwnSentence, kind: str) -> bool:
+        """Support that names what is to be done is of the proposition, whichever mail it answers."""
+        if IN_A_PRODUCT.search(sentence.folded):
+            return False
+        if kind == "words" and self.put.form is PropositionForm.CALL:
+            return self._names_the_act(sentence)
+        says_so = AGREES_TO_DOING.finds(sentence) or SUPPORTS_DOING.search(sentence.folded)
+        return (
+            bool(says_so) and self.put.form is PropositionForm.TEXT and self._names_act_and_matter(sentence)
+        )
+
     def _kind(self, sentence: OwnSentence) -> str | None:
         kind = kind_of_support(sentence)
+        if kind is None and READY.finds(sentence) and self._is_asked_whether_ready:
+            return "words"
         if kind is None and GOOD_IDEA.finds(sentence) and self._speaks_of_it(sentence):
             return "approval"
         if (
@@ -461,6 +590,12 @@ class _ClaimReader:
             and self._speaks_of_it(sentence)
         )
 
+    @cached_property
+    def _is_asked_whether_ready(self) -> bool:
+        return self.put.form is PropositionForm.CALL and any(
+            "ready" in one.words for one in self.put.mail.sentences
+        )
+
     def _names_another(self, sentence: OwnSentence) -> bool:
         """It agrees with somebody else than who puts it."""
         named = AGREES_WITH.search(sentence.text)
@@ -481,6 +616,23 @@ class _ClaimReader:
         claims = () if answered is None else self.by_mail.get(answered, ())
         return {claim.stance for claim in claims if claim.rule in SAID_RULES}
 
+    def _stances_of_named(self, sentence: OwnSentence) -> set[PositionStance]:
+        """The last stance that was said by whom the sentence agrees with, where one person has the name."""
+        named = AGREES_WITH.search(sentence.text)
+        before = self.thread.mails[: sentence.mail]
+        key = word_key(named[1]) if named else ""
+        people = {mail.person for mail in before if key in word_key(mail.mail.name).split()}
+        if len(people) != 1:
+            return set()
+        claims = [
+            claim
+            for mail in before
+            if mail.person in people
+            for claim in self.by_mail.get(mail.number, ())
+            if claim.rule in SAID_RULES
+        ]
+        return {claims[-1].stance} if claims else set()
+
     def _seconds(self, sentence: OwnSentence, cue: re.Match[str] | None) -> bool:
         """Praise in answer to a mail that supports it and says nothing else: it is of the same."""
         answered = self.thread.answered(sentence)
@@ -497,6 +649,10 @@ class _ClaimReader:
         theirs = self._stances_answered(sentence)
         if len(theirs) == 1:
             return theirs.pop(), "chain"
+        if self.put.form is PropositionForm.TEXT and any(
+            map(settles_it, self.thread.mails[answered].sentences)
+        ):
+            return _SUPPORT, "chain"
         in_call = self.put.form is PropositionForm.CALL and not any(
             DOUBTS.finds(one) or OPPOSES.finds(one) for one in self.thread.mails[answered].sentences
         )

@@ -43,10 +43,12 @@ SUPPORTS_SOMETHING = Cue(
 )
 SUPPORTS = Family(
     Cue(
-        "support|endorse|favour|favor|second|approve",
+        "support|supporting|endorse|favour|favor|second|approve",
         rf"\b(?:i|we|i'd|i'll|my company)(?: would)? {_DEGREE}(?:support|endorse|favou?r|second|approve) "
         rf"{_ACTION}\b",
         LEAD + rf"(?:would |strongly |fully |i )?(?:support(?:ed)?|endorse) {_ACTION}\b",
+        LEAD + r"supporting (?:this|it|the call|(?:the )?(?:wg )?(?:adoption|publication|adopting|publishing)"
+        r"(?: of (?:\S+ ){0,3}\S+)?)[.!]*$",
         LEAD
         + r"(?:yes ?/ ?)?(?:i |we )?(?:(?:strong(?:ly)?|full(?:y)?|my|definite(?:ly)?) ){0,2}support[.!]*$",
     ),
@@ -102,6 +104,9 @@ SUPPORTS = Family(
     Cue(
         "ready|shape",
         r"\b(?:believe|think) (?:that )?(?:the|this) (?:draft|document)(?:'s| is) (?:now )?ready[.! ]*$",
+        LEAD
+        + r"ready (?:for (?:publication|adoption|release|the iesg)|to (?:be published|be adopted|progress|"
+        r"advance|ship|move forward))\b",
         r"\b(?:is|are|be|it's) (?:now |quite |certainly )?(?:ready (?:to be published|"
         r"for publication|to advance|"
         r"for adoption|to be adopted|to go|to progress|to proceed|to move forward|to ship)|in (?:very )?good "
@@ -477,4 +482,28 @@ REFUSES = Cue(
     "absolutely|definitely|certainly|way|please|no",
     r"^\W{0,4}(?:absolutely not|definitely not|certainly not|no way|please,? no|no,? please(?: don't)?|"
     r"please don't(?: do (?:this|that|it))?)[.! ]{0,4}$",
+)
+# "Ready.", and little else: a stance only where the group was asked whether it is.
+READY = Cue(
+    "ready",
+    LEAD + r"(?:(?:it|this|the (?:draft|document))(?:'s| is| looks| seems) |looks |seems )?"
+    r"ready(?: to me)?(?:[.,;:!]| with\b|$)",
+)
+AGREES_TO_DOING = Cue(
+    "agree|concur",
+    rf"\b(?:i|we) {_DEGREE}(?:agree|concur) (?:with|to) \w+ing\b",
+)
+# Who wants to keep what is there is against a proposal that takes it away.
+KEEPS = Cue(
+    "keep|keeping|leave|leaving|retain|retaining|like|prefer",
+    rf"\b(?:i|we|i'd)(?: would)? {_DEGREE}(?:support|endorse|favou?r|prefer|agree with) "
+    r"(?:keep|retain|leav)ing \w",
+    LEAD
+    + r"(?:(?:i(?:'d| would)|we) (?:\w+ )?(?:prefer to|like to|rather|should) |i vote to |let'?s |please |"
+    r"just )?(?:keep|leave|retain) (?:it|this|that|them|the (?:\w+ )?\w+)"
+    r"(?: (?:as (?:it|they) (?:is|are)|as[- ]is|alone|in place|"
+    r"(?:where|the way) (?:it is|they are)|unchanged))?[.! ]*$",
+    r"^\W{0,4}i (?:\w+ )?(?:like|love|prefer) (?:it|(?:the|this|our) (?:\w+ ){1,3})(?:just |exactly )?"
+    r"(?:as (?:it|they) (?:is|are)|as[- ]is|the way (?:it is|they are))\b",
+    r"^\W{0,4}i(?:'d| would)? (?:\w+ )?prefer the (?:current|existing|present) \w+[.! ]*$",
 )

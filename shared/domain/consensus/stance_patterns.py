@@ -37,10 +37,29 @@ OBJECTS_TO_DOING = re.compile(
     r"\b(?:i|we)(?:'m|'re| am| are)? (?:(?!not )\w+ )?(?:object to|oppose|against|opposed to) \w+ing\b"
 )
 NO_WHEN_ASKED = re.compile(
-    r"^\W{0,4}(?:i |we )?(?:(?:strongly|firmly|also) )?(?:oppose|object|not support)[.! ]*$|"
-    r"\bready (?:for|to be) (?:adopt\w+|publi\w+)\b"
+    r"^\W{0,4}(?:i |we )?(?:(?:strongly|firmly|also) )?(?:oppose|object|not support)"
+    r"(?:,? (?:too|as well|also))?(?:[.!;:, ]*$|[;:,] )|"
+    r"^\W{0,4}(?:i am |i'm |we are |we're |i remain |we remain )?(?:(?:still|also|strongly|firmly) )?opposed"
+    r"(?:,? (?:too|as well|also))?(?:[.! ]*$|[;:] )|"
+    r"\bready (?:for|to be) (?:adopt\w+|publi\w+)\b|^\W{0,4}not (?:yet )?ready(?:[.! ]*$|[,;:] )|"
+    r"\b(?:don't|do not) (?:think|believe) (?:that )?(?:this|it|the (?:draft|document|text))(?: is|'s) "
+    r"(?:yet )?ready[.! ]*$|"
+    r"^\W{0,4}(?:it|this|the (?:draft|document|text)) (?:is not|isn't) (?:yet )?ready"
+    r"(?: yet)?(?:[.! ]*$|[;:] )"
 )
 """Plain words of those whom the group's call asks."""
+OBJECTS = re.compile(
+    r"\b(?:i|we) (?:\w+ )?(?:object|oppose|(?:don't|do not|cannot|can't) "
+    r"(?:\w+ )?(?:support|think|believe))\b|"
+    r"\b(?:i|we)(?:'m| am|'re| are| remain) (?:\w+ )?(?:opposed|against)\b|\bready\b"
+)
+"""A no in the writer's own name: to a call it is one also where it is of the text as it stands."""
+SO_FAR = re.compile(
+    r"\b(?:yet|as[- ]is|as it (?:is|stands)|(?:(?:its|the|this) )?(?:current|present) (?:form|state)|now|"
+    r"at this (?:time|point|stage))\b"
+)
+ALSO = re.compile(r"\b(?:as well|too|also)\b")
+"""Said after another who said the same."""
 _OF_IT = (
     r"(?:this|that|it|(?:this|the|your) (?:\w+ )?(?:proposal|idea|plan|change|suggestion|approach|solution))"
 )
@@ -83,6 +102,23 @@ IN_A_PRODUCT = re.compile(
 )
 """What somebody's software supports."""
 AGREES_WITH = re.compile(r"\b(?:agree|concur) with ([A-Z][\w-]+)\b")
+OF_WHAT = re.compile(
+    r"\b(?:supports?|supporting|endorse|favou?r(?: of)?|agree (?:with|to)|object to|oppose|"
+    r"opposed to|against) ((?:the|this|a|an|its|your|such|proposed|complete|full) ){0,3}(\w+)"
+)
+"""The first word of what a stance is of."""
+ITSELF = frozenset(
+    {"this", "that", "it", "these", "call", "proposal", "change", "changes", "idea", "plan", "draft"}
+    | {"document", "text", "approach", "suggestion"}
+)
+"""Words by which a proposition is named, and nothing in it."""
+UNDOES = re.compile(
+    r"\b(?:remov\w+|drop|drops|dropping|renam\w+|replac\w+|deprecat\w+|delet\w+|retir\w+|chang\w+|"
+    r"switch\w*|get rid of|disabl\w+|mov(?:e|es|ing)|instead)\b"
+)
+"""What is proposed takes away or changes what is there."""
+KEEPS_WHAT = re.compile(r"\b(?:keep|retain|leav)(?:e|ing)? (?:(?:the|this|it|only) ){0,2}(\w+)")
+CONDITIONAL_CONSENT = re.compile(r",? (?:as long as|provided(?: that)?|so long as) ")
 SUPPORTS_DOING = re.compile(r"\bi(?:'d| would)? (?:\w+ ){0,2}(?:support|endorse|favou?r) \w+ing\b")
 AGREES_TO_DO = re.compile(
     r"\b(?:agree|agreed|concur),? (?:that )?(?:we|it|this|that|they) (?:should(?! not)|ought to|need to|"

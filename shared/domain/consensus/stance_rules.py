@@ -21,6 +21,10 @@ SAID_RULES = {
     "agreement with what is put": 0.9,
     "plain answer": 0.9,
     "objection to what is put": 0.9,
+    "objection in a call": 0.9,
+    "words for the act": 0.9,
+    "keeps what is": 0.9,
+    "consent to what is put": 0.9,
 }
 """Rules whose claims are said, with the confidence to show: .9 is the bound, more where more was measured
 right (docs/reading.md has the counts). A claim by any other rule is a remark."""

@@ -68,7 +68,9 @@ def _sections(context: ThreadContext) -> Iterator[tuple[Section, list[SentenceCi
     yield Section.PROPOSALS, [words] if words else []
     yield Section.CONCERNS, [objection.citation for objection in reading.objections]
     yield Section.OPEN_ISSUES, list(reading.open_issues)
-    yield Section.KEY_POINTS, [*reading.key_points, *_foreign_openings(context.messages)]
+    withdrawn = [one.withdrawal for one in reading.objections if one.withdrawal is not None]
+    counts = [tally.citation for tally in reading.tallies]
+    yield Section.KEY_POINTS, [*withdrawn, *counts, *reading.key_points, *_foreign_openings(context.messages)]
 
 
 def _decisions(reading: ThreadReading, tier: Tier) -> list[SentenceCitation]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from shared.documents.values import Citation, ConsensusBasis, Fate, ThreadReading, Tier, rejoined
+from shared.documents.values import Citation, ConsensusBasis, Fate, Objection, ThreadReading, Tier, rejoined
 from shared.domain.consensus.agreement import may_say_agreed
 from shared.domain.summaries.models import Claim, Section, ThreadSummary
 
@@ -50,8 +50,9 @@ def escape_markdown(text: str) -> str:
 def render_markdown(summary: ThreadSummary) -> str:
     """The summary with numbered citations. A claim without a verified citation does not appear."""
     numbers = {_identity(citation): number for number, citation in enumerate(summary.citations, 1)}
-    fates = {(one.citation.message_id, one.citation.quote): one.fate for one in summary.reading.objections}
-    lines = [f"# {escape_markdown(summary.title)}", "", *_outcome(summary), *_open_call(summary.reading)]
+    fates = {(one.citation.message_id, one.citation.quote): one for one in summary.reading.objections}
+    lines = [f"# {escape_markdown(summary.title)}", "", *_outcome(summary), *_tallies(summary.reading)]
+    lines += _open_call(summary.reading)
     for section in HEADINGS:
         claims = [claim for claim in summary.claims if claim.section is section and claim.is_supported]
         if claims:
@@ -78,6 +79,18 @@ def basis_words(basis: ConsensusBasis, role: str) -> str:
     return f"Decided by the {role}." if basis is ConsensusBasis.RULED and role else _BASES[basis]
 
 
+def _tallies(reading: ThreadReading) -> list[str]:
+    """A role holder's own count, attributed: the reader counts only people whom it is sure of."""
+    return [
+        line
+        for one in reading.tallies
+        for line in (
+            escape_markdown(f"Tally by {one.by.name} ({one.by.role}): “{rejoined(one.citation.quote)}”"),
+            "",
+        )
+    ]
+
+
 def _open_call(reading: ThreadReading) -> list[str]:
     """The question, until when it is asked, who has spoken, what is outstanding."""
     call = reading.open_call
@@ -102,7 +115,7 @@ def _heading(section: Section, reading: ThreadReading) -> str:
 
 
 def _items(
-    claims: list[Claim], numbers: dict[tuple[str, str], int], fates: Mapping[tuple[str, str], Fate]
+    claims: list[Claim], numbers: dict[tuple[str, str], int], fates: Mapping[tuple[str, str], Objection]
 ) -> list[str]:
     return [
         f"- {_speaker(claim)}{escape_markdown(rejoined(claim.text))}"
@@ -111,13 +124,16 @@ def _items(
     ]
 
 
-def _fate(claim: Claim, fates: Mapping[tuple[str, str], Fate]) -> str:
+def _fate(claim: Claim, fates: Mapping[tuple[str, str], Objection]) -> str:
     """What became of an objection, where the claim is one."""
     if claim.section not in {Section.DISSENT, Section.CONCERNS}:
         return ""
     found = (fates.get((one.message_id, " ".join(one.quote.split()))) for one in claim.citations)
-    fate = next((fate for fate in found if fate is not None), None)
-    return f" *({FATES[fate]})*" if fate and FATES[fate] else ""
+    objection = next((one for one in found if one is not None), None)
+    if objection is None or not FATES[objection.fate]:
+        return ""
+    words = f": “{escape_markdown(objection.withdrawal.quote)}”" if objection.withdrawal else ""
+    return f" *({FATES[objection.fate]}{words})*"
 
 
 def _speaker(claim: Claim) -> str:

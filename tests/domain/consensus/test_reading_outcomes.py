@@ -259,11 +259,12 @@ def test_an_objection_that_was_withdrawn_does_not_withdraw_the_call() -> None:
     assert reading.outcome.kind is not OutcomeKind.REJECTED
 
 
-def test_a_call_that_ends_with_a_text_that_is_not_ready_accepts_nothing() -> None:
+def test_a_call_that_ends_with_a_text_that_is_not_ready_is_told_so() -> None:
     ended = "The last call has ended. The document is not ready: there will be a second last call."
     reading = called(mail(1, "ann", "I support adoption."), mail(2, "chair@ietf.example", ended))
-    assert reading.outcome.tier is Tier.REMARK
-    assert not reading.has_consensus
+    assert (reading.outcome.kind, reading.outcome.tier) == (OutcomeKind.REJECTED, Tier.SAID)
+    assert reading.outcome.sentence.startswith("Found not ready by ")
+    assert (reading.has_consensus, reading.open_call) == (False, None)
 
 
 def test_declared_rough_consensus_stands_over_who_is_against() -> None:

@@ -25,7 +25,7 @@ POLL_SECONDS = 2.0
 @app.command()
 def ingest(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="An mbox, .eml, Maildir, zip or tar file, also compressed.")
+        Path, typer.Argument(metavar="FILE", help="An mbox, a mail (.eml), a zip of mails or a tar of a Maildir, also compressed.")
     ],
     source: Annotated[str, typer.Option(metavar="NAME", help="The name of its list.")] = "uploads",
     json: Json = False,

@@ -25,7 +25,8 @@ POLL_SECONDS = 2.0
 @app.command()
 def ingest(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="An mbox, a mail (.eml), a zip of mails or a tar of a Maildir, also compressed.")
+        Path,
+        typer.Argument(metavar="FILE", help="An mbox, .eml, zip or tar (also of a Maildir), also packed."),
     ],
     source: Annotated[str, typer.Option(metavar="NAME", help="The name of its list.")] = "uploads",
     json: Json = False,

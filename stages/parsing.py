@@ -18,7 +18,7 @@ from shared.core.errors import DocumentNotFoundError, PermanentError, add_detail
 from shared.core.times import stored_time
 from shared.documents.archives import Archive, ArchiveStatus
 from shared.domain.mail.models import Skipped
-from shared.ingestion.reader.reader import Reader, prepare_reader, reader_pool
+from shared.ingestion.archive_reader import Reader, prepare_reader, reader_pool
 from shared.pipeline import topology
 from shared.pipeline.event_types import ArchiveIngested, JSONParsed
 from shared.pipeline.events.builders import json_parsed

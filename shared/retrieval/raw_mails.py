@@ -17,7 +17,7 @@ from shared.domain.mail.errors import MailboxError
 from shared.domain.mail.models import ParsedMail
 from shared.domain.mail.parse import parse_archive
 from shared.domain.threading.prepared_message import prepare_message
-from shared.ingestion.unpacking.members import open_members
+from shared.ingestion.archive_members import open_members
 
 _PLAIN = frozenset({"mbox", "eml"})
 _PIECE = 1024 * 1024

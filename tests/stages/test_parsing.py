@@ -25,7 +25,7 @@ from shared.documents.messages import Message
 from shared.documents.threads import Thread
 from shared.domain.mail.models import Skipped
 from shared.domain.mail.parse import parse_archive
-from shared.ingestion.reader.errors import UnreadableArchiveError
+from shared.ingestion.errors import UnreadableArchiveError
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.event_types import JSONParsed
 from shared.pipeline.events.envelope import Event

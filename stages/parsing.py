@@ -26,7 +26,7 @@ from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.archives import archive_processed
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.pipeline.tombstones import find_removal, is_removing
-from shared.threads.message_copies import ArchiveOfSource
+from shared.threads.message_documents import ArchiveOfSource
 from shared.threads.registry import Registry, Threaded
 from stages.registration import register_stage
 

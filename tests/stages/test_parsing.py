@@ -30,7 +30,7 @@ from shared.pipeline.delivery import Delivery
 from shared.pipeline.event_types import JSONParsed
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.runner import StageFailedError, StageRunner
-from shared.threads.merging import resolve_thread
+from shared.threads.moving import resolve_thread
 from shared.threads.rechunking import MessageReplacedError, check_variants, sync_stored_chunks
 from stages import chunking
 from stages.chunking import CHUNKING

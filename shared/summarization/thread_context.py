@@ -16,10 +16,9 @@ from shared.documents.queries.messages import MESSAGES_OF_THREAD
 from shared.documents.sources import Source
 from shared.documents.threads import Thread
 from shared.documents.values import SourceProfile
-from shared.domain.consensus.parsed_mails import quoted_blocks
-from shared.domain.consensus.people import People
+from shared.domain.consensus.linked_thread import People
+from shared.domain.consensus.mails import ThreadMail, quoted_blocks
 from shared.domain.consensus.reader import read_thread
-from shared.domain.consensus.thread_mail import ThreadMail
 from shared.domain.mail.authentication import SenderCheck, check_sender
 from shared.domain.mail.models import Segment, SegmentKind
 from shared.domain.mail.normalize import normalize

@@ -15,8 +15,8 @@ from shared.documents.messages import Message
 from shared.documents.queries.messages import MESSAGES_OF_THREAD
 from shared.documents.queries.threads import THREADS_OF_VOTE
 from shared.documents.threads import Thread
-from shared.domain.consensus.thread_mail import ThreadMail
-from shared.domain.consensus.vote_threads import VoteThread, results_of_votes, vote_subject
+from shared.domain.consensus.mails import ThreadMail
+from shared.domain.consensus.votes import VoteThread, results_of_votes, vote_subject
 from shared.pipeline.lifecycle.threads import result_linked, vote_marked
 from shared.summarization.thread_context import thread_mail
 

@@ -21,9 +21,8 @@ from shared.documents.reports import Report
 from shared.documents.sources import Source
 from shared.documents.summaries import Summary
 from shared.documents.threads import Thread
-from shared.domain.consensus.parsed_mails import thread_mail_of
+from shared.domain.consensus.mails import read_profile, thread_mail_of
 from shared.domain.consensus.reader import read_thread
-from shared.domain.consensus.thread_mail import read_profile
 from shared.domain.mail.models import ParsedMail
 from shared.domain.mail.parse import parse_archive
 from shared.domain.summaries.citations import verify_stored

@@ -13,7 +13,7 @@ from shared.documents.readings import StoredQuote
 from shared.documents.reports import Report
 from shared.documents.summaries import Summary, SummaryStance
 from shared.documents.threads import Thread
-from shared.domain.consensus.language import ENGLISH, UNKNOWN, language_of
+from shared.domain.consensus.mails import ENGLISH, UNKNOWN, language_of
 from shared.retrieval.conversation import Placed, in_reading_order, placed_by_operator
 from shared.retrieval.links import page_of
 from shared.retrieval.read_models import AnswerElsewhere

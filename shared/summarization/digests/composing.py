@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from shared.documents.summaries import SummaryClaim
 from shared.documents.values import Citation, ConsensusType, SummaryType
-from shared.domain.consensus.agreement import may_say_agreed
+from shared.domain.consensus.positions import may_say_agreed
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.digest_scopes import DigestScope
 from shared.domain.summaries.markdown import escape_markdown

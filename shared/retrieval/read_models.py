@@ -13,7 +13,7 @@ from shared.documents.reports import Report, ReportedArchive, ReportedThread
 from shared.documents.summaries import Summary, SummaryClaim, SummaryStance
 from shared.documents.threads import Thread
 from shared.documents.values import Citation, ConsensusType, Genre, SummaryType
-from shared.retrieval.links import api_of, page_of, page_of_message
+from shared.retrieval.parameters import api_of, page_of, page_of_message
 
 Links = dict[str, str]
 

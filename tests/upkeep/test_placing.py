@@ -16,7 +16,7 @@ from shared.documents.placements import Placement, PlacementAct
 from shared.documents.queries.audits import LAST_AUDITS
 from shared.documents.reports import Report
 from shared.threads import registry
-from shared.threads.merging import resolve_thread
+from shared.threads.moving import resolve_thread
 from shared.upkeep import placing
 from shared.upkeep.audit import Actor
 from shared.upkeep.housekeeping import CHORES

@@ -19,8 +19,15 @@ from shared.clients.outbound import AddressPolicy, FetchError, Resolve, SourceEr
 from shared.clients.telemetry.tracing import span
 from shared.core.errors import TransientError
 from shared.core.times import stored_time
-from shared.documents.operations import FetchedArchive, JoinedUpload, Operation, OperationStatus, RefusedFile
-from shared.documents.sources import Source, SourceType
+from shared.documents.sources import (
+    FetchedArchive,
+    JoinedUpload,
+    Operation,
+    OperationStatus,
+    RefusedFile,
+    Source,
+    SourceType,
+)
 from shared.ingestion.errors import ArchiveChangedError, ArchiveTooLargeError, SourceRemovedError
 from shared.ingestion.failures import IngestionAttempt, record_ingestion_failure
 from shared.ingestion.fetch_imap import fetch_imap

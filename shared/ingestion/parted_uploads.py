@@ -16,7 +16,7 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import PermanentError
 from shared.core.ids import upload_id
-from shared.documents.operations import JoinedUpload, Operation
+from shared.documents.sources import JoinedUpload, Operation
 from shared.ingestion.errors import ArchiveTooLargeError
 from shared.pipeline.topology import INGESTION
 

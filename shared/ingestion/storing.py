@@ -22,8 +22,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.telemetry.metrics import pipeline_metrics
 from shared.clients.telemetry.tracing import tag_with_archive
 from shared.core.ids import archive_id
-from shared.documents.archives import Archive, ArchiveStatus
-from shared.documents.removals import Removal
+from shared.documents.sources import Archive, ArchiveStatus, Removal
 from shared.ingestion.errors import ArchiveRemovedError, HashCollisionError, SourceRemovedError
 from shared.ingestion.unpacking.file_names import safe_filename
 from shared.ingestion.unpacking.limits import UnpackLimits

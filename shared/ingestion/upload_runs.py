@@ -5,8 +5,7 @@ from pathlib import Path
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.connections import Clients
-from shared.documents.operations import FetchedArchive, JoinedUpload, Operation
-from shared.documents.sources import SourceType
+from shared.documents.sources import FetchedArchive, JoinedUpload, Operation, SourceType
 from shared.ingestion.errors import ArchiveChangedError
 from shared.ingestion.spool import Spool
 from shared.ingestion.storing import Incoming, Stored, store_archive

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from shared.documents.messages import Message
-from shared.documents.threads import Thread
+from shared.documents.threads import Message, Thread
 from shared.domain.threading.assignment import BY_OPERATOR
 
 _NEVER = datetime.max.replace(tzinfo=UTC)

@@ -2,11 +2,14 @@
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.archives import Archive
-from shared.documents.queries.archives import LATEST_ARCHIVES, LATEST_ARCHIVES_OF_SOURCE, SOURCE_NAMES
-from shared.documents.queries.sources import DEFINED_SOURCES
+from shared.documents.queries.operations import (
+    DEFINED_SOURCES,
+    LATEST_ARCHIVES,
+    LATEST_ARCHIVES_OF_SOURCE,
+    SOURCE_NAMES,
+)
 from shared.documents.reports import Report
-from shared.documents.sources import Source
+from shared.documents.sources import Archive, Source
 from shared.retrieval.listing import REPORTS
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import NotFoundError
-from shared.documents.messages import Address, Message
-from shared.documents.queries.messages import MESSAGES_WITH_ID
+from shared.documents.queries.threads import MESSAGES_WITH_ID
 from shared.documents.sources import Source
+from shared.documents.threads import Address, Message
 from shared.domain.mail.archive_addresses import archive_address, bare_message_id
 from shared.domain.mail.mbox_writer import WrittenMail, mbox_of
 

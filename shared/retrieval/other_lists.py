@@ -10,9 +10,8 @@ from datetime import UTC, datetime
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import MAX_IDS_PER_QUERY
-from shared.documents.messages import Message
-from shared.documents.queries.messages import MESSAGES_AND_ANSWERS_OF_OTHER_LISTS
-from shared.documents.threads import Thread
+from shared.documents.queries.threads import MESSAGES_AND_ANSWERS_OF_OTHER_LISTS
+from shared.documents.threads import Message, Thread
 from shared.retrieval.links import api_of, page_of_message
 from shared.retrieval.read_models import AnswerElsewhere
 from shared.retrieval.reports import messages_of

@@ -9,11 +9,10 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import NotFoundError
 from shared.core.ids import person_id
-from shared.documents.messages import Address
 from shared.documents.readings import StoredEarlierStance, StoredQuote, StoredReading
-from shared.documents.reports import Report
+from shared.documents.reports import Report, Summary
 from shared.documents.sources import Source, SourceRole
-from shared.documents.summaries import Summary
+from shared.documents.threads import Address
 from shared.documents.values import Fate, PositionStance, Tier
 from shared.retrieval.listing import REPORTS
 

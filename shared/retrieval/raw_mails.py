@@ -10,9 +10,9 @@ from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError, NotFoundError
-from shared.documents.archives import Archive
 from shared.documents.containers import read_document
-from shared.documents.messages import Copy, Message
+from shared.documents.sources import Archive
+from shared.documents.threads import Copy, Message
 from shared.domain.mail.errors import MailboxError
 from shared.domain.mail.models import ParsedMail
 from shared.domain.mail.parse import parse_archive

@@ -6,14 +6,11 @@ from typing import TypeVar
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import NotFoundError
-from shared.documents.archives import Archive
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Message
-from shared.documents.queries.messages import MESSAGES_OF_THREAD, THREADS_OF_MESSAGES
 from shared.documents.queries.several_containers import first_with_id
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
-from shared.documents.threads import Thread
+from shared.documents.queries.threads import MESSAGES_OF_THREAD, THREADS_OF_MESSAGES
+from shared.documents.reports import Report, Summary
+from shared.documents.sources import Archive
+from shared.documents.threads import Chunk, Message, Thread
 from shared.documents.values import Citation
 from shared.retrieval.links import page_of_message
 from shared.retrieval.read_models import CitationShown, ReportDetail, ReportItem, SummaryDetail

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.messages import Message
 from shared.documents.queries.threads import THREADS_OF_SERIES
-from shared.documents.threads import Thread
+from shared.documents.threads import Message, Thread
 
 SHORTEST_TITLE = 12  # "Fix a typo" names no series
 _ANSWER = re.compile(r"^\s{0,8}(?:re|aw|sv|antw|fwd?)\s{0,4}:", re.IGNORECASE)

@@ -5,8 +5,8 @@ import re
 from shared.clients.connections import Clients
 from shared.core.errors import NotFoundError
 from shared.core.ids import HASH_ID
+from shared.documents.reports import Topic, TopicKind
 from shared.documents.sources import NAME_PATTERN
-from shared.documents.subscriptions import Topic, TopicKind
 from shared.domain.mail.mentions import draft_base
 from shared.retrieval.drafts import of_draft
 from shared.retrieval.latest import source_names

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.containers import read_document
-from shared.documents.corrections import Correction, SentencePlace
-from shared.documents.queries.corrections import CORRECTIONS_OF_MESSAGES
+from shared.documents.edits import Correction, SentencePlace
+from shared.documents.queries.threads import CORRECTIONS_OF_MESSAGES
 from shared.documents.readings import CorrectedBy, ShownCorrection, StoredReading
 from shared.documents.threads import Thread
 from shared.documents.values import CorrectionKind, SentenceCitation

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shared.documents.readings import StoredReading
-from shared.documents.summaries import Summary, SummaryClaim, SummaryStance
+from shared.documents.reports import Summary, SummaryClaim, SummaryStance
 from shared.documents.threads import Thread
 from shared.documents.values import PositionStance, ThreadReading, Tier
 from shared.domain.summaries.html import render_html

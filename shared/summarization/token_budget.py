@@ -9,7 +9,7 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict, Store
 from shared.core.errors import DocumentNotFoundError
-from shared.documents.summaries import TokenAccount
+from shared.documents.reports import TokenAccount
 
 
 class TokenBudget(Protocol):

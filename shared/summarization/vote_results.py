@@ -11,10 +11,8 @@ from typing import NamedTuple
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.messages import Message
-from shared.documents.queries.messages import MESSAGES_OF_THREAD
-from shared.documents.queries.threads import THREADS_OF_VOTE
-from shared.documents.threads import Thread
+from shared.documents.queries.threads import MESSAGES_OF_THREAD, THREADS_OF_VOTE
+from shared.documents.threads import Message, Thread
 from shared.domain.consensus.thread_mail import ThreadMail
 from shared.domain.consensus.vote_threads import VoteThread, results_of_votes, vote_subject
 from shared.pipeline.lifecycle.threads import result_linked, vote_marked

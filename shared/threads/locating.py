@@ -8,12 +8,9 @@ from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError, OvertakenError
 from shared.documents.base import Document
-from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
-from shared.documents.messages import Message
-from shared.documents.queries.chunks import CHUNKS_BY_ID
-from shared.documents.queries.messages import THREADS_OF_MESSAGES
-from shared.documents.threads import Thread
+from shared.documents.queries.threads import CHUNKS_BY_ID, THREADS_OF_MESSAGES
+from shared.documents.threads import Chunk, Message, Thread
 from shared.pipeline.event_types import ChunksPrepared
 from shared.pipeline.tombstones import was_removed
 from shared.threads.merging import outdate_merged, rescue_chunks

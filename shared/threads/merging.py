@@ -6,23 +6,22 @@ and loses none; the same move again removes the first. A thread of which nothing
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.fence import TurnOverError
 from shared.clients.cosmos.session import Session
 from shared.core.ids import message_key
-from shared.documents.base import Document
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Message
-from shared.documents.queries.chunks import CHUNKS_OF_THREAD
-from shared.documents.queries.messages import MESSAGES_OF_THREAD, THREADS_OF_MESSAGES
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
-from shared.documents.threads import Thread
+from shared.documents.queries.threads import CHUNKS_OF_THREAD, MESSAGES_OF_THREAD, THREADS_OF_MESSAGES
+from shared.documents.reports import Report, Summary
+from shared.documents.threads import Chunk, Message, Thread
 from shared.domain.threading.assignment import ThreadState
 from shared.pipeline.lifecycle.summaries import all_outdated
 from shared.pipeline.lifecycle.threads import merge_finished, messages_left
+
+if TYPE_CHECKING:
+    from shared.documents.base import Document
 
 MAX_REDIRECTS = 50  # a bound, in case damaged documents point to each other
 

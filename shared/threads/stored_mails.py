@@ -1,6 +1,6 @@
 """A stored message as the parser returned it."""
 
-from shared.documents.messages import Message
+from shared.documents.threads import Message
 from shared.domain.mail.models import ParsedAddress, ParsedAttachment, ParsedMail, Segment, SegmentKind
 
 

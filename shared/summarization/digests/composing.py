@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from shared.documents.summaries import SummaryClaim
+from shared.documents.reports import SummaryClaim
 from shared.documents.values import Citation, ConsensusType, SummaryType
 from shared.domain.consensus.agreement import may_say_agreed
 from shared.domain.summaries.citations import verify_stored

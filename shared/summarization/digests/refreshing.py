@@ -8,11 +8,9 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.ids import digest_summary_id
 from shared.core.times import stored_time
-from shared.documents.chunks import Chunk
-from shared.documents.digests import Digest
-from shared.documents.queries.digests import TOUCHED_DIGESTS
-from shared.documents.reports import ReportedThread
-from shared.documents.summaries import Summary
+from shared.documents.queries.reports import TOUCHED_DIGESTS
+from shared.documents.reports import Digest, ReportedThread, Summary
+from shared.documents.threads import Chunk
 from shared.domain.summaries.digest_scopes import DigestScope, parse_scope
 from shared.domain.summaries.html import render_html
 from shared.pipeline.event_types import SummaryComplete

@@ -8,10 +8,9 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.times import stored_time
 from shared.documents.containers import read_document
-from shared.documents.queries.messages import COUNT_OF_MESSAGES_WITHIN
 from shared.documents.queries.named_query import NamedQuery
-from shared.documents.queries.threads import THREADS_OF_DRAFT, THREADS_WITHIN
-from shared.documents.summaries import Summary
+from shared.documents.queries.threads import COUNT_OF_MESSAGES_WITHIN, THREADS_OF_DRAFT, THREADS_WITHIN
+from shared.documents.reports import Summary
 from shared.documents.threads import Thread
 from shared.documents.values import SummaryType, Tier
 from shared.domain.summaries.digest_scopes import DigestScope

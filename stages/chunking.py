@@ -30,7 +30,7 @@ from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.messages import messages_processed
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.pipeline.tombstones import was_removed
-from shared.threads.locating import ensure_in_place, load_following_merges
+from shared.threads.moving import ensure_in_place, load_following_merges
 from shared.threads.rechunking import check_variants, sync_stored_chunks
 from stages.registration import register_stage
 

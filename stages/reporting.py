@@ -26,7 +26,7 @@ from shared.pipeline.lifecycle.threads import thread_reported
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.publishing.webhooks.delivery import planned_deliveries
 from shared.publishing.webhooks.wake_up import wake_deliveries
-from shared.summarization.digests.touching import touch_digests
+from shared.summarization.digest_touching import touch_digests
 from stages.registration import register_stage
 
 blueprint = func.Blueprint()

@@ -17,7 +17,7 @@ from shared.documents.reports import (
 )
 from shared.documents.threads import Address, Attachment, Chunk, Copy, Message, Thread
 from shared.documents.values import Citation, ConsensusType, Genre, SummaryType
-from shared.retrieval.links import api_of, page_of, page_of_message
+from shared.retrieval.parameters import api_of, page_of, page_of_message
 
 Links = dict[str, str]
 

@@ -45,11 +45,17 @@ from shared.domain.threading.assignment import (
 from shared.domain.threading.prepared_message import PreparedMessage
 from shared.pipeline.lifecycle.threads import thread_merged, threads_changed
 from shared.threads.index import IndexLookup, ThreadIndex
-from shared.threads.merging import absorb
-from shared.threads.message_copies import ArchiveOfSource, Arrival, Row, arrivals_of
-from shared.threads.message_documents import MessageWrites, message_writes
+from shared.threads.message_documents import (
+    ArchiveOfSource,
+    Arrival,
+    MessageWrites,
+    Row,
+    arrivals_of,
+    message_writes,
+    parsed_mail,
+)
+from shared.threads.moving import absorb
 from shared.threads.placements import load_placements, placed
-from shared.threads.stored_mails import parsed_mail
 from shared.threads.thread_documents import Fact, ThreadChanges, gaining_first, thread_documents
 
 # Optimistic concurrency: other stages patch the same threads, so losing an ETag race is normal.

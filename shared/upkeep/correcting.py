@@ -21,9 +21,8 @@ from shared.documents.threads import Message, Thread
 from shared.documents.values import CorrectionKind, Genre, OutcomeKind, PositionStance
 from shared.domain.consensus.headlines import MAX_WORDS
 from shared.pipeline.lifecycle.threads import thread_corrected
-from shared.summarization.corrections import corrections_of, sentence_place
-from shared.threads.locating import ThreadMovedError
-from shared.threads.merging import resolve_thread
+from shared.summarization.summary_document import corrections_of, sentence_place
+from shared.threads.moving import ThreadMovedError, resolve_thread
 from shared.upkeep.audit import Actor, audited
 from shared.upkeep.requeue.summary_requests import request_summary
 

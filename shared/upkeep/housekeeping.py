@@ -21,7 +21,7 @@ from shared.ingestion.fetch_requests import request_due_fetches
 from shared.pipeline.topology import QUEUES
 from shared.publishing.email.digests import send_due_digests
 from shared.publishing.webhooks.wake_up import wake_for_next_delivery
-from shared.summarization.digests.refreshing import refresh_due
+from shared.summarization.digests import refresh_due
 from shared.upkeep.integrity.run import KIND, TIMER, IntegrityError, VerifyOptions, verify
 from shared.upkeep.oversight.consumers import enabled_queues, say_consumers
 from shared.upkeep.oversight.measuring import measure_ages

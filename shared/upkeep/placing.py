@@ -24,7 +24,7 @@ from shared.documents.threads import Message, Thread
 from shared.domain.threading.assignment import ThreadState
 from shared.pipeline.lifecycle.placements import placement_applied
 from shared.pipeline.lifecycle.threads import thread_corrected
-from shared.threads.merging import resolve_thread, threads_of_messages
+from shared.threads.moving import resolve_thread, threads_of_messages
 from shared.threads.placements import placements_of
 from shared.threads.registry import Registry
 from shared.upkeep.audit import Actor, audited

@@ -19,7 +19,7 @@ from shared.documents.queries.threads import LEFT_BY_EDITION, LEFT_BY_EDITION_OF
 from shared.documents.records import Audit, AuditStatus
 from shared.documents.sources import NAME_PATTERN
 from shared.pipeline.lifecycle.threads import thread_reopened
-from shared.threads.merging import resolve_thread
+from shared.threads.moving import resolve_thread
 from shared.upkeep.audit import Actor, find_audit, new_audit, save_audit, save_failed_audit, send_operation
 from shared.upkeep.requeue.summary_requests import request_summary
 

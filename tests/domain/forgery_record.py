@@ -19,10 +19,8 @@ from shared.domain.threading.assignment import ThreadState, assign
 from shared.domain.threading.prepared_message import prepare_message
 from shared.summarization.record_flags import record_flags
 from shared.summarization.thread_context import mails_of
-from shared.threads.message_copies import ArchiveOfSource, arrivals_of
-from shared.threads.message_documents import message_writes
+from shared.threads.message_documents import ArchiveOfSource, arrivals_of, message_writes, parsed_mail
 from shared.threads.registry import LoadedThreads
-from shared.threads.stored_mails import parsed_mail
 from tests.support.documents import CREATED
 
 

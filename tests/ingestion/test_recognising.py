@@ -7,7 +7,7 @@ import pytest
 
 from shared.clients.outbound import ForbiddenAddressError, SourceError
 from shared.documents.sources import OperationStatus
-from shared.ingestion.fetch_public_inbox import month_address
+from shared.ingestion.fetch_http import month_address
 from shared.ingestion.recognising import recognise
 from tests.ingestion.environment import Place
 from tests.ingestion.web_server import a_site

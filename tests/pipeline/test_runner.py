@@ -32,8 +32,7 @@ from shared.documents.queries.named_query import NamedQuery, Partitions
 from shared.documents.records import FailureRecord
 from shared.documents.threads import Message
 from shared.pipeline.runner import StageFailedError, StageRunner
-from stages.preview_settlement import PreviewSettlement
-from stages.registration import delivery_from_sdk
+from stages.registration import PreviewSettlement, delivery_from_sdk
 from tests.support.cloud import LocalCloud, faults_hit, plan_faults, set_replica_lag
 from tests.support.events import event_of
 from tests.support.proxy import faulty_proxy

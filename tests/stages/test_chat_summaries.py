@@ -22,7 +22,7 @@ from shared.pipeline.delivery import Delivery
 from shared.pipeline.event_types import SummarizationRequested
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.runner import StageRunner
-from shared.summarization.token_budget import StoredBudget
+from shared.summarization.summarizers import StoredBudget
 from stages.registration import delivery_from_sdk
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, archive_of, mail, mail_in

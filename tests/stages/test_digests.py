@@ -15,7 +15,7 @@ from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.digest_scopes import parse_scope
 from shared.pipeline.event_types import SummarizationRequested
 from shared.pipeline.events.envelope import Event
-from shared.summarization.digests.refreshing import announcement, refresh_digest, refresh_due
+from shared.summarization.digests import announcement, refresh_digest, refresh_due
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, mail, mail_in

@@ -19,8 +19,8 @@ from shared.embedding.port import Embedder
 from shared.pipeline.event_types import EmbeddingsGenerated
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.archives import archive_removing
-from shared.retrieval.reports import find_by_id, resolved_thread
 from shared.retrieval.search import SearchAsked, find, found_items
+from shared.retrieval.threads import find_by_id, resolved_thread
 from shared.settings.app import load_settings
 from shared.upkeep.provisioning import DEFAULT_DIMENSION
 from stages.chunking import CHUNKING

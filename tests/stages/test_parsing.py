@@ -23,12 +23,12 @@ from shared.documents.sources import Archive
 from shared.documents.threads import Chunk, Message, Thread
 from shared.domain.mail.models import Skipped
 from shared.domain.mail.parse import parse_archive
-from shared.ingestion.reader.errors import UnreadableArchiveError
+from shared.ingestion.errors import UnreadableArchiveError
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.event_types import JSONParsed
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.runner import StageFailedError, StageRunner
-from shared.threads.merging import resolve_thread
+from shared.threads.moving import resolve_thread
 from shared.threads.rechunking import MessageReplacedError, check_variants, sync_stored_chunks
 from stages import chunking
 from stages.chunking import CHUNKING

@@ -31,7 +31,7 @@ from shared.pipeline.event_types import SummarizationRequested
 from shared.pipeline.events.builders import report_delivery_failed
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.readiness import ready_thread
-from shared.summarization.factory import UnknownBackendError
+from shared.summarization.summarizers import UnknownBackendError
 from shared.summarization.thread_context import load_context
 from stages import failures, summarization
 from stages.reporting import REPORTING

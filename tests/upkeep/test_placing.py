@@ -16,7 +16,7 @@ from shared.documents.queries.operations import LAST_AUDITS
 from shared.documents.records import Audit
 from shared.documents.reports import Report
 from shared.threads import registry
-from shared.threads.merging import resolve_thread
+from shared.threads.moving import resolve_thread
 from shared.upkeep import placing
 from shared.upkeep.audit import Actor
 from shared.upkeep.housekeeping import CHORES

@@ -17,7 +17,7 @@ from shared.clients.cosmos.session import Session
 from shared.documents.reports import Digest
 from shared.domain.summaries.digest_scopes import parse_scope
 from shared.settings.app import Settings
-from shared.summarization.digests.refreshing import refresh_due
+from shared.summarization.digests import refresh_due
 from shared.upkeep.provisioning import provision
 from tests.localcloud.functions.support import Host, running_host
 from tests.support.cloud import LocalCloud, servicebus, servicebus_connection, wait_for

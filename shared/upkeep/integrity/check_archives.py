@@ -24,9 +24,8 @@ from shared.documents.queries.operations import ALL_ARCHIVE_IDS, SOURCES_IN_FLIG
 from shared.documents.queries.threads import MESSAGE_ARCHIVES, MESSAGES_OF_ARCHIVE
 from shared.documents.sources import Archive, ArchiveStatus
 from shared.documents.threads import Message
-from shared.ingestion.reader.reader import Reader, reader_pool
-from shared.threads.message_copies import MAX_COPIES, ArchiveOfSource, Arrival, provenance
-from shared.threads.message_documents import stored_message
+from shared.ingestion.archive_reader import Reader, reader_pool
+from shared.threads.message_documents import MAX_COPIES, ArchiveOfSource, Arrival, provenance, stored_message
 from shared.threads.registry import Registry, Rethreaded
 from shared.upkeep.integrity.findings import PAGE_SIZE, Finding, FindingKind
 

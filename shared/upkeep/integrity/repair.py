@@ -22,7 +22,7 @@ from shared.pipeline.lifecycle.threads import NO_SUMMARY, requested_version
 from shared.pipeline.readiness import ready_thread
 from shared.pipeline.stage import Subject
 from shared.pipeline.topology import REPORTING
-from shared.summarization.digests.touching import touch
+from shared.summarization.digest_touching import touch
 from shared.upkeep.integrity.findings import Finding, FindingKind
 from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread
 from shared.upkeep.requeue import due_document

@@ -31,9 +31,9 @@ from shared.pipeline.lifecycle.attempts import reopened
 from shared.pipeline.lifecycle.summaries import orphan_deleted
 from shared.pipeline.stage import Subject
 from shared.pipeline.topology import PARSING
-from shared.summarization.digests.touching import touch
-from shared.threads.merging import absorb
-from shared.threads.message_copies import provenance
+from shared.summarization.digest_touching import touch
+from shared.threads.message_documents import provenance
+from shared.threads.moving import absorb
 from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread
 from shared.upkeep.requeue.summary_requests import request_summary
 

@@ -30,7 +30,7 @@ from shared.pipeline.events.envelope import Event
 from shared.pipeline.failures import failure_record
 from shared.pipeline.topology import ORCHESTRATION, REPORTING, STAGES, StageRow
 from shared.settings.app import Settings
-from shared.summarization.digests.refreshing import announcement as digest_complete
+from shared.summarization.digests import announcement as digest_complete
 from shared.upkeep.requeue.due_document import (
     ARCHIVES,
     CHUNKS,

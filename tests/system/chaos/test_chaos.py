@@ -28,7 +28,7 @@ from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
 from shared.pipeline.events.builders import archive_ingested
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.topology import QUEUES
-from shared.summarization.digests.refreshing import refresh_due
+from shared.summarization.digests import refresh_due
 from shared.upkeep.deadletters.groups import diagnosed_letters
 from tests.support.cloud import frozen, wait_for
 from tests.support.services import ROOT

@@ -19,7 +19,7 @@ from shared.documents.threads import Thread
 from shared.ingestion.errors import ArchiveRemovedError, SourceRemovedError
 from shared.ingestion.storing import Incoming, store_archive
 from shared.ingestion.uploads import Upload, take_upload
-from shared.threads.locating import ThreadMovedError
+from shared.threads.moving import ThreadMovedError
 from shared.upkeep.removal.requests import request_removal, resume_removals
 from shared.upkeep.removal.run import RemovalRun, run_removal
 from stages.chunking import CHUNKING

@@ -1,15 +1,23 @@
-"""A summarizer that has a chat model read the thread, and shows only what the thread bears out."""
+"""The summarizers: by rules, or by a chat model whose claims are checked against the mails."""
 
 import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Protocol
 
+from shared.clients.connections import Clients
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Conflict, Store
+from shared.clients.openai.client import Endpoint, OpenAIClient, open_client
 from shared.clients.openai.ports import ChatPort, ChatRefusedError, Completion, CompletionOptions
-from shared.core.errors import PermanentError, TransientError
+from shared.core.errors import DocumentNotFoundError, PermanentError, TransientError
+from shared.documents.reports import TokenAccount
+from shared.documents.threads import Thread
 from shared.documents.values import ThreadReading
-from shared.domain.chat_reading.answer import ModelAnswer, parse_answer
+from shared.domain.chat_reading.answer import ANSWER_SCHEMA, ModelAnswer, parse_answer
 from shared.domain.chat_reading.combined import ModelRun, combine
 from shared.domain.chat_reading.merged import found_sentences, merge_answers
 from shared.domain.chat_reading.numbered import (
@@ -22,8 +30,70 @@ from shared.domain.chat_reading.numbered import (
 )
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.summaries.extractive import ExtractiveSummarizer
-from shared.domain.summaries.models import ThreadContext, ThreadSummary, Tokens
-from shared.summarization.token_budget import MemoryTokenBudget, TokenBudget
+from shared.domain.summaries.models import Summarizer, ThreadContext, ThreadSummary, Tokens
+from shared.pipeline.event_types import SummarizationRequested
+from shared.settings.app import Settings
+
+
+class TokenBudget(Protocol):
+    """Calls that run side by side cannot overspend together."""
+
+    async def reserve(self, tokens: int) -> bool:
+        """Set tokens aside; False where the budget does not have them."""
+
+    async def settle(self, reserved: int, used: int) -> None:
+        """Give back what was set aside, and count what was used."""
+
+
+@dataclass
+class MemoryTokenBudget:
+    """In memory; without a limit unless one is given."""
+
+    limit: int | None = None
+    used: int = 0
+    reserved: int = 0
+
+    async def reserve(self, tokens: int) -> bool:
+        if self.limit is not None and self.used + self.reserved + tokens > self.limit:
+            return False
+        self.reserved += tokens
+        return True
+
+    async def settle(self, reserved: int, used: int) -> None:
+        self.reserved -= reserved
+        self.used += used
+
+
+@dataclass(frozen=True)
+class StoredBudget:
+    """Of one archive, for all workers: an account in Cosmos DB, changed only by conditional patches.
+
+    What a crashed call had set aside stays so: it may have been spent.
+    """
+
+    store: Store
+    archive_id: str
+    limit: int | None
+    now: Callable[[], datetime]
+
+    async def reserve(self, tokens: int) -> bool:
+        try:
+            return await self._reserve(tokens)
+        except DocumentNotFoundError:  # the archive's first call
+            await self.store.create(TokenAccount(id=self.archive_id, created_at=self.now()), Session())
+            return await self._reserve(tokens)
+
+    async def _reserve(self, tokens: int) -> bool:
+        patch = Patch(self.archive_id, self.archive_id, increment={"reserved": tokens})
+        fits = f"c.used + c.reserved + {tokens:d} <= {self.limit:d}" if self.limit is not None else None
+        changed = await self.store.patch(TokenAccount, patch, Session(), condition=fits)
+        return changed is not Conflict.CONFLICT
+
+    async def settle(self, reserved: int, used: int) -> None:
+        spent = {"reserved": -reserved, "used": used, "calls": 1 if used else 0}
+        patch = Patch(self.archive_id, self.archive_id, increment=spent)
+        await self.store.patch(TokenAccount, patch, Session())
+
 
 log = logging.getLogger(__name__)
 DEFAULT_TEMPLATE = "consensus-summary-v1"
@@ -174,3 +244,65 @@ def _notes(reading: ThreadReading) -> tuple[str, ...]:
         for one in model.differences
     ]
     return tuple(notes)
+
+
+@dataclass(frozen=True)
+class OfflineSummarizer:
+    extractive: ExtractiveSummarizer = field(default_factory=ExtractiveSummarizer)
+
+    @property
+    def name(self) -> str:
+        return self.extractive.name
+
+    async def summarize(self, context: ThreadContext) -> ThreadSummary:
+        # A long discussion takes its time to read, and the event loop has others to serve.
+        return await asyncio.to_thread(self.extractive.summary, context)
+
+
+EXTRACTIVE = "extractive"
+_AZURE = "azureopenai"
+
+
+class UnknownBackendError(PermanentError):
+    """The event asks for a summarizer that this app does not have."""
+
+
+def check_backend(data: SummarizationRequested, settings: Settings) -> None:
+    known = dict.fromkeys([EXTRACTIVE, settings.SUMMARY_BACKEND])
+    if data.llm_backend not in known:
+        raise UnknownBackendError(f"llm_backend {data.llm_backend!r} is not one of: {', '.join(known)}")
+
+
+async def summarizer_for(clients: Clients, data: SummarizationRequested, thread: Thread) -> Summarizer:
+    if data.llm_backend == EXTRACTIVE:
+        return OfflineSummarizer()
+    settings = clients.settings
+    return ChatSummarizer(
+        await _chat_client(clients),
+        ChatSettings(
+            data.llm_model,
+            template=data.prompt_template,
+            answer_tokens=answer_room(data.context_window_tokens),
+            timeout_seconds=settings.SUMMARY_TIMEOUT_SECONDS,
+            answer_schema=ANSWER_SCHEMA,
+        ),
+        clients.runtime.now,
+        StoredBudget(clients.store, thread.archive_id, settings.SUMMARY_ARCHIVE_TOKENS, clients.runtime.now),
+    )
+
+
+async def _chat_client(clients: Clients) -> ChatPort:
+    """One for the client set: it keeps its connections and its tokens."""
+
+    async def start() -> OpenAIClient:
+        settings = clients.settings
+        key = settings.SUMMARY_API_KEY
+        endpoint = Endpoint(
+            settings.SUMMARY_ENDPOINT or "",
+            is_azure=settings.SUMMARY_BACKEND == _AZURE,
+            api_key=key.get_secret_value() if key else None,
+            identity_client_id=settings.AZURE_CLIENT_ID,
+        )
+        return open_client(endpoint, clients.runtime)
+
+    return await clients.resources.get("chat", start)

@@ -1,20 +1,79 @@
 """Binary streams over other streams: bounded, unpacked piece by piece, never whole in memory."""
 
 import io
+import re
+import unicodedata
 import zlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from shared.core.lazy_import import lazy
-from shared.ingestion.unpacking.errors import CorruptArchiveError
-from shared.ingestion.unpacking.limits import UnpackBudget
+from shared.ingestion.errors import ArchiveBombError, CorruptArchiveError
 
 if TYPE_CHECKING:
     import bz2
     import lzma
 else:
     bz2, lzma = lazy("bz2"), lazy("lzma")
+
+MIB = 1024 * 1024
+UNPACKED_TIMES = 4
+
+
+@dataclass(frozen=True)
+class UnpackLimits:
+    """Bounds that no honest archive of mail comes near."""
+
+    total_bytes: int = 8 * 1024 * MIB
+    ratio: float = 200.0
+    members: int = 200_000
+    # A short text that repeats itself packs very well, and does no harm.
+    ratio_free_bytes: int = 16 * MIB
+
+    @classmethod
+    def of(cls, largest_archive: int) -> Self:
+        """The limits where a file may have so many bytes: gzip packs mail to about a quarter."""
+        return cls(total_bytes=UNPACKED_TIMES * largest_archive)
+
+
+class UnpackBudget:
+    """What one archive has unpacked to so far."""
+
+    def __init__(self, limits: UnpackLimits, packed_bytes: int) -> None:
+        self._limits = limits
+        allowed_by_ratio = max(limits.ratio_free_bytes, int(packed_bytes * limits.ratio))
+        self._allowed = min(limits.total_bytes, allowed_by_ratio)
+        self._by_ratio = allowed_by_ratio < limits.total_bytes
+        self._unpacked = 0
+        self._members = 0
+
+    @property
+    def left(self) -> int:
+        return self._allowed - self._unpacked
+
+    def spend(self, size: int, member: str) -> None:
+        self._unpacked += size
+        if self._unpacked <= self._allowed:
+            return
+        if self._by_ratio:
+            raise ArchiveBombError(
+                f"{member}: the archive unpacks to more than {self._limits.ratio:g} times its size;"
+                " split it, or unpack it first if you trust it"
+            )
+        raise ArchiveBombError(
+            f"{member}: the archive unpacks to more than {self._limits.total_bytes} bytes;"
+            " split it, or raise ARCHIVE_MAX_BYTES"
+        )
+
+    def count_member(self, member: str) -> None:
+        self._members += 1
+        if self._members > self._limits.members:
+            raise ArchiveBombError(
+                f"{member}: the archive has more than {self._limits.members} members; split it"
+            )
+
 
 BLOCK = 64 * 1024
 MAX_DICTIONARY_BYTES = 256 * 1024 * 1024
@@ -173,3 +232,22 @@ class Inflated:
             self._unpacker, self._pending = _UNPACKERS[self._compression](), rest
         else:
             self._unpacker = None
+
+
+SHOWN = 200
+KEPT = 100
+_UNSAFE = re.compile(r"[^A-Za-z0-9._@+-]+")
+
+
+def printable(name: str) -> str:
+    """On one line, without control characters, cut to what a message can carry."""
+    text = "".join(letter if letter.isprintable() else "�" for letter in name)
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+
+
+def safe_filename(name: str, default: str = "archive") -> str:
+    """The last part of a path, in plain letters; never empty, hidden, or a way upwards."""
+    last = re.split(r"[/\\]", unicodedata.normalize("NFKD", name))[-1]
+    plain = _UNSAFE.sub("_", last.encode("ascii", "ignore").decode()).strip("._")
+    stem, dot, ending = plain[-KEPT:].partition(".") if len(plain) > KEPT else (plain, "", "")
+    return (stem + dot + ending).strip("._") or default

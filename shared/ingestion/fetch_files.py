@@ -1,8 +1,4 @@
-"""rsync from a daemon, by the rsync program where it is installed.
-
-The program gets its arguments as a list, never through a shell; the address is checked piece by piece and
-stands after `--`; the host is given as the address that was checked.
-"""
+"""Files of this machine, for development, and files of an rsync daemon."""
 
 import asyncio
 import os
@@ -11,13 +7,62 @@ import shutil
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from shared.clients.outbound import AddressPolicy, FetchError, SourceError
 from shared.core.child_processes import ChildProcess, Command
 from shared.documents.sources import Source
 from shared.ingestion.errors import ArchiveTooLargeError
 from shared.ingestion.fetcher import IDLE_SECONDS, FetchContext, Fetched
-from shared.ingestion.unpacking.limits import UnpackLimits
+from shared.ingestion.unpacked_streams import UnpackLimits
+from shared.settings.app import Settings
+
+MAX_LOCAL_FILES = 2000
+
+
+async def fetch_local(source: Source, around: FetchContext) -> AsyncGenerator[Fetched, None]:
+    """The files that are new or changed since the cursor, by name. Links are not followed."""
+    check_local_allowed(around.settings)
+    known = source.cursor.get("files", {}) if source.cursor.get("url") == source.url else {}
+    seen = dict(known)
+    for path in await asyncio.to_thread(_local_files, local_path(source.url)):
+        status = await asyncio.to_thread(path.stat)
+        version = [status.st_size, status.st_mtime_ns]
+        if known.get(path.name) == version:
+            continue
+        with around.spool() as spool:
+            await asyncio.to_thread(spool.copy, path)
+            seen = {**seen, path.name: version}
+            cursor = {"url": source.url, "files": seen}
+            yield Fetched(spool.path, spool.sha256, spool.size, path.name, path.as_uri(), cursor)
+
+
+def check_local_allowed(settings: Settings) -> None:
+    if not settings.ALLOW_LOCAL_SOURCES:
+        raise SourceError("local sources are for development; set ALLOW_LOCAL_SOURCES=true to allow them")
+
+
+def local_path(url: str) -> Path:
+    """The path that a source names, as it is or as a file: address."""
+    parts = urlsplit(url)
+    if parts.scheme not in {"", "file"} or parts.netloc not in {"", "localhost"}:
+        raise SourceError("a local source is a path, or a file:// address without a host")
+    path = Path(unquote(parts.path) if parts.scheme else url)
+    if not path.is_absolute():
+        raise SourceError("a local source is an absolute path")
+    return path
+
+
+def _local_files(path: Path) -> list[Path]:
+    if path.is_symlink() or not path.exists():
+        raise SourceError(f"{path}: there is no such file or folder")
+    if path.is_file():
+        return [path]
+    found = sorted(file for file in path.iterdir() if file.is_file() and not file.is_symlink())
+    if len(found) > MAX_LOCAL_FILES:
+        raise SourceError(f"{path}: it has more than {MAX_LOCAL_FILES} files")
+    return found
+
 
 DEFAULT_PORT = 873
 CONNECT_SECONDS = 30
@@ -91,7 +136,7 @@ async def fetch_rsync(source: Source, around: FetchContext) -> AsyncGenerator[Fe
     target = around.folder / "rsync"
     target.mkdir(exist_ok=True)
     left_out = await around.retried(lambda: _copy_all(program, address, target, around), source)
-    for path in await asyncio.to_thread(_files, target):
+    for path in await asyncio.to_thread(_copied_files, target):
         with around.spool() as spool:
             await asyncio.to_thread(spool.copy, path)
             inside = path.relative_to(target).as_posix()
@@ -170,5 +215,5 @@ async def _left_out(process: ChildProcess) -> list[str]:
     return names
 
 
-def _files(target: Path) -> list[Path]:
+def _copied_files(target: Path) -> list[Path]:
     return sorted(path for path in target.rglob("*") if path.is_file() and not path.is_symlink())

@@ -1,20 +1,33 @@
-"""What several endpoints and pages read: archives, reports with their summaries, threads after merges."""
+"""Loads archives, threads and reports by their ids, with the messages, summaries and citations."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TypeVar
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import MAX_IDS_PER_QUERY
 from shared.core.errors import NotFoundError
 from shared.documents.queries.several_containers import first_with_id
-from shared.documents.queries.threads import MESSAGES_OF_THREAD, THREADS_OF_MESSAGES
+from shared.documents.queries.threads import (
+    MESSAGES_AND_ANSWERS_OF_OTHER_LISTS,
+    MESSAGES_OF_THREAD,
+    THREADS_OF_MESSAGES,
+)
 from shared.documents.reports import Report, Summary
 from shared.documents.sources import Archive
 from shared.documents.threads import Chunk, Message, Thread
 from shared.documents.values import Citation
-from shared.retrieval.links import page_of_message
-from shared.retrieval.read_models import CitationShown, ReportDetail, ReportItem, SummaryDetail
-from shared.threads.merging import resolve_thread
+from shared.retrieval.parameters import api_of, page_of_message
+from shared.retrieval.read_models import (
+    AnswerElsewhere,
+    CitationShown,
+    ReportDetail,
+    ReportItem,
+    SummaryDetail,
+)
+from shared.threads.moving import resolve_thread
 
 Model = TypeVar("Model", Chunk, Message, Report)
 
@@ -106,3 +119,58 @@ async def _threads_of(clients: Clients, report: Report, citations: Sequence[Cita
         return dict.fromkeys(keys, report.thread_id)
     rows = clients.store.query(THREADS_OF_MESSAGES, Session(), ids=keys)
     return {row["id"]: row["thread_id"] async for row in rows}
+
+
+MOST_ANSWERS = 50
+BEGINNING = 300
+_NEVER = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Conversation:
+    messages: list[Message]
+    elsewhere: list[AnswerElsewhere]
+
+
+async def conversation_of(clients: Clients, thread: Thread) -> Conversation:
+    """A thread's messages, and at most fifty answers of other lists, in one query.
+
+    A cross-post, which the thread has itself, is no answer. What the messages are called is known from the
+    thread's document, so that the answers need not wait for them.
+    """
+    if not thread.source:
+        return Conversation(await messages_of(clients, thread.id), [])
+    members = thread.threading.get("members", [])
+    found = await clients.store.query_documents(
+        Message,
+        MESSAGES_AND_ANSWERS_OF_OTHER_LISTS,
+        Session(),
+        thread=thread.id,
+        ids=sorted(member["id"] for member in members)[:MAX_IDS_PER_QUERY],
+        source=thread.source,
+    )
+    messages = [message for message in found if message.thread_id == thread.id]
+    messages.sort(key=lambda message: (message.date or _NEVER, message.id))
+    own = {message.message_id for message in messages}
+    others = [
+        message for message in found if message.thread_id != thread.id and message.message_id not in own
+    ]
+    others.sort(key=lambda answer: (answer.source, answer.message_id))
+    return Conversation(messages, [_answer(message) for message in others[:MOST_ANSWERS]])
+
+
+def _answer(message: Message) -> AnswerElsewhere:
+    return AnswerElsewhere(
+        message_key=message.id,
+        message_id=message.message_id,
+        answers=message.in_reply_to or "",
+        source=message.source,
+        thread_id=message.thread_id,
+        sender=message.from_,
+        date=message.date,
+        beginning=" ".join(message.body_normalized[:BEGINNING].split()),
+        links={
+            "self": api_of("messages", message.id),
+            "page": page_of_message(message.thread_id, message.id),
+        },
+    )

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from shared.ingestion.unpacking.errors import ArchiveBombError, CorruptArchiveError
-from shared.ingestion.unpacking.file_names import printable
-from shared.ingestion.unpacking.streams import Readable
+from shared.ingestion.errors import ArchiveBombError, CorruptArchiveError
+from shared.ingestion.unpacked_streams import Readable, printable
 
 BLOCK = 512
 MAX_EXTENDED_BYTES = 1024 * 1024

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from shared.ingestion.unpacking.errors import ArchiveBombError, CorruptArchiveError, UnsupportedArchiveError
-from shared.ingestion.unpacking.file_names import printable
-from shared.ingestion.unpacking.limits import UnpackLimits
-from shared.ingestion.unpacking.tar import EntryKind
+from shared.ingestion.errors import ArchiveBombError, CorruptArchiveError, UnsupportedArchiveError
+from shared.ingestion.tar import EntryKind
+from shared.ingestion.unpacked_streams import UnpackLimits, printable
 
 ENCRYPTED = 0x1
 DIRECTORY_BYTES_A_MEMBER = 512

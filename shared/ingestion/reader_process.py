@@ -1,15 +1,31 @@
-"""An archive as batches of prepared messages, and how a batch crosses from the reader process to the app."""
+"""The reader process: `python -m shared.ingestion.reader_process`. It reads one archive after the other.
 
+A request names a path, and which share of the archive's messages is wanted of how many. The answers are
+batches of messages (a body of marshal), and at the end of each archive whether it could be read.
+"""
+
+import marshal
+import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
+from shared.core.frames import Frame, encode_frame, read_frame
+from shared.core.garbage_collection import tune_garbage_collector
+from shared.core.lazy_import import lazy
+from shared.domain.mail.errors import MailboxError
 from shared.domain.mail.models import ParsedMail, Share, Skipped
 from shared.domain.mail.parse import parse_archive
 from shared.domain.threading.assignment import Links
 from shared.domain.threading.prepared_message import PreparedMessage, prepare_message
 from shared.domain.threading.subject_links import SubjectEntry
-from shared.ingestion.unpacking.members import SkippedMember, open_members
+from shared.ingestion.archive_members import SkippedMember, open_members
+from shared.ingestion.errors import ArchiveError
+
+if TYPE_CHECKING:
+    import traceback
+else:
+    traceback = lazy("traceback")
 
 BATCH = 100
 BATCH_SIZE = 1_000_000  # characters of text
@@ -84,3 +100,32 @@ def _arrival(links: Any, document: dict[str, Any], size: int) -> PreparedMessage
     node, ancestors, entries = links
     known = Links(node, ancestors, [SubjectEntry(*entry) for entry in entries])
     return PreparedMessage(known, document, size)
+
+
+def main() -> None:
+    tune_garbage_collector()
+    answers = sys.stdout.buffer
+    while (request := read_frame(sys.stdin.buffer)) is not None:
+        share = Share(request.header["share"], request.header["of"])
+        _read(Path(request.header["path"]), share, answers)
+
+
+def _read(path: Path, share: Share, answers: IO[bytes]) -> None:
+    try:
+        for batch in read_batches(path, share):
+            _send(answers, "batch", body=marshal.dumps(batch_to_marshal(batch)))
+    except (ArchiveError, MailboxError) as error:
+        _send(answers, "unreadable", str(error))
+    except Exception:  # noqa: BLE001 - said where it can be seen, and the process can go on
+        _send(answers, "failed", traceback.format_exc())
+    else:
+        _send(answers, "end")
+
+
+def _send(answers: IO[bytes], kind: str, text: str = "", body: bytes = b"") -> None:
+    answers.write(encode_frame(Frame({"kind": kind, "text": text}, body)))
+    answers.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -10,14 +10,10 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
 from shared.documents.base import ProcessingStatus
-from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
-from shared.documents.messages import Message
-from shared.documents.queries.chunks import CHUNKS_OF_THREAD
-from shared.documents.queries.messages import MESSAGES_OF_THREAD
-from shared.documents.queries.threads import THREADS_OF_VOTE
+from shared.documents.queries.threads import CHUNKS_OF_THREAD, MESSAGES_OF_THREAD, THREADS_OF_VOTE
 from shared.documents.sources import Source
-from shared.documents.threads import Thread
+from shared.documents.threads import Chunk, Message, Thread
 from shared.documents.values import SourceProfile
 from shared.domain.consensus.linked_thread import People
 from shared.domain.consensus.mails import ThreadMail, quoted_blocks

@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from shared.documents.containers import read_document
-from shared.documents.messages import Message
-from shared.documents.threads import Thread
+from shared.documents.threads import Message, Thread
 from shared.documents.values import SourceProfile, ThreadReading
 from shared.domain.consensus.linked_thread import People
 from shared.domain.consensus.mails import ThreadMail

@@ -12,7 +12,7 @@ from ops.output import confirm, print_json, print_note, table
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
-    from shared.documents.removals import Removal
+    from shared.documents.sources import Removal
     from shared.ingestion.storing import Stored
     from shared.pipeline.progress import ArchiveProgress
 
@@ -34,7 +34,7 @@ def ingest(
     """Take an archive in from a file, as an upload is."""
 
     async def work(clients: "Clients") -> "tuple[Stored, str | None]":
-        from shared.ingestion.unpacking.errors import ArchiveError
+        from shared.ingestion.errors import ArchiveError
         from shared.ingestion.uploads import Upload, note_on_source, take_upload
         from shared.upkeep.audit import audited
 
@@ -224,7 +224,7 @@ async def _removed(clients: "Clients", kind: str, target: str, *, here: bool) ->
 
 async def _followed(clients: "Clients", removal: "Removal") -> "Removal":
     from shared.clients.cosmos.session import Session
-    from shared.documents.removals import Removal
+    from shared.documents.sources import Removal
     from shared.pipeline.tombstones import DONE
 
     while removal.status not in DONE:

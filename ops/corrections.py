@@ -9,10 +9,10 @@ from ops.output import print_json, print_note, table
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
-    from shared.documents.corrections import Correction
-    from shared.documents.placements import Placement
+    from shared.documents.edits import Correction, Placement
     from shared.documents.sources import Source
     from shared.upkeep.correcting import CorrectionAsked
+
 
 app = typer.Typer(help="Corrections of threads.", no_args_is_help=True)
 threads = typer.Typer(help="Placements of messages by operators.", no_args_is_help=True)

@@ -211,7 +211,7 @@ async def _purge(clients: "Clients", documents: "list[StuckDocument]") -> "BulkR
 
 
 def _why_not_purged(document: "StuckDocument") -> str | None:
-    from shared.documents.archives import Archive, ArchiveStatus
+    from shared.documents.sources import Archive, ArchiveStatus
 
     if document.collection.model is not Archive:  # the consistency checks would make a part again
         return "it is part of an archive, and goes with that: `archive delete`"

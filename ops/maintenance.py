@@ -11,10 +11,10 @@ from ops.output import confirm, print_json, print_note, table
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
     from shared.clients.servicebus.dead_letter_mover import OperationObserver
-    from shared.documents.audits import Audit
-    from shared.documents.runs import Run
+    from shared.documents.records import Audit, Run
     from shared.upkeep.reembed import Reembedded
     from shared.upkeep.resummarizing import ThreadSelection
+
 
 SHOWN_EXAMPLES = 20
 

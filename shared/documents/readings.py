@@ -6,7 +6,7 @@ from typing import Self
 from pydantic import ConfigDict, TypeAdapter, model_validator
 
 from shared.documents.base import Subdocument, UtcTime
-from shared.documents.placements import PlacementAct
+from shared.documents.edits import PlacementAct
 from shared.documents.values import (
     ConsensusBasis,
     ConsensusType,

@@ -11,9 +11,9 @@ from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.archives import Archive, ArchiveStatus
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.queries.several_containers import ARCHIVE_PROGRESS_COUNTS
+from shared.documents.sources import Archive, ArchiveStatus
 from shared.pipeline.topology import (
     CHUNKING,
     EMBEDDING,

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from shared.documents.audits import AuditStatus
+from shared.documents.records import AuditStatus
 from shared.pipeline.events.envelope import parse_event
 from shared.upkeep.audit import Actor
 from shared.upkeep.deadletters.actions import PURGE, REQUEUE, RESTORE

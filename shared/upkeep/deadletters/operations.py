@@ -16,7 +16,7 @@ from shared.clients.servicebus.dead_letters import DeadLetter
 from shared.clients.servicebus.rate_limit import RateLimiter
 from shared.clients.servicebus.resending import resubmission, send_again
 from shared.core.errors import DocumentNotFoundError, PermanentError
-from shared.documents.audits import Audit, AuditStatus
+from shared.documents.records import Audit, AuditStatus
 from shared.upkeep.audit import Actor, find_audit, new_audit, save_audit, save_failed_audit
 from shared.upkeep.deadletters.actions import DELETE, DONE_WORD, PURGE, RESOLVE, RESTORE
 from shared.upkeep.deadletters.journal import Journal, JournalState

@@ -4,9 +4,8 @@ from typing import Any
 
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
-from shared.documents.archives import Archive
-from shared.documents.chunks import Chunk
-from shared.documents.threads import Thread
+from shared.documents.sources import Archive
+from shared.documents.threads import Chunk, Thread
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.progress import ArchiveProgress, archive_progress
 from shared.pipeline.readiness import ready_thread

@@ -82,8 +82,8 @@ class ArchiveProgress:
         whats = {
             PARSING.name: "could not be parsed",
             CHUNKING.name: "could not be chunked",
-            EMBEDDING.name: "could not be embedded and are missing in semantic search",
-            REPORTING.name: "could not be reported and have no current report",
+            EMBEDDING.name: "could not be embedded (missing in semantic search)",
+            REPORTING.name: "could not be reported (no current report)",
         }
         found += [_gap(self.stage(name).failed, self.stage(name).unit, what) for name, what in whats.items()]
         return [gap for gap in found if gap]

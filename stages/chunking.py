@@ -16,8 +16,7 @@ import azure.functions as func
 from shared.clients.telemetry.metrics import pipeline_metrics
 from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import chunk_id
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Message
+from shared.documents.threads import Chunk, Message
 from shared.domain.chunking.chunker import ChunkSettings, Embedder, Strategy, TextChunk, chunk_body
 from shared.domain.chunking.tokens import ModelTokenizer
 from shared.domain.mail.models import Segment, SegmentKind

@@ -29,9 +29,8 @@ from shared.core.errors import (
 )
 from shared.core.times import stored_time
 from shared.documents.base import ProcessingStatus
-from shared.documents.chunks import Chunk
-from shared.documents.failures import FailureRecord
-from shared.documents.threads import Thread
+from shared.documents.records import FailureRecord
+from shared.documents.threads import Chunk, Thread
 from shared.embedding.encoder import Vectors
 from shared.embedding.instance import embedder
 from shared.embedding.port import Embedder

@@ -16,7 +16,7 @@ from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.cosmos.lease import THREADING, Lease
 from shared.core.errors import DocumentNotFoundError, PermanentError, add_details
 from shared.core.times import stored_time
-from shared.documents.archives import Archive, ArchiveStatus
+from shared.documents.sources import Archive, ArchiveStatus
 from shared.domain.mail.models import Skipped
 from shared.ingestion.archive_reader import Reader, prepare_reader, reader_pool
 from shared.pipeline import topology

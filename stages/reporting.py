@@ -7,9 +7,8 @@ import azure.functions as func
 
 from shared.core.errors import InvalidEventError
 from shared.core.ids import person_id, report_id
-from shared.documents.archives import Archive
-from shared.documents.reports import Report, ReportedArchive
-from shared.documents.summaries import Summary
+from shared.documents.reports import Report, ReportedArchive, Summary
+from shared.documents.sources import Archive
 from shared.documents.threads import Thread
 from shared.documents.values import SummaryType
 from shared.domain.mail.mentions import draft_base

@@ -12,7 +12,7 @@ import azure.functions as func
 
 from shared.clients.cosmos.lease import Lease
 from shared.core.ids import thread_summary_id
-from shared.documents.summaries import Summary
+from shared.documents.reports import Summary
 from shared.documents.threads import Thread
 from shared.documents.values import SummaryType
 from shared.domain.summaries.models import ThreadSummary

@@ -20,8 +20,15 @@ from shared.clients.telemetry.tracing import span
 from shared.core.errors import TransientError
 from shared.core.lazy_import import lazy
 from shared.core.times import stored_time
-from shared.documents.operations import FetchedArchive, JoinedUpload, Operation, OperationStatus, RefusedFile
-from shared.documents.sources import Source, SourceType
+from shared.documents.sources import (
+    FetchedArchive,
+    JoinedUpload,
+    Operation,
+    OperationStatus,
+    RefusedFile,
+    Source,
+    SourceType,
+)
 from shared.ingestion.errors import (
     ArchiveChangedError,
     ArchiveError,

@@ -24,8 +24,7 @@ from shared.clients.telemetry.metrics import pipeline_metrics
 from shared.clients.telemetry.tracing import tag_with_archive
 from shared.core.errors import ClassifiedError
 from shared.core.ids import archive_id
-from shared.documents.archives import Archive, ArchiveStatus
-from shared.documents.removals import Removal
+from shared.documents.sources import Archive, ArchiveStatus, Removal
 from shared.ingestion.archive_members import check_archive
 from shared.ingestion.errors import ArchiveRemovedError, HashCollisionError, SourceRemovedError
 from shared.ingestion.unpacked_streams import UnpackLimits, safe_filename

@@ -17,8 +17,7 @@ from shared.clients.deadlines import current_request
 from shared.clients.telemetry.tracing import span
 from shared.core.errors import PermanentError, ServiceSilentError
 from shared.core.ids import upload_id
-from shared.documents.operations import FetchedArchive, JoinedUpload, Operation
-from shared.documents.sources import Source, SourceType
+from shared.documents.sources import FetchedArchive, JoinedUpload, Operation, Source, SourceType
 from shared.ingestion.errors import (
     ArchiveChangedError,
     ArchiveError,

@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.messages import Message
 from shared.documents.queries.threads import THREADS_OF_SERIES
-from shared.documents.threads import Thread
+from shared.documents.threads import Message, Thread
 from shared.domain.threading.assignment import BY_OPERATOR
 
 _NEVER = datetime.max.replace(tzinfo=UTC)

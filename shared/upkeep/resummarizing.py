@@ -15,8 +15,8 @@ from shared.clients.servicebus.rate_limit import RateLimiter
 from shared.core.concurrency import gather_limited
 from shared.core.errors import DocumentNotFoundError, PermanentError
 from shared.core.ids import HASH_ID
-from shared.documents.audits import Audit, AuditStatus
 from shared.documents.queries.threads import LEFT_BY_EDITION, LEFT_BY_EDITION_OF_SOURCE
+from shared.documents.records import Audit, AuditStatus
 from shared.documents.sources import NAME_PATTERN
 from shared.pipeline.lifecycle.threads import thread_reopened
 from shared.threads.moving import resolve_thread

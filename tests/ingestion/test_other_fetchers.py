@@ -16,8 +16,7 @@ import pytest
 import trustme
 
 from shared.clients.outbound import AddressPolicy
-from shared.documents.operations import OperationStatus
-from shared.documents.sources import Source
+from shared.documents.sources import OperationStatus, Source
 from shared.domain.mail.mbox import read_archive
 from shared.domain.mail.models import RawMessage
 from shared.ingestion.fetch_imap import MailboxMessage, _mbox_entry, fetch_imap

@@ -8,8 +8,8 @@ import pytest
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.ids import archive_id, file_hash
-from shared.documents.archives import ArchiveStatus
-from shared.documents.failures import FailureRecord
+from shared.documents.records import FailureRecord
+from shared.documents.sources import ArchiveStatus
 from shared.ingestion import storing
 from shared.ingestion.errors import (
     ArchiveTooLargeError,

@@ -10,9 +10,8 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.lease import Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
-from shared.documents.chunks import Chunk
-from shared.documents.digests import Digest
-from shared.documents.threads import Thread
+from shared.documents.reports import Digest
+from shared.documents.threads import Chunk, Thread
 from shared.pipeline import readiness, runner
 from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.lifecycle import threads

@@ -9,8 +9,7 @@ import pytest
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.errors import InvalidDocumentError
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
+from shared.documents.reports import Report, Summary
 from shared.documents.threads import Thread
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.digest_scopes import parse_scope

@@ -11,9 +11,7 @@ from shared.clients.search.facets import FacetValue
 from shared.clients.search.filters import Filters
 from shared.core.errors import NotFoundError
 from shared.core.ids import thread_id
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Message
-from shared.documents.threads import Thread
+from shared.documents.threads import Chunk, Message, Thread
 from shared.embedding.factory import open_embedder
 from shared.embedding.instance import EMBEDDER
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER

@@ -6,7 +6,7 @@ from pydantic import TypeAdapter, ValidationError
 from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
 from shared.core.ids import CORRECTION_ID, HASH_ID
-from shared.documents.summaries import Summary
+from shared.documents.reports import Summary
 from shared.documents.threads import Thread
 from shared.retrieval.parameters import page_of
 from shared.retrieval.threads import messages_of, resolved_thread

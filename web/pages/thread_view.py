@@ -7,13 +7,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shared.documents.base import ProcessingStatus
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Message
 from shared.documents.readings import StoredQuote
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary, SummaryStance
-from shared.documents.threads import Thread
-from shared.domain.consensus.language import ENGLISH, UNKNOWN, language_of
+from shared.documents.reports import Report, Summary, SummaryStance
+from shared.documents.threads import Chunk, Message, Thread
+from shared.domain.consensus.mails import ENGLISH, UNKNOWN, language_of
 from shared.retrieval.conversation import (
     Placed,
     in_reading_order,

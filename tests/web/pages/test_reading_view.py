@@ -5,8 +5,7 @@ from typing import Any
 
 from shared.core.ids import person_id
 from shared.documents.readings import StoredReading
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
+from shared.documents.reports import Report, Summary
 from shared.documents.values import Fate, SummaryType
 from shared.retrieval.topics import stands_of
 from tests.web.markup import parsed

@@ -1,8 +1,4 @@
-"""Corrections: what people say of a reading instead of what was read.
-
-They hold no text and no address of mails, and are keyed by the message that they are about (its sender is the
-person): so they outlive summaries, merges of threads, and the deletion and return of an archive.
-"""
+"""Corrections and placements: what people decide about readings and threads."""
 
 from enum import StrEnum
 
@@ -46,6 +42,8 @@ class CorrectionEntry(Subdocument):
 
 
 class Correction(Document):
+    """It holds no text and no address of mails: so it outlives merges, and the deletion of an archive."""
+
     container = "corrections"
     partition_field = "message_key"
 
@@ -59,4 +57,42 @@ class Correction(Document):
 
     @property
     def last(self) -> CorrectionEntry:
+        return self.entries[-1]
+
+
+class PlacementAct(StrEnum):
+    SPLIT = "split"
+    MOVED = "moved"
+    REATTACHED = "reattached"
+    UNDONE = "undone"
+
+
+class PlacementEntry(Subdocument):
+    """Who did what, when and why."""
+
+    act: PlacementAct
+    by: str
+    via: str
+    at: UtcTime
+    reason: str
+    thread_id: str  # where the message was until then
+    parent: str = ""
+
+
+class Placement(Document):
+    """The place that an operator gave a message. It outlives threads and archives as a Correction does."""
+
+    container = "placements"
+    partition_field = "source"
+
+    source: str
+    message_key: str
+    message_id: str
+    parent: str = ""  # the Message-ID that it goes under; empty where it begins a thread
+    revoked: bool = False
+    applied: bool = False  # whether the threads are as it says; else housekeeping repeats it
+    entries: list[PlacementEntry] = Field(min_length=1)  # the last fifty
+
+    @property
+    def last(self) -> PlacementEntry:
         return self.entries[-1]

@@ -1,15 +1,120 @@
-"""The sentences that a mail's sender wrote, each with its place and the quoted lines that it stands under.
-
-Own text still holds what nobody says: diffs, greetings, lines of an ancestor that lost their quote marks.
-Diffs and greetings go here; an ancestor's words go in `linked_thread`, which knows the ancestors.
-"""
+"""The mails of a thread as the reader takes them: sentences, quoted blocks, language; and their profile."""
 
 import re
 import string
-from bisect import bisect_right
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
 
-from shared.domain.consensus.thread_mail import QuotedBlock
+from shared.documents.values import Preset, RoleHolder, SourceProfile
+from shared.domain.mail.models import ParsedMail, Segment, SegmentKind
+from shared.domain.mail.normalize import NormalizedBody, normalize
+
+
+@dataclass(frozen=True, slots=True)
+class QuotedBlock:
+    """Lines quoted from another mail, without their marks, at `position` in the own text around them."""
+
+    position: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadMail:
+    message_id: str
+    address: str
+    text: str
+    """The sender's own text: no quotes, signature or footer. Spans in a reading count in it."""
+    name: str = ""
+    subject: str = ""
+    date: datetime | None = None
+    reply_to: str | None = None
+    references: tuple[str, ...] = ()
+    quotes: tuple[QuotedBlock, ...] = ()
+    failed: bool = False
+    """The sender's authenticity failed, by the check that the source names."""
+
+
+class ProfileError(ValueError):
+    """What an operator set for a source cannot be used."""
+
+
+END_OF_PERIOD = "the last day of a role is named `until`, not `to`"
+
+
+def read_profile(settings: Mapping[str, Any]) -> SourceProfile:
+    """A profile from `{"preset": ..., "roles": [{"person", "role", "from", "until"}]}`."""
+    try:
+        preset = Preset(settings.get("preset", Preset.FREE))
+    except ValueError:
+        known = ", ".join(preset.value for preset in Preset)
+        raise ProfileError(f"preset {settings['preset']!r} is unknown: use one of {known}") from None
+    roles = settings.get("roles", [])
+    if isinstance(roles, str) or not isinstance(roles, Sequence):
+        raise ProfileError('roles must be a list of {"person": address, "role": name}')
+    return SourceProfile(preset, tuple(_role_holder(role) for role in roles))
+
+
+def _role_holder(role: Any) -> RoleHolder:
+    if not isinstance(role, Mapping) or not role.get("person") or not role.get("role"):
+        raise ProfileError(f'a role needs "person" and "role", got {role!r}')
+    if "to" in role:
+        raise ProfileError(f"{role['person']}: {END_OF_PERIOD}")
+    return RoleHolder(
+        person=str(role["person"]).strip().lower(),
+        role=str(role["role"]).strip().lower(),
+        since=_day(role, "from"),
+        until=_day(role, "until"),
+    )
+
+
+def _day(role: Mapping[str, Any], key: str) -> date | None:
+    value = role.get(key)
+    if value in (None, ""):
+        return None
+    try:
+        return date.fromisoformat(str(value))
+    except ValueError as error:
+        raise ProfileError(f'"{key}" of {role["person"]} must be a date such as 2024-10-11') from error
+
+
+_MARKS = re.compile(r"^[ \t]{0,4}(?:[A-Za-z]{0,3}[>|] {0,2}){1,20}", re.MULTILINE)
+
+
+def thread_mail_of(message: ParsedMail) -> ThreadMail:
+    """The mail as the reader takes it; ids keep the form they have in the message."""
+    body = normalize(message.body_raw, message.segments)
+    return ThreadMail(
+        message_id=message.node,
+        address=message.sender.email.lower(),
+        name=message.sender.name,
+        subject=message.subject,
+        date=message.date,
+        text=body.text,
+        reply_to=message.in_reply_to[0] if message.in_reply_to else None,
+        references=tuple(message.references),
+        quotes=quoted_blocks(message.body_raw, message.segments, body),
+    )
+
+
+def quoted_blocks(
+    body_raw: str, segments: Sequence[Segment], body: NormalizedBody
+) -> tuple[QuotedBlock, ...]:
+    return tuple(_block(body_raw, segment, body) for segment in segments if segment.kind is SegmentKind.QUOTE)
+
+
+def _block(body_raw: str, segment: Segment, body: NormalizedBody) -> QuotedBlock:
+    below = bisect_left(body.pieces, segment.start, key=_raw_start)
+    position = body.pieces[below].start if below < len(body.pieces) else len(body.text)
+    return QuotedBlock(position, _MARKS.sub("", body_raw[segment.start : segment.end]))
+
+
+def _raw_start(piece: tuple[int, int, int]) -> int:
+    return piece[1]
+
 
 MAX_CHARS = 60_000
 """Of one mail. A person's words end long before it; what lies beyond is a log or an attack."""
@@ -281,3 +386,96 @@ def _cut(text: str, start: int) -> int:
     limit = start + MAX_SENTENCE
     space = max(text.rfind(" ", start + 1, limit), text.rfind("\n", start + 1, limit))
     return space if space > 0 else limit
+
+
+ENGLISH, UNKNOWN = "en", "und"
+_SAMPLE = 1_500
+_LEAST_WORDS = 8
+"""Fewer words than this ("+1", "Danke, passt") show no language of their own."""
+_LEAST_SHARE = 0.08
+_LEAST_FOUND = 3
+"""Different function words: one alone may be a name, or the end of an address."""
+_PLAINLY = 4
+_GLANCE = 400
+_IN_NO_LANGUAGE = re.compile(r"\S*[@/\\_=<>{}]\S*|^[a-z]+(?:-[a-z]+)*-by:.*$|\w+\.\w+\S*", re.MULTILINE)
+"""Addresses, links, code and trailers are in no language."""
+_ALPHABETIC = re.compile(r"[^\W\d_]+")
+_SCRIPTS = (
+    ("ja", re.compile(r"[\u3040-\u30ff]")),
+    ("zh", re.compile(r"[\u4e00-\u9fff]")),
+    ("ko", re.compile(r"[\uac00-\ud7af]")),
+    ("ru", re.compile(r"[\u0400-\u04ff]")),
+    ("el", re.compile(r"[\u0370-\u03ff]")),
+    ("ar", re.compile(r"[\u0600-\u06ff]")),
+    ("he", re.compile(r"[\u0590-\u05ff]")),
+)
+# Words that hold a sentence together, none of them shared with English.
+_FUNCTION_WORDS = {
+    ENGLISH: "the and of to is that it for with this be are not have you we as was but if would should from "
+    "they what there",
+    "de": "und der die das nicht ist ich wir mit auf ein eine dass auch wie wird sind haben aber oder nur "
+    "noch sich f\u00fcr werden",
+    "fr": "le la les des est une que pas pour dans qui sur avec nous vous mais ce cette sont par aussi je "
+    "c'est au",
+    "es": "el los las que una para con por pero como est\u00e1 este esta son del muy tambi\u00e9n "
+    "m\u00e1s hay ser yo nosotros",
+    "it": "il che non per una con sono questo questa della anche come pi\u00f9 ma gli nel alla essere ho "
+    "abbiamo",
+    "pt": "que n\u00e3o uma para com os por mais como mas isso est\u00e1 s\u00e3o tamb\u00e9m da ao "
+    "voc\u00ea muito eu n\u00f3s",
+    "nl": "het een niet van dat voor met zijn ook maar wij deze wordt aan bij nog geen naar kan ik",
+    "sv": "och att det inte som med f\u00f6r \u00e4r jag vi men har till kan den ett om p\u00e5 ska",
+    "pl": "nie jest si\u0119 na \u017ce jak ale dla przez tak czy jest po od tylko mo\u017ce ten tego",
+}
+_MANY_WORDS = 15
+_ENGLISH_WORDS = frozenset(_FUNCTION_WORDS[ENGLISH].split()) | {"my", "or", "can", "when", "which"}
+_OWNERS = {word: language for language, words in reversed(_FUNCTION_WORDS.items()) for word in words.split()}
+_PLAIN_WORDS = frozenset(word for word, language in _OWNERS.items() if language == ENGLISH)
+_OTHER_WORDS = frozenset(_OWNERS) - _PLAIN_WORDS
+
+
+def language_of(text: str) -> str:
+    """The language's code, or `und` where the text shows none."""
+    sample = text[:_SAMPLE].lower()
+    # Most mail is English, and shows it at once.
+    if _is_plainly_english(sample[:_GLANCE]) or _is_plainly_english(sample):
+        return ENGLISH
+    return _looked_into(_IN_NO_LANGUAGE.sub(" ", sample))
+
+
+def _is_plainly_english(sample: str) -> bool:
+    words = set(sample.split())
+    return len(_PLAIN_WORDS & words) >= _PLAINLY and _OTHER_WORDS.isdisjoint(words)
+
+
+def is_readable(text: str, language: str) -> bool:
+    """English, or too little of anything to tell: prose of many words, none of them English, is not read."""
+    if language != UNKNOWN:
+        return language == ENGLISH
+    words = _ALPHABETIC.findall(_IN_NO_LANGUAGE.sub(" ", text[:_SAMPLE].lower()))
+    return len(words) < _MANY_WORDS or not _ENGLISH_WORDS.isdisjoint(words)
+
+
+def _looked_into(sample: str) -> str:
+    letters = _ALPHABETIC.findall(sample)
+    total = sum(map(len, letters))
+    for code, script in _SCRIPTS:
+        if total and len(script.findall(sample)) > total * 0.3:
+            return code
+    if len(letters) < _LEAST_WORDS:
+        return UNKNOWN
+    words = [word for word in letters if word in _OWNERS]
+    counts = Counter(map(_OWNERS.__getitem__, words))
+    if not counts:
+        return UNKNOWN
+    best, count = counts.most_common(1)[0]
+    if counts[ENGLISH] >= count:
+        return ENGLISH
+    different = len({word for word in words if _OWNERS[word] == best})
+    return best if different >= _LEAST_FOUND and count >= len(letters) * _LEAST_SHARE else UNKNOWN
+
+
+def main_language(languages: Iterable[str]) -> str:
+    """The language of most mails; English where none shows one."""
+    counts = Counter(language for language in languages if language != UNKNOWN)
+    return counts.most_common(1)[0][0] if counts else ENGLISH

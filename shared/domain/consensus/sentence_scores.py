@@ -1,15 +1,13 @@
-"""What a sentence looks like to the fitted weights: cues, place, who says it, and what it answers.
+"""Which sentences carry a key point, a decision, an objection or an open issue: fitted weights and few rules.
 
-Every feature is a number between 0 and 2. Names are the keys of `sentence_weights`; a feature without a
-weight counts nothing, so that one can be tried in training before it ships.
+Rules alone carried over worse than weights here. What a head finds is shown as a quote, never as a claim.
 """
-
-# ruff: noqa: PLR2004 -- the bound of a feature is its definition
 
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from enum import StrEnum
 from functools import lru_cache
 from itertools import chain
 
@@ -30,16 +28,25 @@ from shared.domain.consensus.cues import (
     Family,
     possible,
 )
-from shared.domain.consensus.doubt_cues import DOUBTS, OPPOSES
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
-from shared.domain.consensus.own_sentences import OwnSentence, word_key
-from shared.domain.consensus.proposition import Put, asks_group
-from shared.domain.consensus.sentence_context import relation
-from shared.domain.consensus.stance_cues import (
-    AGREES,
-    APPROVES,
-    SUPPORTS,
-)
+from shared.domain.consensus.mails import OwnSentence, word_key
+from shared.domain.consensus.proposal import Put, asks_group
+from shared.domain.consensus.sentence_weights import THRESHOLDS, WEIGHTS
+from shared.domain.consensus.stance_cues import AGREES, APPROVES, DOUBTS, OPPOSES, SUPPORTS
+from shared.domain.consensus.stances import relation
+
+
+class Head(StrEnum):
+    """One column of fitted weights each."""
+
+    POINT = "point"
+    DECISION = "decision"
+    OBJECTION = "objection"
+    OPEN_ISSUE = "open issue"
+
+
+# ruff: noqa: PLR2004 -- the bound of a feature is its definition
+
 
 _STOP = frozenset(
     [
@@ -441,3 +448,196 @@ def _quoted_words(thread: LinkedThread) -> Iterator[list[str]]:
             yield words
             if not left:
                 return
+
+
+Row = tuple[float, float, float, float]
+"""For a key point, a decision, an objection and an open issue."""
+_DIGITS = 9
+_NO_WEIGHT = (0.0, 0.0, 0.0, 0.0)
+_PARTNERS = frozenset(other for pairs in PAIRS.values() for _, other in pairs)
+_AMOUNTS = features_of_amounts(0, 0, 0, 0, 1).keys()
+_WITH_AMOUNT = {
+    one: [(name, other) for name, other in pairs if other in _AMOUNTS] for one, pairs in PAIRS.items()
+}
+_WITH_AMOUNT = {one: pairs for one, pairs in _WITH_AMOUNT.items() if pairs}
+
+
+class SentenceScorer:
+    def __init__(self, reader: FeatureReader) -> None:
+        self._reader = reader
+        self._of_mail: dict[int, tuple[Row, _Weights]] = {}
+
+    def scores(self, sentence: OwnSentence) -> Row:
+        shared = self._reader.shared(sentence)
+        # The same dict for all sentences of a mail that answer the same: the reader keeps it.
+        found = self._of_mail.get(id(shared))
+        if found is None:
+            found = self._of_mail[id(shared)] = _of_mail(shared)
+        base, weights = found
+        place, flags, amounts = self._reader.own(sentence)
+        rows = [base, weights.of_place(place), _of_amounts(amounts), *map(weights.__getitem__, flags)]
+        rows += [_of_pairs(one, amounts) for one in flags if one in _WITH_AMOUNT]
+        point, decision, objection, issue = _total(rows)
+        # Features come in no fixed order, and the last digit of a sum depends on it: two runs must agree.
+        return (
+            round(point, _DIGITS),
+            round(decision, _DIGITS),
+            round(objection, _DIGITS),
+            round(issue, _DIGITS),
+        )
+
+
+class _Weights(dict[str, Row]):
+    """What a sentence's features weigh in a mail that has `partners`, together with these."""
+
+    def __init__(self, partners: frozenset[str]) -> None:
+        super().__init__()
+        self._partners = partners
+        self._places: dict[Place, Row] = {}
+
+    def __missing__(self, name: str) -> Row:
+        together = (pair for pair, other in PAIRS.get(name, ()) if other in self._partners)
+        row = self[name] = _total([WEIGHTS.get(one, _NO_WEIGHT) for one in chain((name,), together)])
+        return row
+
+    def of_place(self, place: Place) -> Row:
+        row = self._places.get(place)
+        if row is None:
+            names = features_of_place(*place)
+            row = self._places[place] = _total([_NO_WEIGHT, *map(self.__getitem__, names)])
+        return row
+
+
+def _of_mail(shared: dict[str, float]) -> tuple[Row, _Weights]:
+    """What the mail's own features weigh, and the weights of its sentences'."""
+    rows = [WEIGHTS["bias"], *(WEIGHTS.get(name, _NO_WEIGHT) for name in shared)]
+    return _total(rows), _weights(_PARTNERS.intersection(shared))
+
+
+@lru_cache(maxsize=256)
+def _weights(partners: frozenset[str]) -> _Weights:
+    return _Weights(partners)
+
+
+@lru_cache(maxsize=4_096)
+def _of_amounts(amounts: Amounts) -> Row:
+    return _total(
+        [
+            _times(WEIGHTS.get(name, _NO_WEIGHT), value)
+            for name, value in features_of_amounts(*amounts).items()
+        ]
+    )
+
+
+@lru_cache(maxsize=4_096)
+def _of_pairs(one: str, amounts: Amounts) -> Row:
+    values = features_of_amounts(*amounts)
+    return _total(
+        [_times(WEIGHTS.get(name, _NO_WEIGHT), values.get(other, 0.0)) for name, other in _WITH_AMOUNT[one]]
+    )
+
+
+def _times(row: Row, value: float) -> Row:
+    return row[0] * value, row[1] * value, row[2] * value, row[3] * value
+
+
+def _total(rows: list[Row]) -> Row:
+    # Spelled out: this is the innermost loop of the reader.
+    point = decision = objection = issue = 0.0
+    for for_point, for_decision, for_objection, for_issue in rows:
+        point += for_point
+        decision += for_decision
+        objection += for_objection
+        issue += for_issue
+    return point, decision, objection, issue
+
+
+MOST_MAILS = {Head.POINT: 12, Head.DECISION: 4, Head.OBJECTION: 4, Head.OPEN_ISSUE: 2}
+MOST_SHOWN = 12
+"""Sentences that a page shows of one thread, in all."""
+_PER_MAIL = 4
+_MOST_SCORED = 6_000
+"""Sentences of one thread that are scored; a longer thread is read from both ends."""
+_HOUSEKEEPING = Cue("rebased|rebasing|resent|resending")
+"""What somebody did with their own branch settles nothing."""
+_MACHINE_WORDS = ("traceback ", 'file "', ">>>", "$ ")
+_COLUMNS = {head: column for column, head in enumerate(Head)}
+
+
+def may_be(head: Head, sentence: OwnSentence, thread: LinkedThread, put: Put) -> bool:
+    """What a sentence cannot be, whatever its score."""
+    if head is Head.OBJECTION:
+        return thread.mail_of(sentence).person not in put.proposers
+    if head is Head.OPEN_ISSUE:
+        return sentence.mail not in thread.answered_by_others and _may_be_open(sentence)
+    if head is Head.DECISION:
+        # A patch's log message tells what was done before, not what is decided here.
+        told = thread.mail_of(sentence).is_patch or _HOUSEKEEPING.finds(sentence)
+        return not sentence.asks and not told
+    return True
+
+
+def _may_be_open(sentence: OwnSentence) -> bool:
+    if sentence.folded.startswith(_MACHINE_WORDS):
+        return False
+    return sentence.asks or OPEN.finds(sentence) or DOUBTS.finds(sentence)
+
+
+class SentenceScores:
+    def __init__(self, thread: LinkedThread, put: Put, genre: Genre) -> None:
+        self._thread, self._put = thread, put
+        scorer = SentenceScorer(FeatureReader(thread, put, genre))
+        self._sentences = _bounded(candidates_of(thread))
+        self._scores = {id(sentence): scorer.scores(sentence) for sentence in self._sentences}
+
+    def score(self, sentence: OwnSentence, head: Head) -> float:
+        found = self._scores.get(id(sentence))
+        return found[_COLUMNS[head]] if found else float("-inf")
+
+    def found(
+        self, head: Head, besides: Iterable[OwnSentence] = (), *, without: Collection[int] = ()
+    ) -> list[OwnSentence]:
+        """The best sentence of each of the best mails, in the order of the thread.
+
+        `besides` always count; `without` are numbers of mails that have none.
+        """
+        column, threshold = _COLUMNS[head], THRESHOLDS[head]
+        chosen = [
+            one
+            for one in self._sentences
+            if self._scores[id(one)][column] > threshold
+            and one.mail not in without
+            and may_be(head, one, self._thread, self._put)
+        ]
+        ranked = [*besides, *sorted(chosen, key=lambda one: -self._scores[id(one)][column])]
+        best: dict[int, OwnSentence] = {}
+        keys: set[str] = set()
+        for sentence in ranked:
+            # Who sends the next version of a text repeats what stands in it.
+            if sentence.mail not in best and sentence.key not in keys:
+                best[sentence.mail] = sentence
+                keys.add(sentence.key)
+        kept = list(best.values())[: MOST_MAILS[head]]
+        return sorted(kept, key=lambda one: (one.mail, one.index))
+
+    def points(self, already: Sequence[OwnSentence]) -> list[OwnSentence]:
+        """The best of the rest, so that with what is shown anyway no more than MOST_SHOWN are."""
+        shown = {id(one) for one in already}
+        room = MOST_SHOWN - len(shown)
+        per_mail: Counter[int] = Counter()
+        points: list[OwnSentence] = []
+        for sentence in sorted(self._sentences, key=lambda one: -self._scores[id(one)][0]):
+            if len(points) >= room:
+                break
+            if id(sentence) in shown or per_mail[sentence.mail] >= _PER_MAIL:
+                continue
+            per_mail[sentence.mail] += 1
+            points.append(sentence)
+        return sorted(points, key=lambda one: (one.mail, one.index))
+
+
+def _bounded(sentences: list[OwnSentence]) -> list[OwnSentence]:
+    if len(sentences) <= _MOST_SCORED:
+        return sentences
+    half = _MOST_SCORED // 2
+    return sentences[:half] + sentences[-half:]

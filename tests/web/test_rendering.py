@@ -12,7 +12,6 @@ from web.formatting import plain, printable_lines
 from web.problems import Problem
 from web.rendering import ASSETS, environment, problem_page, render, show, static
 
-
 KEY = "correct horse battery staple"
 
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shared.documents.messages import Address
 from shared.documents.readings import StoredQuote
 from shared.documents.reports import Summary, SummaryClaim
+from shared.documents.threads import Address
 from shared.documents.values import Citation
 from shared.domain.summaries.markdown import HEADINGS
 from shared.domain.summaries.models import Section

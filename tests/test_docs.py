@@ -267,7 +267,7 @@ def odd_texts_in(text: str) -> dict[str, str]:
     return {odd: better for odd, better in ODD_TEXTS.items() if odd in text}
 
 
-@pytest.mark.parametrize("folder", ["localcloud", "ops", "shared", "web"])
+@pytest.mark.parametrize("folder", ["localcloud/src", "ops", "shared", "web"])
 def test_no_text_that_readers_found_odd_is_shown(folder: str) -> None:
     files = [
         path

@@ -79,7 +79,7 @@ def detect_format(path: Path, limits: UnpackLimits | None = None) -> ArchiveForm
     unpacked = _peek_unpacked(path, compression, limits)
     if compression_of(unpacked) or unpacked.startswith(ZIP_MAGIC):
         raise UnsupportedArchiveError(
-            f"it is an archive inside a {compression} file; unpack the outer one, and send what is inside"
+            f"it is an archive inside a {compression} file; unpack it and upload what is inside"
         )
     return ArchiveFormat(_container(path, compression, unpacked, limits), compression)
 
@@ -126,10 +126,10 @@ def _no_mail(beginning: bytes) -> str:
         return "the file is empty; fetch it again"
     for magic, name in _OTHER_ARCHIVES.items():
         if beginning.startswith(magic):
-            return f"it is a {name} archive, which is not read; what is: {FORMATS_READ}"
+            return f"it is a {name} archive, which is not supported; supported: {FORMATS_READ}"
     if beginning.lstrip()[:15].lower().startswith((b"<!doctype", b"<html")):
-        return "it is a web page, and no archive of mail; give the address of the archive itself"
-    return f"it is no archive of mail; what is read: {FORMATS_READ}"
+        return "it is a web page, not a mail archive; use the address of the archive itself"
+    return f"it is not a mail archive; supported: {FORMATS_READ}"
 
 
 def _peek_unpacked(path: Path, compression: Compression, limits: UnpackLimits | None) -> bytes:
@@ -149,7 +149,7 @@ def _tar_kind(path: Path, compression: Compression | None, limits: UnpackLimits)
     return Container.TAR
 
 
-NOT_READ = "an archive inside the archive is not opened; send it by itself"
+NOT_READ = "an archive inside the archive is not opened; upload it separately"
 
 
 class MemberKind(StrEnum):
@@ -190,7 +190,7 @@ def open_members(
         found += 1
         yield member
     if not found:
-        raise UnsupportedArchiveError(f"no mail was found in the {format_}; what is read: {FORMATS_READ}")
+        raise UnsupportedArchiveError(f"no mail was found in the {format_}; supported: {FORMATS_READ}")
 
 
 def check_archive(path: Path, limits: UnpackLimits | None = None) -> ArchiveFormat:
@@ -247,7 +247,7 @@ def _member(name: str, content: Readable, budget: UnpackBudget, on_skip: OnSkip)
 def _kind(name: str, beginning: bytes) -> MemberKind | str:
     """What it is, or why it is passed over."""
     if PurePosixPath(name).parts[:1] == ("__MACOSX",):
-        return "what macOS notes about files is not mail"
+        return "macOS file metadata is not mail"
     if compression_of(beginning) or beginning.startswith(ZIP_MAGIC) or is_tar_header(beginning[:BLOCK]):
         return NOT_READ
     if in_maildir(name) and beginning.strip():

@@ -108,7 +108,7 @@ async def _check_removals(incoming: Incoming, clients: Clients) -> Removal | Non
 
 
 def _being_deleted(id_: str) -> ArchiveRemovedError:
-    return ArchiveRemovedError(f"the archive {id_} is being deleted: send it again when that is done")
+    return ArchiveRemovedError(f"the archive {id_} is being deleted: upload it again afterwards")
 
 
 async def _ensure_kept(archive: Archive, incoming: Incoming, clients: Clients) -> None:

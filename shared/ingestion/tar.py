@@ -170,7 +170,7 @@ def _check_extended(size: int, headers: int) -> None:
     if size > MAX_EXTENDED_BYTES or headers > MAX_EXTENDED_HEADERS:
         raise ArchiveBombError(
             f"tar: a member has extended headers of more than {MAX_EXTENDED_BYTES} bytes,"
-            f" or more than {MAX_EXTENDED_HEADERS} of them; pack the archive anew"
+            f" or more than {MAX_EXTENDED_HEADERS} of them; pack the archive again"
         )
 
 

@@ -92,7 +92,7 @@ async def person_shown(clients: Clients, id_: str) -> PersonShown:
         size=MOST_THREADS,
     )
     if not page.items:
-        raise NotFoundError("There is nobody with this id in a report.")
+        raise NotFoundError("No report has a person with this id.")
     summaries, sources = await asyncio.gather(
         clients.store.find_many(
             Summary, [(report.summary_id, report.scope) for report in page.items], Session()

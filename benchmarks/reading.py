@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from shared.core.garbage_collection import tune_garbage_collector
+from shared.core.lazy_import import tune_garbage_collector
 from shared.domain.consensus.parsed_mails import thread_mail_of
 from shared.domain.consensus.reader import read_thread
 from shared.domain.consensus.thread_mail import ThreadMail

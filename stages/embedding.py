@@ -15,8 +15,8 @@ import azure.functions as func
 
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
-from shared.clients.search.payload import indexed_chunk
+from shared.clients.cosmos.session import Patch
+from shared.clients.search.fields import indexed_chunk
 from shared.clients.telemetry.metrics import pipeline_metrics
 from shared.core.errors import (
     ClassifiedError,

@@ -7,7 +7,7 @@ import azure.functions as func
 from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
-from shared.clients.telemetry.tracing import PipelineSpan, consumer_span
+from shared.clients.telemetry.metrics import PipelineSpan, consumer_span
 from shared.core.errors import ClassifiedError, ErrorKind
 from shared.core.ids import failed_event_of
 from shared.documents.records import FailureRecord

@@ -13,7 +13,7 @@ import azure.functions as func
 
 from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
-from shared.clients.telemetry.tracing import PipelineSpan, consumer_span
+from shared.clients.telemetry.metrics import PipelineSpan, consumer_span
 from shared.core.errors import InvalidEventError
 from shared.ingestion.fetch_runs import run_operation
 from shared.pipeline.requests import run_request

@@ -6,7 +6,7 @@ import logging
 import azure.functions as func
 
 from shared.clients.connections import Clients, clients
-from shared.clients.telemetry.tracing import PipelineSpan, consumer_span
+from shared.clients.telemetry.metrics import PipelineSpan, consumer_span
 from shared.core.errors import InvalidEventError
 from shared.pipeline.requests import run_request
 from shared.pipeline.tombstones import DONE

@@ -11,7 +11,7 @@ import azure.functions as func
 
 from shared.clients.classify import SDK_ERRORS
 from shared.clients.connections import Clients, clients
-from shared.clients.telemetry.tracing import span
+from shared.clients.telemetry.metrics import span
 from shared.core.schedule import interval_schedule
 from shared.documents.records import RunStatus
 from shared.settings.app import Settings

@@ -10,9 +10,8 @@ from urllib.parse import unquote
 import aiohttp
 from yarl import URL
 
-from shared.clients.outbound import FetchError, SourceError, check_http_url, redacted_url
-from shared.clients.outbound_connector import checked_connector
-from shared.core.retry_after import retry_after_seconds
+from shared.clients.classify import retry_after_seconds
+from shared.clients.outbound import FetchError, SourceError, check_http_url, checked_connector, redacted_url
 from shared.documents.sources import Source
 from shared.ingestion.fetcher import IDLE_SECONDS, FetchContext, Fetched, Spool
 from shared.ingestion.index_pages import archive_links

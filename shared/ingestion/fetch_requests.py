@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
-from shared.clients.telemetry.tracing import span
+from shared.clients.telemetry.metrics import span
 from shared.core.times import stored_time
 from shared.documents.queries.operations import DUE_SOURCES
 from shared.documents.sources import Operation, Source

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.clients.cosmos.store import Conflict
 from shared.clients.outbound import AddressPolicy, FetchError, Resolve, SourceError, system_resolver
-from shared.clients.telemetry.tracing import span
+from shared.clients.telemetry.metrics import span
 from shared.core.errors import TransientError
 from shared.core.lazy_import import lazy
 from shared.core.times import stored_time

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from shared.core.frames import Frame, encode_frame, read_frame
-from shared.core.garbage_collection import tune_garbage_collector
-from shared.core.lazy_import import lazy
+from shared.core.lazy_import import lazy, tune_garbage_collector
 from shared.domain.mail.errors import MailboxError
 from shared.domain.mail.models import ParsedMail, Share, Skipped
 from shared.domain.mail.parse import parse_archive

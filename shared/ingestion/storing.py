@@ -20,8 +20,7 @@ from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.clients.telemetry.metrics import pipeline_metrics
-from shared.clients.telemetry.tracing import tag_with_archive
+from shared.clients.telemetry.metrics import pipeline_metrics, tag_with_archive
 from shared.core.errors import ClassifiedError
 from shared.core.ids import archive_id
 from shared.documents.sources import Archive, ArchiveStatus, Removal

@@ -10,11 +10,11 @@ from datetime import timedelta
 from pathlib import Path
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
+from shared.clients.calls import current_request
 from shared.clients.classify import SDK_ERRORS, classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.clients.deadlines import current_request
-from shared.clients.telemetry.tracing import span
+from shared.clients.telemetry.metrics import span
 from shared.core.errors import PermanentError, ServiceSilentError
 from shared.core.ids import upload_id
 from shared.documents.sources import FetchedArchive, JoinedUpload, Operation, Source, SourceType

@@ -6,7 +6,7 @@ import re
 from datetime import datetime
 from typing import Any
 
-from shared.clients.telemetry.tracing import current_trace_id
+from shared.clients.telemetry.metrics import current_trace_id
 from shared.core.errors import ClassifiedError
 from shared.core.ids import failure_id, invalid_key
 from shared.documents.records import FailureRecord

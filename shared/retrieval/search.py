@@ -9,8 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from shared.clients.connections import Clients
-from shared.clients.search.facets import Facet, FacetValue
-from shared.clients.search.filters import Filters
+from shared.clients.search.fields import Facet, FacetValue, Filters
 from shared.clients.search.index import Hit, Hits
 from shared.core.errors import PipelineError
 from shared.documents.threads import Address

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.clients.search.facets import Facet
+from shared.clients.search.fields import Facet
 from shared.core.errors import NotFoundError
 from shared.core.ids import HASH_ID, person_id
 from shared.documents.readings import StoredEarlierStance, StoredQuote, StoredReading

@@ -8,11 +8,17 @@ from datetime import datetime
 from typing import Protocol
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.clients.cosmos.store import Conflict, Store
-from shared.clients.openai.client import Endpoint, OpenAIClient, open_client
-from shared.clients.openai.ports import ChatPort, ChatRefusedError, Completion, CompletionOptions
+from shared.clients.openai_client import (
+    ChatPort,
+    ChatRefusedError,
+    Completion,
+    CompletionOptions,
+    Endpoint,
+    OpenAIClient,
+    open_client,
+)
 from shared.core.errors import DocumentNotFoundError, PermanentError, TransientError
 from shared.documents.reports import TokenAccount
 from shared.documents.threads import Thread

@@ -13,8 +13,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from shared.clients.cosmos.batches import RawDocument
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import RawDocument, Session
 from shared.clients.cosmos.store import Conflict, Store
 from shared.core.errors import TransientError
 from shared.core.ids import message_key, subject_entry_id

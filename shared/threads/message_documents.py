@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from shared.clients.cosmos.batches import Patch, RawDocument
+from shared.clients.cosmos.session import Patch, RawDocument
 from shared.core.ids import message_key
 from shared.core.times import stored_time
 from shared.documents.threads import Message

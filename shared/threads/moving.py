@@ -4,10 +4,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.fence import TurnOverError
 from shared.clients.cosmos.lease import THREADING, Lease
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session, TurnOverError
 from shared.core.errors import DocumentNotFoundError, OvertakenError
 from shared.core.ids import message_key
 from shared.documents.base import Document

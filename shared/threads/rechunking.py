@@ -11,9 +11,8 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
-from shared.clients.search.payload import archives_of_chunk
+from shared.clients.cosmos.session import Patch, Session
+from shared.clients.search.fields import archives_of_chunk
 from shared.core.errors import OvertakenError
 from shared.documents.base import UtcTime
 from shared.documents.containers import read_document

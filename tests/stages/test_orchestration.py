@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.core.ids import thread_id
 from shared.core.runtime import Runtime
 from shared.documents.threads import Chunk, Message, Thread

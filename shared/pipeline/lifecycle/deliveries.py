@@ -2,8 +2,7 @@
 
 from datetime import datetime
 
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.clients.cosmos.store import Conflict, Store
 from shared.core.times import stored_time
 from shared.documents.reports import DeliveryStatus, Report

@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
+from shared.clients.calls import somebody_waits
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
-from shared.clients.deadlines import somebody_waits
 from shared.clients.search.versions import IndexMissingError
 from shared.core.errors import PermanentError
 from shared.embedding.model_facts import check_model_folder, known_dimension

@@ -15,11 +15,10 @@ from shared.documents.queries.threads import CHUNKS_OF_THREAD, MESSAGES_OF_THREA
 from shared.documents.sources import Source
 from shared.documents.threads import Chunk, Message, Thread
 from shared.documents.values import SourceProfile
-from shared.domain.consensus.parsed_mails import quoted_blocks
-from shared.domain.consensus.people import People
+from shared.domain.consensus.linked_thread import People
+from shared.domain.consensus.mails import ThreadMail, quoted_blocks
 from shared.domain.consensus.reader import read_thread
-from shared.domain.consensus.thread_mail import ThreadMail
-from shared.domain.consensus.vote_threads import VoteThread, results_of_votes, vote_subject
+from shared.domain.consensus.votes import VoteThread, results_of_votes, vote_subject
 from shared.domain.mail.authentication import SenderCheck, check_sender
 from shared.domain.mail.models import Segment, SegmentKind
 from shared.domain.mail.normalize import normalize

@@ -21,7 +21,7 @@ from shared.documents.readings import (
 )
 from shared.documents.threads import Address
 from shared.documents.values import CorrectionKind, Fate, PositionStance, ReadBy, Tier
-from shared.domain.consensus.agreement import may_say_agreed
+from shared.domain.consensus.positions import may_say_agreed
 from shared.domain.summaries.markdown import FATES
 from web.formatting import STANCES, counted
 from web.position_changes import SAID_BEFORE, SAYS

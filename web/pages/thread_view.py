@@ -10,7 +10,7 @@ from shared.documents.base import ProcessingStatus
 from shared.documents.readings import StoredQuote
 from shared.documents.reports import Report, Summary, SummaryStance
 from shared.documents.threads import Chunk, Message, Thread
-from shared.domain.consensus.language import ENGLISH, UNKNOWN, language_of
+from shared.domain.consensus.mails import ENGLISH, UNKNOWN, language_of
 from shared.retrieval.conversation import (
     Placed,
     in_reading_order,

@@ -5,7 +5,7 @@ import pytest
 from shared.clients.cosmos.session import Patch, Session
 from shared.clients.cosmos.store import Store
 from shared.core.errors import ClassifiedError, ErrorKind
-from shared.pipeline.lifecycle.chunks import (
+from shared.pipeline.lifecycle.archives import (
     chunk_embedded,
     chunk_given_up,
     chunk_reembedded,

@@ -8,7 +8,7 @@ from shared.domain.consensus.doubt_cues import DOUBTS
 from shared.domain.consensus.endings import Ending, Evidence, ended_by, unknown
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
-from shared.domain.consensus.proposition import SUBJECT_TAGS
+from shared.domain.mail.subjects import split_subject
 
 _MENDED = r"(?:fixed|corrected|addressed)"
 _FIXED = Cue(
@@ -189,7 +189,7 @@ def _is_open(sentence: OwnSentence) -> bool:
 def _keeps_to_it(thread: LinkedThread) -> bool:
     """A thread that changed its subject went on to something else."""
     first, last = (
-        " ".join(SUBJECT_TAGS.sub("", mail.mail.subject).casefold().split())
+        " ".join(split_subject(mail.mail.subject).text.casefold().split())
         for mail in (thread.root, thread.mails[-1])
     )
     return first == last

@@ -8,9 +8,9 @@ from shared.domain.consensus.cues import ANNOUNCES, ASKS_HELP, PROPOSES, REPORTS
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.proposition import Put, is_answer, is_signed_patch, tells_a_result
+from shared.domain.mail.subjects import split_subject
 
 _SUBJECT_TAGS = re.compile(r"\[([^\]]{0,80})\]")
-_SUBJECT_HEAD = re.compile(r"^\s*(?:(?:re|aw|fwd?):\s*|\[[^\]]{0,80}\]\s*)+", re.IGNORECASE)
 _ANNOUNCEMENT = re.compile(
     r"^ann(?:ounc\w*)?\b|\bannounc\w+\b|what's cooking|\bminutes\b|\bcfp\b|\breleased\b|\bcall for "
     r"(?:papers|participation)\b|\brelease announcement\b",
@@ -86,7 +86,7 @@ def read_genre(thread: LinkedThread, put: Put) -> ReadGenre:
 def _kind(thread: LinkedThread, put: Put) -> tuple[Genre, bool]:
     root = thread.root
     opening = _Opening(
-        subject=_SUBJECT_HEAD.sub("", root.mail.subject),
+        subject=split_subject(root.mail.subject).text,
         tags=" ".join(_SUBJECT_TAGS.findall(root.mail.subject)),
         sentences=root.sentences,
         tells_a_result=tells_a_result(root.mail.subject),

@@ -1,6 +1,5 @@
 """A reading in words: the outcome's sentence, and three lines for what was asked, came out and is left."""
 
-import re
 from collections.abc import Sequence
 
 from shared.documents.values import (
@@ -23,9 +22,9 @@ from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.people import display_name
 from shared.domain.consensus.proposition import Put
 from shared.domain.consensus.rulings import EndingWord
+from shared.domain.mail.subjects import split_subject
 
 MAX_WORDS = 25
-_HEAD = re.compile(r"^\s*(?:(?:re|aw|fwd?):\s*|\[[^\]]{0,80}\]\s*)+", re.IGNORECASE)
 _SUBJECT_WORDS, _NAME_WORDS = 10, 6
 _NOTHING = "No decision found."
 KINDS = {
@@ -162,7 +161,7 @@ def three_lines(
     open_issues: Sequence[OwnSentence],
     open_call: OpenCall | None,
 ) -> Headline:
-    asked = clipped(put.words.text, MAX_WORDS) if put.words else _HEAD.sub("", put.mail.mail.subject)
+    asked = clipped(put.words.text, MAX_WORDS) if put.words else split_subject(put.mail.mail.subject).text
     outstanding = [one for one in objections if one.fate is Fate.OUTSTANDING]
     left = ""
     if outstanding:
@@ -176,4 +175,4 @@ def three_lines(
 
 def subject_words(subject: str) -> str:
     """A subject without its tags, short enough for a headline."""
-    return clipped(_HEAD.sub("", subject) or "the proposal", _SUBJECT_WORDS)
+    return clipped(split_subject(subject).text or "the proposal", _SUBJECT_WORDS)

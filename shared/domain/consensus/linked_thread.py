@@ -10,8 +10,8 @@ from shared.domain.consensus.cues import TRAILER
 from shared.domain.consensus.own_sentences import MAX_CHARS, OwnSentence, own_sentences, word_key
 from shared.domain.consensus.people import People
 from shared.domain.consensus.thread_mail import ThreadMail
+from shared.domain.mail.subjects import split_subject
 
-_REPLY = re.compile(r"\s*(?:\[[^\]]{0,80}\]\s*)?(?:re|aw|sv|antw)\s*(?:\[\d+\])?\s*:", re.IGNORECASE)
 _PATCH_TAG = re.compile(
     r"\[[^\]]{0,80}\b(?:PATCH|PULL)\b|\bGIT PULL\b|"
     r"\[RFC(?: [A-Za-z][\w-]{0,20})?(?: v\d{1,2})?,? \d{1,3}/\d{1,3}\s*\]"
@@ -99,7 +99,7 @@ class LinkedThread:
         wanted = [mail.reply_to, *reversed(mail.references)]
         # A parent may stand later where clocks were wrong. Cycles do no harm: `ancestors` is bounded.
         parent = next((numbers[one] for one in wanted if one in numbers and numbers[one] != number), None)
-        is_reply = bool(_REPLY.match(mail.subject))
+        is_reply = split_subject(mail.subject).is_reply
         return LinkedMail(
             number=number,
             mail=mail,

@@ -10,6 +10,7 @@ from shared.domain.consensus.doubt_cues import OPPOSES
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence, word_key
 from shared.domain.consensus.stance_cues import AGREES, APPROVES, SUPPORTS
+from shared.domain.mail.subjects import split_subject
 
 VOTE_TAG = re.compile(r"\[\s*(?:VOTE|POLL)\b[^\]]{0,30}\]|^\s*VOTE\s*:", re.IGNORECASE)
 RESULT_TAG = re.compile(r"\[\s*(?:RESULTS?|VOTE RESULTS?)\s*\]|\[VOTE\]\s*\[RESULT", re.IGNORECASE)
@@ -18,7 +19,6 @@ _RESULT = re.compile(
     r"(?:vote|poll|ballot)\b",
     re.IGNORECASE,
 )
-SUBJECT_TAGS = re.compile(r"^(?:\s*(?:re|aw|fwd?)\s*:|\s*\[[^\]]{0,80}\])+\s*", re.IGNORECASE)
 _LAST_CALL_IN_PASSING = Cue(
     "call|wglc",
     r"\b(?:like any other|in preparation for|during|comments? (?:from|on|in)|after|result of|prior to|"
@@ -191,7 +191,7 @@ def _is_of_the_work(patch: LinkedMail, first: LinkedMail, mails: set[int]) -> bo
         return True
     if patch.is_part:
         return patch.parent is None or patch.parent in mails
-    words, others = (set(word_key(SUBJECT_TAGS.sub("", one.mail.subject)).split()) for one in (patch, first))
+    words, others = (set(word_key(split_subject(one.mail.subject).text).split()) for one in (patch, first))
     return len(words & others) * 2 >= min(len(words), len(others))
 
 
@@ -330,4 +330,4 @@ def result_subject(thread: LinkedThread) -> str | None:
     subject = thread.root.mail.subject
     if thread.preset not in {Preset.APACHE, Preset.FREE} or not RESULT_TAG.search(subject):
         return None
-    return SUBJECT_TAGS.sub("", subject).strip() or None
+    return split_subject(subject).text or None

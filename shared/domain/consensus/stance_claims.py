@@ -28,7 +28,6 @@ from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.own_sentences import OwnSentence, word_key
 from shared.domain.consensus.people import display_name
 from shared.domain.consensus.proposition import (
-    SUBJECT_TAGS,
     Put,
     acts_in,
     puts_forward,
@@ -108,6 +107,7 @@ from shared.domain.consensus.stance_place import (
 )
 from shared.domain.consensus.stance_rules import ACTS, SAID_RULES
 from shared.domain.consensus.votes import Ballot, is_legend
+from shared.domain.mail.subjects import split_subject
 
 _SUPPORT, _OPPOSE = PositionStance.SUPPORT, PositionStance.OPPOSE
 _SHORT = 160
@@ -208,7 +208,7 @@ class _ClaimReader:
         self.put = put
         self.by_mail: dict[int, list[StanceClaim]] = defaultdict(list)
         words = put.words.folded if put.words else ""
-        self.matter = f"{SUBJECT_TAGS.sub('', put.mail.mail.subject).lower()} {words}"
+        self.matter = f"{split_subject(put.mail.mail.subject).text.lower()} {words}"
         """In which words it is put: the subject's and those of the sentence that puts it best."""
         self.announces = _announces(put.mail)
         self.decidable = something_is_put(put) or (not self.announces and puts_forward(put))

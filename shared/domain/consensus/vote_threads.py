@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from shared.domain.consensus.proposition import RESULT_TAG, SUBJECT_TAGS, VOTE_TAG
+from shared.domain.consensus.proposition import RESULT_TAG, VOTE_TAG
+from shared.domain.mail.subjects import split_subject
 
 LATEST_RESULT = timedelta(days=120)
 
@@ -26,7 +27,7 @@ def vote_subject(subject: str) -> str | None:
     """What the vote is about, without tags, for a thread that calls a vote or brings a result; else None."""
     if not VOTE_TAG.search(subject) and not RESULT_TAG.search(subject):
         return None
-    return " ".join(SUBJECT_TAGS.sub("", subject).casefold().split())[:500] or None
+    return " ".join(split_subject(subject).text.casefold().split())[:500] or None
 
 
 def results_of_votes(threads: Sequence[VoteThread]) -> dict[str, str]:

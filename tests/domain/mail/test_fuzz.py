@@ -22,7 +22,7 @@ from shared.domain.mail.models import Limits, ParsedMail, Skipped
 from shared.domain.mail.normalize import NormalizedBody
 from shared.domain.mail.parse import parse_archive, parse_message
 from shared.domain.mail.segments import segment
-from shared.domain.threading.subjects import read_subject
+from shared.domain.threading.subject_links import read_subject
 from tests.domain.mail.hard_mails import CASES
 from tests.support.mail_data import ROOT
 

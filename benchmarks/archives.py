@@ -12,9 +12,8 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-from shared.ingestion.unpacking.limits import UnpackLimits
-from shared.ingestion.unpacking.members import open_members
-from shared.ingestion.unpacking.streams import Readable
+from shared.ingestion.archive_members import open_members
+from shared.ingestion.unpacked_streams import Readable, UnpackLimits
 
 PIECE = 1024 * 1024
 ROUNDS = 3

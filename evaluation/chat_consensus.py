@@ -28,7 +28,7 @@ from shared.domain.chat_reading.answer import ANSWER_SCHEMA
 from shared.domain.consensus.reader import read_thread
 from shared.domain.summaries.models import ThreadContext
 from shared.settings.app import SettingsError, chat_settings
-from shared.summarization.chat_summarizer import ChatSettings, ChatSummarizer, answer_room
+from shared.summarization.summarizers import ChatSettings, ChatSummarizer, answer_room
 
 _UNSAFE = re.compile(r"[^\w.-]+")
 

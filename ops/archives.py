@@ -33,7 +33,7 @@ def ingest(
     """Take an archive in from a file, as an upload is."""
 
     async def work(clients: "Clients") -> "tuple[Stored, str | None]":
-        from shared.ingestion.unpacking.errors import ArchiveError
+        from shared.ingestion.errors import ArchiveError
         from shared.ingestion.uploads import Upload, note_on_source, take_upload
         from shared.upkeep.audit import audited
 

@@ -11,7 +11,7 @@ from ops.output import print_json, print_note, table
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
-    from shared.documents.corrections import Correction
+    from shared.documents.edits import Correction
     from shared.upkeep.correcting import CorrectionAsked
 
 app = typer.Typer(help="Corrections of threads.", no_args_is_help=True)

@@ -12,7 +12,7 @@ from ops.output import confirm, print_json, print_note, table
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
-    from shared.documents.removals import Removal
+    from shared.documents.sources import Removal
 
 Here = Annotated[bool, typer.Option("--here", help="Delete in this process instead of waiting for the app.")]
 POLL_SECONDS = 1.0
@@ -96,7 +96,7 @@ async def _removed(clients: "Clients", kind: str, target: str, *, here: bool) ->
 
 async def _followed(clients: "Clients", removal: "Removal") -> "Removal":
     from shared.clients.cosmos.session import Session
-    from shared.documents.removals import Removal
+    from shared.documents.sources import Removal
     from shared.pipeline.tombstones import DONE
 
     while removal.status not in DONE:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from shared.clients.connections import Clients
     from shared.clients.servicebus.dead_letter_mover import OperationObserver
-    from shared.documents.audits import Audit
+    from shared.documents.records import Audit
     from shared.upkeep.deadletters.causes import Diagnosed
     from shared.upkeep.deadletters.selection import LetterSelection
 

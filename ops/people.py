@@ -12,7 +12,7 @@ from ops.output import print_json, print_note, table
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
     from shared.documents.sources import Source
-    from shared.domain.consensus.shared_names import SharedName
+    from shared.domain.consensus.linked_thread import SharedName
 
 app = typer.Typer(help="Names that several addresses use.", no_args_is_help=True)
 SourceName = Annotated[str, typer.Argument(metavar="SOURCE", help="The source's name.", show_default=False)]

@@ -7,7 +7,7 @@ it again. What was given up of those says so where it is shown, and goes with it
 from collections.abc import Sequence
 
 from shared.clients.connections import Clients
-from shared.documents.archives import Archive, ArchiveStatus
+from shared.documents.sources import Archive, ArchiveStatus
 from shared.upkeep.oversight.stuck_documents import BulkResult, SkippedDocument, StuckDocument
 from shared.upkeep.removal.requests import request_removal
 

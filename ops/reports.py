@@ -23,7 +23,7 @@ def report(
     """List the current reports, the newest first; or print one as Markdown, with its citations."""
     if id_ is None:
         return _list(source, limit, json=json)
-    from shared.retrieval.reports import report_detail
+    from shared.retrieval.threads import report_detail
 
     detail = run_command(lambda clients: report_detail(clients, id_))
     if json:

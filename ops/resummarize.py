@@ -12,7 +12,7 @@ from ops.output import confirm, print_json, print_note
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
     from shared.clients.servicebus.dead_letter_mover import OperationObserver
-    from shared.documents.audits import Audit
+    from shared.documents.records import Audit
     from shared.upkeep.resummarizing import ThreadSelection
 
 

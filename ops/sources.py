@@ -57,7 +57,7 @@ def list_(json: Json = False) -> None:
 
     async def work(clients: "Clients") -> "list[Source]":
         from shared.clients.cosmos.session import Session
-        from shared.documents.queries.sources import ALL_SOURCES
+        from shared.documents.queries.operations import ALL_SOURCES
         from shared.documents.sources import Source
 
         return await clients.store.query_documents(Source, ALL_SOURCES, Session())

@@ -11,7 +11,7 @@ from ops.output import print_json, print_note, table
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
-    from shared.documents.placements import Placement
+    from shared.documents.edits import Placement
 
 app = typer.Typer(help="Placements of messages by operators.", no_args_is_help=True)
 ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id.", show_default=False)]

@@ -12,7 +12,7 @@ from ops.output import confirm, print_json, print_note, table
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
-    from shared.documents.runs import Run
+    from shared.documents.records import Run
 
 SHOWN = 20
 

@@ -16,8 +16,7 @@ import azure.functions as func
 from shared.clients.telemetry.metrics import pipeline_metrics
 from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import chunk_id
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Message
+from shared.documents.threads import Chunk, Message
 from shared.domain.chunking.chunker import ChunkSettings, Embedder, Strategy, TextChunk, chunk_body
 from shared.domain.chunking.tokens import ModelTokenizer
 from shared.domain.mail.models import Segment, SegmentKind
@@ -31,7 +30,7 @@ from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.messages import messages_processed
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.pipeline.tombstones import was_removed
-from shared.threads.locating import ensure_in_place, load_following_merges
+from shared.threads.moving import ensure_in_place, load_following_merges
 from shared.threads.rechunking import check_variants, sync_stored_chunks
 from stages.registration import register_stage
 

@@ -29,9 +29,8 @@ from shared.core.errors import (
 )
 from shared.core.times import stored_time
 from shared.documents.base import ProcessingStatus
-from shared.documents.chunks import Chunk
-from shared.documents.failures import FailureRecord
-from shared.documents.threads import Thread
+from shared.documents.records import FailureRecord
+from shared.documents.threads import Chunk, Thread
 from shared.embedding.encoder import Vectors
 from shared.embedding.instance import embedder
 from shared.embedding.port import Embedder
@@ -44,7 +43,7 @@ from shared.pipeline.failures import failure_record
 from shared.pipeline.isolation import isolate_poison
 from shared.pipeline.lifecycle.chunks import chunk_embedded, chunk_given_up, chunks_recovered, is_settled
 from shared.pipeline.stage import Stage, StageResult, Work
-from shared.threads.locating import ThreadMovedError, ensure_in_place, find_unmerged, load_retained_chunks
+from shared.threads.moving import ThreadMovedError, ensure_in_place, find_unmerged, load_retained_chunks
 from shared.threads.rechunking import ensure_texts_unchanged, index_archives, index_labels
 from stages.registration import register_stage
 

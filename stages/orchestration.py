@@ -27,7 +27,7 @@ from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.threads import summary_requested, thread_claimed
 from shared.pipeline.readiness import ReadyThread, ready_threads
 from shared.pipeline.stage import ScheduledEvent, Stage, StageResult, Work
-from shared.threads.merging import resolve_thread
+from shared.threads.moving import resolve_thread
 from stages.registration import register_stage
 
 blueprint = func.Blueprint()

@@ -5,6 +5,7 @@ SERVICEBUS_SETTLEMENT=preview, and `azurefunctions-extensions-bindings-servicebu
 settles its message itself: a permanent failure is dead-lettered at once, with our reason.
 """
 
+import asyncio
 import os
 from datetime import UTC, datetime
 from typing import Any
@@ -16,7 +17,28 @@ from shared.clients.servicebus.bus import ReceivedMessage
 from shared.pipeline.delivery import Delivery, RaiseToAbandon, Settlement
 from shared.pipeline.runner import StageRunner
 from shared.pipeline.stage import Stage
-from stages.preview_settlement import PreviewSettlement
+
+# The broker cuts both at this length, and refuses what is longer.
+REASON_LENGTH = 4096
+
+
+class PreviewSettlement:
+    def __init__(self, message: Any, actions: Any) -> None:
+        self._message = message
+        self._actions = actions
+
+    async def complete(self) -> None:
+        await asyncio.to_thread(self._actions.complete, self._message)
+
+    async def dead_letter(self, reason: str, description: str) -> bool:
+        await asyncio.to_thread(
+            self._actions.deadletter,
+            self._message,
+            deadletter_reason=reason[:REASON_LENGTH],
+            deadletter_error_description=description[:REASON_LENGTH],
+        )
+        return True
+
 
 CONNECTION = "SERVICEBUS_CONNECTION"
 SETTLEMENT = "SERVICEBUS_SETTLEMENT"

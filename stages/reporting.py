@@ -7,9 +7,8 @@ import azure.functions as func
 
 from shared.core.errors import InvalidEventError
 from shared.core.ids import person_id, report_id
-from shared.documents.archives import Archive
-from shared.documents.reports import Report, ReportedArchive
-from shared.documents.summaries import Summary
+from shared.documents.reports import Report, ReportedArchive, Summary
+from shared.documents.sources import Archive
 from shared.documents.threads import Thread
 from shared.documents.values import SummaryType
 from shared.domain.mail.mentions import draft_base
@@ -27,7 +26,7 @@ from shared.pipeline.lifecycle.threads import thread_reported
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.publishing.webhooks.delivery import planned_deliveries
 from shared.publishing.webhooks.wake_up import wake_deliveries
-from shared.summarization.digests.touching import touch_digests
+from shared.summarization.digest_touching import touch_digests
 from stages.registration import register_stage
 
 blueprint = func.Blueprint()

@@ -12,7 +12,7 @@ import azure.functions as func
 
 from shared.clients.cosmos.lease import Lease
 from shared.core.ids import thread_summary_id
-from shared.documents.summaries import Summary
+from shared.documents.reports import Summary
 from shared.documents.threads import Thread
 from shared.documents.values import SummaryType
 from shared.domain.summaries.models import ThreadSummary
@@ -31,14 +31,11 @@ from shared.pipeline.lifecycle.summaries import (
 from shared.pipeline.lifecycle.threads import thread_reopened, thread_summarized
 from shared.pipeline.readiness import ready_thread, uncorrected_version
 from shared.pipeline.stage import Stage, StageResult, Work
-from shared.summarization.corrections import load_corrections
-from shared.summarization.factory import EXTRACTIVE, check_backend, summarizer_for
 from shared.summarization.record_flags import marked_positions
-from shared.summarization.summary_document import summary_fields, thread_summary
-from shared.summarization.thread_context import load_context
-from shared.summarization.vote_results import VotePair, find_vote_pair, result_mail
-from shared.threads.locating import ThreadMovedError
-from shared.threads.merging import outdate_merged, resolve_thread
+from shared.summarization.summarizers import EXTRACTIVE, check_backend, summarizer_for
+from shared.summarization.summary_document import load_corrections, summary_fields, thread_summary
+from shared.summarization.thread_context import VotePair, find_vote_pair, load_context, result_mail
+from shared.threads.moving import ThreadMovedError, outdate_merged, resolve_thread
 from shared.threads.placements import placement_notes, shown_placements
 from shared.upkeep.requeue.summary_requests import request_summary
 from stages.registration import register_stage

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
-from shared.documents.messages import Address
 from shared.documents.readings import ShownOpenCall, ShownOutcome, StoredOutcome
+from shared.documents.threads import Address
 from shared.documents.values import OutcomeKind, Tier
-from shared.domain.consensus.language import ENGLISH, UNKNOWN, language_of
+from shared.domain.consensus.mails import ENGLISH, UNKNOWN, language_of
 from shared.domain.mail.subjects import split_subject
 from shared.domain.summaries.markdown import basis_words
 from shared.pipeline.progress import ArchiveProgress, StageProgress

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from shared.documents.readings import StoredQuote
-from shared.documents.summaries import Summary
+from shared.documents.reports import Summary
 from shared.documents.values import PositionStance, Tier, rejoined
 from shared.domain.summaries.markdown import escape_markdown
-from shared.retrieval.links import page_of_mail
+from shared.retrieval.parameters import page_of_mail
 from web.formatting import day, markdown_target
 
 # In words, and the CSS class of the chip

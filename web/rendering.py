@@ -17,7 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from shared.clients.deadlines import somebody_waits
 from shared.documents.values import rejoined
 from shared.domain.mail.mentions import draft_base
-from shared.retrieval.links import page_of_mail
+from shared.retrieval.parameters import page_of_mail
 from web.caching import answer_of
 from web.formatting import (
     STATUSES,

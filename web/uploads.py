@@ -6,9 +6,15 @@ import azure.functions as func
 
 from shared.clients.connections import Clients
 from shared.documents.sources import NAME_PATTERN
-from shared.ingestion.errors import ArchiveRemovedError, ArchiveTooLargeError, SourceRemovedError
+from shared.ingestion.errors import (
+    ArchiveBombError,
+    ArchiveError,
+    ArchiveRemovedError,
+    ArchiveTooLargeError,
+    CorruptArchiveError,
+    SourceRemovedError,
+)
 from shared.ingestion.storing import Stored
-from shared.ingestion.unpacking.errors import ArchiveBombError, ArchiveError, CorruptArchiveError
 from shared.ingestion.uploads import Upload, take_upload
 from web.multipart import form_parts, parameter
 from web.problems import Problem

@@ -1,18 +1,6 @@
-"""What can go wrong while an archive is brought in. What can be wrong in the archive: unpacking/errors.
+"""Errors while an archive is brought in, unpacked and read: each says what, in which file, and what to do."""
 
-PermanentError
-├── ArchiveTooLargeError    larger than ARCHIVE_MAX_BYTES
-├── ArchiveChangedError     not the file that was sent
-├── HashCollisionError      another file has the same archive id
-├── ForbiddenAddressError   the source points to where the app must not go
-├── SourceError             the source, as it is defined, cannot be fetched
-├── SourceRemovedError      the source is being deleted with all that came from it
-└── ArchiveRemovedError     the same archive is being deleted
-TransientError
-└── FetchError              the source did not give its archive this time
-"""
-
-from shared.core.errors import PermanentError
+from shared.core.errors import PermanentError, TransientError
 
 
 class ArchiveTooLargeError(PermanentError):
@@ -33,3 +21,31 @@ class SourceRemovedError(PermanentError):
 
 class ArchiveRemovedError(PermanentError):
     """The same archive is being deleted: what is acknowledged now would be lost."""
+
+
+class ArchiveError(ValueError):
+    """The archive cannot be read."""
+
+
+class ArchiveBombError(ArchiveError):
+    """The archive unpacks to more than the limits allow."""
+
+
+class CorruptArchiveError(ArchiveError):
+    """The archive is damaged. Fetch it again."""
+
+
+class UnsupportedArchiveError(ArchiveError):
+    """The file is not an archive of mail that we can read."""
+
+
+class UnreadableArchiveError(PermanentError):
+    """The archive cannot be read as mail."""
+
+
+class ReaderDiedError(TransientError):
+    """The process that reads archives ended before the archive did."""
+
+
+class ReaderStuckError(TransientError):
+    """The process that reads archives said nothing for too long, and was ended."""

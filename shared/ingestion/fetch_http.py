@@ -2,7 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from datetime import date, timedelta
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
@@ -13,8 +14,8 @@ from shared.clients.outbound import FetchError, SourceError, check_http_url, red
 from shared.clients.outbound_connector import checked_connector
 from shared.core.retry_after import retry_after_seconds
 from shared.documents.sources import Source
-from shared.ingestion.fetcher import IDLE_SECONDS, FetchContext, Fetched
-from shared.ingestion.spool import Spool
+from shared.ingestion.fetcher import IDLE_SECONDS, FetchContext, Fetched, Spool
+from shared.ingestion.index_pages import archive_links
 
 Result = TypeVar("Result")
 MAX_REDIRECTS = 5
@@ -176,3 +177,82 @@ class HttpTransfer:
             raise FetchError(
                 f"{redacted_url(response.url)}: the server sent another part than asked for; starting anew"
             )
+
+
+LARGEST_PAGE = 4 * 1024 * 1024
+
+
+async def fetch_index(source: Source, around: FetchContext) -> AsyncGenerator[Fetched, None]:
+    """The cursor knows each file by its address, with what its server says of its version."""
+    known = source.cursor.get("files", {}) if source.cursor.get("url") == source.url else {}
+    seen = dict(known)
+    for link in await listed_archives(source, around):
+        file = source.model_copy(update={"url": str(link), "cursor": known.get(str(link), {})})
+        with around.spool() as spool:
+            transfer = HttpTransfer(file, around, spool)
+            if not await around.retried(transfer.attempt, source):
+                continue
+            spool.flush()
+            seen = {**seen, file.url: transfer.cursor()}
+            cursor = {"url": source.url, "files": seen}
+            yield Fetched(spool.path, spool.sha256, spool.size, transfer.filename, file.url, cursor)
+
+
+async def listed_archives(source: Source, around: FetchContext) -> list[URL]:
+    page = source.model_copy(update={"cursor": {}})  # the page itself is always read anew
+    with Spool(around.folder / "index", LARGEST_PAGE) as spool:
+        await around.retried(HttpTransfer(page, around, spool).attempt, source)
+        spool.flush()
+        links = archive_links(spool.path.read_bytes(), URL(source.url))
+    if not links:
+        raise SourceError(
+            f"{redacted_url(source.url)}: the page lists no archives (.mbox, .mail, or .txt named by a month)"
+        )
+    return links
+
+
+FIRST_FETCH = timedelta(days=90)
+LATE = timedelta(days=2)  # a month is asked for once more after its end: servers take in late mails
+
+
+async def fetch_public_inbox(source: Source, around: FetchContext) -> AsyncGenerator[Fetched, None]:
+    today = around.now().date()
+    for month in _months(_begin(source, today), today):
+        asked = source.model_copy(update={"url": str(month_address(source.url, month)), "cursor": {}})
+        with around.spool() as spool:
+            transfer = HttpTransfer(asked, around, spool, search=True)
+            if not await around.retried(transfer.attempt, source):
+                continue
+            spool.flush()
+            cursor = {"url": source.url, "from": _resumes_at(month, today).isoformat()}
+            yield Fetched(spool.path, spool.sha256, spool.size, f"{month:%Y-%m}.mbox.gz", source.url, cursor)
+
+
+def month_address(inbox: str, month: date) -> URL:
+    """The search that answers with the mails that came in the month."""
+    address = URL(inbox)
+    if not address.path.endswith("/"):
+        raise SourceError(f"{redacted_url(inbox)}: the address of a public-inbox ends with a slash")
+    last = _following(month) - timedelta(days=1)
+    return address.with_query({"q": f"rt:{month:%Y%m%d}..{last:%Y%m%d}", "x": "m"})
+
+
+def _begin(source: Source, today: date) -> date:
+    kept = source.cursor.get("from") if source.cursor.get("url") == source.url else None
+    since = kept or source.settings.get("since")
+    first = date.fromisoformat(since) if since else today - FIRST_FETCH
+    return first.replace(day=1)
+
+
+def _months(first: date, today: date) -> Iterator[date]:
+    while first <= today:
+        yield first
+        first = _following(first)
+
+
+def _following(month: date) -> date:
+    return (month + timedelta(days=31)).replace(day=1)
+
+
+def _resumes_at(month: date, today: date) -> date:
+    return _following(month) if today >= _following(month) + LATE else month

@@ -4,18 +4,204 @@ import asyncio
 import imaplib
 import logging
 import re
+import socket
 import ssl
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from shared.clients.outbound import AddressPolicy, FetchError, SourceError
 from shared.documents.sources import Source
-from shared.ingestion.fetcher import IDLE_SECONDS, TIMEOUT_SECONDS, FetchContext, Fetched
-from shared.ingestion.imap_client import ImapServer, Mailbox, MailboxMessage
-from shared.ingestion.spool import Spool
+from shared.ingestion.fetcher import IDLE_SECONDS, TIMEOUT_SECONDS, FetchContext, Fetched, Spool
+
+SIZES_AT_ONCE = 500
+BYTES_AT_ONCE = 8 * 1024 * 1024
+UIDS_AT_ONCE = 100_000
+_UID = re.compile(rb"\bUID (\d{1,10})\b")
+_SIZE = re.compile(rb"\bRFC822\.SIZE (\d{1,12})\b")
+_DATE = re.compile(rb'INTERNALDATE "([^"]{1,40})"')
+
+
+@dataclass(frozen=True)
+class ImapServer:
+    """Where it is, how it is spoken to, and how much it may say."""
+
+    host: str
+    address: str
+    port: int
+    tls: str  # "implicit", "starttls" or "none"
+    idle_seconds: float
+    deadline: float  # on the monotonic clock
+    most_bytes: int
+    context: ssl.SSLContext
+
+
+@dataclass(frozen=True)
+class MailboxMessage:
+    uid: int
+    internal_date: str
+    content: bytes
+
+
+class _Connection(imaplib.IMAP4):
+    def __init__(self, server: ImapServer) -> None:
+        self._server = server
+        self._left = server.most_bytes
+        super().__init__(server.host, server.port, server.idle_seconds)
+
+    def open(self, host: str = "", port: int = 143, timeout: float | None = None) -> None:
+        """To the checked address, under the name that the certificate has."""
+        self.host, self.port = host, port
+        plain = socket.create_connection((self._server.address, port), timeout)
+        try:
+            implicit = self._server.tls == "implicit"
+            self.sock = self._server.context.wrap_socket(plain, server_hostname=host) if implicit else plain
+        except OSError:
+            plain.close()
+            raise
+        self.file = self.sock.makefile("rb")
+
+    def read(self, size: int) -> bytes:
+        self._spend(size)
+        return super().read(size)
+
+    def readline(self) -> bytes:
+        line: bytes = super().readline()
+        self._spend(len(line))
+        return line
+
+    def _spend(self, size: int) -> None:
+        self._left -= size
+        if self._left < 0:
+            raise SourceError(f"{self.host}: the server sends more than {self._server.most_bytes} bytes")
+        if time.monotonic() > self._server.deadline:
+            raise FetchError(f"{self.host}: the time for one fetch is over")
+
+
+class Mailbox:
+    """One mailbox, read and never changed."""
+
+    def __init__(self, server: ImapServer, user: str, password: str, name: str) -> None:
+        self._connection = _Connection(server)
+        try:
+            self._log_in(server, user, password)
+            self._examine(name)
+        except BaseException:
+            self.close()
+            raise
+
+    def _log_in(self, server: ImapServer, user: str, password: str) -> None:
+        if server.tls == "starttls":
+            self._connection.starttls(server.context)
+        try:
+            if (user + password).isascii():
+                self._connection.login(user, password)
+            else:
+                self._connection.authenticate("PLAIN", lambda _: f"\0{user}\0{password}".encode())
+        except imaplib.IMAP4.abort:
+            raise
+        except imaplib.IMAP4.error:
+            # Its own words may repeat what was sent.
+            raise SourceError(f"{server.host}: the login was refused; check the source's settings") from None
+
+    def _examine(self, name: str) -> None:
+        quoted = '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        answer, _ = self._connection.select(quoted, readonly=True)
+        if answer != "OK":
+            raise SourceError(f"there is no mailbox {name!r}; check the source's address")
+        self.uid_validity = self._number("UIDVALIDITY")
+        self.next_uid = self._number("UIDNEXT")
+
+    def _number(self, name: str) -> int:
+        _, values = self._connection.response(name)
+        value = values[0] if values else None
+        return int(value) if isinstance(value, bytes) and value.isdigit() else 0
+
+    def uids_after(self, last: int) -> list[int]:
+        """In ascending order; `n:*` may name an older one, which is not meant."""
+        found: set[int] = set()
+        start = last + 1
+        if not self.next_uid:
+            return sorted(uid for uid in self._search(f"{start}:*") if uid > last)
+        while start < self.next_uid:
+            found.update(self._search(f"{start}:{start + UIDS_AT_ONCE - 1}"))
+            start += UIDS_AT_ONCE
+        return sorted(uid for uid in found if uid > last)
+
+    def messages(self, uids: list[int], largest: int) -> Iterator[MailboxMessage | int]:
+        """Each message in the order of the uids; of one that is too large, its uid alone."""
+        for start in range(0, len(uids), SIZES_AT_ONCE):
+            part = uids[start : start + SIZES_AT_ONCE]
+            sizes = self._sizes(part)
+            for batch in _batches(part, sizes, largest):
+                if isinstance(batch, int):
+                    yield batch
+                else:
+                    yield from self._fetch(batch)
+
+    def close(self) -> None:
+        try:
+            self._connection.logout()
+        except (imaplib.IMAP4.error, OSError, FetchError, SourceError):
+            self._connection.shutdown()
+
+    def _search(self, range_: str) -> list[int]:
+        data = self._asked("SEARCH", "UID", range_)
+        return [int(uid) for line in data if isinstance(line, bytes) for uid in line.split() if uid.isdigit()]
+
+    def _sizes(self, uids: list[int]) -> dict[int, int]:
+        sizes: dict[int, int] = {}
+        for line in self._asked("FETCH", _set(uids), "(UID RFC822.SIZE)"):
+            text = line[0] if isinstance(line, tuple) else line or b""
+            uid, size = _UID.search(text), _SIZE.search(text)
+            if uid and size:
+                sizes[int(uid[1])] = int(size[1])
+        return sizes
+
+    def _fetch(self, uids: list[int]) -> list[MailboxMessage]:
+        data = self._asked("FETCH", _set(uids), "(UID INTERNALDATE BODY.PEEK[])")
+        found: dict[int, MailboxMessage] = {}
+        for position, item in enumerate(data):
+            if not isinstance(item, tuple):
+                continue
+            after = data[position + 1] if position + 1 < len(data) else b""
+            about = item[0] + b" " + (after if isinstance(after, bytes) else b"")
+            uid, date = _UID.search(about), _DATE.search(about)
+            if uid and int(uid[1]) in uids:
+                shown = date[1].decode("ascii", "replace") if date else ""
+                found[int(uid[1])] = MailboxMessage(int(uid[1]), shown, item[1])
+        return [found[uid] for uid in uids if uid in found]
+
+    def _asked(self, command: str, *arguments: str) -> list[Any]:
+        answer, data = self._connection.uid(command, *arguments)
+        if answer != "OK":
+            raise FetchError(f"the IMAP server answered {answer} to {command}")
+        return list(data)
+
+
+def _set(uids: list[int]) -> str:
+    return ",".join(map(str, uids))
+
+
+def _batches(uids: list[int], sizes: dict[int, int], largest: int) -> Iterator[list[int] | int]:
+    batch: list[int] = []
+    weight = 0
+    for uid in uids:
+        if uid not in sizes:  # gone meanwhile
+            continue
+        if batch and (weight + sizes[uid] > BYTES_AT_ONCE or sizes[uid] > largest):
+            yield batch
+            batch, weight = [], 0
+        if sizes[uid] > largest:
+            yield uid
+        else:
+            batch.append(uid)
+            weight += sizes[uid]
+    if batch:
+        yield batch
+
 
 log = logging.getLogger(__name__)
 LARGEST_MESSAGE = 64 * 1024 * 1024

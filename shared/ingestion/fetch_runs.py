@@ -4,12 +4,12 @@ import asyncio
 import logging
 import os
 import tempfile
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
@@ -18,21 +18,42 @@ from shared.clients.cosmos.store import Conflict
 from shared.clients.outbound import AddressPolicy, FetchError, Resolve, SourceError, system_resolver
 from shared.clients.telemetry.tracing import span
 from shared.core.errors import TransientError
+from shared.core.lazy_import import lazy
 from shared.core.times import stored_time
-from shared.documents.operations import FetchedArchive, JoinedUpload, Operation, OperationStatus, RefusedFile
-from shared.documents.sources import Source, SourceType
-from shared.ingestion.errors import ArchiveChangedError, ArchiveTooLargeError, SourceRemovedError
-from shared.ingestion.failures import IngestionAttempt, record_ingestion_failure
+from shared.documents.sources import (
+    FetchedArchive,
+    JoinedUpload,
+    Operation,
+    OperationStatus,
+    RefusedFile,
+    Source,
+    SourceType,
+)
+from shared.ingestion.errors import (
+    ArchiveChangedError,
+    ArchiveError,
+    ArchiveTooLargeError,
+    SourceRemovedError,
+)
+from shared.ingestion.fetch_files import fetch_local, fetch_rsync
 from shared.ingestion.fetch_imap import fetch_imap
-from shared.ingestion.fetch_local import fetch_local
-from shared.ingestion.fetch_rsync import fetch_rsync
 from shared.ingestion.fetcher import TIMEOUT_SECONDS, FetchContext, Fetched, Fetcher
 from shared.ingestion.source_definitions import next_fetch
-from shared.ingestion.storing import Incoming, Stored, store_archive
-from shared.ingestion.unpacking.errors import ArchiveError
-from shared.ingestion.upload_runs import forget_joined, take_joined
+from shared.ingestion.storing import (
+    Incoming,
+    IngestionAttempt,
+    Stored,
+    record_ingestion_failure,
+    store_archive,
+)
+from shared.ingestion.uploads import forget_joined, take_joined
 from shared.pipeline.retry.loops import AbandonedError, with_backoff
 from shared.pipeline.retry.policies import Backoff
+
+if TYPE_CHECKING:
+    from shared.ingestion import fetch_http
+else:
+    fetch_http = lazy("shared.ingestion.fetch_http")  # aiohttp is slow to import
 
 log = logging.getLogger(__name__)
 LEASE_SLACK = timedelta(minutes=5)  # beyond the time that a fetch may take
@@ -41,34 +62,6 @@ MAX_LISTED = 100
 MAX_NAME = 200
 MAX_REASON = 500
 DONE = frozenset({OperationStatus.SUCCEEDED, OperationStatus.FAILED, OperationStatus.SKIPPED})
-
-
-def _fetch_http(source: Source, around: FetchContext) -> AsyncGenerator[Fetched, None]:
-    from shared.ingestion.fetch_http import fetch_http  # noqa: PLC0415 - aiohttp is slow to import
-
-    return fetch_http(source, around)
-
-
-def _fetch_index(source: Source, around: FetchContext) -> AsyncGenerator[Fetched, None]:
-    from shared.ingestion.fetch_index import fetch_index  # noqa: PLC0415
-
-    return fetch_index(source, around)
-
-
-def _fetch_public_inbox(source: Source, around: FetchContext) -> AsyncGenerator[Fetched, None]:
-    from shared.ingestion.fetch_public_inbox import fetch_public_inbox  # noqa: PLC0415
-
-    return fetch_public_inbox(source, around)
-
-
-FETCHERS: Mapping[str, Fetcher] = {
-    SourceType.HTTP: _fetch_http,
-    SourceType.IMAP: fetch_imap,
-    SourceType.INDEX: _fetch_index,
-    SourceType.LOCAL: fetch_local,
-    SourceType.PUBLIC_INBOX: _fetch_public_inbox,
-    SourceType.RSYNC: fetch_rsync,
-}
 
 
 @dataclass(frozen=True)
@@ -189,9 +182,20 @@ async def _take_files(
 
 
 def _fetcher(source: Source) -> Fetcher:
-    if source.source_type not in FETCHERS:
-        raise SourceError(f"a source of type {source.source_type} has nothing to fetch: it takes uploads")
-    return FETCHERS[source.source_type]
+    match source.source_type:
+        case SourceType.HTTP:
+            return fetch_http.fetch_http
+        case SourceType.INDEX:
+            return fetch_http.fetch_index
+        case SourceType.PUBLIC_INBOX:
+            return fetch_http.fetch_public_inbox
+        case SourceType.IMAP:
+            return fetch_imap
+        case SourceType.LOCAL:
+            return fetch_local
+        case SourceType.RSYNC:
+            return fetch_rsync
+    raise SourceError(f"a source of type {source.source_type} has nothing to fetch: it takes uploads")
 
 
 @dataclass

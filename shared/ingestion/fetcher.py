@@ -1,20 +1,74 @@
 """The port between a source and the archives that it has, and what every fetcher may use."""
 
 import asyncio
+import hashlib
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from shared.clients.outbound import AddressPolicy, SourceError
 from shared.core.runtime import Runtime
 from shared.documents.sources import Source
-from shared.ingestion.spool import Spool
+from shared.ingestion.errors import ArchiveTooLargeError
 from shared.pipeline.retry.loops import with_backoff
 from shared.pipeline.retry.policies import Backoff
 from shared.settings.app import Settings
+
+PIECE = 1024 * 1024
+
+
+class Spool:
+    def __init__(self, path: Path, limit: int) -> None:
+        self.path = path
+        self.size = 0
+        self._limit = limit
+        self._hash = hashlib.sha256()
+        self._file = path.open("wb")
+
+    def check(self, size: int) -> None:
+        """Refuse what is announced as too large before it is read."""
+        if size > self._limit:
+            raise ArchiveTooLargeError(
+                f"the archive has more than {self._limit} bytes; split it, or raise ARCHIVE_MAX_BYTES"
+            )
+
+    def write(self, piece: bytes) -> None:
+        self.check(self.size + len(piece))
+        self._file.write(piece)
+        self._hash.update(piece)
+        self.size += len(piece)
+
+    def copy(self, path: Path) -> None:
+        with path.open("rb") as file:
+            while piece := file.read(PIECE):
+                self.write(piece)
+        self.flush()
+
+    def restart(self) -> None:
+        self._file.seek(0)
+        self._file.truncate()
+        self._hash = hashlib.sha256()
+        self.size = 0
+
+    @property
+    def sha256(self) -> str:
+        return self._hash.hexdigest()
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
 
 # Only settings with this prefix can be named in a source: otherwise one could send any secret anywhere.
 SECRET_PREFIX = "SOURCE_SECRET_"  # noqa: S105 - a name, not a secret

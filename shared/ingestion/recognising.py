@@ -14,11 +14,11 @@ from shared.clients.connections import Clients
 from shared.clients.outbound import AddressPolicy, SourceError, check_http_url, redacted_url
 from shared.documents.sources import NAME_PATTERN, Source, SourceType
 from shared.documents.values import Preset
+from shared.ingestion.archive_members import ZIP_MAGIC
 from shared.ingestion.fetcher import FetchContext
 from shared.ingestion.index_pages import archive_links, is_public_inbox
-from shared.ingestion.unpacking.formats import ZIP_MAGIC
-from shared.ingestion.unpacking.streams import compression_of
-from shared.ingestion.unpacking.tar import BLOCK, is_tar_header
+from shared.ingestion.tar import BLOCK, is_tar_header
+from shared.ingestion.unpacked_streams import compression_of
 
 LONGEST_ADDRESS = 2000
 LOOKED_AT = 512 * 1024

@@ -9,7 +9,7 @@ from typing import Any
 from shared.clients.telemetry.tracing import current_trace_id
 from shared.core.errors import ClassifiedError
 from shared.core.ids import failure_id, invalid_key
-from shared.documents.failures import FailureRecord
+from shared.documents.records import FailureRecord
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.events.envelope import Event
 

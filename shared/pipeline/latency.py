@@ -11,9 +11,9 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.telemetry.metrics import Metrics, pipeline_metrics
 from shared.core.ids import day_of_audit
-from shared.documents.archives import Archive
 from shared.documents.queries.reports import LAST_OTHER_REPORT
 from shared.documents.reports import Report
+from shared.documents.sources import Archive
 from shared.documents.threads import Thread
 
 

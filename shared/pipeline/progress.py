@@ -11,9 +11,9 @@ from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.archives import Archive, ArchiveStatus
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.queries.several_containers import ARCHIVE_PROGRESS_COUNTS
+from shared.documents.sources import Archive, ArchiveStatus
 from shared.pipeline.topology import (
     CHUNKING,
     EMBEDDING,
@@ -82,8 +82,8 @@ class ArchiveProgress:
         whats = {
             PARSING.name: "could not be parsed",
             CHUNKING.name: "could not be chunked",
-            EMBEDDING.name: "could not be embedded and are missing in semantic search",
-            REPORTING.name: "could not be reported and have no current report",
+            EMBEDDING.name: "could not be embedded (missing in semantic search)",
+            REPORTING.name: "could not be reported (no current report)",
         }
         found += [_gap(self.stage(name).failed, self.stage(name).unit, what) for name, what in whats.items()]
         return [gap for gap in found if gap]

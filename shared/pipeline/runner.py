@@ -31,7 +31,7 @@ from shared.core.errors import (
 )
 from shared.core.ids import failure_id
 from shared.core.runtime import Runtime
-from shared.documents.failures import FailureRecord
+from shared.documents.records import FailureRecord
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.event_types import EventData
 from shared.pipeline.events.builders import failed_event

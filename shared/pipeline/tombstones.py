@@ -3,9 +3,7 @@
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.core.ids import removal_id
-from shared.documents.archives import Archive
-from shared.documents.operations import OperationStatus
-from shared.documents.removals import Removal
+from shared.documents.sources import Archive, OperationStatus, Removal
 
 DONE = frozenset({OperationStatus.SUCCEEDED, OperationStatus.FAILED})
 

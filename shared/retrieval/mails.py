@@ -1,16 +1,28 @@
-"""Mails by their Message-ID, a thread as an mbox, and whose addresses are shown."""
+"""Mails by their Message-ID, their original bytes, a thread as an mbox, and whose addresses are shown."""
 
+import asyncio
 import gzip
+import io
+import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
+from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.core.errors import NotFoundError
-from shared.documents.messages import Address, Message
-from shared.documents.queries.messages import MESSAGES_WITH_ID
-from shared.documents.sources import Source
+from shared.core.errors import DocumentNotFoundError, NotFoundError
+from shared.documents.containers import read_document
+from shared.documents.queries.threads import MESSAGES_WITH_ID
+from shared.documents.sources import Archive, Source
+from shared.documents.threads import Address, Copy, Message
 from shared.domain.mail.archive_addresses import archive_address, bare_message_id
+from shared.domain.mail.errors import MailboxError
 from shared.domain.mail.mbox_writer import WrittenMail, mbox_of
+from shared.domain.mail.models import ParsedMail
+from shared.domain.mail.parse import parse_archive
+from shared.domain.threading.prepared_message import prepare_message
+from shared.ingestion.archive_members import open_members
 
 LONGEST_ID = 998  # a header's line is not longer (RFC 5322)
 
@@ -76,3 +88,82 @@ def _written(message: Message, *, whole: bool) -> WrittenMail:
         references=tuple(message.references),
         text=message.body_raw,
     )
+
+
+_PLAIN = frozenset({"mbox", "eml"})
+_PIECE = 1024 * 1024
+_SAID = ("subject", "from", "to", "cc", "date", "body_raw", "body_normalized", "body_html", "segments",
+         "attachments", "warnings")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class OriginalMail:
+    """A copy of a message, read from its archive and not from what is stored."""
+
+    message: Message
+    """With what the copy says in place of what is stored."""
+    copy: Copy
+    file_hash: str
+    is_unchanged: bool
+    """Whether it says what it said when the archive was parsed."""
+
+
+async def original_bytes(clients: Clients, message: Message) -> bytes:
+    """As they stand in the archive; NotFoundError where nothing says where, or the archive is gone."""
+    return (await _original(clients, message, 0))[0]
+
+
+async def original_mail(clients: Clients, message: Message, number: int) -> OriginalMail:
+    """That of its copies, the first of which is the message; the others may say something else."""
+    content, archive = await _original(clients, message, number)
+    parsed = await asyncio.to_thread(_parsed, content)
+    if parsed is None:
+        raise NotFoundError("there is no mail any more where this copy stood in its archive")
+    document, copy = prepare_message(parsed).document, message.copies[number]
+    said = {name: document[name] for name in _SAID}
+    shown = read_document(Message, {**message.to_cosmos(), **said})
+    return OriginalMail(shown, copy, archive.file_hash, document["identity"] == copy.identity)
+
+
+def _parsed(content: bytes) -> ParsedMail | None:
+    """As a mailbox of one mail: lines that were escaped there are as their writer wrote them."""
+    try:
+        found = next(parse_archive(io.BytesIO(content)), None)
+    except MailboxError:
+        return None
+    return found if isinstance(found, ParsedMail) else None
+
+
+async def _original(clients: Clients, message: Message, number: int) -> tuple[bytes, Archive]:
+    if number >= len(message.copies):
+        raise NotFoundError("where this message stands in its archive is not known: parse the archive again")
+    copy = message.copies[number]
+    archive = await clients.store.find(Archive, copy.archive_id, copy.archive_id, Session())
+    if archive is None:
+        raise NotFoundError(f"archive {copy.archive_id} is not there any more")
+    try:
+        if archive.format in _PLAIN:
+            _, start, length = copy.place
+            part = await clients.blobs.read_part(ARCHIVES_CONTAINER, archive.file_path, start, length)
+            return part, archive
+        return await _slice_of_member(clients, archive, copy), archive
+    except DocumentNotFoundError:
+        raise NotFoundError(f"the file of archive {copy.archive_id} is not there any more") from None
+
+
+async def _slice_of_member(clients: Clients, archive: Archive, copy: Copy) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="raw-") as folder:
+        path = Path(folder) / "archive"
+        with path.open("wb") as file:
+            await clients.blobs.save(ARCHIVES_CONTAINER, archive.file_path, file)
+        return await asyncio.to_thread(_read_member, path, copy)
+
+
+def _read_member(path: Path, copy: Copy) -> bytes:
+    wanted, start, length = copy.place
+    for number, member in enumerate(open_members(path)):
+        if number == wanted:
+            while start > 0 and (skipped := member.stream.read(min(start, _PIECE))):
+                start -= len(skipped)
+            return member.stream.read(length)
+    raise NotFoundError("the archive has fewer mailboxes than when it was parsed")

@@ -1,14 +1,16 @@
-"""Types of query parameters, shared by the API, the pages and the command line."""
+"""Addresses of the API and of the pages, and the types of their query parameters."""
 
 import re
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated, Any, Literal
+from urllib.parse import quote, urlencode
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from shared.core.ids import HASH_ID
 from shared.core.times import stored_time
 from shared.documents.sources import NAME_PATTERN
+from shared.domain.mail.archive_addresses import bare_message_id
 from shared.domain.mail.mentions import draft_base
 
 LARGEST_SIZE = 200
@@ -81,3 +83,27 @@ def stored_period(since: date | None, until: date | None) -> dict[str, str | Non
 
 
 PATTERN = r"^(draft-[a-z0-9]+(-[a-z0-9]+)+|(RFC|BCP|STD)[1-9][0-9]*)$"
+
+
+def api_of(kind: str, id_: str) -> str:
+    return f"/api{page_of(kind, id_)}"
+
+
+def page_of(kind: str, id_: str) -> str:
+    """Of threads, reports, sources, drafts or archives."""
+    return f"/{kind}/{quote(id_, safe='')}"
+
+
+def page_of_mail(message_id: str, quoted: str = "") -> str:
+    """The mail by its Message-ID, an address that lasts; with words of it, these are marked."""
+    address = f"/m/{quote(bare_message_id(message_id), safe='@')}"
+    return f"{address}?{urlencode({'quote': quoted})}#quote" if quoted else address
+
+
+def page_of_message(thread_id: str, message_key: str, anchor: str = "", report: str = "") -> str:
+    """The message on its thread's page. `at` selects the page, if the thread fills several.
+
+    With a report, the page marks what that report cites.
+    """
+    asked = urlencode({"report": report, "at": message_key} if report else {"at": message_key})
+    return f"{page_of('threads', thread_id)}?{asked}#{anchor or 'm-' + message_key}"

@@ -13,11 +13,20 @@ from shared.clients.search.facets import Facet, FacetValue
 from shared.clients.search.filters import Filters
 from shared.clients.search.index import Hit, Hits
 from shared.core.errors import PipelineError
-from shared.documents.messages import Address
+from shared.documents.threads import Address
 from shared.domain.mail.mentions import draft_base
 from shared.embedding.instance import embedder
-from shared.retrieval.links import api_of, page_of_message
-from shared.retrieval.parameters import Day, HashId, Mention, QueryParameters, SourceName, day_after, start_of
+from shared.retrieval.parameters import (
+    Day,
+    HashId,
+    Mention,
+    QueryParameters,
+    SourceName,
+    api_of,
+    day_after,
+    page_of_message,
+    start_of,
+)
 from shared.retrieval.read_models import FacetCount, FoundItem, Highlight
 
 log = logging.getLogger(__name__)

@@ -1,17 +1,155 @@
-"""What a reader can subscribe to: whether there is such a thing, and what the site calls it."""
+"""People, drafts and RFCs: the reports and threads about one, and what a reader can subscribe to."""
 
+import asyncio
 import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
 from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.clients.search.facets import Facet
 from shared.core.errors import NotFoundError
-from shared.core.ids import HASH_ID
-from shared.documents.sources import NAME_PATTERN
-from shared.documents.subscriptions import Topic, TopicKind
+from shared.core.ids import HASH_ID, person_id
+from shared.documents.readings import StoredEarlierStance, StoredQuote, StoredReading
+from shared.documents.reports import Report, Summary, Topic, TopicKind
+from shared.documents.sources import NAME_PATTERN, Source, SourceRole
+from shared.documents.threads import Address, Thread
+from shared.documents.values import Fate, PositionStance, Tier
 from shared.domain.mail.mentions import draft_base
-from shared.retrieval.drafts import of_draft
-from shared.retrieval.latest import source_names
-from shared.retrieval.people import person_shown
-from shared.retrieval.reports import resolved_thread
+from shared.retrieval.listing import REPORTS, THREADS
+from shared.retrieval.lists import source_names
+from shared.retrieval.threads import resolved_thread
+
+MAX_DRAFTS = 300
+MAX_SHOWN = 100
+DraftContents = tuple[list[Report], list[Thread]]
+
+
+async def count_draft_mentions(connected: Clients) -> Counter[str]:
+    """How many indexed passages mention each draft or RFC, in any version."""
+    hits = await connected.index.search("*", top=1, facets=[Facet("draft_mentions", MAX_DRAFTS)])
+    counts: Counter[str] = Counter()
+    for facet in hits.facets.get("draft_mentions", []):
+        counts[draft_base(facet.value)] += facet.count
+    return counts
+
+
+async def of_draft(connected: Clients, name: str) -> DraftContents:
+    """Its reports and its threads, the latest first."""
+    reports, threads = await asyncio.gather(
+        REPORTS.page(
+            connected.store,
+            sort="-last_message_date",
+            filters={"draft": name, "current": True},
+            size=MAX_SHOWN,
+        ),
+        THREADS.page(connected.store, filters={"draft": name}, size=MAX_SHOWN),
+    )
+    if not reports.items and not threads.items:
+        raise NotFoundError(f"No thread mentions {name}.")
+    return reports.items, threads.items
+
+
+MOST_THREADS = 60
+_STANDS = frozenset({PositionStance.SUPPORT, PositionStance.OPPOSE, PositionStance.MIXED})
+
+
+@dataclass(frozen=True)
+class PersonStand:
+    """A position or an objection of theirs, with the words that show it."""
+
+    report: Report
+    stance: PositionStance | None  # None: an objection
+    fate: Fate | None
+    citation: StoredQuote
+    marks: tuple[str, ...] = ()  # what a reader has to know of the mail and its sender
+    said_at: datetime | None = None
+    earlier: StoredEarlierStance | None = None  # where they stood before they changed their mind
+
+    @property
+    def at(self) -> datetime | None:
+        """When it was said, where that is known; else when the thread was last written to."""
+        return self.said_at or self.report.last_message_date
+
+
+@dataclass(frozen=True)
+class PersonShown:
+    id: str
+    name: str
+    addresses: list[str]
+    roles: list[tuple[str, SourceRole]]  # with the list's name
+    stands: list[PersonStand]
+    reports: list[Report]
+
+
+async def person_shown(clients: Clients, id_: str) -> PersonShown:
+    page = await REPORTS.page(
+        clients.store,
+        sort="-last_message_date",
+        filters={"person": id_, "type": "thread", "current": True},
+        size=MOST_THREADS,
+    )
+    if not page.items:
+        raise NotFoundError("There is nobody with this id in a report.")
+    summaries, sources = await asyncio.gather(
+        clients.store.find_many(
+            Summary, [(report.summary_id, report.scope) for report in page.items], Session()
+        ),
+        _sources(clients, page.items),
+    )
+    known = _addresses(id_, page.items)
+    return PersonShown(
+        id=id_,
+        name=next((address.name for address in known if address.name), ""),
+        addresses=sorted({address.email.lower() for address in known}),
+        roles=[(source.name, role) for source in sources for role in source.roles if _is(role.person, id_)],
+        stands=[
+            stand
+            for report in page.items
+            if (summary := summaries.get(report.summary_id)) and summary.reading
+            for stand in stands_of(id_, report, summary.reading)
+        ],
+        reports=page.items,
+    )
+
+
+def stands_of(id_: str, report: Report, reading: StoredReading) -> Iterable[PersonStand]:
+    """Only what is said of them with confidence: a guess about somebody is not repeated on their page."""
+    for position in reading.positions:
+        if _is(position.person, id_) and position.tier is Tier.SAID and position.stance in _STANDS:
+            yield PersonStand(
+                report,
+                position.stance,
+                None,
+                position.citation,
+                tuple(position.marks),
+                said_at=position.at,
+                earlier=position.earlier,
+            )
+    for objection in reading.objections:
+        if _is(objection.person, id_) and objection.tier is Tier.SAID:
+            yield PersonStand(report, None, objection.fate, objection.citation)
+
+
+async def _sources(clients: Clients, reports: Sequence[Report]) -> list[Source]:
+    names = sorted({report.source for report in reports if report.source})
+    found = await clients.store.find_many(Source, [(name, name) for name in names], Session())
+    return [found[name] for name in names if name in found]
+
+
+def _addresses(id_: str, reports: Sequence[Report]) -> list[Address]:
+    return [
+        participant
+        for report in reports
+        for participant in report.participants
+        if _is(participant.email, id_)
+    ]
+
+
+def _is(address: str, id_: str) -> bool:
+    return person_id(address) == id_
 
 
 async def find_topic(connected: Clients, kind: TopicKind, name: str) -> Topic | None:

@@ -87,7 +87,7 @@ class Settings(ChatModelSettings):
     # Whether browsers may send large files straight to Blob storage, by an address signed for one file
     DIRECT_UPLOADS: bool = False
 
-    # How large an archive may be; what it may unpack to follows from it (ingestion/unpacking/limits.py)
+    # How large an archive may be; what it may unpack to follows from it (ingestion/unpacked_streams.py)
     ARCHIVE_MAX_BYTES: Positive = 2 * 1024**3
 
     # Where archives may be fetched from

@@ -3,27 +3,27 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
+from typing import NamedTuple
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
 from shared.documents.base import ProcessingStatus
-from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
-from shared.documents.messages import Message
-from shared.documents.queries.chunks import CHUNKS_OF_THREAD
-from shared.documents.queries.messages import MESSAGES_OF_THREAD
+from shared.documents.queries.threads import CHUNKS_OF_THREAD, MESSAGES_OF_THREAD, THREADS_OF_VOTE
 from shared.documents.sources import Source
-from shared.documents.threads import Thread
+from shared.documents.threads import Chunk, Message, Thread
 from shared.documents.values import SourceProfile
-from shared.domain.consensus.parsed_mails import quoted_blocks
-from shared.domain.consensus.people import People
+from shared.domain.consensus.linked_thread import People
+from shared.domain.consensus.mails import ThreadMail, quoted_blocks
 from shared.domain.consensus.reader import read_thread
-from shared.domain.consensus.thread_mail import ThreadMail
+from shared.domain.consensus.votes import VoteThread, results_of_votes, vote_subject
 from shared.domain.mail.authentication import SenderCheck, check_sender
 from shared.domain.mail.models import Segment, SegmentKind
 from shared.domain.mail.normalize import normalize
 from shared.domain.summaries.models import ContextChunk, ContextMessage, ThreadContext
+from shared.pipeline.lifecycle.threads import result_linked, vote_marked
 from shared.pipeline.readiness import MemberState, corrected_version, has_all_messages, version_of
 from shared.summarization.record_flags import flag_sentences, message_marks, record_flags
 
@@ -151,3 +151,45 @@ def _message(message: Message) -> ContextMessage:
         subject=message.subject,
         in_reply_to=message.in_reply_to,
     )
+
+
+class VotePair(NamedTuple):
+    """A vote's thread and the one that brings its result; whether the vote was read without it."""
+
+    vote: str
+    result: str
+    is_unread: bool
+
+
+async def find_vote_pair(clients: Clients, thread: Thread, session: Session) -> VotePair | None:
+    """The pair that the thread is a part of."""
+    subject = vote_subject(thread.subject)
+    if subject is None or thread.source is None:
+        return None
+    await vote_marked(clients.store, thread.id, subject, session)
+    rows = clients.store.query(THREADS_OF_VOTE, session, subject=subject, source=thread.source)
+    found = {row["id"]: row async for row in rows}
+    votes = [
+        VoteThread(id_, row["subject"], datetime.fromisoformat(row["first_message_date"]).astimezone(UTC))
+        for id_, row in found.items()
+        if row["first_message_date"]
+    ]
+    for vote, result in results_of_votes(votes).items():
+        if thread.id in (vote, result):
+            await result_linked(clients.store, result, vote, session)
+            stored = found[vote]
+            unread = stored.get("summary_id") is not None and stored.get("result_thread") != result
+            return VotePair(vote, result, unread)
+    return None
+
+
+async def result_mail(
+    clients: Clients, vote: Thread, pair: VotePair | None, session: Session
+) -> ThreadMail | None:
+    """For a vote: the first mail of its result's thread, as an answer to it."""
+    if pair is None or pair.vote != vote.id:
+        return None
+    stored = await clients.store.query_documents(
+        Message, MESSAGES_OF_THREAD, session, partition_value=pair.result
+    )
+    return replace(thread_mail(stored[0]), reply_to=vote.root_message_id) if stored else None

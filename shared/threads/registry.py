@@ -30,10 +30,8 @@ from shared.core.concurrency import gather_limited
 from shared.core.errors import TransientError
 from shared.core.ids import message_key, thread_id
 from shared.documents.containers import read_document
-from shared.documents.messages import Message
-from shared.documents.queries.messages import MEMBER_FACTS, STORED_COPIES
-from shared.documents.queries.threads import THREADS_BY_ID
-from shared.documents.threads import Thread
+from shared.documents.queries.threads import MEMBER_FACTS, STORED_COPIES, THREADS_BY_ID
+from shared.documents.threads import Message, Thread
 from shared.domain.threading.assignment import (
     Links,
     ThreadingResult,
@@ -47,11 +45,17 @@ from shared.domain.threading.assignment import (
 from shared.domain.threading.prepared_message import PreparedMessage
 from shared.pipeline.lifecycle.threads import thread_merged, threads_changed
 from shared.threads.index import IndexLookup, ThreadIndex
-from shared.threads.merging import absorb
-from shared.threads.message_copies import ArchiveOfSource, Arrival, Row, arrivals_of
-from shared.threads.message_documents import MessageWrites, message_writes
+from shared.threads.message_documents import (
+    ArchiveOfSource,
+    Arrival,
+    MessageWrites,
+    Row,
+    arrivals_of,
+    message_writes,
+    parsed_mail,
+)
+from shared.threads.moving import absorb
 from shared.threads.placements import load_placements, placed
-from shared.threads.stored_mails import parsed_mail
 from shared.threads.thread_documents import Fact, ThreadChanges, gaining_first, thread_documents
 
 # Optimistic concurrency: other stages patch the same threads, so losing an ETag race is normal.

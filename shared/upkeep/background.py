@@ -8,7 +8,7 @@ import json
 from shared.clients.connections import Clients
 from shared.clients.servicebus.dead_letter_mover import OperationObserver
 from shared.core.errors import InvalidEventError
-from shared.documents.audits import Audit, AuditStatus
+from shared.documents.records import Audit, AuditStatus
 from shared.upkeep.audit import find_audit, send_operation
 from shared.upkeep.deadletters.operations import run_operation
 from shared.upkeep.resummarizing import RESUMMARIZE, run_resummarizing

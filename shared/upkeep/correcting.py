@@ -14,23 +14,15 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
 from shared.core.errors import EditConflictError, InvalidEditError, NotFoundError
 from shared.core.ids import correction_id
-from shared.documents.corrections import (
-    CorrectedValue,
-    Correction,
-    CorrectionAct,
-    CorrectionEntry,
-    SentencePlace,
-)
-from shared.documents.messages import Message
-from shared.documents.queries.messages import MESSAGES_OF_THREAD, THREADS_OF_MESSAGES
+from shared.documents.edits import CorrectedValue, Correction, CorrectionAct, CorrectionEntry, SentencePlace
 from shared.documents.queries.several_containers import first_with_id
-from shared.documents.threads import Thread
+from shared.documents.queries.threads import MESSAGES_OF_THREAD, THREADS_OF_MESSAGES
+from shared.documents.threads import Message, Thread
 from shared.documents.values import CorrectionKind, Genre, OutcomeKind, PositionStance
 from shared.domain.consensus.headlines import MAX_WORDS
 from shared.pipeline.lifecycle.threads import thread_corrected
-from shared.summarization.corrections import corrections_of, sentence_place
-from shared.threads.locating import ThreadMovedError
-from shared.threads.merging import resolve_thread
+from shared.summarization.summary_document import corrections_of, sentence_place
+from shared.threads.moving import ThreadMovedError, resolve_thread
 from shared.upkeep.audit import Actor, audited
 from shared.upkeep.requeue.summary_requests import request_summary
 

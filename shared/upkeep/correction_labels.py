@@ -9,13 +9,11 @@ from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.corrections import Correction
-from shared.documents.messages import Message
-from shared.documents.queries.corrections import ACTIVE_CORRECTIONS
-from shared.documents.queries.messages import MESSAGES_OF_THREAD, THREADS_OF_MESSAGES
+from shared.documents.edits import Correction
+from shared.documents.queries.threads import ACTIVE_CORRECTIONS, MESSAGES_OF_THREAD, THREADS_OF_MESSAGES
 from shared.documents.readings import StoredObjection, StoredPosition, StoredQuote, StoredReading
-from shared.documents.summaries import Summary
-from shared.documents.threads import Thread
+from shared.documents.reports import Summary
+from shared.documents.threads import Message, Thread
 from shared.documents.values import CorrectionKind, Fate, Tier
 
 _WHOLE = frozenset({CorrectionKind.OUTCOME, CorrectionKind.GENRE})

@@ -4,8 +4,7 @@ The operation's id becomes the threads' edition, and with it a part of their ver
 once, whoever resumes the operation, and what it has not reached is a query.
 """
 
-from collections.abc import Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -16,13 +15,16 @@ from shared.clients.servicebus.rate_limit import RateLimiter
 from shared.core.concurrency import gather_limited
 from shared.core.errors import DocumentNotFoundError, PermanentError
 from shared.core.ids import HASH_ID
-from shared.documents.audits import Audit, AuditStatus
 from shared.documents.queries.threads import LEFT_BY_EDITION, LEFT_BY_EDITION_OF_SOURCE
+from shared.documents.records import Audit, AuditStatus
 from shared.documents.sources import NAME_PATTERN
 from shared.pipeline.lifecycle.threads import thread_reopened
-from shared.threads.merging import resolve_thread
+from shared.threads.moving import resolve_thread
 from shared.upkeep.audit import Actor, find_audit, new_audit, save_audit, save_failed_audit, send_operation
 from shared.upkeep.requeue.summary_requests import request_summary
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 RESUMMARIZE = "resummarize"
 RATE, LARGEST_RATE = 20.0, 500.0

@@ -9,8 +9,8 @@ from shared.clients.outbound import (
     SourceError,
     check_http_url,
 )
+from shared.ingestion.fetch_files import rsync_address
 from shared.ingestion.fetch_imap import imap_address
-from shared.ingestion.fetch_rsync import rsync_address
 
 FORBIDDEN = [
     "127.0.0.1", "127.1", "127.0.1", "2130706433", "0x7f000001", "0x7f.0.0.1", "0177.0.0.1", "017700000001",

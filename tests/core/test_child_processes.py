@@ -46,8 +46,8 @@ def is_gone(pid: int) -> bool:
 
 
 def test_a_module_of_the_app_is_found_wherever_the_app_was_started() -> None:
-    command = python_module("shared.ingestion.reader.worker")
-    assert list(command.arguments) == [sys.executable, "-m", "shared.ingestion.reader.worker"]
+    command = python_module("shared.ingestion.reader_process")
+    assert list(command.arguments) == [sys.executable, "-m", "shared.ingestion.reader_process"]
     first = command.environment["PYTHONPATH"].split(os.pathsep)[0]
     assert (Path(first) / "function_app.py").is_file()
 

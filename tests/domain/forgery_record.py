@@ -8,22 +8,19 @@ from functools import cached_property
 from typing import Any
 
 from shared.documents.containers import read_document
-from shared.documents.messages import Message
-from shared.documents.threads import Thread
+from shared.documents.threads import Message, Thread
 from shared.documents.values import SourceProfile, ThreadReading
-from shared.domain.consensus.people import People
+from shared.domain.consensus.linked_thread import People
+from shared.domain.consensus.mails import ThreadMail
 from shared.domain.consensus.reader import read_thread
-from shared.domain.consensus.thread_mail import ThreadMail
 from shared.domain.mail.models import ParsedMail
 from shared.domain.mail.parse import parse_archive
 from shared.domain.threading.assignment import ThreadState, assign
 from shared.domain.threading.prepared_message import prepare_message
 from shared.summarization.record_flags import record_flags
 from shared.summarization.thread_context import mails_of
-from shared.threads.message_copies import ArchiveOfSource, arrivals_of
-from shared.threads.message_documents import message_writes
+from shared.threads.message_documents import ArchiveOfSource, arrivals_of, message_writes, parsed_mail
 from shared.threads.registry import LoadedThreads
-from shared.threads.stored_mails import parsed_mail
 from tests.support.documents import CREATED
 
 

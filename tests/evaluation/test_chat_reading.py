@@ -17,7 +17,7 @@ from shared.clients.openai.client import Endpoint, open_client
 from shared.domain.chat_reading.answer import ANSWER_SCHEMA
 from shared.domain.chat_reading.numbered import number_thread
 from shared.domain.consensus.linked_thread import LinkedThread
-from shared.summarization.chat_summarizer import ChatSettings
+from shared.summarization.summarizers import ChatSettings
 from tools.chat_replay import Replay, key_of
 
 pytestmark = pytest.mark.skipif(

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
-from shared.ingestion.parted_uploads import FOLDER
+from shared.ingestion.uploads import FOLDER
 from shared.settings.app import Settings, load_settings
 from tests.infra.conftest import ROOT
 from tests.infra.plans import WAYS, of_type, the

@@ -10,9 +10,7 @@ from typing import Any
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.archives import Archive
-from shared.documents.operations import Operation
-from shared.documents.sources import Source
+from shared.documents.sources import Archive, Operation, Source
 from shared.ingestion.fetch_requests import Requested, request_fetch
 from shared.ingestion.fetch_runs import FetchRun, run_operation
 from shared.ingestion.storing import Stored

@@ -23,16 +23,10 @@ from localcloud.ports import Ports
 from localcloud.up.catalogue import plan_services
 from shared.clients.blobs import ARCHIVES_CONTAINER, Blobs
 from shared.clients.connections import Clients
-from shared.documents.operations import OperationStatus
-from shared.ingestion import parted_uploads
+from shared.documents.sources import OperationStatus
+from shared.ingestion import uploads
 from shared.ingestion.fetch_runs import run_operation
-from shared.ingestion.parted_uploads import (
-    PartedUpload,
-    direct_address,
-    join_and_request,
-    keep_part,
-    parts_here,
-)
+from shared.ingestion.uploads import PartedUpload, direct_address, join_and_request, keep_part, parts_here
 from tests.ingestion.environment import Place
 from tests.support.cloud import blob_address
 from tests.support.services import ROOT
@@ -44,7 +38,7 @@ ACCOUNT = "devstoreaccount1"
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parted_uploads, "PART_BYTES", SMALL)
+    monkeypatch.setattr(uploads, "PART_BYTES", SMALL)
 
 
 def in_real_time(place: Place, *, is_on: bool = True) -> Clients:

@@ -5,17 +5,11 @@ import pytest
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
-from shared.documents.operations import Operation, OperationStatus
-from shared.ingestion import parted_uploads
+from shared.documents.sources import Operation, OperationStatus
+from shared.ingestion import uploads
 from shared.ingestion.errors import ArchiveTooLargeError
 from shared.ingestion.fetch_runs import run_operation
-from shared.ingestion.parted_uploads import (
-    PartedUpload,
-    WrongPartError,
-    join_and_request,
-    keep_part,
-    parts_here,
-)
+from shared.ingestion.uploads import PartedUpload, WrongPartError, join_and_request, keep_part, parts_here
 from tests.ingestion.environment import Place
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -24,7 +18,7 @@ SMALL = 1000
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parted_uploads, "PART_BYTES", SMALL)
+    monkeypatch.setattr(uploads, "PART_BYTES", SMALL)
 
 
 def upload_of(place: Place, content: bytes) -> PartedUpload:

@@ -12,7 +12,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
 from shared.core.errors import PermanentError
 from shared.core.ids import failure_id, invalid_key
-from shared.documents.failures import FailureRecord
+from shared.documents.records import FailureRecord
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.requests import BACKOFF, run_request
 from shared.pipeline.topology import INGESTION, OPERATIONS, REMOVAL, QueueRow

@@ -14,8 +14,8 @@ from azure.servicebus import ServiceBusMessage
 
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
-from shared.documents.archives import ArchiveStatus
 from shared.documents.reports import Report
+from shared.documents.sources import ArchiveStatus
 from shared.pipeline.events.envelope import parse_event
 from tests.ops.commands import Commands, Ended
 from tests.ops.environment import OpsPlace, an_archive, read_archive

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from shared.clients.cosmos.session import Session
-from shared.documents.audits import Audit
-from shared.documents.queries.audits import LAST_AUDITS
+from shared.documents.queries.operations import LAST_AUDITS
+from shared.documents.records import Audit
 from shared.documents.sources import Source
 from tests.ops.commands import Commands
 from tests.ops.environment import OpsPlace

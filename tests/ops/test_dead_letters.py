@@ -14,7 +14,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.dead_letter_mover import OperationObserver
 from shared.clients.servicebus.message_copy import MessageCopy
 from shared.core.ids import invalid_key
-from shared.documents.audits import Audit, AuditStatus
+from shared.documents.records import Audit, AuditStatus
 from shared.pipeline.events.envelope import parse_event
 from shared.upkeep.audit import Actor, find_audit
 from shared.upkeep.deadletters.actions import PURGE, REQUEUE, RESTORE

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from shared.documents.audits import AuditStatus
+from shared.documents.records import AuditStatus
 from shared.pipeline.events.envelope import parse_event
 from shared.upkeep.audit import Actor
 from shared.upkeep.deadletters.actions import PURGE, REQUEUE, RESTORE
@@ -175,7 +175,7 @@ async def test_ctrl_c_stops_after_the_batch_and_says_how_to_go_on(place: OpsPlac
     assert stopped["status"] == "interrupted"
     assert 0 < stopped["requeued"] < count
     assert stopped["requeued"] + stopped["left"] == count
-    assert f"Go on with: dlq requeue --resume {stopped['operation']}" in err.decode()
+    assert f"Resume with: dlq requeue --resume {stopped['operation']}" in err.decode()
     assert len(await place.waiting()) == stopped["requeued"]
     assert len(await place.dead()) == stopped["left"] + OTHERS
     resumed = await run_operation(place.clients, stopped["operation"])

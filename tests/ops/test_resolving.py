@@ -7,8 +7,8 @@ from azure.servicebus import ServiceBusMessage
 
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
-from shared.documents.archives import Archive, ArchiveStatus
-from shared.documents.audits import AuditStatus
+from shared.documents.records import AuditStatus
+from shared.documents.sources import Archive, ArchiveStatus
 from shared.pipeline.event_types import (
     ArchiveIngested,
     ChunksPrepared,

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from ops import status as command
-from shared.documents.audits import Audit, AuditStatus
-from shared.documents.runs import Run, RunStatus
+from shared.documents.records import Audit, AuditStatus, Run, RunStatus
 from shared.pipeline.topology import QUEUES
 from shared.upkeep.oversight.system_status import (
     AgeBounds,

@@ -7,7 +7,7 @@ from shared.clients.cosmos.session import Session
 from shared.core.errors import NotFoundError
 from shared.core.ids import thread_id
 from shared.documents.reports import Report
-from shared.retrieval.reports import cited_in, find_by_id, report_detail, resolved_thread, summary_of
+from shared.retrieval.threads import cited_in, find_by_id, report_detail, resolved_thread, summary_of
 from stages.reporting import REPORTING
 from tests.stages.mail_in import mail, mail_in
 from tests.stages.test_reporting import ROOT, THREAD, summarized

@@ -1,6 +1,6 @@
 """Months of a list, out of rows as the query gives them."""
 
-from shared.retrieval.timeline import MONTHS, months_of
+from shared.retrieval.lists import MONTHS, months_of
 
 
 def row(at: str, kind: str | None = None, tier: str = "said", messages: int = 2) -> dict[str, object]:

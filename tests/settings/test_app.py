@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from shared.ingestion.fetcher import TIMEOUT_SECONDS
-from shared.ingestion.unpacking.limits import UnpackLimits
+from shared.ingestion.unpacked_streams import UnpackLimits
 from shared.pipeline.retry.policies import Backoff
 from shared.settings.app import FUNCTION_MINUTES, Settings, SettingsError, load_settings
 from tests.support.services import ROOT

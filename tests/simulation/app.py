@@ -23,20 +23,18 @@ from shared.clients.call_metrics import Calls
 from shared.clients.cosmos import lease, session, store
 from shared.core.errors import EncoderStartError
 from shared.core.ids import delivery_id
-from shared.documents.messages import Message
 from shared.documents.reports import Report
-from shared.documents.threads import Thread
+from shared.documents.threads import Message, Thread
 from shared.domain.summaries.extractive import ExtractiveSummarizer
 from shared.domain.summaries.html import render_html
 from shared.embedding.encoder import Vectors, normalised
 from shared.embedding.port import EncodingResult
-from shared.ingestion.reader import reader
-from shared.ingestion.reader.batches import Batch, read_batches
+from shared.ingestion import archive_reader
+from shared.ingestion.reader_process import Batch, read_batches
 from shared.publishing.webhooks import delivery
 from shared.publishing.webhooks.sending import NotDeliveredError
 from shared.settings.webhooks import Webhook
-from shared.summarization import summary_document
-from shared.summarization.digests import refreshing
+from shared.summarization import digests, summary_document
 from stages import chunking
 from stages.blueprints import BLUEPRINTS
 from tests.simulation.loop import HOST
@@ -143,11 +141,11 @@ def prepare_process() -> None:
     replace_in(connections, "_connected", _ClientsOfHost())
     replace_in(Calls, "report", lambda *_: None)  # nobody reads the metrics
     inline = SimpleNamespace(Thread=_InlineThread, Semaphore=threading.Semaphore)
-    replace_in(reader, "threading", inline)
-    replace_in(reader, "read_batches", _read_once)
+    replace_in(archive_reader, "threading", inline)
+    replace_in(archive_reader, "read_batches", _read_once)
     replace_in(chunking, "chunk_body", _memoised(chunking.chunk_body, _chunk_key))  # type: ignore[attr-defined]
     replace_in(delivery, "send", _send_to_webhook)
-    for module in (summary_document, refreshing):
+    for module in (summary_document, digests):
         replace_in(module, "render_html", _memoised(render_html, lambda markdown: markdown))
     summary = _memoised(ExtractiveSummarizer.summary, lambda _self, context: repr(context))
     replace_in(ExtractiveSummarizer, "summary", summary)

@@ -10,16 +10,15 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.lease import Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
-from shared.documents.chunks import Chunk
-from shared.documents.digests import Digest
-from shared.documents.threads import Thread
+from shared.documents.reports import Digest
+from shared.documents.threads import Chunk, Thread
 from shared.pipeline import readiness, runner
 from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.lifecycle import threads
 from shared.pipeline.retry.event_retries import EventRetries
 from shared.publishing.webhooks import delivery
-from shared.summarization.digests import refreshing
-from shared.threads import merging, registry
+from shared.summarization import digests
+from shared.threads import moving, registry
 from shared.upkeep import correcting
 from shared.upkeep.removal import run as removal
 from shared.upkeep.requeue.requeuer import Requeuer
@@ -338,7 +337,7 @@ def vectors_not_moved() -> None:
     async def upsert(*_: Any) -> None:
         return None
 
-    original = merging._move
+    original = moving._move
 
     async def move(clients: Any, model: Any, *rest: Any) -> None:
         kept, clients.index.upsert = clients.index.upsert, upsert
@@ -347,7 +346,7 @@ def vectors_not_moved() -> None:
         finally:
             clients.index.upsert = kept
 
-    replace_in(merging, "_move", move)
+    replace_in(moving, "_move", move)
 
 
 @mutation("a redirect is not followed; no sweep", _undisturbed, ("late_merge", "overlap"))
@@ -384,7 +383,7 @@ def revived_under_old_id() -> None:
 
 @mutation("a document that moves is deleted at the old place first", _crashing, ("late_merge", "overlap"))
 def delete_before_create() -> None:
-    move = merging._move
+    move = moving._move
 
     async def deleted_first(clients: Any, documents: Any, old: str, new: Any, session: Any) -> None:
         if documents:
@@ -394,18 +393,18 @@ def delete_before_create() -> None:
             await clients.store.delete_all(model, gone, old, session)
         await move(clients, documents, old, new, session)
 
-    replace_in(merging, "_move", deleted_first)
+    replace_in(moving, "_move", deleted_first)
 
 
 @mutation(
     "a merge is said to be finished before its documents have moved", _crashing, ("late_merge", "overlap")
 )
 def merge_finished_first() -> None:
-    absorb = merging.absorb
+    absorb = moving.absorb
 
     async def finished_first(clients: Any, thread: Any, session: Any) -> Any:
         if thread.absorbing:
-            await merging.merge_finished(clients.store, thread, session)  # type: ignore[attr-defined]
+            await moving.merge_finished(clients.store, thread, session)  # type: ignore[attr-defined]
         return await absorb(clients, thread, session)
 
     replace_in(registry, "absorb", finished_first)
@@ -429,20 +428,20 @@ def digest_named_by_any() -> None:
         await store.patch(Digest, patch, session)
         return True
 
-    replace_in(refreshing, "digest_named", named)
+    replace_in(digests, "digest_named", named)
 
 
 @mutation(
     "a refresh of a digest counts touches that came while it worked as seen", _standing_still, ("digests",)
 )
 def touches_taken_for_seen() -> None:
-    made = refreshing.digest_made  # type: ignore[attr-defined]
+    made = digests.digest_made  # type: ignore[attr-defined]
 
     async def all_seen(store: Any, digest: Any) -> None:
         latest = await store.read(Digest, digest.id, digest.id, Session())
         await made(store, latest)
 
-    replace_in(refreshing, "digest_made", all_seen)
+    replace_in(digests, "digest_made", all_seen)
 
 
 @mutation(

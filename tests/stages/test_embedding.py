@@ -11,9 +11,7 @@ from shared.clients.search.facets import FacetValue
 from shared.clients.search.filters import Filters
 from shared.core.errors import NotFoundError
 from shared.core.ids import thread_id
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Message
-from shared.documents.threads import Thread
+from shared.documents.threads import Chunk, Message, Thread
 from shared.embedding.factory import open_embedder
 from shared.embedding.instance import EMBEDDER
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
@@ -21,8 +19,8 @@ from shared.embedding.port import Embedder
 from shared.pipeline.event_types import EmbeddingsGenerated
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.lifecycle.archives import archive_removing
-from shared.retrieval.reports import find_by_id, resolved_thread
 from shared.retrieval.search import SearchAsked, find, found_items
+from shared.retrieval.threads import find_by_id, resolved_thread
 from shared.settings.app import load_settings
 from shared.upkeep.provisioning import DEFAULT_DIMENSION
 from stages.chunking import CHUNKING

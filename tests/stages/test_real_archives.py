@@ -8,7 +8,7 @@ import pytest
 
 from shared.pipeline.event_types import SummarizationRequested
 from shared.pipeline.events.envelope import Event
-from shared.summarization.digests.refreshing import refresh_due
+from shared.summarization.digests import refresh_due
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, mail_in

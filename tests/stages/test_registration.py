@@ -3,22 +3,24 @@
 import sys
 from datetime import UTC, datetime, timedelta, timezone
 from types import ModuleType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import azure.functions as func
 import pytest
 
-from shared.clients.servicebus.bus import ReceivedMessage
 from shared.pipeline.delivery import RaiseToAbandon
 from shared.pipeline.stage import Stage, StageResult
 from shared.pipeline.topology import CHUNKING
-from stages.preview_settlement import PreviewSettlement
 from stages.registration import (
     SETTLEMENT,
+    PreviewSettlement,
     delivery_from_functions,
     delivery_from_sdk,
     register_stage,
 )
+
+if TYPE_CHECKING:
+    from shared.clients.servicebus.bus import ReceivedMessage
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 EXTENSION = "azurefunctions.extensions.bindings.servicebus"

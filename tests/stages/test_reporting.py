@@ -16,14 +16,11 @@ from localcloud.up.app import definitions_at
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.ids import thread_id
-from shared.documents.chunks import Chunk
-from shared.documents.reports import Report
+from shared.documents.reports import Report, Summary
 from shared.documents.sources import Source
-from shared.documents.summaries import Summary
-from shared.documents.threads import Thread
-from shared.domain.consensus.parsed_mails import thread_mail_of
+from shared.documents.threads import Chunk, Thread
+from shared.domain.consensus.mails import read_profile, thread_mail_of
 from shared.domain.consensus.reader import read_thread
-from shared.domain.consensus.thread_mail import read_profile
 from shared.domain.mail.models import ParsedMail
 from shared.domain.mail.parse import parse_archive
 from shared.domain.summaries.citations import verify_stored
@@ -33,7 +30,7 @@ from shared.pipeline.event_types import SummarizationRequested
 from shared.pipeline.events.builders import report_delivery_failed
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.readiness import ready_thread
-from shared.summarization.factory import UnknownBackendError
+from shared.summarization.summarizers import UnknownBackendError
 from shared.summarization.thread_context import load_context
 from stages import failures, summarization
 from stages.reporting import REPORTING

@@ -19,8 +19,7 @@ from shared.domain.chat_reading.answer import ANSWER_SCHEMA
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.markdown import render_markdown
 from shared.domain.summaries.models import Section, ThreadContext, ThreadSummary
-from shared.summarization.chat_summarizer import ChatSettings, ChatSummarizer
-from shared.summarization.token_budget import MemoryTokenBudget
+from shared.summarization.summarizers import ChatSettings, ChatSummarizer, MemoryTokenBudget
 from tests.domain.chat_reading.injection_mails import INJECTIONS
 from tests.support.chat_endpoint import ChatEndpointServer, completion, serving
 from tests.support.discussions import discussion, letters

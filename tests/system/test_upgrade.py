@@ -27,8 +27,8 @@ from azure.cosmos import CosmosClient
 from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
-from shared.documents.archives import Archive, ArchiveStatus
 from shared.documents.queries.named_query import NamedQuery
+from shared.documents.sources import Archive, ArchiveStatus
 from shared.pipeline.progress import archive_progress
 from shared.pipeline.runner import KnownFailureError
 from shared.pipeline.topology import QUEUES

@@ -11,13 +11,12 @@ import pytest
 from shared.core.ids import message_key
 from shared.core.times import stored_time
 from shared.documents.containers import read_document
-from shared.documents.messages import Message
+from shared.documents.threads import Message
 from shared.domain.mail.models import ParsedMail as ParsedMessage
 from shared.domain.mail.models import Skipped
 from shared.domain.mail.parse import parse_archive, parse_message
 from shared.domain.threading.prepared_message import prepare_message
-from shared.threads.message_copies import ArchiveOfSource, Arrival, arrivals_of
-from shared.threads.message_documents import message_writes
+from shared.threads.message_documents import ArchiveOfSource, Arrival, arrivals_of, message_writes
 from tests.domain.mail.hard_mails import CASES
 from tests.support.documents import CREATED
 from tests.support.mail_data import archives, open_archive

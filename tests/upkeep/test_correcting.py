@@ -13,9 +13,9 @@ from evaluation.consensus_scores import score_threads
 from shared.clients.cosmos.session import Session
 from shared.core.errors import EditConflictError, InvalidEditError
 from shared.documents.containers import document_class
-from shared.documents.corrections import Correction, CorrectionAct
-from shared.documents.queries.audits import LAST_AUDITS
-from shared.documents.summaries import Summary
+from shared.documents.edits import Correction, CorrectionAct
+from shared.documents.queries.operations import LAST_AUDITS
+from shared.documents.reports import Summary
 from shared.documents.threads import Thread
 from shared.documents.values import Genre, OutcomeKind, PositionStance, Tier
 from shared.upkeep import correcting

@@ -19,10 +19,10 @@ from shared.clients.search.filters import Filters
 from shared.clients.search.payload import indexed_chunk
 from shared.clients.search.versions import IndexMissingError, version_name
 from shared.core.errors import ErrorKind, RejectedItemsError, UnencodableTextError
-from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
-from shared.documents.queries.chunks import COUNT_OF_OTHER_MODELS
 from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.threads import COUNT_OF_OTHER_MODELS
+from shared.documents.threads import Chunk
 from shared.embedding.port import EncodingResult
 from shared.embedding.process.child import EncoderSpec
 from shared.embedding.process.embedder import EncoderProcess

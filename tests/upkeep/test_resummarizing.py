@@ -11,9 +11,9 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.dead_letter_mover import OperationObserver
-from shared.documents.audits import AuditStatus
 from shared.documents.base import ProcessingStatus
-from shared.documents.summaries import Summary
+from shared.documents.records import AuditStatus
+from shared.documents.reports import Summary
 from shared.documents.threads import Thread
 from shared.upkeep.audit import Actor, find_audit
 from shared.upkeep.background import run_requested

@@ -14,10 +14,10 @@ from typing import Any
 from localcloud.up.app import definitions_at
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.digests import Digest
+from shared.documents.reports import Digest
 from shared.domain.summaries.digest_scopes import parse_scope
 from shared.settings.app import Settings
-from shared.summarization.digests.refreshing import refresh_due
+from shared.summarization.digests import refresh_due
 from shared.upkeep.provisioning import provision
 from tests.localcloud.functions.support import Host, running_host
 from tests.support.cloud import LocalCloud, servicebus, servicebus_connection, wait_for

@@ -19,7 +19,7 @@ from shared.documents.values import OutcomeKind, SourceProfile, Tier
 from shared.domain.chunking.tokens import ModelTokenizer
 from shared.domain.mail.archive_addresses import bare_message_id
 from shared.embedding.tokenizer_file import model_tokenizer
-from shared.retrieval.links import page_of_message
+from shared.retrieval.parameters import page_of_message
 from tests.support.mail_data import WHY_SKIPPED, data_folder
 from tests.web.markup import Element, Page, parsed
 from tests.web.read_archive import NOW, ReadThread, threads_in

@@ -8,13 +8,12 @@ from pydantic import Field
 from shared.clients.connections import clients
 from shared.clients.outbound import redacted_url
 from shared.core.ids import HASH_ID
-from shared.documents.archives import Archive, ArchiveStatus
+from shared.documents.sources import Archive, ArchiveStatus
 from shared.ingestion.uploads import note_on_source
 from shared.pipeline.progress import progress_of
-from shared.retrieval.links import api_of, page_of
 from shared.retrieval.listing import ARCHIVES
-from shared.retrieval.parameters import After, Limit, QueryParameters, SourceName
-from shared.retrieval.reports import find_archive
+from shared.retrieval.parameters import After, Limit, QueryParameters, SourceName, api_of, page_of
+from shared.retrieval.threads import find_archive
 from web.api.ingestion_schemas import (
     ArchiveDetail,
     ArchiveItem,

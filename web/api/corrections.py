@@ -5,11 +5,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from shared.clients.connections import Clients, clients
 from shared.core.ids import CORRECTION_ID, HASH_ID
-from shared.documents.corrections import CorrectedValue, Correction, CorrectionEntry
+from shared.documents.edits import CorrectedValue, Correction, CorrectionEntry
 from shared.documents.values import CorrectionKind
-from shared.retrieval.links import api_of, page_of
-from shared.retrieval.parameters import QueryParameters
-from shared.retrieval.reports import resolved_thread
+from shared.retrieval.parameters import QueryParameters, api_of, page_of
+from shared.retrieval.threads import resolved_thread
 from shared.upkeep.audit import Actor
 from shared.upkeep.correcting import CorrectionAsked, Reason, correct, corrections_of_thread, revoke
 from web.access import CORRECTORS, visitor

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from shared.clients.connections import clients
 from shared.core.ids import report_id
 from shared.domain.summaries.digest_scopes import InvalidScopeError, parse_scope
-from shared.summarization.digests.refreshing import refresh_digest
+from shared.summarization.digests import refresh_digest
 from web.api.openapi import endpoint
 from web.problems import Problem, answer, invalid
 

@@ -3,10 +3,9 @@
 import azure.functions as func
 
 from shared.clients.connections import clients
-from shared.retrieval.drafts import count_draft_mentions, of_draft
-from shared.retrieval.links import api_of, page_of
-from shared.retrieval.parameters import PATTERN
+from shared.retrieval.parameters import PATTERN, api_of, page_of
 from shared.retrieval.read_models import DraftDetail, DraftItem, DraftList, ReportItem, ThreadItem
+from shared.retrieval.topics import count_draft_mentions, of_draft
 from web.api.openapi import endpoint
 from web.caching import answer_with
 from web.parameters import draft_named

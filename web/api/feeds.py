@@ -8,16 +8,14 @@ import azure.functions as func
 from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
 from shared.core.ids import HASH_ID
-from shared.documents.reports import Report
+from shared.documents.reports import Report, Summary
 from shared.documents.sources import NAME_PATTERN
-from shared.documents.summaries import Summary
 from shared.documents.values import OutcomeKind
 from shared.publishing.atom import Feed, atom_feed, entry_of
 from shared.publishing.icalendar import CallEnd, calendar_of
-from shared.retrieval.links import page_of
 from shared.retrieval.listing import REPORTS
-from shared.retrieval.parameters import PATTERN
-from shared.retrieval.reports import resolved_thread
+from shared.retrieval.parameters import PATTERN, page_of
+from shared.retrieval.threads import resolved_thread
 from web.api.openapi import endpoint
 from web.caching import NOT_SNIFFED, answer_of, etag_of
 from web.formatting import bare_subject

@@ -4,13 +4,12 @@ import azure.functions as func
 
 from shared.clients.connections import clients
 from shared.core.ids import HASH_ID
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Message
+from shared.documents.threads import Chunk, Message
 from shared.retrieval.listing import CHUNKS
+from shared.retrieval.mails import original_bytes
 from shared.retrieval.parameters import After, HashId, Limit, QueryParameters
-from shared.retrieval.raw_mails import original_bytes
 from shared.retrieval.read_models import ChunkItem, ChunkList, MessageDetail
-from shared.retrieval.reports import find_by_id
+from shared.retrieval.threads import find_by_id
 from web.access import is_operator
 from web.api.openapi import endpoint
 from web.caching import answer_of, answer_with

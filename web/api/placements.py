@@ -5,10 +5,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from shared.clients.connections import Clients, clients
 from shared.core.ids import HASH_ID
-from shared.documents.placements import Placement, PlacementEntry
-from shared.retrieval.links import api_of
-from shared.retrieval.parameters import QueryParameters
-from shared.retrieval.reports import resolved_thread
+from shared.documents.edits import Placement, PlacementEntry
+from shared.retrieval.parameters import QueryParameters, api_of
+from shared.retrieval.threads import resolved_thread
 from shared.upkeep.audit import Actor
 from shared.upkeep.correcting import Reason
 from shared.upkeep.placing import PlacementAsked, place_message, placements_of_thread, undo_placement

@@ -6,7 +6,7 @@ from shared.clients.connections import clients
 from shared.core.ids import REPORT_ID
 from shared.retrieval.listing import REPORTS
 from shared.retrieval.read_models import ReportDetail, ReportItem, ReportList
-from shared.retrieval.reports import cited_in, report_and_summary, report_detail
+from shared.retrieval.threads import cited_in, report_and_summary, report_detail
 from web.api.list_parameters import ReportsAsked
 from web.api.openapi import endpoint
 from web.api.report_links import linked_markdown

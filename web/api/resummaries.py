@@ -5,9 +5,9 @@ from pydantic import BaseModel, ValidationError
 
 from shared.clients.connections import clients
 from shared.core.ids import AUDIT_ID
-from shared.documents.audits import Audit, AuditStatus
 from shared.documents.base import UtcTime
-from shared.retrieval.links import api_of
+from shared.documents.records import Audit, AuditStatus
+from shared.retrieval.parameters import api_of
 from shared.upkeep.audit import Actor, UnknownOperationError, find_audit
 from shared.upkeep.resummarizing import RESUMMARIZE, ThreadSelection, request_resummarizing
 from web.access import visitor

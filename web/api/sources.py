@@ -21,9 +21,8 @@ from shared.ingestion.source_definitions import (
     source_of,
     updated_source,
 )
-from shared.retrieval.links import api_of
 from shared.retrieval.listing import SOURCES
-from shared.retrieval.parameters import After, Limit, QueryParameters
+from shared.retrieval.parameters import After, Limit, QueryParameters, api_of
 from web.access import is_operator
 from web.api.ingestion_schemas import (
     OperationAccepted,

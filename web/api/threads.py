@@ -8,10 +8,8 @@ from shared.core.errors import InvalidCursorError
 from shared.core.ids import HASH_ID
 from shared.documents.threads import Thread
 from shared.retrieval.conversation import Placed, in_reading_order, placed_by_operator
-from shared.retrieval.links import api_of, page_of_message
 from shared.retrieval.listing import THREADS
-from shared.retrieval.other_lists import conversation_of
-from shared.retrieval.parameters import HashId, Limit, QueryParameters
+from shared.retrieval.parameters import HashId, Limit, QueryParameters, api_of, page_of_message
 from shared.retrieval.read_models import (
     MessageInThread,
     MessagesOfThread,
@@ -19,7 +17,7 @@ from shared.retrieval.read_models import (
     ThreadItem,
     ThreadList,
 )
-from shared.retrieval.reports import resolved_thread
+from shared.retrieval.threads import conversation_of, resolved_thread
 from web.api.list_parameters import ThreadsAsked
 from web.api.openapi import endpoint
 from web.caching import answer_with

@@ -6,10 +6,10 @@ from pydantic import TypeAdapter, ValidationError
 from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
 from shared.core.ids import CORRECTION_ID, HASH_ID
-from shared.documents.summaries import Summary
+from shared.documents.reports import Summary
 from shared.documents.threads import Thread
-from shared.retrieval.links import page_of
-from shared.retrieval.reports import messages_of, resolved_thread
+from shared.retrieval.parameters import page_of
+from shared.retrieval.threads import messages_of, resolved_thread
 from shared.upkeep.audit import Actor
 from shared.upkeep.correcting import CorrectionAsked, Reason, correct, corrections_of_thread, revoke
 from web.access import CORRECTORS, cookie_header, visitor

@@ -6,7 +6,7 @@ import azure.functions as func
 
 from shared.clients.connections import Clients, clients
 from shared.core.ids import AUDIT_ID, CAUSE_ID
-from shared.documents.audits import Audit
+from shared.documents.records import Audit
 from shared.pipeline.topology import QUEUES
 from shared.upkeep.audit import Actor, UnknownOperationError
 from shared.upkeep.deadletters.actions import PURGE, REQUEUE, RESTORE

@@ -7,7 +7,7 @@ import azure.functions as func
 from shared.clients.connections import Clients, clients
 from shared.documents.sources import NAME_PATTERN
 from shared.ingestion.errors import ArchiveTooLargeError
-from shared.ingestion.parted_uploads import (
+from shared.ingestion.uploads import (
     PART_BYTES,
     PartedUpload,
     WrongPartError,

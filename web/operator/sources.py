@@ -11,7 +11,7 @@ from shared.documents.values import Preset
 from shared.ingestion.fetch_requests import request_fetch
 from shared.ingestion.recognising import NIGHTLY, SourceProposal, recognise
 from shared.ingestion.source_definitions import SourceDefinition, check_reachable, source_of
-from shared.retrieval.links import page_of
+from shared.retrieval.parameters import page_of
 from web.access import Visitor, cookie_header, visitor
 from web.forms import form_of
 from web.operator.forms import NEVER_KEPT, back_to, checked_sender, login_page

@@ -3,7 +3,7 @@
 import azure.functions as func
 
 from shared.clients.connections import Clients, clients
-from shared.retrieval.links import page_of
+from shared.retrieval.parameters import page_of
 from web.access import cookie_header, visitor
 from web.operator.forms import CLOSED, NEVER_KEPT, back_to, checked_sender, login_page
 from web.problems import Problem

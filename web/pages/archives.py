@@ -8,9 +8,9 @@ from shared.clients.connections import clients
 from shared.core.ids import HASH_ID
 from shared.ingestion.uploads import note_on_source
 from shared.pipeline.progress import progress_of
-from shared.retrieval.latest import latest_archives, latest_archives_of_source
+from shared.retrieval.lists import latest_archives, latest_archives_of_source
 from shared.retrieval.parameters import QueryParameters, SourceName
-from shared.retrieval.reports import find_archive
+from shared.retrieval.threads import find_archive
 from web.parameters import id_of, parse_query
 from web.rendering import html_errors, show
 

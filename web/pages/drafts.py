@@ -4,7 +4,7 @@ import azure.functions as func
 
 from shared.clients.connections import clients
 from shared.documents.values import SummaryType
-from shared.retrieval.drafts import count_draft_mentions, of_draft
+from shared.retrieval.topics import count_draft_mentions, of_draft
 from web.pages.draft_line import draft_line
 from web.parameters import draft_named
 from web.rendering import html_errors, show

@@ -6,12 +6,11 @@ import azure.functions as func
 
 from shared.clients.connections import Clients, clients
 from shared.core.ids import HASH_ID, person_id
-from shared.documents.messages import Address, Message
+from shared.documents.threads import Address, Message
 from shared.retrieval.conversation import in_reading_order, placed_by_operator
-from shared.retrieval.links import page_of, page_of_mail, page_of_message
-from shared.retrieval.mails import address_in_archive, mail_with_id, packed_mbox, shown_address
-from shared.retrieval.raw_mails import original_mail
-from shared.retrieval.reports import messages_of, resolved_thread
+from shared.retrieval.mails import address_in_archive, mail_with_id, original_mail, packed_mbox, shown_address
+from shared.retrieval.parameters import page_of, page_of_mail, page_of_message
+from shared.retrieval.threads import messages_of, resolved_thread
 from web.access import is_operator
 from web.caching import NOT_SNIFFED, answer_of
 from web.origin import origin_of

@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Message
+from shared.documents.threads import Chunk, Message
 from shared.documents.values import Citation
 from shared.domain.mail.models import Segment, SegmentKind
 from shared.domain.mail.normalize import NormalizedBody

@@ -6,7 +6,7 @@ from shared.clients.connections import clients
 from shared.core.ids import HASH_ID
 from shared.domain.summaries.markdown import FATES
 from shared.retrieval.mails import masked
-from shared.retrieval.people import PersonShown, PersonStand, person_shown
+from shared.retrieval.topics import PersonShown, PersonStand, person_shown
 from web.access import is_operator
 from web.parameters import id_of
 from web.people_access import check_people_shown

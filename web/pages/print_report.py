@@ -4,8 +4,8 @@ import azure.functions as func
 
 from shared.clients.connections import clients
 from shared.core.ids import REPORT_ID
-from shared.retrieval.links import page_of
-from shared.retrieval.reports import report_and_summary
+from shared.retrieval.parameters import page_of
+from shared.retrieval.threads import report_and_summary
 from web.origin import origin_of
 from web.pages.summary_view import shown_summary
 from web.parameters import id_of

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
-from shared.documents.messages import Address
-from shared.documents.placements import PlacementAct
+from shared.documents.edits import PlacementAct
 from shared.documents.readings import (
     CorrectedBy,
     ShownCorrection,
@@ -20,8 +19,9 @@ from shared.documents.readings import (
     StoredQuote,
     StoredReading,
 )
+from shared.documents.threads import Address
 from shared.documents.values import CorrectionKind, Fate, PositionStance, ReadBy, Tier
-from shared.domain.consensus.agreement import may_say_agreed
+from shared.domain.consensus.positions import may_say_agreed
 from shared.domain.summaries.markdown import FATES
 from web.formatting import STANCES, counted
 from web.position_changes import SAID_BEFORE, SAYS

@@ -11,8 +11,15 @@ from shared.documents.reports import Report
 from shared.documents.sources import NAME_PATTERN, Source
 from shared.documents.threads import Thread
 from shared.documents.values import Genre
-from shared.retrieval.latest import defined_sources, latest_archives_of_source, latest_digests, source_names
-from shared.retrieval.list_threads import ListAsked, calls_of_list, threads_of_list
+from shared.retrieval.lists import (
+    ListAsked,
+    calls_of_list,
+    defined_sources,
+    latest_archives_of_source,
+    latest_digests,
+    source_names,
+    threads_of_list,
+)
 from web.access import is_operator
 from web.formatting import KINDS
 from web.pages.reading_view import call_state

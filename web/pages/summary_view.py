@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shared.documents.readings import StoredQuote
-from shared.documents.summaries import Summary, SummaryClaim
+from shared.documents.reports import Summary, SummaryClaim
 from shared.documents.values import Citation
 from shared.domain.summaries.markdown import HEADINGS
 from shared.domain.summaries.models import Section

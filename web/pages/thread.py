@@ -8,13 +8,11 @@ import azure.functions as func
 from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
 from shared.core.ids import HASH_ID, REPORT_ID
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
+from shared.documents.reports import Report, Summary
 from shared.documents.threads import Thread
-from shared.retrieval.links import page_of
-from shared.retrieval.other_lists import conversation_of
-from shared.retrieval.reports import cited_chunks, find_by_id, resolved_thread, summary_of
-from shared.retrieval.series import threads_of_series
+from shared.retrieval.conversation import threads_of_series
+from shared.retrieval.parameters import page_of
+from shared.retrieval.threads import cited_chunks, conversation_of, find_by_id, resolved_thread, summary_of
 from web.pages.thread_view import ThreadPageData, outline_values, thread_values
 from web.parameters import checked_id, id_of
 from web.rendering import html_errors, show

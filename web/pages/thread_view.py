@@ -7,17 +7,19 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shared.documents.base import ProcessingStatus
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Message
 from shared.documents.readings import StoredQuote
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary, SummaryStance
-from shared.documents.threads import Thread
-from shared.domain.consensus.language import ENGLISH, UNKNOWN, language_of
-from shared.retrieval.conversation import Placed, in_reading_order, placed_by_operator
-from shared.retrieval.links import page_of
+from shared.documents.reports import Report, Summary, SummaryStance
+from shared.documents.threads import Chunk, Message, Thread
+from shared.domain.consensus.mails import ENGLISH, UNKNOWN, language_of
+from shared.retrieval.conversation import (
+    Placed,
+    in_reading_order,
+    placed_by_operator,
+    series_of,
+    versions_in_thread,
+)
+from shared.retrieval.parameters import page_of
 from shared.retrieval.read_models import AnswerElsewhere
-from shared.retrieval.series import series_of, versions_in_thread
 from shared.summarization.record_flags import message_marks
 from web.pages.message_body import Block, body_blocks, is_cut, marks_of_span
 from web.pages.outline import DEEPEST, INLINE, LONG, Fold, folds, outline_rows

@@ -7,7 +7,7 @@ import azure.functions as func
 
 from shared.clients.connections import clients
 from shared.documents.sources import NAME_PATTERN
-from shared.retrieval.timeline import BANDS, MonthOfList, timeline_of_list
+from shared.retrieval.lists import BANDS, MonthOfList, timeline_of_list
 from web.problems import Problem
 from web.rendering import html_errors, show
 

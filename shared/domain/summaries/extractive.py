@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from shared.documents.values import PositionStance, SentenceCitation, ThreadReading, Tier
-from shared.domain.consensus.language import ENGLISH, UNKNOWN, language_of
-from shared.domain.consensus.own_sentences import own_sentences
+from shared.domain.consensus.mails import ENGLISH, UNKNOWN, language_of, own_sentences
 from shared.domain.mail.subjects import split_subject
 from shared.domain.summaries.citations import cite, supported_only
 from shared.domain.summaries.claim_sections import said_positions

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 from shared.core.errors import ClassifiedError
 from shared.core.ids import report_id
-from shared.documents.chunks import Chunk
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
+from shared.documents.reports import Report, Summary
+from shared.documents.threads import Chunk
 from shared.documents.values import Citation
 from shared.pipeline.event_types import (
     ArchiveIngested,

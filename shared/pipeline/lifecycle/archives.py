@@ -6,7 +6,7 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.core.errors import DocumentNotFoundError
-from shared.documents.archives import Archive, ArchiveStatus
+from shared.documents.sources import Archive, ArchiveStatus
 
 
 async def archive_processed(

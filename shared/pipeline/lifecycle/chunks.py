@@ -10,7 +10,7 @@ from shared.clients.cosmos.store import Store
 from shared.core.errors import ClassifiedError
 from shared.core.times import stored_time
 from shared.documents.base import ProcessingStatus
-from shared.documents.chunks import Chunk
+from shared.documents.threads import Chunk
 from shared.pipeline.lifecycle.attempts import RESET_ATTEMPTS, error_text
 
 NOT_EMBEDDED = {"embedding_generated": False, "embedding_model": None}

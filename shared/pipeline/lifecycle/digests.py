@@ -7,7 +7,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict, Store
 from shared.core.errors import ClassifiedError
 from shared.core.times import stored_time
-from shared.documents.digests import Digest
+from shared.documents.reports import Digest
 from shared.pipeline.lifecycle.attempts import error_text
 
 WAITS = "c.touches > c.made AND c.touches > c.working"

@@ -9,7 +9,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.core.times import stored_time
 from shared.documents.base import ProcessingStatus
-from shared.documents.messages import Message
+from shared.documents.threads import Message
 from shared.pipeline.lifecycle.attempts import RESET_ATTEMPTS
 
 

@@ -2,7 +2,7 @@
 
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
-from shared.documents.placements import Placement
+from shared.documents.edits import Placement
 
 
 async def placement_applied(store: Store, placement: Placement, session: Session) -> None:

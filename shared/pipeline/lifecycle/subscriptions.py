@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict, Store
-from shared.documents.subscriptions import FOR_EVER, Cadence, Subscription
+from shared.documents.reports import FOR_EVER, Cadence, Subscription
 
 PERIODS = {Cadence.DAILY: timedelta(days=1), Cadence.WEEKLY: timedelta(days=7)}
 REFUSALS_UNTIL_SUSPENDED = 3

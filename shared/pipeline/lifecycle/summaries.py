@@ -16,11 +16,8 @@ from shared.clients.cosmos.store import Conflict, Store
 from shared.core.errors import TransientError
 from shared.core.ids import digest_id, report_id
 from shared.core.times import stored_time
-from shared.documents.digests import Digest
-from shared.documents.queries.reports import REPORT_FLAGS
-from shared.documents.queries.summaries import SUMMARY_FLAGS
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
+from shared.documents.queries.reports import REPORT_FLAGS, SUMMARY_FLAGS
+from shared.documents.reports import Digest, Report, Summary
 from shared.documents.threads import Thread
 
 MAX_ROUNDS = 8

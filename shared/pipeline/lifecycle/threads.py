@@ -10,9 +10,8 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict, Store
 from shared.core.times import stored_time
 from shared.documents.base import ProcessingStatus
-from shared.documents.queries.conditions import PROCESSED
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
+from shared.documents.queries.named_query import PROCESSED
+from shared.documents.reports import Report, Summary
 from shared.documents.threads import Thread
 from shared.pipeline.lifecycle.attempts import RESET_ATTEMPTS
 

@@ -21,8 +21,8 @@ from shared.clients.cosmos.store import Conflict
 from shared.clients.servicebus.bus import as_it_came, to_message
 from shared.clients.servicebus.message_copy import REQUEUED_BY, REQUEUED_FROM, RETRY_PREFIX
 from shared.core.errors import ErrorKind, TransientError
-from shared.documents.locks import Lock
-from shared.documents.queries.locks import RETRY_LOCKS
+from shared.documents.queries.operations import RETRY_LOCKS
+from shared.documents.records import Lock
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.events.envelope import Event
 

@@ -11,8 +11,8 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.concurrency import gather_limited
 from shared.core.times import stored_time
-from shared.documents.queries.subscriptions import DUE_SUBSCRIPTIONS, PUBLISHED_ABOUT
-from shared.documents.subscriptions import Subscription
+from shared.documents.queries.reports import DUE_SUBSCRIPTIONS, PUBLISHED_ABOUT
+from shared.documents.reports import Subscription
 from shared.pipeline.lifecycle.subscriptions import (
     digest_claimed,
     digest_put_off,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shared.clients.connections import Clients
-from shared.documents.audits import Audit
+from shared.documents.records import Audit
 from shared.upkeep.audit import Actor, send_operation
 from shared.upkeep.deadletters.actions import REQUEUE
 from shared.upkeep.deadletters.operations import request_operation

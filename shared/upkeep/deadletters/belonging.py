@@ -13,13 +13,11 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import InvalidEventError, NewerVersionError
 from shared.core.ids import removal_id
-from shared.documents.archives import Archive
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Message
-from shared.documents.queries.messages import MESSAGE_ARCHIVES_OF_THREAD
 from shared.documents.queries.several_containers import archives_by_id
-from shared.documents.summaries import Summary
-from shared.documents.threads import Thread
+from shared.documents.queries.threads import MESSAGE_ARCHIVES_OF_THREAD
+from shared.documents.reports import Summary
+from shared.documents.sources import Archive
+from shared.documents.threads import Chunk, Message, Thread
 from shared.pipeline import event_types as data
 from shared.pipeline.events.envelope import parse_event
 from shared.pipeline.topology import REMOVAL

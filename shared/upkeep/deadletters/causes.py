@@ -11,7 +11,7 @@ from shared.clients.servicebus.dead_letters import DeadLetter
 from shared.core.concurrency import batches_of
 from shared.core.errors import ClassifiedError, ErrorKind, InvalidEventError, NewerVersionError
 from shared.core.ids import cause_id, failure_id, invalid_key
-from shared.documents.queries.failures import FAILURES_BY_ID
+from shared.documents.queries.operations import FAILURES_BY_ID
 from shared.pipeline.events.envelope import parse_event
 from shared.pipeline.failures import error_hash
 

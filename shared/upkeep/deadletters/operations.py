@@ -16,7 +16,7 @@ from shared.clients.servicebus.dead_letters import DeadLetter
 from shared.clients.servicebus.rate_limit import RateLimiter
 from shared.clients.servicebus.resending import resubmission, send_again
 from shared.core.errors import DocumentNotFoundError, PermanentError
-from shared.documents.audits import Audit, AuditStatus
+from shared.documents.records import Audit, AuditStatus
 from shared.upkeep.audit import Actor, find_audit, new_audit, save_audit, save_failed_audit
 from shared.upkeep.deadletters.actions import DELETE, DONE_WORD, PURGE, RESOLVE, RESTORE
 from shared.upkeep.deadletters.journal import Journal, JournalState
@@ -34,7 +34,7 @@ class NotResumableError(PermanentError):
 
 
 @dataclass
-class Tally:
+class MoveCounts:
     """How many dead letters were planned, moved and left, over all queues."""
 
     planned: int = 0
@@ -122,7 +122,7 @@ async def run_operation(
     )
 
 
-def _status(tally: Tally, watch: OperationObserver) -> AuditStatus:
+def _status(tally: MoveCounts, watch: OperationObserver) -> AuditStatus:
     if tally.left and watch.stopped():
         return AuditStatus.INTERRUPTED
     return AuditStatus.INCOMPLETE if tally.left or tally.refused else AuditStatus.SUCCEEDED
@@ -139,7 +139,7 @@ class _Job:
         self.clients = clients
         self.audit = audit
         self.watch = watch
-        self.tally = Tally()
+        self.tally = MoveCounts()
         self.journal = Journal(clients.blobs, audit.id)
         rate = audit.selection.get("rate")
         self._pace = RateLimiter(rate or None, clients.runtime, stopped=watch.stopped)
@@ -147,7 +147,7 @@ class _Job:
         self._saved = clients.runtime.monotonic()
         self._running = 0
 
-    async def all(self) -> Tally:
+    async def all(self) -> MoveCounts:
         if self.audit.action == RESTORE:
             await restore(self.clients, self.audit, self._pace, self.watch, self.tally)
             return self.tally

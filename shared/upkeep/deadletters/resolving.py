@@ -1,7 +1,7 @@
 """Takes dead letters out whose work is done by now: on record, and archived as by a purge."""
 
 from shared.clients.connections import Clients
-from shared.documents.audits import Audit
+from shared.documents.records import Audit
 from shared.pipeline.topology import QUEUES
 from shared.upkeep.audit import Actor
 from shared.upkeep.deadletters.actions import RESOLVE

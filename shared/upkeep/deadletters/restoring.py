@@ -13,7 +13,7 @@ from shared.clients.servicebus.message_copy import MessageCopy
 from shared.clients.servicebus.rate_limit import RateLimiter
 from shared.clients.servicebus.resending import Resubmission, send_again
 from shared.core.errors import DocumentNotFoundError, PermanentError
-from shared.documents.audits import Audit, AuditStatus
+from shared.documents.records import Audit, AuditStatus
 from shared.upkeep.audit import find_audit
 from shared.upkeep.deadletters.actions import RESTORABLE
 from shared.upkeep.deadletters.journal import Journal

@@ -12,12 +12,10 @@ from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.dead_letters import DeadLetter
 from shared.core.errors import InvalidEventError, NewerVersionError
 from shared.core.ids import report_id
-from shared.documents.archives import Archive
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Message
 from shared.documents.queries.several_containers import done_ids
 from shared.documents.reports import Report
-from shared.documents.threads import Thread
+from shared.documents.sources import Archive
+from shared.documents.threads import Chunk, Message, Thread
 from shared.documents.values import SummaryType
 from shared.pipeline.event_types import (
     ArchiveIngested,

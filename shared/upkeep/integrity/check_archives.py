@@ -19,14 +19,13 @@ from shared.core.concurrency import batches_of, in_pages
 from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import message_key
 from shared.core.times import stored_time
-from shared.documents.archives import Archive, ArchiveStatus
 from shared.documents.containers import read_document
-from shared.documents.messages import Message
-from shared.documents.queries.archives import ALL_ARCHIVE_IDS, SOURCES_IN_FLIGHT
-from shared.documents.queries.messages import MESSAGE_ARCHIVES, MESSAGES_OF_ARCHIVE
-from shared.ingestion.reader.reader import Reader, reader_pool
-from shared.threads.message_copies import MAX_COPIES, ArchiveOfSource, Arrival, provenance
-from shared.threads.message_documents import stored_message
+from shared.documents.queries.operations import ALL_ARCHIVE_IDS, SOURCES_IN_FLIGHT
+from shared.documents.queries.threads import MESSAGE_ARCHIVES, MESSAGES_OF_ARCHIVE
+from shared.documents.sources import Archive, ArchiveStatus
+from shared.documents.threads import Message
+from shared.ingestion.archive_reader import Reader, reader_pool
+from shared.threads.message_documents import MAX_COPIES, ArchiveOfSource, Arrival, provenance, stored_message
 from shared.threads.registry import Registry, Rethreaded
 from shared.upkeep.integrity.findings import PAGE_SIZE, Finding, FindingKind
 

@@ -8,17 +8,12 @@ from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
 from shared.core.concurrency import in_pages
 from shared.core.ids import thread_id
-from shared.documents.archives import Archive
-from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
-from shared.documents.messages import Message
-from shared.documents.queries.chunks import CHUNKS_BY_ID
-from shared.documents.queries.messages import MEMBER_FACTS
-from shared.documents.queries.reports import REPORT_EVIDENCE
-from shared.documents.queries.summaries import SUMMARIES_TO_CHECK
-from shared.documents.queries.threads import THREADS_TO_CHECK
-from shared.documents.summaries import Summary
-from shared.documents.threads import Thread
+from shared.documents.queries.reports import REPORT_EVIDENCE, SUMMARIES_TO_CHECK
+from shared.documents.queries.threads import CHUNKS_BY_ID, MEMBER_FACTS, THREADS_TO_CHECK
+from shared.documents.reports import Summary
+from shared.documents.sources import Archive
+from shared.documents.threads import Chunk, Message, Thread
 from shared.documents.values import Citation
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.threading.assignment import ThreadState

@@ -8,12 +8,9 @@ from shared.clients.cosmos.session import Session
 from shared.core.concurrency import in_pages
 from shared.core.ids import report_id
 from shared.documents.containers import read_document
-from shared.documents.queries.chunks import CHUNK_TEXTS, CHUNKS_BY_ID
-from shared.documents.queries.reports import REPORTS_TO_CHECK
-from shared.documents.queries.summaries import SUMMARIES_TO_CHECK
-from shared.documents.queries.thread_index import ENTRIES_TO_CHECK
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
+from shared.documents.queries.reports import REPORTS_TO_CHECK, SUMMARIES_TO_CHECK
+from shared.documents.queries.threads import CHUNK_TEXTS, CHUNKS_BY_ID, ENTRIES_TO_CHECK
+from shared.documents.reports import Report, Summary
 from shared.documents.threads import Thread
 from shared.domain.summaries.citations import verify_stored
 from shared.upkeep.integrity.findings import PAGE_SIZE, Finding, FindingKind

@@ -9,13 +9,16 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.concurrency import in_pages
 from shared.documents.base import ProcessingStatus
-from shared.documents.messages import Message
-from shared.documents.queries.archives import PENDING_ARCHIVE_IDS
-from shared.documents.queries.chunks import ALL_CHUNK_THREADS, CHUNKS_TO_CHECK
-from shared.documents.queries.messages import ALL_MESSAGE_THREADS, MESSAGES_TO_CHECK
 from shared.documents.queries.named_query import NamedQuery
-from shared.documents.queries.threads import THREADS_TO_CHECK
-from shared.documents.threads import Thread
+from shared.documents.queries.operations import PENDING_ARCHIVE_IDS
+from shared.documents.queries.threads import (
+    ALL_CHUNK_THREADS,
+    ALL_MESSAGE_THREADS,
+    CHUNKS_TO_CHECK,
+    MESSAGES_TO_CHECK,
+    THREADS_TO_CHECK,
+)
+from shared.documents.threads import Message, Thread
 from shared.pipeline.readiness import has_all_messages, is_finished
 from shared.upkeep.integrity.findings import PAGE_SIZE, Finding, FindingKind
 

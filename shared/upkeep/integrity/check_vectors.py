@@ -7,8 +7,8 @@ from typing import Any
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.concurrency import in_pages
-from shared.documents.chunks import Chunk
-from shared.documents.queries.chunks import EXISTING_CHUNK_IDS
+from shared.documents.queries.threads import EXISTING_CHUNK_IDS
+from shared.documents.threads import Chunk
 from shared.upkeep.integrity.findings import PAGE_SIZE, Finding, FindingKind
 
 DIGITS = "0123456789abcdef"

@@ -9,12 +9,10 @@ from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
 from shared.core.ids import report_id
-from shared.documents.archives import Archive
-from shared.documents.chunks import Chunk
-from shared.documents.queries.chunks import CHUNK_CREATION_TIMES
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
-from shared.documents.threads import Thread, ThreadEntry
+from shared.documents.queries.threads import CHUNK_CREATION_TIMES
+from shared.documents.reports import Report, Summary
+from shared.documents.sources import Archive
+from shared.documents.threads import Chunk, Thread, ThreadEntry
 from shared.domain.summaries.digest_scopes import parse_scope
 from shared.pipeline.events.builders import summary_complete, summary_request
 from shared.pipeline.events.envelope import Event
@@ -24,7 +22,7 @@ from shared.pipeline.lifecycle.threads import NO_SUMMARY, requested_version
 from shared.pipeline.readiness import ready_thread
 from shared.pipeline.stage import Subject
 from shared.pipeline.topology import REPORTING
-from shared.summarization.digests.touching import touch
+from shared.summarization.digest_touching import touch
 from shared.upkeep.integrity.findings import Finding, FindingKind
 from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread
 from shared.upkeep.requeue import due_document

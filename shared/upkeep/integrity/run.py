@@ -10,7 +10,7 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.telemetry.metrics import SweepMetrics, sweep_metrics
 from shared.core.errors import PipelineError
-from shared.documents.runs import Run, RunStatus
+from shared.documents.records import Run, RunStatus
 from shared.upkeep.integrity.check_archives import check_archives
 from shared.upkeep.integrity.check_evidence import check_citations, check_evidence, check_thread_facts
 from shared.upkeep.integrity.check_summaries import check_entries, check_reports, check_summaries

@@ -7,7 +7,7 @@ from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.queries.retryable import unfinished_of_archive
+from shared.documents.queries.several_containers import unfinished_of_archive
 from shared.pipeline.progress import ArchiveProgress, archive_progress
 from shared.upkeep.requeue.due_document import COLLECTIONS, Collection
 from shared.upkeep.requeue.policy import Policy

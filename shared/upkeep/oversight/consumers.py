@@ -11,7 +11,7 @@ from datetime import datetime
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.times import stored_time
-from shared.documents.runs import Run
+from shared.documents.records import Run
 from shared.pipeline.topology import QUEUES
 
 KIND = "consumers"

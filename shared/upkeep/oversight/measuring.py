@@ -13,7 +13,7 @@ from shared.clients.connections import Clients
 from shared.clients.servicebus.bus import is_scheduled
 from shared.clients.telemetry.metrics import Metrics, pipeline_metrics
 from shared.core.times import stored_time
-from shared.documents.queries.retryable import count_late
+from shared.documents.queries.several_containers import count_late
 from shared.pipeline.topology import QUEUES
 from shared.settings.app import Settings
 from shared.upkeep.oversight.system_status import AgeBounds

@@ -12,9 +12,8 @@ from shared.clients.deadlines import somebody_waits
 from shared.clients.servicebus.administration import queue_counts
 from shared.core.errors import ErrorKind
 from shared.core.times import stored_time
-from shared.documents.queries.archives import OLDEST_ARCHIVE_TIME
-from shared.documents.queries.retryable import count_open, count_refused
-from shared.documents.queries.several_containers import finished_count
+from shared.documents.queries.operations import OLDEST_ARCHIVE_TIME
+from shared.documents.queries.several_containers import count_open, count_refused, finished_count
 from shared.pipeline.topology import CHUNKING, EMBEDDING, PARSING, QUEUES, REPORTING, SUMMARIZATION
 from shared.upkeep.audit import last_audits
 from shared.upkeep.oversight.consumers import last_consumers

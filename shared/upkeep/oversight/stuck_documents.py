@@ -10,7 +10,7 @@ from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError, PermanentError
 from shared.core.times import stored_time
 from shared.documents.containers import DOCUMENTS
-from shared.documents.queries import retryable
+from shared.documents.queries import several_containers
 from shared.documents.queries.several_containers import documents_with_id
 from shared.pipeline.events.builders import summary_request
 from shared.pipeline.lifecycle.attempts import reset
@@ -111,7 +111,7 @@ async def stuck_documents(
     policy = Policy.from_settings(clients.settings)
     old = stored_time((now or clients.runtime.now()) - policy.stuck_after)
     for collection in collections:
-        query = retryable.stuck_documents(collection)
+        query = several_containers.stuck_documents(collection)
         async for stored in clients.store.query(query, Session(), old=old):
             yield StuckDocument(collection, stored)
 
@@ -121,13 +121,13 @@ async def failed_documents(
 ) -> AsyncIterator[StuckDocument]:
     """Given up: no sweep looks at them again."""
     for collection in collections:
-        async for stored in clients.store.query(retryable.failed_documents(collection), Session()):
+        async for stored in clients.store.query(several_containers.failed_documents(collection), Session()):
             yield StuckDocument(collection, stored)
 
 
 async def troubled_by_id(clients: Clients, collection: Collection, ids: Sequence[str]) -> list[StuckDocument]:
     """These documents, whatever their state; PermanentError names one that is not there."""
-    query = retryable.documents_by_ids(collection)
+    query = several_containers.documents_by_ids(collection)
     found = {
         str(row["id"]): StuckDocument(collection, row)
         async for row in clients.store.query(query, Session(), ids=list(ids))

@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Self
 
 from shared.core.times import in_one_unit
-from shared.documents.audits import Audit
-from shared.documents.runs import Run
+from shared.documents.records import Audit, Run
 from shared.pipeline.topology import QUEUE_ROWS, QUEUES
 from shared.settings.app import Settings
 

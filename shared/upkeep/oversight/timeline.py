@@ -8,10 +8,9 @@ from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.queries.failures import FAILURES_ABOUT
 from shared.documents.queries.named_query import NamedQuery
-from shared.documents.queries.reports import REPORTS_OF_THREAD
-from shared.documents.queries.summaries import SUMMARIES_OF_THREAD
+from shared.documents.queries.operations import FAILURES_ABOUT
+from shared.documents.queries.reports import REPORTS_OF_THREAD, SUMMARIES_OF_THREAD
 from shared.documents.queries.threads import THREADS_WITH_ARCHIVE
 from shared.pipeline.topology import QUEUES
 from shared.upkeep.audit import last_audits

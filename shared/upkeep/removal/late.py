@@ -9,9 +9,8 @@ from typing import Any
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.times import stored_time
-from shared.documents.queries.reports import REPORTS_PUBLISHED_SINCE
-from shared.documents.queries.summaries import THREAD_SUMMARIES_MADE_SINCE
-from shared.documents.summaries import Summary
+from shared.documents.queries.reports import REPORTS_PUBLISHED_SINCE, THREAD_SUMMARIES_MADE_SINCE
+from shared.documents.reports import Summary
 from shared.documents.threads import Thread
 from shared.pipeline.lifecycle.summaries import orphan_deleted
 from shared.upkeep.removal.thread_part import delete_summary

@@ -23,9 +23,8 @@ from shared.clients.servicebus.message_copy import MessageCopy
 from shared.core.concurrency import batches_of, in_pages
 from shared.core.errors import DocumentNotFoundError, InvalidEventError, NewerVersionError, TransientError
 from shared.core.ids import removal_id
-from shared.documents.audits import Audit, AuditStatus
-from shared.documents.operations import Operation
-from shared.documents.removals import Removal
+from shared.documents.records import Audit, AuditStatus
+from shared.documents.sources import Operation, Removal
 from shared.pipeline.event_types import ArchiveIngestionFailed
 from shared.pipeline.events.envelope import parse_event
 from shared.pipeline.topology import FAILURES, INGESTION, REMOVAL, STAGES

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.messages import Message
-from shared.documents.queries.messages import MESSAGES_OF_THREAD
-from shared.documents.threads import Thread
+from shared.documents.queries.threads import MESSAGES_OF_THREAD
+from shared.documents.threads import Message, Thread
 from shared.domain.threading.assignment import ThreadState
 from shared.threads.index import ThreadIndex
 from shared.threads.registry import Registry

@@ -11,20 +11,19 @@ from shared.clients.cosmos.store import Store
 from shared.clients.servicebus.bus import to_message
 from shared.core.ids import report_id
 from shared.core.times import stored_time
-from shared.documents.archives import Archive
-from shared.documents.chunks import Chunk
-from shared.documents.failures import FailureRecord
-from shared.documents.messages import Message
-from shared.documents.queries.chunks import CHUNK_ARCHIVES_OF_THREAD
-from shared.documents.queries.failures import FAILURES_OF_THREAD
-from shared.documents.queries.messages import MESSAGE_ARCHIVES_OF_THREAD, STORED_COPIES
 from shared.documents.queries.named_query import NamedQuery
-from shared.documents.queries.reports import REPORTS_ABOUT
-from shared.documents.queries.summaries import SUMMARIES_ABOUT
-from shared.documents.queries.threads import REDIRECTS_TO
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
-from shared.documents.threads import Thread
+from shared.documents.queries.operations import FAILURES_OF_THREAD
+from shared.documents.queries.reports import REPORTS_ABOUT, SUMMARIES_ABOUT
+from shared.documents.queries.threads import (
+    CHUNK_ARCHIVES_OF_THREAD,
+    MESSAGE_ARCHIVES_OF_THREAD,
+    REDIRECTS_TO,
+    STORED_COPIES,
+)
+from shared.documents.records import FailureRecord
+from shared.documents.reports import Report, Summary
+from shared.documents.sources import Archive
+from shared.documents.threads import Chunk, Message, Thread
 from shared.domain.summaries.digest_scopes import DigestScope, parse_scope
 from shared.pipeline.events.builders import archive_ingested
 from shared.pipeline.events.envelope import Event
@@ -32,9 +31,9 @@ from shared.pipeline.lifecycle.attempts import reopened
 from shared.pipeline.lifecycle.summaries import orphan_deleted
 from shared.pipeline.stage import Subject
 from shared.pipeline.topology import PARSING
-from shared.summarization.digests.touching import touch
-from shared.threads.merging import absorb
-from shared.threads.message_copies import provenance
+from shared.summarization.digest_touching import touch
+from shared.threads.message_documents import provenance
+from shared.threads.moving import absorb
 from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread
 from shared.upkeep.requeue.summary_requests import request_summary
 

@@ -11,8 +11,8 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.core.errors import ErrorKind
 from shared.core.times import stored_time
-from shared.documents.queries.failures import RECENT_FAILURES
-from shared.documents.queries.retryable import finished_since
+from shared.documents.queries.operations import RECENT_FAILURES
+from shared.documents.queries.several_containers import finished_since
 from shared.upkeep.requeue.due_document import Collection
 from shared.upkeep.requeue.policy import Policy
 

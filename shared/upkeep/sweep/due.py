@@ -16,7 +16,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.core.times import stored_time
 from shared.documents.queries.named_query import NamedQuery
-from shared.documents.queries.retryable import (
+from shared.documents.queries.several_containers import (
     count_given_up,
     count_stuck,
     count_waiting,

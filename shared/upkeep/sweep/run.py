@@ -15,11 +15,9 @@ from shared.core.concurrency import batches_of, gather_limited
 from shared.core.errors import PipelineError
 from shared.core.times import stored_time
 from shared.documents.base import ProcessingStatus
-from shared.documents.locks import Lock
-from shared.documents.queries.locks import EXPIRED_RETRY_LOCKS
-from shared.documents.queries.runs import LATEST_RUN
+from shared.documents.queries.operations import EXPIRED_RETRY_LOCKS, LATEST_RUN
 from shared.documents.queries.threads import UNREPORTED_THREADS
-from shared.documents.runs import Run, RunStatus
+from shared.documents.records import Lock, Run, RunStatus
 from shared.documents.threads import Thread
 from shared.pipeline.events.builders import summary_request
 from shared.pipeline.lifecycle.threads import CLAIM_LIFETIME, report_missing, requested_version

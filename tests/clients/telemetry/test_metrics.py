@@ -23,7 +23,7 @@ KINDS: dict[type[Any], MetricKind] = {
 ROOT = Path(__file__).resolve().parents[3]
 CODE = ("shared", "stages", "web")
 # Registration gives stages their triggers; the runner behind them continues the trace.
-PUBLISHES_NOTHING = {"preview_settlement", "registration"}
+PUBLISHES_NOTHING = {"registration"}
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from shared.domain.mail.subjects import split_subject
         ("RE[2]: AW: A title", "A title", (), "reply"),
         ("Fwd: Re: A title", "A title", (), "forward"),
         ("[list] Re: [PATCH v2 1/3] refs: A title", "refs: A title", ("list", "PATCH v2 1/3"), "reply"),
-        ("回复：A title", "A title", (), "reply"),
+        ("回复:A title", "A title", (), "reply"),
         ("'Re: A title'", "A title", (), "reply"),
         ("Reply: A title", "Reply: A title", (), ""),
         ("Re: [RFC]", "", ("RFC",), "reply"),

@@ -5,7 +5,7 @@ from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.extractive import ExtractiveSummarizer
 from shared.domain.summaries.markdown import render_markdown
 from shared.domain.summaries.models import Section, Summarizer, ThreadContext, ThreadSummary
-from shared.summarization.offline_summarizer import OfflineSummarizer
+from shared.summarization.summarizers import OfflineSummarizer
 from tests.support.discussions import discussion, letters
 
 

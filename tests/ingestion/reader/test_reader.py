@@ -14,12 +14,11 @@ import pytest
 
 from shared.domain.mail.models import Share
 from shared.domain.threading.prepared_message import PreparedMessage
-from shared.ingestion.reader import processes
-from shared.ingestion.reader import reader as module
-from shared.ingestion.reader.batches import BATCH, Batch, read_batches
-from shared.ingestion.reader.errors import ReaderDiedError, ReaderStuckError, UnreadableArchiveError
-from shared.ingestion.reader.processes import ReaderPool
-from shared.ingestion.reader.reader import Reader, prepare_reader
+from shared.ingestion import archive_reader
+from shared.ingestion import archive_reader as module
+from shared.ingestion.archive_reader import Reader, ReaderPool, prepare_reader
+from shared.ingestion.errors import ReaderDiedError, ReaderStuckError, UnreadableArchiveError
+from shared.ingestion.reader_process import BATCH, Batch, read_batches
 from tests.stages.mail_in import mail
 from tests.support.services import ROOT
 
@@ -76,7 +75,7 @@ async def test_a_pool_that_is_closed_or_forgotten_leaves_no_process(tmp_path: Pa
 async def test_the_processes_read_what_would_be_read_here(
     pool: ReaderPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cores: int
 ) -> None:
-    monkeypatch.setattr(processes, "available_cores", lambda: cores)
+    monkeypatch.setattr(archive_reader, "available_cores", lambda: cores)
     path = tmp_path / "packed"
     with zipfile.ZipFile(path, "w") as packed:
         packed.writestr("a.mbox", b"".join(CHAIN))
@@ -85,7 +84,7 @@ async def test_the_processes_read_what_would_be_read_here(
     here = list(read_batches(path))
     reader = Reader(pool, path, "a", small=ELSEWHERE)
     there = await all_of(reader)
-    assert len(reader._processes) == min(cores, processes.AT_MOST)
+    assert len(reader._processes) == min(cores, archive_reader.AT_MOST)
     assert sorted(there.arrivals, key=by_key) == sorted((a for b in here for a in b.arrivals), key=by_key)
     assert there.skipped == [skipped_part for batch in here for skipped_part in batch.skipped]
     assert len(there.arrivals) == len(CHAIN) + 2 * BATCH + 1
@@ -103,7 +102,7 @@ async def test_processes_are_kept_for_the_next_archive(pool: ReaderPool, tmp_pat
     path = archive(tmp_path, 3)
     prepare_reader(pool, 10**9)
     kept = set(pool.idle)
-    assert len(kept) == processes.AT_MOST
+    assert len(kept) == archive_reader.AT_MOST
     for _ in range(2):
         assert len((await all_of(Reader(pool, path, "a", small=ELSEWHERE))).arrivals) == 3
         assert set(pool.idle) == kept
@@ -114,10 +113,10 @@ async def test_archives_at_once_do_not_take_more_processes_than_the_cores_can_us
 ) -> None:
     path = archive(tmp_path, LONG * BATCH)
     readers = [Reader(pool, path, "a", small=ELSEWHERE) for _ in range(3)]
-    assert [len(reader._processes) for reader in readers] == [processes.AT_MOST, 1, 1]
+    assert [len(reader._processes) for reader in readers] == [archive_reader.AT_MOST, 1, 1]
     found = await asyncio.gather(*map(all_of, readers))
     assert [len(part.arrivals) for part in found] == [LONG * BATCH] * 3
-    assert len(pool.idle) == processes.KEPT
+    assert len(pool.idle) == archive_reader.KEPT
     assert not pool.at_work
 
 
@@ -208,7 +207,7 @@ async def test_what_is_no_archive_is_said_with_its_name(pool: ReaderPool, tmp_pa
 
 def test_the_process_ends_when_nobody_is_there_to_ask_it() -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "shared.ingestion.reader.worker"],
+        [sys.executable, "-m", "shared.ingestion.reader_process"],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from shared.ingestion.unpacking.errors import ArchiveBombError, ArchiveError, CorruptArchiveError
-from shared.ingestion.unpacking.limits import UnpackLimits
-from shared.ingestion.unpacking.members import SkippedMember, open_members
+from shared.ingestion.archive_members import SkippedMember, open_members
+from shared.ingestion.errors import ArchiveBombError, ArchiveError, CorruptArchiveError
+from shared.ingestion.unpacked_streams import UnpackLimits
 from tests.ingestion.unpacking.files import mbox, saved, tar_bytes, zip_bytes
 from tests.support.services import ROOT
 
@@ -207,7 +207,7 @@ def test_memory_stays_flat_while_a_large_archive_is_read(tmp_path: Path) -> None
     code = f"""
 import resource
 from pathlib import Path
-from shared.ingestion.unpacking.limits import UnpackLimits; from shared.ingestion.unpacking.members import open_members
+from shared.ingestion.unpacked_streams import UnpackLimits; from shared.ingestion.archive_members import open_members
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 total = 0
 for member in open_members(Path({str(target)!r}), UnpackLimits(ratio=5000)):

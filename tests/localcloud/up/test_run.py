@@ -40,7 +40,7 @@ def test_the_samples_go_through_all_stages_to_a_report_and_a_second_start_knows_
     assert first.returncode == 0, first.stdout
     assert [line[0] for line in lines if line[0] in STAGES] == list(STAGES)
     assert ["reporting", "12", "threads"] in lines
-    assert "Citations" in first.stdout
+    assert "View the thread: " in first.stdout
     assert "/threads/" in first.stdout
 
     provisioned = (tmp_path / ".localcloud" / "provisioned").stat().st_mtime_ns

@@ -14,12 +14,10 @@ import pytest
 
 from shared.core import ids
 from shared.core.errors import ClassifiedError, ErrorKind
-from shared.documents.archives import Archive
-from shared.documents.chunks import Chunk
-from shared.documents.failures import FailureRecord
-from shared.documents.messages import Message
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
+from shared.documents.records import FailureRecord
+from shared.documents.reports import Report, Summary
+from shared.documents.sources import Archive
+from shared.documents.threads import Chunk, Message
 from shared.documents.values import Citation, SummaryType
 from shared.domain.chunking.chunker import Strategy
 from shared.domain.summaries.digest_scopes import parse_scope
@@ -32,7 +30,7 @@ from shared.pipeline.events.envelope import Event
 from shared.pipeline.failures import failure_record
 from shared.pipeline.topology import ORCHESTRATION, REPORTING, STAGES, StageRow
 from shared.settings.app import Settings
-from shared.summarization.digests.refreshing import announcement as digest_complete
+from shared.summarization.digests import announcement as digest_complete
 from shared.upkeep.requeue.due_document import (
     ARCHIVES,
     CHUNKS,

@@ -10,8 +10,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.core.errors import ClassifiedError, ErrorKind
 from shared.documents.base import Document
-from shared.documents.chunks import Chunk
-from shared.documents.threads import Thread
+from shared.documents.threads import Chunk, Thread
 from shared.pipeline import lifecycle
 from shared.pipeline.lifecycle import archives, attempts, chunks, messages, threads
 from shared.pipeline.lifecycle.attempts import SeenAttempt

@@ -22,14 +22,13 @@ from localcloud.up.app import archives_at
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.ids import removal_id
-from shared.documents.archives import Archive
 from shared.documents.queries.named_query import NamedQuery
-from shared.documents.removals import Removal
+from shared.documents.sources import Archive, Removal
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
 from shared.pipeline.events.builders import archive_ingested
 from shared.pipeline.events.envelope import Event
 from shared.pipeline.topology import QUEUES
-from shared.summarization.digests.refreshing import refresh_due
+from shared.summarization.digests import refresh_due
 from shared.upkeep.deadletters.groups import diagnosed_letters
 from tests.support.cloud import frozen, wait_for
 from tests.support.services import ROOT

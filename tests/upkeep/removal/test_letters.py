@@ -17,10 +17,9 @@ from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
 from shared.core.errors import DocumentNotFoundError, ErrorKind
 from shared.core.ids import removal_id, thread_id
-from shared.documents.audits import Audit, AuditStatus
-from shared.documents.operations import Operation, OperationStatus
 from shared.documents.queries.named_query import NamedQuery
-from shared.documents.removals import Removal
+from shared.documents.records import Audit, AuditStatus
+from shared.documents.sources import Operation, OperationStatus, Removal
 from shared.pipeline import event_types as data
 from shared.upkeep.audit import Actor
 from shared.upkeep.deadletters.actions import DELETE, PURGE, RESTORE

@@ -13,11 +13,10 @@ from shared.clients.classify import classify
 from shared.clients.cosmos.session import Session
 from shared.core.errors import TransientError
 from shared.core.times import stored_time
-from shared.documents.archives import Archive
 from shared.documents.base import ProcessingStatus
-from shared.documents.messages import Message
-from shared.documents.runs import Run, RunStatus
-from shared.documents.threads import Thread
+from shared.documents.records import Run, RunStatus
+from shared.documents.sources import Archive
+from shared.documents.threads import Message, Thread
 from shared.pipeline.event_types import ArchiveIngested, ChunksPrepared, JSONParsed, SummarizationRequested
 from shared.pipeline.events.envelope import parse_event
 from shared.pipeline.lifecycle.attempts import attempt_failed

@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.documents.messages import Message
-from shared.documents.summaries import SummaryStance
+from shared.documents.reports import SummaryStance
+from shared.documents.threads import Message
 from shared.retrieval.conversation import in_reading_order
 from tests.support.properties import STEADY
 from tests.web.markup import Page, check, parsed

@@ -6,11 +6,8 @@ from typing import Any
 
 import pytest
 
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Address, Message
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary, SummaryClaim, SummaryStance
-from shared.documents.threads import Thread
+from shared.documents.reports import Report, Summary, SummaryClaim, SummaryStance
+from shared.documents.threads import Address, Chunk, Message, Thread
 from shared.documents.values import Citation
 from shared.domain.mail.normalize import NormalizedBody
 from shared.domain.mail.segments import segment

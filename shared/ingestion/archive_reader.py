@@ -1,0 +1,223 @@
+"""Reads an archive while what was read before is stored.
+
+A large archive is read by processes of their own, each a share of its messages: on all cores, and whatever a
+hostile mail does to the parser, the app lives on. A small one is not worth the way there.
+"""
+
+import asyncio
+import contextlib
+import marshal
+import threading
+import weakref
+from collections.abc import AsyncIterator, Generator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from shared.clients.connections import Clients
+from shared.core.child_processes import BlockingChild, available_cores, python_module
+from shared.core.frames import Frame
+from shared.domain.mail.errors import MailboxError
+from shared.domain.mail.models import Share
+from shared.ingestion.errors import ArchiveError, ReaderDiedError, ReaderStuckError, UnreadableArchiveError
+from shared.ingestion.reader_process import Batch, batch_from_marshal, read_batches
+
+AT_MOST = 2
+"""For one archive; fewer where there are fewer cores."""
+KEPT = 3
+"""So many wait for the next archive: those for one, and one for a second beside it."""
+
+_LAST_WORDS = ("end", "unreadable", "failed")
+
+
+class ReaderPool:
+    """One for a client set. Its methods may be called from any thread: each step is one of list or set."""
+
+    def __init__(self) -> None:
+        self.idle: list[BlockingChild] = []
+        self.at_work: set[BlockingChild] = set()
+        # When nobody has closed the pool: the children then end with it, or with the interpreter.
+        self._end = weakref.finalize(self, _end_all, self.idle)
+
+    def prepare(self) -> None:
+        """An archive is on its way: let processes start meanwhile."""
+        while len(self.idle) < self._useful():
+            self.idle.append(_start())
+
+    def take(self) -> list[BlockingChild]:
+        """As many as there are cores without one; at least one, so that no archive waits for another."""
+        taken = [self._take() for _ in range(self._useful())]
+        self.at_work.update(taken)
+        return taken
+
+    def read(self, path: Path, share: Share, process: BlockingChild) -> Generator[Batch, None, None]:
+        """The batches that the process reads."""
+        kind, text = "", ""
+        try:
+            process.send(Frame({"path": str(path), "share": share.number, "of": share.of}))
+            while (kind := (answer := process.receive()).header["kind"]) == "batch":
+                yield batch_from_marshal(marshal.loads(answer.body))  # noqa: S302 - from our own process
+            text = answer.header.get("text", "")
+        except (OSError, EOFError, ValueError) as error:
+            process.close()
+            raise ReaderDiedError(
+                f"the process that reads archives ended with {process.returncode}"
+            ) from error
+        finally:
+            self._give_back(process, reusable=kind in _LAST_WORDS)
+        if kind == "unreadable":
+            raise UnreadableArchiveError(text)
+        if kind == "failed":
+            raise RuntimeError(f"the archive could not be read:\n{text}")
+
+    async def close(self) -> None:
+        """End the processes that wait for work; those at work end with it."""
+        self._end()
+
+    def _useful(self) -> int:
+        return max(1, min(AT_MOST, available_cores()) - len(self.at_work))
+
+    def _take(self) -> BlockingChild:
+        while self.idle:
+            process = self.idle.pop()
+            if process.returncode is None:
+                return process
+        return _start()
+
+    def _give_back(self, process: BlockingChild, *, reusable: bool) -> None:
+        self.at_work.discard(process)
+        if reusable and self._end.alive and len(self.idle) < KEPT:
+            self.idle.append(process)
+        else:
+            process.close()
+
+
+def _start() -> BlockingChild:
+    return BlockingChild(python_module("shared.ingestion.reader_process"))
+
+
+def _end_all(processes: list[BlockingChild]) -> None:
+    while processes:
+        processes.pop().close()
+
+
+READERS = "readers"
+"""The pool's key among `Clients.resources`, which close it."""
+SMALL_BYTES = 1024 * 1024
+READ_AHEAD = 20  # batches: what is read but not yet stored has to be held in memory
+SLICE_SIZE = 20_000_000  # characters of text
+SILENCE_SECONDS = 300.0
+JOIN_SECONDS = 10.0
+
+
+class Reader:
+    """The batches of one archive, in any order, read ahead of whoever takes them."""
+
+    def __init__(
+        self,
+        pool: ReaderPool,
+        path: Path,
+        name: str,
+        *,
+        small: int = SMALL_BYTES,
+        silence: float = SILENCE_SECONDS,
+    ) -> None:
+        self._name = name
+        self._silence = silence
+        self._room = threading.Semaphore(READ_AHEAD)
+        self._ready: asyncio.Queue[Batch | BaseException | None] = asyncio.Queue()
+        self._loop = asyncio.get_running_loop()
+        self._left = False
+        self._processes = pool.take() if path.stat().st_size > small else []
+        shares = [
+            pool.read(path, Share(number, len(self._processes)), process)
+            for number, process in enumerate(self._processes)
+        ] or [read_batches(path)]
+        self._threads = [
+            threading.Thread(target=self._pump, args=(batches,), name="reader", daemon=True)
+            for batches in shares
+        ]
+        self._open = len(shares)
+
+    async def __aenter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._left = True
+        if kind is not None:
+            for process in self._processes:
+                process.kill()
+        self._room.release(len(self._threads))
+        # Not for ever: a thread that hangs in a hostile mail cannot be ended, and must not hold this up.
+        for thread in self._threads:
+            await asyncio.to_thread(thread.join, JOIN_SECONDS)
+
+    async def slices(self, size: int) -> AsyncIterator[Batch]:
+        """So many messages together, or a few more; the last of them are fewer.
+
+        A slice of large messages ends early: it is held in memory until it is stored.
+        """
+        ahead, text = Batch([], []), 0
+        while (batch := await self._next()) is not None:
+            ahead = Batch(ahead.arrivals + batch.arrivals, ahead.skipped + batch.skipped)
+            text += sum(arrival.size for arrival in batch.arrivals)
+            if len(ahead.arrivals) >= size or text >= SLICE_SIZE:
+                yield ahead
+                ahead, text = Batch([], []), 0
+        if ahead.arrivals or ahead.skipped:
+            yield ahead
+
+    async def _next(self) -> Batch | None:
+        """None when all shares have ended."""
+        while self._open:
+            try:
+                async with asyncio.timeout(self._silence):
+                    got = await self._ready.get()
+            except TimeoutError:
+                raise ReaderStuckError(f"nothing was read for {self._silence:g} s") from None
+            if isinstance(got, BaseException):
+                raise got
+            if got is not None:
+                self._room.release()
+                return got
+            self._open -= 1
+        return None
+
+    def _pump(self, batches: Generator[Batch, None, None]) -> None:
+        """In a thread: read as far ahead as there is room."""
+        try:
+            for batch in batches:
+                self._room.acquire()
+                if self._left:
+                    break
+                self._put(batch)
+            self._put(None)
+        except (ArchiveError, MailboxError, UnreadableArchiveError) as error:
+            self._put(UnreadableArchiveError(f"{self._name}: {error}"))
+        except Exception as error:  # noqa: BLE001 - it is raised where the batches are taken
+            self._put(error)
+        finally:
+            batches.close()
+
+    def _put(self, what: Batch | BaseException | None) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(self._ready.put_nowait, what)
+
+
+async def reader_pool(clients: Clients) -> ReaderPool:
+    """That of a client set, which closes it."""
+    return await clients.resources.get(READERS, _new_pool)
+
+
+async def _new_pool() -> ReaderPool:
+    return ReaderPool()
+
+
+def prepare_reader(pool: ReaderPool, size: int) -> None:
+    """An archive of this size is on its way: let processes start meanwhile, where it will take some."""
+    if size > SMALL_BYTES:
+        pool.prepare()

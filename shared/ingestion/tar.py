@@ -1,0 +1,215 @@
+"""Reading tar as a stream: ustar, GNU and pax, as far as an archive of mail needs it.
+
+Our own, because the standard library reads extended headers of any size into memory, follows chains of them
+by recursion, and keeps every member. Here a header has a bound, and what is not a plain file has no content.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from shared.ingestion.errors import ArchiveBombError, CorruptArchiveError
+from shared.ingestion.unpacked_streams import Readable, printable
+
+BLOCK = 512
+MAX_EXTENDED_BYTES = 1024 * 1024
+MAX_EXTENDED_HEADERS = 16  # before one member
+MAX_PAX_KEYWORDS = 1000
+_ZEROS = bytes(BLOCK)
+_CHECKSUM = slice(148, 156)
+
+
+class EntryKind(StrEnum):
+    FILE = "file"
+    FOLDER = "folder"
+    SYMBOLIC_LINK = "symbolic link"
+    HARD_LINK = "hard link"
+    DEVICE = "device"
+    SPARSE_FILE = "sparse file"
+    OTHER = "entry of an unknown type"
+
+
+_KINDS = {
+    b"0": EntryKind.FILE,
+    b"\0": EntryKind.FILE,
+    b"7": EntryKind.FILE,
+    b"1": EntryKind.HARD_LINK,
+    b"2": EntryKind.SYMBOLIC_LINK,
+    b"3": EntryKind.DEVICE,
+    b"4": EntryKind.DEVICE,
+    b"5": EntryKind.FOLDER,
+    b"6": EntryKind.DEVICE,
+    b"S": EntryKind.SPARSE_FILE,
+}
+_WITHOUT_CONTENT = frozenset({b"1", b"2", b"3", b"4", b"5", b"6"})
+_GNU_NAME, _GNU_LINK, _PAX, _PAX_GLOBAL = b"L", b"K", b"x", b"g"
+
+
+@dataclass
+class TarEntry:
+    """A member. Its content is read from it, before the next one is asked for."""
+
+    name: str
+    kind: EntryKind
+    size: int
+    _content: "_Content"
+
+    def read(self, size: int, /) -> bytes:
+        return self._content.read(size)
+
+
+class _Content:
+    def __init__(self, stream: Readable, size: int, name: str) -> None:
+        self._stream = stream
+        self._left = size
+        self._padding = -size % BLOCK
+        self._name = name
+
+    def read(self, size: int, /) -> bytes:
+        if not self._left or size <= 0:
+            return b""
+        piece = self._stream.read(min(size, self._left))
+        if not piece:
+            raise _cut_off(self._name)
+        self._left -= len(piece)
+        return piece
+
+    def finish(self) -> None:
+        """Pass by what was not read, and the padding."""
+        while self.read(BLOCK * 128):
+            pass
+        self._left, self._padding = self._padding, 0
+        while self.read(BLOCK):
+            pass
+
+
+def is_tar_header(block: bytes) -> bool:
+    return len(block) == BLOCK and block != _ZEROS and _checksum_fits(block)
+
+
+def read_tar(stream: Readable) -> Iterator[TarEntry]:
+    """The entries in their order. CorruptArchiveError where it breaks off or is no tar."""
+    extended: dict[str, str] = {}
+    headers = 0
+    while (block := _read_block(stream, "tar")) not in {b"", _ZEROS}:
+        if not _checksum_fits(block):
+            raise CorruptArchiveError("tar: a header's checksum is wrong; fetch the archive again")
+        kind, size = block[156:157], _number(block[124:136])
+        if kind in {_GNU_NAME, _GNU_LINK, _PAX, _PAX_GLOBAL}:
+            headers += 1
+            _check_extended(size, headers)
+            _merge_extended(extended, kind, _whole(stream, size))
+            continue
+        entry = _entry(stream, block, kind, size, extended)
+        if kind == b"S":
+            _skip_sparse_map(stream, block)
+        yield entry
+        entry._content.finish()  # noqa: SLF001 - the content is this module's
+        extended, headers = {}, 0
+
+
+def _entry(stream: Readable, block: bytes, kind: bytes, size: int, extended: dict[str, str]) -> TarEntry:
+    name = printable(extended.get("path") or _name(block))
+    declared = extended.get("size", "")
+    if declared.isascii() and declared.isdecimal() and len(declared) < 20:  # noqa: PLR2004 - as in 64 bits
+        size = int(declared)
+    meaning = _KINDS.get(kind, EntryKind.OTHER)
+    if meaning is EntryKind.FILE and name.endswith("/"):
+        meaning = EntryKind.FOLDER
+    if any(key.startswith("GNU.sparse.") for key in extended):
+        meaning = EntryKind.SPARSE_FILE
+    stored = 0 if kind in _WITHOUT_CONTENT else size
+    return TarEntry(name, meaning, stored, _Content(stream, stored, name))
+
+
+def _name(block: bytes) -> str:
+    name, prefix = _text(block[:100]), _text(block[345:500])
+    is_ustar = block[257:263] == b"ustar\0"
+    return f"{prefix}/{name}" if is_ustar and prefix else name
+
+
+def _text(field: bytes) -> str:
+    return field.split(b"\0", 1)[0].decode("utf-8", "replace")
+
+
+def _number(field: bytes) -> int:
+    """Octal text, or GNU's binary form, which a set first bit tells."""
+    if field[0] & 0x80:
+        if field[0] & 0x40:
+            raise CorruptArchiveError("tar: a member has a negative size; fetch the archive again")
+        return int.from_bytes(bytes([field[0] & 0x3F]) + field[1:], "big")
+    digits = field.strip(b" \0")
+    try:
+        return int(digits or b"0", 8)
+    except ValueError:
+        raise CorruptArchiveError("tar: a size is not a number; fetch the archive again") from None
+
+
+def _checksum_fits(block: bytes) -> bool:
+    stored = block[_CHECKSUM].strip(b" \0")
+    if not stored or not all(48 <= digit < 56 for digit in stored):  # noqa: PLR2004 - octal digits
+        return False
+    return int(stored, 8) == sum(block) - sum(block[_CHECKSUM]) + 8 * ord(" ")
+
+
+def _read_block(stream: Readable, name: str) -> bytes:
+    """A whole block, or nothing at the end."""
+    block = b""
+    while len(block) < BLOCK and (piece := stream.read(BLOCK - len(block))):
+        block += piece
+    if block and len(block) < BLOCK:
+        raise _cut_off(name)
+    return block
+
+
+def _cut_off(name: str) -> CorruptArchiveError:
+    return CorruptArchiveError(f"{name}: the archive ends in the middle; fetch it again")
+
+
+def _check_extended(size: int, headers: int) -> None:
+    if size > MAX_EXTENDED_BYTES or headers > MAX_EXTENDED_HEADERS:
+        raise ArchiveBombError(
+            f"tar: a member has extended headers of more than {MAX_EXTENDED_BYTES} bytes,"
+            f" or more than {MAX_EXTENDED_HEADERS} of them; pack the archive anew"
+        )
+
+
+def _whole(stream: Readable, size: int) -> bytes:
+    content, pieces = _Content(stream, size, "tar"), list[bytes]()
+    while piece := content.read(BLOCK * 128):
+        pieces.append(piece)
+    content.finish()
+    return b"".join(pieces)
+
+
+def _merge_extended(extended: dict[str, str], kind: bytes, content: bytes) -> None:
+    if kind == _GNU_NAME:
+        extended["path"] = _text(content)
+    elif kind == _PAX:
+        extended.update(_pax_records(content))
+
+
+def _pax_records(content: bytes) -> dict[str, str]:
+    """`length keyword=value` lines; a length counts its whole line."""
+    records: dict[str, str] = {}
+    position = 0
+    while position < len(content) and content[position] != 0:
+        space = content.find(b" ", position, position + 20)
+        length = content[position:space] if space > 0 else b""
+        if not length.isdigit() or int(length) <= len(length) + 1 or len(records) >= MAX_PAX_KEYWORDS:
+            raise CorruptArchiveError("tar: an extended header is malformed; fetch the archive again")
+        end = position + int(length)
+        keyword, _, value = content[space + 1 : end - 1].partition(b"=")
+        records[keyword.decode("utf-8", "replace")] = value.decode("utf-8", "replace")
+        position = end
+    return records
+
+
+def _skip_sparse_map(stream: Readable, block: bytes) -> None:
+    """The old GNU form goes on in further blocks while a flag says so."""
+    more = block[482]
+    while more:
+        following = _read_block(stream, "tar")
+        if not following:
+            raise _cut_off("tar")
+        more = following[504]

@@ -1,0 +1,253 @@
+"""Binary streams over other streams: bounded, unpacked piece by piece, never whole in memory."""
+
+import io
+import re
+import unicodedata
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from shared.core.lazy_import import lazy
+from shared.ingestion.errors import ArchiveBombError, CorruptArchiveError
+
+if TYPE_CHECKING:
+    import bz2
+    import lzma
+else:
+    bz2, lzma = lazy("bz2"), lazy("lzma")
+
+MIB = 1024 * 1024
+UNPACKED_TIMES = 4
+
+
+@dataclass(frozen=True)
+class UnpackLimits:
+    """Bounds that no honest archive of mail comes near."""
+
+    total_bytes: int = 8 * 1024 * MIB
+    ratio: float = 200.0
+    members: int = 200_000
+    # A short text that repeats itself packs very well, and does no harm.
+    ratio_free_bytes: int = 16 * MIB
+
+    @classmethod
+    def of(cls, largest_archive: int) -> Self:
+        """The limits where a file may have so many bytes: gzip packs mail to about a quarter."""
+        return cls(total_bytes=UNPACKED_TIMES * largest_archive)
+
+
+class UnpackBudget:
+    """What one archive has unpacked to so far."""
+
+    def __init__(self, limits: UnpackLimits, packed_bytes: int) -> None:
+        self._limits = limits
+        allowed_by_ratio = max(limits.ratio_free_bytes, int(packed_bytes * limits.ratio))
+        self._allowed = min(limits.total_bytes, allowed_by_ratio)
+        self._by_ratio = allowed_by_ratio < limits.total_bytes
+        self._unpacked = 0
+        self._members = 0
+
+    @property
+    def left(self) -> int:
+        return self._allowed - self._unpacked
+
+    def spend(self, size: int, member: str) -> None:
+        self._unpacked += size
+        if self._unpacked <= self._allowed:
+            return
+        if self._by_ratio:
+            raise ArchiveBombError(
+                f"{member}: the archive unpacks to more than {self._limits.ratio:g} times its size;"
+                " split it, or unpack it first if you trust it"
+            )
+        raise ArchiveBombError(
+            f"{member}: the archive unpacks to more than {self._limits.total_bytes} bytes;"
+            " split it, or raise ARCHIVE_MAX_BYTES"
+        )
+
+    def count_member(self, member: str) -> None:
+        self._members += 1
+        if self._members > self._limits.members:
+            raise ArchiveBombError(
+                f"{member}: the archive has more than {self._limits.members} members; split it"
+            )
+
+
+BLOCK = 64 * 1024
+MAX_DICTIONARY_BYTES = 256 * 1024 * 1024
+GZIP = 16 + zlib.MAX_WBITS
+
+
+class Readable(Protocol):
+    def read(self, size: int, /) -> bytes:
+        """Up to `size` bytes; none at the end."""
+
+
+class Compression(StrEnum):
+    GZ = "gz"
+    BZ2 = "bz2"
+    XZ = "xz"
+
+
+_MAGIC = {
+    b"\x1f\x8b\x08": Compression.GZ,
+    b"BZh": Compression.BZ2,
+    b"\xfd7zXZ\x00": Compression.XZ,
+}
+
+
+def compression_of(beginning: bytes) -> Compression | None:
+    return next((kind for magic, kind in _MAGIC.items() if beginning.startswith(magic)), None)
+
+
+class _Raw(io.RawIOBase):
+    """A read function as a raw stream. It fills what it is asked to fill, so that peeking sees enough."""
+
+    def __init__(self, read: Callable[[int], bytes]) -> None:
+        self._read = read
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer).cast("B")
+        filled = 0
+        while filled < len(view) and (piece := self._read(len(view) - filled)):
+            view[filled : filled + len(piece)] = piece
+            filled += len(piece)
+        return filled
+
+
+def buffered(stream: Readable) -> io.BufferedReader:
+    """A stream that can be peeked at."""
+    return io.BufferedReader(_Raw(stream.read), BLOCK)
+
+
+class Spending:
+    """The stream, with each byte counted against the budget."""
+
+    def __init__(self, stream: Readable, budget: UnpackBudget, member: str) -> None:
+        self._stream = stream
+        self._budget = budget
+        self._member = member
+
+    def read(self, size: int, /) -> bytes:
+        # One byte more than is left, so that going over is seen, and no more than that is unpacked.
+        piece = self._stream.read(max(1, min(size, self._budget.left + 1)))
+        self._budget.spend(len(piece), self._member)
+        return piece
+
+
+class _Unpacker(Protocol):
+    """What bz2 and lzma have, and zlib does not quite."""
+
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
+
+    @property
+    def needs_input(self) -> bool:
+        """Whether it gives no more without further input."""
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        """Up to `max_length` bytes, out of what was fed so far."""
+
+
+class _Gzip:
+    def __init__(self) -> None:
+        self._zlib = zlib.decompressobj(GZIP)
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        return self._zlib.decompress(self._zlib.unconsumed_tail + data, max_length)
+
+    @property
+    def eof(self) -> bool:
+        return self._zlib.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._zlib.unconsumed_tail
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._zlib.unused_data
+
+
+_UNPACKERS: dict[Compression, Callable[[], _Unpacker]] = {
+    Compression.GZ: _Gzip,
+    Compression.BZ2: lambda: bz2.BZ2Decompressor(),  # noqa: PLW0108 - imported when it is first called
+    Compression.XZ: lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, MAX_DICTIONARY_BYTES),
+}
+
+
+class Inflated:
+    """Unpacks one stream after another, as `gzip -d` does with files that were joined."""
+
+    def __init__(self, stream: Readable, compression: Compression, member: str) -> None:
+        self._stream = stream
+        self._compression = compression
+        self._member = member
+        self._unpacker: _Unpacker | None = _UNPACKERS[compression]()
+        self._pending = b""
+
+    def read(self, size: int, /) -> bytes:
+        try:
+            return self._read(size)
+        except (zlib.error, lzma.LZMAError, OSError, EOFError, MemoryError) as error:
+            raise CorruptArchiveError(
+                f"{self._member}: the {self._compression} data is damaged ({error}); fetch the archive again"
+            ) from None
+
+    def _read(self, size: int) -> bytes:
+        while self._unpacker is not None:
+            if self._unpacker.eof:
+                self._next_stream()
+                continue
+            given = self._input()
+            piece = self._unpacker.decompress(given, size)
+            if piece:
+                return piece
+            if not given and self._unpacker.needs_input and not self._unpacker.eof:
+                raise EOFError("it ends in the middle")
+        return b""
+
+    def _input(self) -> bytes:
+        assert self._unpacker is not None  # noqa: S101 - the caller's loop
+        given, self._pending = self._pending, b""
+        if given or not self._unpacker.needs_input:
+            return given
+        return self._stream.read(BLOCK)
+
+    def _next_stream(self) -> None:
+        """Another one may follow, after zeros at most; anything else is padding, which is not ours."""
+        assert self._unpacker is not None  # noqa: S101 - the caller's loop
+        rest = self._unpacker.unused_data.lstrip(b"\0")
+        while len(rest) < len(b"\xfd7zXZ\x00") and (more := self._stream.read(BLOCK)):
+            rest = (rest + more).lstrip(b"\0")
+        if compression_of(rest) is self._compression:
+            self._unpacker, self._pending = _UNPACKERS[self._compression](), rest
+        else:
+            self._unpacker = None
+
+
+SHOWN = 200
+KEPT = 100
+_UNSAFE = re.compile(r"[^A-Za-z0-9._@+-]+")
+
+
+def printable(name: str) -> str:
+    """On one line, without control characters, cut to what a message can carry."""
+    text = "".join(letter if letter.isprintable() else "�" for letter in name)
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+
+
+def safe_filename(name: str, default: str = "archive") -> str:
+    """The last part of a path, in plain letters; never empty, hidden, or a way upwards."""
+    last = re.split(r"[/\\]", unicodedata.normalize("NFKD", name))[-1]
+    plain = _UNSAFE.sub("_", last.encode("ascii", "ignore").decode()).strip("._")
+    stem, dot, ending = plain[-KEPT:].partition(".") if len(plain) > KEPT else (plain, "", "")
+    return (stem + dot + ending).strip("._") or default

@@ -1,0 +1,99 @@
+"""Reading zip: stored and deflated members only, whose unpacking the standard library bounds."""
+
+import io
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from shared.ingestion.errors import ArchiveBombError, CorruptArchiveError, UnsupportedArchiveError
+from shared.ingestion.tar import EntryKind
+from shared.ingestion.unpacked_streams import UnpackLimits, printable
+
+ENCRYPTED = 0x1
+DIRECTORY_BYTES_A_MEMBER = 512
+MIN_DIRECTORY_BYTES = 1024 * 1024
+UNIX = 3
+LINK_MODE = 0o120000
+TYPE_MASK = 0o170000
+
+
+class _CautiousFile(io.BufferedReader):
+    """zipfile reads the whole directory at once, however large it says it is: that read is refused here."""
+
+    def __init__(self, path: Path, largest_read: int) -> None:
+        super().__init__(io.FileIO(path))
+        self._largest_read = largest_read
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is not None and size > self._largest_read:
+            raise ArchiveBombError(
+                f"zip: its directory has {size} bytes, and may have {self._largest_read}; split the archive"
+            )
+        return super().read(size)
+
+
+@dataclass(frozen=True)
+class ZipEntry:
+    name: str
+    kind: EntryKind
+    _content: IO[bytes] = field(default_factory=io.BytesIO)
+
+    def read(self, size: int, /) -> bytes:
+        try:
+            return self._content.read(size)
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
+            raise CorruptArchiveError(
+                f"{self.name}: the zip data is damaged ({error}); fetch the archive again"
+            ) from None
+
+
+def read_zip(path: Path, limits: UnpackLimits) -> Iterator[ZipEntry]:
+    largest = max(MIN_DIRECTORY_BYTES, limits.members * DIRECTORY_BYTES_A_MEMBER)
+    with _CautiousFile(path, largest) as file, _opened(file) as archive:
+        for info in archive.infolist():
+            yield from _entries(archive, info)
+
+
+def _opened(file: _CautiousFile) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(file)
+    except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError, UnicodeDecodeError) as error:
+        if isinstance(error, ArchiveBombError):
+            raise
+        raise CorruptArchiveError(f"zip: {error}; fetch the archive again") from None
+
+
+def _entries(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[ZipEntry]:
+    name = printable(info.filename)
+    if info.is_dir():
+        yield ZipEntry(name, EntryKind.FOLDER)
+    elif info.create_system == UNIX and (info.external_attr >> 16) & TYPE_MASK == LINK_MODE:
+        yield ZipEntry(name, EntryKind.SYMBOLIC_LINK)
+    else:
+        _check_readable(info)
+        with _content(archive, info) as content:
+            yield ZipEntry(name, EntryKind.FILE, content)
+
+
+def _check_readable(info: zipfile.ZipInfo) -> None:
+    if info.flag_bits & ENCRYPTED:
+        raise UnsupportedArchiveError(
+            f"{printable(info.filename)}: it is encrypted; pack it without a password"
+        )
+    if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+        method = zipfile.compressor_names.get(info.compress_type, str(info.compress_type))  # type: ignore[attr-defined]  # not in typeshed
+        raise UnsupportedArchiveError(
+            f"{printable(info.filename)}: the compression method {method!r} is not read; pack it with deflate"
+        )
+
+
+def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> IO[bytes]:
+    try:
+        return archive.open(info)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, ValueError) as error:
+        raise CorruptArchiveError(
+            f"{printable(info.filename)}: the zip entry is damaged ({error}); fetch the archive again"
+        ) from None

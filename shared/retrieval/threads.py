@@ -1,0 +1,176 @@
+"""Loads archives, threads and reports by their ids, with the messages, summaries and citations."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import MAX_IDS_PER_QUERY
+from shared.core.errors import NotFoundError
+from shared.documents.queries.several_containers import first_with_id
+from shared.documents.queries.threads import (
+    MESSAGES_AND_ANSWERS_OF_OTHER_LISTS,
+    MESSAGES_OF_THREAD,
+    THREADS_OF_MESSAGES,
+)
+from shared.documents.reports import Report, Summary
+from shared.documents.sources import Archive
+from shared.documents.threads import Chunk, Message, Thread
+from shared.documents.values import Citation
+from shared.retrieval.parameters import api_of, page_of_message
+from shared.retrieval.read_models import (
+    AnswerElsewhere,
+    CitationShown,
+    ReportDetail,
+    ReportItem,
+    SummaryDetail,
+)
+from shared.threads.moving import resolve_thread
+
+Model = TypeVar("Model", Chunk, Message, Report)
+
+
+async def find_by_id(clients: Clients, model: type[Model], id_: str) -> Model:
+    """A document by its id alone: its partition is not part of its address."""
+    for found in await clients.store.query_documents(
+        model, first_with_id(model.container), Session(), id=id_
+    ):
+        return found
+    raise NotFoundError(f"There is no {model.__name__.lower()} with this id.")
+
+
+async def find_archive(clients: Clients, id_: str) -> Archive:
+    archive = await clients.store.find(Archive, id_, id_, Session())
+    if archive is None:
+        raise NotFoundError("There is no archive with this id.")
+    return archive
+
+
+async def report_and_summary(clients: Clients, id_: str) -> tuple[Report, Summary]:
+    report = await find_by_id(clients, Report, id_)
+    summary = await summary_of(clients, report)
+    if summary is None:
+        raise NotFoundError("The summary of this report is no longer there.")
+    return report, summary
+
+
+async def summary_of(clients: Clients, report: Report) -> Summary | None:
+    return await clients.store.find(Summary, report.summary_id, report.scope, Session())
+
+
+async def resolved_thread(clients: Clients, id_: str) -> Thread:
+    """The thread; where it was merged into another, that one."""
+    thread = await clients.store.find(Thread, id_, id_, Session())
+    if thread is not None and thread.merged_into is not None:
+        current = await resolve_thread(clients, thread.merged_into, Session())
+        thread = await clients.store.find(Thread, current, current, Session())
+    if thread is None:
+        raise NotFoundError("There is no thread with this id.")
+    return thread
+
+
+async def messages_of(clients: Clients, thread_id: str) -> list[Message]:
+    return await clients.store.query_documents(
+        Message, MESSAGES_OF_THREAD, Session(), partition_value=thread_id
+    )
+
+
+async def cited_chunks(clients: Clients, citations: Sequence[Citation], thread_id: str) -> dict[str, Chunk]:
+    """Those of the cited chunks that are the thread's."""
+    keys = dict.fromkeys((citation.chunk_id, thread_id) for citation in citations)
+    return await clients.store.find_many(Chunk, list(keys), Session())
+
+
+async def report_detail(clients: Clients, id_: str) -> ReportDetail:
+    report = await find_by_id(clients, Report, id_)
+    summary = await summary_of(clients, report)
+    shown = None
+    if summary is not None:
+        shown = SummaryDetail.of(summary, await cited_in(clients, report, summary))
+    return ReportDetail(**dict(ReportItem.of(report)), evidence=report.evidence, summary=shown)
+
+
+async def cited_in(clients: Clients, report: Report, summary: Summary) -> list[CitationShown]:
+    """The citations, with the address of the sentence on its thread's page."""
+    threads = await _threads_of(clients, report, summary.citations)
+    shown = []
+    for number, citation in enumerate(summary.citations, 1):
+        thread = threads.get(citation.message_key or "")
+        page = None
+        if thread is not None and citation.message_key is not None:
+            page = page_of_message(thread, citation.message_key, f"c{number}", report.id)
+        shown.append(CitationShown.of(citation, thread, page))
+    return shown
+
+
+async def _threads_of(clients: Clients, report: Report, citations: Sequence[Citation]) -> dict[str, str]:
+    """The thread of every cited message: from the citation or the report, where these are current.
+
+    Otherwise it is looked up, because the message may have moved to another thread since.
+    """
+    keyed = [citation for citation in citations if citation.message_key]
+    keys = sorted({citation.message_key or "" for citation in keyed})
+    known = {citation.message_key or "": citation.thread_id for citation in keyed if citation.thread_id}
+    if len(known) == len(keys) or not keys:
+        return known
+    if report.thread_id is not None and not report.outdated:
+        return dict.fromkeys(keys, report.thread_id)
+    rows = clients.store.query(THREADS_OF_MESSAGES, Session(), ids=keys)
+    return {row["id"]: row["thread_id"] async for row in rows}
+
+
+MOST_ANSWERS = 50
+BEGINNING = 300
+_NEVER = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Conversation:
+    messages: list[Message]
+    elsewhere: list[AnswerElsewhere]
+
+
+async def conversation_of(clients: Clients, thread: Thread) -> Conversation:
+    """A thread's messages, and at most fifty answers of other lists, in one query.
+
+    A cross-post, which the thread has itself, is no answer. What the messages are called is known from the
+    thread's document, so that the answers need not wait for them.
+    """
+    if not thread.source:
+        return Conversation(await messages_of(clients, thread.id), [])
+    members = thread.threading.get("members", [])
+    found = await clients.store.query_documents(
+        Message,
+        MESSAGES_AND_ANSWERS_OF_OTHER_LISTS,
+        Session(),
+        thread=thread.id,
+        ids=sorted(member["id"] for member in members)[:MAX_IDS_PER_QUERY],
+        source=thread.source,
+    )
+    messages = [message for message in found if message.thread_id == thread.id]
+    messages.sort(key=lambda message: (message.date or _NEVER, message.id))
+    own = {message.message_id for message in messages}
+    others = [
+        message for message in found if message.thread_id != thread.id and message.message_id not in own
+    ]
+    others.sort(key=lambda answer: (answer.source, answer.message_id))
+    return Conversation(messages, [_answer(message) for message in others[:MOST_ANSWERS]])
+
+
+def _answer(message: Message) -> AnswerElsewhere:
+    return AnswerElsewhere(
+        message_key=message.id,
+        message_id=message.message_id,
+        answers=message.in_reply_to or "",
+        source=message.source,
+        thread_id=message.thread_id,
+        sender=message.from_,
+        date=message.date,
+        beginning=" ".join(message.body_normalized[:BEGINNING].split()),
+        links={
+            "self": api_of("messages", message.id),
+            "page": page_of_message(message.thread_id, message.id),
+        },
+    )

@@ -1,0 +1,377 @@
+"""Makes the digests that were touched: one version for each content, however often this runs."""
+
+import hashlib
+import heapq
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from shared.clients.classify import classify
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.core.ids import digest_summary_id
+from shared.core.times import stored_time
+from shared.documents.containers import read_document
+from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.reports import TOUCHED_DIGESTS
+from shared.documents.queries.threads import COUNT_OF_MESSAGES_WITHIN, THREADS_OF_DRAFT, THREADS_WITHIN
+from shared.documents.reports import Digest, ReportedThread, Summary, SummaryClaim
+from shared.documents.threads import Chunk, Thread
+from shared.documents.values import Citation, ConsensusType, SummaryType, Tier
+from shared.domain.consensus.positions import may_say_agreed
+from shared.domain.summaries.citations import verify_stored
+from shared.domain.summaries.digest_scopes import DigestScope, parse_scope
+from shared.domain.summaries.html import render_html
+from shared.domain.summaries.markdown import escape_markdown
+from shared.pipeline.event_types import SummaryComplete
+from shared.pipeline.events.builders import summary_complete
+from shared.pipeline.events.envelope import Event
+from shared.pipeline.lifecycle.digests import digest_failed, digest_made, digest_named, digest_started
+from shared.pipeline.lifecycle.summaries import digest_flags_settled, summary_revived
+
+MAX_SHOWN = 40
+
+
+@dataclass(frozen=True, slots=True)
+class DigestThread:
+    thread: Thread
+    summary: Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """Those that are shown, the newest first; and how many there are, and how many messages they have."""
+
+    shown: list[DigestThread]
+    threads: int = 0
+    messages: int = 0
+
+
+async def select_threads(clients: Clients, scope: DigestScope, session: Session) -> Selected:
+    query, values = _query(scope)
+    # The touch that led here tells of a change that a replica may not show yet, and nobody touches it again.
+    await clients.store.catch_up_all(Thread, session)
+    best: list[tuple[Any, ...]] = []
+    threads = messages = 0
+    async for stored in clients.store.query(query, session, **values):
+        thread = read_document(Thread, stored)
+        if not _is_summarised(thread, scope) or not await _is_active(clients, thread, scope, session):
+            continue
+        threads, messages = threads + 1, messages + thread.message_count
+        item = (_weight(thread), thread.id, thread)
+        (heapq.heappush if len(best) < MAX_SHOWN else heapq.heappushpop)(best, item)
+    shown = await _with_summaries(clients, [item[-1] for item in best], session)
+    return Selected(shown, threads, messages)
+
+
+def _query(scope: DigestScope) -> tuple[NamedQuery, dict[str, Any]]:
+    if scope.draft is not None:
+        version = f"{scope.draft}-"
+        return THREADS_OF_DRAFT, {"draft": scope.draft, "version": version, "length": len(version) + 2}
+    if scope.period is None:
+        raise ValueError(f"{scope.name} has neither a draft nor a period")
+    start, end = scope.period
+    return THREADS_WITHIN, {"source": scope.source, "start": stored_time(start), "end": stored_time(end)}
+
+
+def _is_summarised(thread: Thread, scope: DigestScope) -> bool:
+    if thread.summary_id is None:
+        return False
+    took_stances = thread.has_consensus or thread.consensus_type is not None
+    return took_stances or _is_decided(thread) or scope.kind is not SummaryType.CONSENSUS
+
+
+async def _is_active(clients: Clients, thread: Thread, scope: DigestScope, session: Session) -> bool:
+    """Whether somebody wrote in the period: a thread can be silent between its first and its last mail."""
+    if scope.period is None:
+        return True
+    start, end = scope.period
+    if any(date and start <= date < end for date in (thread.first_message_date, thread.last_message_date)):
+        return True
+    period = {"start": stored_time(start), "end": stored_time(end)}
+    query = clients.store.query(COUNT_OF_MESSAGES_WITHIN, session, partition_value=thread.id, **period)
+    return any([count async for count in query])
+
+
+def _weight(thread: Thread) -> tuple[bool, bool, bool, int, str]:
+    return (
+        _is_decided(thread),
+        thread.has_consensus,
+        thread.consensus_type is not None,
+        thread.message_count,
+        _last(thread),
+    )
+
+
+def _is_decided(thread: Thread) -> bool:
+    return thread.outcome is not None and thread.outcome.tier is Tier.SAID
+
+
+async def _with_summaries(clients: Clients, threads: list[Thread], session: Session) -> list[DigestThread]:
+    keys = [(str(thread.summary_id), thread.id) for thread in threads]
+    await clients.store.catch_up(Summary, [thread.id for thread in threads], session)
+    found = await clients.store.find_many(Summary, keys, session)
+    pairs = [
+        DigestThread(thread, found[thread.summary_id])
+        for thread in threads
+        if thread.summary_id in found and not found[thread.summary_id].outdated
+    ]
+    return sorted(pairs, key=lambda entry: (_last(entry.thread), entry.thread.id), reverse=True)
+
+
+def _last(thread: Thread) -> str:
+    return stored_time(thread.last_message_date) if thread.last_message_date else ""
+
+
+CLAIMS = {SummaryType.WEEKLY: 3, SummaryType.CONSENSUS: 5, SummaryType.DRAFT_FOCUSED: 4}
+"""Of each thread."""
+_ORDER = (
+    "decisions", "dissent", "agreed", "possible decisions", "concerns", "open issues", "proposals",
+    "key points",
+)  # fmt: skip
+_REACHED, _CONTESTED, _OTHER = "Consensus", "Contested", "Discussed"
+
+
+@dataclass
+class Composed:
+    claims: list[SummaryClaim] = field(default_factory=list)
+    citations: list[Citation] = field(default_factory=list)
+    markdown: str = ""
+
+
+def content_hash(selected: Selected) -> str:
+    """Which summaries it is made of, and what it says of the rest."""
+    made_of = [[entry.thread.id, entry.summary.id] for entry in selected.shown]
+    text = json.dumps([made_of, selected.threads, selected.messages])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def compose(scope: DigestScope, selected: Selected, chunk_texts: Mapping[str, str]) -> Composed:
+    """Claims of each thread whose every citation is still found in its chunk, and the digest's text."""
+    composed, parts = Composed(), dict[str, list[str]]()
+    for entry in selected.shown:
+        numbers = [_add(composed, entry, claim, chunk_texts) for claim in _chosen(scope, entry)]
+        marked = [number for number in numbers if number is not None]
+        parts.setdefault(_group(entry), []).extend(_thread_lines(entry, composed, marked))
+    composed.markdown = "\n".join(_lines(scope, selected, parts, composed)).rstrip() + "\n"
+    return composed
+
+
+def _chosen(scope: DigestScope, entry: DigestThread) -> Iterator[SummaryClaim]:
+    """The claims that tell most: those on the draft first, then what was decided and who objects."""
+
+    def weight(claim: SummaryClaim) -> tuple[bool, int]:
+        quotes = " ".join(entry.summary.citations[index].quote for index in claim.citations)
+        on_topic = scope.draft is not None and scope.draft.lower() in f"{claim.text} {quotes}".lower()
+        return not on_topic, _ORDER.index(claim.section) if claim.section in _ORDER else len(_ORDER)
+
+    yield from sorted(entry.summary.claims, key=weight)[: CLAIMS[scope.kind]]
+
+
+def _add(
+    composed: Composed, entry: DigestThread, claim: SummaryClaim, chunk_texts: Mapping[str, str]
+) -> int | None:
+    """The index of the claim in the digest; None where a citation of it does not hold any more."""
+    cited = [entry.summary.citations[index] for index in claim.citations]
+    if verify_stored(cited, chunk_texts):
+        return None
+    indexes = []
+    for citation in cited:
+        of_thread = citation.model_copy(update={"thread_id": entry.thread.id})
+        if of_thread not in composed.citations:
+            composed.citations.append(of_thread)
+        indexes.append(composed.citations.index(of_thread))
+    composed.claims.append(claim.model_copy(update={"citations": indexes, "thread_id": entry.thread.id}))
+    return len(composed.claims) - 1
+
+
+def _is_agreed(entry: DigestThread) -> bool:
+    """By what its own report may say, so that the two say the same."""
+    reading = entry.summary.reading
+    return reading is not None and may_say_agreed(
+        has_consensus=reading.has_consensus, kind=reading.outcome.kind, tier=reading.outcome.tier
+    )
+
+
+def _group(entry: DigestThread) -> str:
+    if _is_agreed(entry):
+        return _REACHED
+    divided = entry.thread.consensus_type in (ConsensusType.MIXED, ConsensusType.DISSENT)
+    return _CONTESTED if divided else _OTHER
+
+
+def _thread_lines(entry: DigestThread, composed: Composed, claims: Sequence[int]) -> list[str]:
+    people = len(entry.thread.participants)
+    statistics = f"{_many(entry.thread.message_count, 'message')}, {_many(people, 'participant')}."
+    reading = entry.summary.reading
+    outcome = [f"**{escape_markdown(reading.outcome.shown.headline)}**", ""] if reading else []
+    lines = [f"### {escape_markdown(entry.summary.title)}", "", *outcome, statistics, ""]
+    lines += [_item(composed.claims[index]) for index in claims]
+    return [*lines, ""] if claims else lines
+
+
+def _item(claim: SummaryClaim) -> str:
+    speaker = f"**{escape_markdown(claim.speaker)}**: " if claim.speaker else ""
+    marks = " ".join(f"[[{index + 1}]](#citation-{index + 1})" for index in claim.citations)
+    return f"- {speaker}{escape_markdown(claim.text)} {marks}"
+
+
+def _lines(
+    scope: DigestScope, selected: Selected, parts: Mapping[str, list[str]], composed: Composed
+) -> Iterator[str]:
+    yield from (f"# {escape_markdown(scope.title)}", "", _opening(selected), "")
+    for heading in (_REACHED, _CONTESTED, _OTHER):
+        if heading in parts:
+            yield from (f"## {heading}", "", *parts[heading])
+    yield from ("## Citations", "")
+    for number, citation in enumerate(composed.citations, 1):
+        quote, message = escape_markdown(citation.quote), escape_markdown(citation.message_id)
+        yield f'{number}. <a id="citation-{number}"></a>“{quote}” ({message})'
+    if not composed.citations:
+        yield "None."
+
+
+def _opening(selected: Selected) -> str:
+    left = selected.threads - len(selected.shown)
+    more = f" The {_many(left, 'thread')} in which less was said or settled are not shown." if left else ""
+    reached = sum(map(_is_agreed, selected.shown))
+    return (
+        f"**{_many(selected.threads, 'thread')}**, {_many(selected.messages, 'message')};"
+        f" consensus in {reached} of those below.{more}"
+    )
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+log = logging.getLogger(__name__)
+MODEL = "digest-v1"
+MAX_A_RUN = 200
+
+
+async def refresh_due(clients: Clients, now: datetime, limit: int = MAX_A_RUN) -> list[str]:
+    """Make those that were touched since they were made, as many as the limit allows; which they were."""
+    touched = clients.store.query(TOUCHED_DIGESTS, Session(), limit=limit)
+    due, failures = [row["scope"] async for row in touched], []
+    for scope in due:
+        try:
+            await refresh_digest(clients, parse_scope(scope), now)
+        except Exception as error:
+            log.exception("The digest %s could not be made", scope)
+            await digest_failed(clients.store, parse_scope(scope).id, classify(error), now)
+            failures.append(error)
+    if failures:
+        raise failures[0]
+    return due
+
+
+async def refresh_digest(clients: Clients, scope: DigestScope, now: datetime) -> Summary | None:
+    """The digest as it has to be now; None where there is nothing to say. It is announced if it is new."""
+    store, session = clients.store, Session()
+    digest = await _begin(clients, scope, now)
+    selected = await select_threads(clients, scope, session)
+    summary = await _stored(clients, scope, selected, now, session) if selected.shown else None
+    is_last = await digest_named(store, digest, summary.id if summary else None, session)
+    await digest_flags_settled(store, scope.name, session)
+    if not is_last:
+        log.info("A later refresh of %s was faster", scope.name)
+        return summary
+    if summary is not None:
+        await clients.bus.publish([Event.of(announcement(summary), session=session.tokens(), now=now)])
+    await digest_made(store, digest)
+    return summary
+
+
+async def _begin(clients: Clients, scope: DigestScope, now: datetime) -> Digest:
+    """Note which touches this refresh has seen, before it looks at any thread."""
+    store = clients.store
+    await store.create(Digest(id=scope.id, scope=scope.name, created_at=now), Session())
+    digest = await store.read(Digest, scope.id, scope.id, Session())
+    await digest_started(store, digest)
+    return digest
+
+
+async def _stored(
+    clients: Clients, scope: DigestScope, selected: Selected, now: datetime, session: Session
+) -> Summary:
+    version = content_hash(selected)
+    id_ = digest_summary_id(scope.name, version, _template(scope), MODEL)
+    known = await clients.store.find(Summary, id_, scope.name, session)
+    if known is None:
+        composed = compose(scope, selected, await _chunk_texts(clients, selected, session))
+        known = _document(id_, scope, version, selected, composed, now)
+        await clients.store.create(known, session)
+    elif known.outdated:
+        known = await summary_revived(clients.store, known, now, session)
+    return known
+
+
+def _template(scope: DigestScope) -> str:
+    return f"{scope.kind.value}-digest-v1"
+
+
+async def _chunk_texts(clients: Clients, selected: Selected, session: Session) -> dict[str, str]:
+    keys = {
+        (citation.chunk_id, entry.thread.id)
+        for entry in selected.shown
+        for citation in entry.summary.citations
+    }
+    await clients.store.catch_up(Chunk, {thread for _, thread in keys}, session)
+    found = await clients.store.find_many(Chunk, sorted(keys), session)
+    return {id_: chunk.text for id_, chunk in found.items()}
+
+
+def _document(
+    id_: str, scope: DigestScope, version: str, selected: Selected, composed: Composed, now: datetime
+) -> Summary:
+    threads = [entry.thread for entry in selected.shown]
+    firsts = [thread.first_message_date for thread in threads if thread.first_message_date]
+    lasts = [thread.last_message_date for thread in threads if thread.last_message_date]
+    return Summary(
+        id=id_,
+        summary_id=id_,
+        scope=scope.name,
+        thread_id=None,
+        thread_ids=[thread.id for thread in threads],
+        summary_type=scope.kind,
+        title=scope.title,
+        content_markdown=composed.markdown,
+        content_html=render_html(composed.markdown),
+        citations=composed.citations,
+        claims=composed.claims,
+        generated_by=MODEL,
+        generated_at=now,
+        created_at=now,
+        content_hash=version,
+        outdated=True,  # until it is named
+        prompt_template=_template(scope),
+        metadata={
+            "source": scope.source,
+            "draft_mentions": [scope.draft] if scope.draft else [],
+            "label": scope.label,
+            "threads": selected.threads,
+            "messages": selected.messages,
+            "outcomes": [_reported(entry).model_dump(mode="json") for entry in selected.shown],
+            "first_message_date": stored_time(min(firsts)) if firsts else None,
+            "last_message_date": stored_time(max(lasts)) if lasts else None,
+        },
+    )
+
+
+def _reported(entry: DigestThread) -> ReportedThread:
+    reading = entry.summary.reading
+    return ReportedThread(
+        thread_id=entry.thread.id,
+        title=entry.summary.title,
+        outcome=reading.shown_outcome if reading else None,
+        last_message_date=entry.thread.last_message_date,
+        read_at=entry.summary.generated_at,
+    )
+
+
+def announcement(summary: Summary) -> SummaryComplete:
+    return summary_complete(summary, backend="extractive", model=summary.generated_by)

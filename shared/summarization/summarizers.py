@@ -1,0 +1,308 @@
+"""The summarizers: by rules, or by a chat model whose claims are checked against the mails."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Protocol
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.batches import Patch
+from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Conflict, Store
+from shared.clients.openai.client import Endpoint, OpenAIClient, open_client
+from shared.clients.openai.ports import ChatPort, ChatRefusedError, Completion, CompletionOptions
+from shared.core.errors import DocumentNotFoundError, PermanentError, TransientError
+from shared.documents.reports import TokenAccount
+from shared.documents.threads import Thread
+from shared.documents.values import ThreadReading
+from shared.domain.chat_reading.answer import ANSWER_SCHEMA, ModelAnswer, parse_answer
+from shared.domain.chat_reading.combined import ModelRun, combine
+from shared.domain.chat_reading.merged import found_sentences, merge_answers
+from shared.domain.chat_reading.numbered import (
+    CountTokens,
+    NumberedThread,
+    Part,
+    estimate_tokens,
+    merge_part,
+    number_thread,
+)
+from shared.domain.consensus.linked_thread import LinkedThread
+from shared.domain.summaries.extractive import ExtractiveSummarizer
+from shared.domain.summaries.models import Summarizer, ThreadContext, ThreadSummary, Tokens
+from shared.pipeline.event_types import SummarizationRequested
+from shared.settings.app import Settings
+
+
+class TokenBudget(Protocol):
+    """Calls that run side by side cannot overspend together."""
+
+    async def reserve(self, tokens: int) -> bool:
+        """Set tokens aside; False where the budget does not have them."""
+
+    async def settle(self, reserved: int, used: int) -> None:
+        """Give back what was set aside, and count what was used."""
+
+
+@dataclass
+class MemoryTokenBudget:
+    """In memory; without a limit unless one is given."""
+
+    limit: int | None = None
+    used: int = 0
+    reserved: int = 0
+
+    async def reserve(self, tokens: int) -> bool:
+        if self.limit is not None and self.used + self.reserved + tokens > self.limit:
+            return False
+        self.reserved += tokens
+        return True
+
+    async def settle(self, reserved: int, used: int) -> None:
+        self.reserved -= reserved
+        self.used += used
+
+
+@dataclass(frozen=True)
+class StoredBudget:
+    """Of one archive, for all workers: an account in Cosmos DB, changed only by conditional patches.
+
+    What a crashed call had set aside stays so: it may have been spent.
+    """
+
+    store: Store
+    archive_id: str
+    limit: int | None
+    now: Callable[[], datetime]
+
+    async def reserve(self, tokens: int) -> bool:
+        try:
+            return await self._reserve(tokens)
+        except DocumentNotFoundError:  # the archive's first call
+            await self.store.create(TokenAccount(id=self.archive_id, created_at=self.now()), Session())
+            return await self._reserve(tokens)
+
+    async def _reserve(self, tokens: int) -> bool:
+        patch = Patch(self.archive_id, self.archive_id, increment={"reserved": tokens})
+        fits = f"c.used + c.reserved + {tokens:d} <= {self.limit:d}" if self.limit is not None else None
+        changed = await self.store.patch(TokenAccount, patch, Session(), condition=fits)
+        return changed is not Conflict.CONFLICT
+
+    async def settle(self, reserved: int, used: int) -> None:
+        spent = {"reserved": -reserved, "used": used, "calls": 1 if used else 0}
+        patch = Patch(self.archive_id, self.archive_id, increment=spent)
+        await self.store.patch(TokenAccount, patch, Session())
+
+
+log = logging.getLogger(__name__)
+DEFAULT_TEMPLATE = "consensus-summary-v1"
+
+
+def answer_room(window: int) -> int:
+    """The tokens that are kept for the answer: a quarter, as it quotes far less than the model has read."""
+    return max(window // 4, 1)
+
+
+class UnknownTemplateError(PermanentError):
+    """There is no such prompt template."""
+
+
+class BudgetUsedUpError(Exception):
+    """The archive's token budget does not have what a call may cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatSettings(CompletionOptions):
+    template: str = DEFAULT_TEMPLATE
+
+
+@dataclass
+class ChatSummarizer:
+    """One call a thread where it fits the window, else one a part and one to merge them.
+
+    Where the model gives nothing usable, the rules' reading stands alone.
+    """
+
+    client: ChatPort
+    settings: ChatSettings
+    now: Callable[[], datetime]
+    budget: TokenBudget = field(default_factory=MemoryTokenBudget)
+    count_tokens: CountTokens = estimate_tokens
+    writer: ExtractiveSummarizer = field(default_factory=ExtractiveSummarizer)
+
+    @property
+    def name(self) -> str:
+        return self.settings.model
+
+    async def summarize(self, context: ThreadContext) -> ThreadSummary:
+        if self.settings.template != DEFAULT_TEMPLATE:
+            raise UnknownTemplateError(
+                f"no prompt template {self.settings.template!r}: there is {DEFAULT_TEMPLATE}"
+            )
+        # In a thread of its own: a long discussion takes its time to read.
+        thread, numbered = await asyncio.to_thread(self._prepare, context)
+        if not numbered.parts:
+            return self._without_model(context, "the thread does not fit the model's context window")
+        asking = _Asking(self, context)
+        try:
+            answer = await asking.answer_to(thread, numbered)
+        except ChatRefusedError as error:
+            # A content filter or a length limit: another try ends the same way, and the thread stays.
+            log.warning("Thread %s is read without the model: %s", context.thread_id, error)
+            return self._without_model(context, "the model's endpoint refused this thread", asking.tokens)
+        except BudgetUsedUpError:
+            return self._without_model(context, "the token budget is used up", asking.tokens)
+        if answer.says_nothing:
+            return self._without_model(context, "the model gave no usable answer", asking.tokens)
+        run = ModelRun(self.name, self.now(), len(numbered.kept_out), len(numbered.unread))
+        reading = await asyncio.to_thread(combine, thread, context.subject, context.reading, answer, run)
+        return await asyncio.to_thread(self._summary, context, reading, asking.tokens)
+
+    def _prepare(self, context: ThreadContext) -> tuple[LinkedThread, NumberedThread]:
+        thread = LinkedThread(context.mails, context.profile)
+        return thread, number_thread(
+            thread, context.subject, room=self.room(context), count_tokens=self.count_tokens
+        )
+
+    def room(self, context: ThreadContext) -> int:
+        return context.context_window_tokens - self.settings.answer_tokens
+
+    def _summary(self, context: ThreadContext, reading: ThreadReading, tokens: Tokens) -> ThreadSummary:
+        made = self.writer.summary(replace(context, reading=reading))
+        return replace(made, generated_by=self.name, notes=_notes(reading), tokens=tokens)
+
+    def _without_model(self, context: ThreadContext, why: str, tokens: Tokens | None = None) -> ThreadSummary:
+        note = f"Read by rules alone: {why}."
+        return replace(self.writer.summary(context), notes=(note,), tokens=tokens or Tokens())
+
+
+@dataclass
+class _Asking:
+    """The calls for one thread, and what they have cost so far."""
+
+    by: ChatSummarizer
+    context: ThreadContext
+    tokens: Tokens = field(default_factory=Tokens)
+
+    async def answer_to(self, thread: LinkedThread, numbered: NumberedThread) -> ModelAnswer:
+        answers = [await self._ask(part) for part in numbered.parts]
+        if len(answers) == 1:
+            return answers[0]
+        found = await asyncio.to_thread(found_sentences, thread, answers)
+        if not found:
+            return ModelAnswer()
+        whole = merge_part(
+            self.context.subject,
+            found,
+            room=self.by.room(self.context),
+            count_tokens=self.by.count_tokens,
+        )
+        return merge_answers(answers, await self._ask(whole))
+
+    async def _ask(self, part: Part) -> ModelAnswer:
+        reserved = part.tokens + self.by.settings.answer_tokens
+        if not await self.by.budget.reserve(reserved):
+            raise BudgetUsedUpError
+        used = 0
+        try:
+            answer = await self.by.client.complete(part.system, part.user, self.by.settings)
+            price = self._price(part, answer)
+            used = price.total
+        except TransientError as error:
+            # The endpoint charges for what it was still at work on when we hung up.
+            used = part.tokens if error.timed_out else 0
+            raise
+        finally:
+            await self.by.budget.settle(reserved, used)
+        self.tokens = Tokens(self.tokens.prompt + price.prompt, self.tokens.completion + price.completion)
+        return await asyncio.to_thread(parse_answer, answer.text)
+
+    def _price(self, part: Part, answer: Completion) -> Tokens:
+        """As the endpoint tells it; where it does not, by our own count."""
+        reported = Tokens(answer.prompt_tokens, answer.completion_tokens)
+        return reported if reported.total else Tokens(part.tokens, self.by.count_tokens(answer.text))
+
+
+def _notes(reading: ThreadReading) -> tuple[str, ...]:
+    """What a reader has to know of a model's part in this."""
+    model = reading.model
+    if model is None:
+        return ()
+    notes = [f"Read by {model.model} on {model.read_at.date()}; every claim was checked against the mails."]
+    if model.refused:
+        notes.append(f"{len(model.refused)} of its claims were refused, because the mails do not bear them.")
+    if model.kept_out:
+        notes.append(
+            f"{model.kept_out} mails that speak to the program that reads them were kept from the model."
+        )
+    if model.unread:
+        notes.append(f"{model.unread} mails were too many for the model to read.")
+    notes += [
+        f"Read differently: {one.what} is {one.by_rules} by the rules, {one.by_model} by the model. "
+        "The rules' reading stands."
+        for one in model.differences
+    ]
+    return tuple(notes)
+
+
+@dataclass(frozen=True)
+class OfflineSummarizer:
+    extractive: ExtractiveSummarizer = field(default_factory=ExtractiveSummarizer)
+
+    @property
+    def name(self) -> str:
+        return self.extractive.name
+
+    async def summarize(self, context: ThreadContext) -> ThreadSummary:
+        # A long discussion takes its time to read, and the event loop has others to serve.
+        return await asyncio.to_thread(self.extractive.summary, context)
+
+
+EXTRACTIVE = "extractive"
+_AZURE = "azureopenai"
+
+
+class UnknownBackendError(PermanentError):
+    """The event asks for a summarizer that this app does not have."""
+
+
+def check_backend(data: SummarizationRequested, settings: Settings) -> None:
+    known = dict.fromkeys([EXTRACTIVE, settings.SUMMARY_BACKEND])
+    if data.llm_backend not in known:
+        raise UnknownBackendError(f"llm_backend {data.llm_backend!r} is not one of: {', '.join(known)}")
+
+
+async def summarizer_for(clients: Clients, data: SummarizationRequested, thread: Thread) -> Summarizer:
+    if data.llm_backend == EXTRACTIVE:
+        return OfflineSummarizer()
+    settings = clients.settings
+    return ChatSummarizer(
+        await _chat_client(clients),
+        ChatSettings(
+            data.llm_model,
+            template=data.prompt_template,
+            answer_tokens=answer_room(data.context_window_tokens),
+            timeout_seconds=settings.SUMMARY_TIMEOUT_SECONDS,
+            answer_schema=ANSWER_SCHEMA,
+        ),
+        clients.runtime.now,
+        StoredBudget(clients.store, thread.archive_id, settings.SUMMARY_ARCHIVE_TOKENS, clients.runtime.now),
+    )
+
+
+async def _chat_client(clients: Clients) -> ChatPort:
+    """One for the client set: it keeps its connections and its tokens."""
+
+    async def start() -> OpenAIClient:
+        settings = clients.settings
+        key = settings.SUMMARY_API_KEY
+        endpoint = Endpoint(
+            settings.SUMMARY_ENDPOINT or "",
+            is_azure=settings.SUMMARY_BACKEND == _AZURE,
+            api_key=key.get_secret_value() if key else None,
+            identity_client_id=settings.AZURE_CLIENT_ID,
+        )
+        return open_client(endpoint, clients.runtime)
+
+    return await clients.resources.get("chat", start)

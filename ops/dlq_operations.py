@@ -5,8 +5,7 @@ from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ops.command import Interrupt, actor, run_command
-from ops.exit_codes import Code, CommandError
+from ops.command import Code, CommandError, Interrupt, actor, run_command
 from ops.output import confirm, print_json, print_note, table
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from shared.upkeep.deadletters.selection import LetterSelection
 
 DOING = {
-    "dlq.requeue": "requeue", "dlq.purge": "purge", "dlq.restore": "restore", "dlq.resolve": "resolve",
+    "dlq.requeue": "requeue", "dlq.purge": "purge", "dlq.restore": "restore", "dlq.resolve": "purge",
 }  # fmt: skip
 ENDED = {
     "dlq.requeue": "requeued", "dlq.purge": "purged", "dlq.restore": "restored", "dlq.resolve": "resolved",
@@ -88,7 +87,7 @@ async def _resumable(clients: "Clients", operation: str, action: str) -> "Audit"
     from shared.upkeep.audit import find_audit
 
     audit = await find_audit(clients.store, operation)
-    if audit.action != action:
+    if DOING.get(audit.action) != DOING[action]:
         raise CommandError(Code.USAGE, f"{operation} is a {audit.action}, not a {action}.")
     return audit
 

@@ -115,9 +115,9 @@ def test_failures_are_counted_and_each_has_its_next_step(screen: Screen) -> None
     assert row(lines, "reporting") == ["reporting", "0", "1,234,567", "42", "min"]
     assert row(lines, "chunks") == ["chunks", "embedding", "0", "0", "1,234,567", "1,234,567"]
     assert said[1:] == [
-        "13,580,237 dead letters: `dlq groups` shows the causes.",
-        "4,938,268 documents are stuck: `documents stuck` lists them.",
-        "4,938,268 documents were given up: `documents failed` lists them.",
+        "13,580,237 dead letters: `dlq list --groups` shows the causes.",
+        "4,938,268 documents are stuck: `documents list --only stuck` lists them.",
+        "4,938,268 documents were given up: `documents list --only failed` lists them.",
     ]
 
 
@@ -128,9 +128,9 @@ def test_one_is_said_as_one(screen: Screen) -> None:
     lines, said = screen.show(one)
     assert row(lines, "ingestion") == ["ingestion", "0+", "1+", "0", "s"]
     assert said[1:] == [
-        "1 dead letter: `dlq groups` shows the causes.",
-        "1 document is stuck: `documents stuck` lists them.",
-        "1 document was given up: `documents failed` lists them.",
+        "1 dead letter: `dlq list --groups` shows the causes.",
+        "1 document is stuck: `documents list --only stuck` lists them.",
+        "1 document was given up: `documents list --only failed` lists them.",
     ]
 
 

@@ -185,8 +185,7 @@ async def _request(clients: Clients, document: DueDocument) -> Requeue:
     ready = await ready_thread(clients, document.id, Session())
     if ready is None:
         raise LeftOutError(
-            "it is not ready: not all its messages are chunked and embedded yet;"
-            " `documents stuck` and `documents failed` show which"
+            "it is not ready: not all its messages are chunked and embedded yet; `documents list` shows which"
         )
     return summary_request(document.id, ready.version, clients.settings), document.next_attempt
 

@@ -40,8 +40,8 @@ from shared.upkeep.deadletters.operations import request_operation, run_operatio
 from shared.upkeep.oversight.archive_why import why_not_done
 from shared.upkeep.provisioning import provision
 from shared.upkeep.sweep.run import sweep
-from tests.localcloud.functions.support import Host
 from tests.support.cloud import LocalCloud, servicebus, wait_for
+from tests.support.host import Host
 from tests.support.services import ROOT, start_service
 from tests.system.version_before import BEFORE, unpack_version_before
 from tests.web.site import environment

@@ -19,8 +19,8 @@ from shared.domain.summaries.digest_scopes import parse_scope
 from shared.settings.app import Settings
 from shared.summarization.digests import refresh_due
 from shared.upkeep.provisioning import provision
-from tests.localcloud.functions.support import Host, running_host
 from tests.support.cloud import LocalCloud, servicebus, servicebus_connection, wait_for
+from tests.support.host import Host, running_host
 from tests.support.services import ROOT, RunningService
 
 SAMPLES = {path.stem: path for path in sorted((ROOT / "samples").glob("*.mbox"))}

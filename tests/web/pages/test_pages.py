@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from tests.localcloud.functions.support import Answer
 from tests.support.cloud import LocalCloud, plan_faults
+from tests.support.host import Answer
 from tests.web.markup import Page, check
 from tests.web.site import Site, empty_site
 

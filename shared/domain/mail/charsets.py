@@ -1,12 +1,14 @@
 """Bytes to text, whatever the declared charset is worth, and encoded words of headers (RFC 2047).
 
-The text that comes out can always be encoded as UTF-8 and holds no NUL."""
+The text that comes out can always be encoded as UTF-8 and holds no NUL.
+"""
 
 import base64
 import binascii
 import codecs
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from shared.core.lazy_import import lazy
 

@@ -6,11 +6,17 @@ Depth and number of parts are bounded; what is beyond is left out with a warning
 import binascii
 import re
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from shared.core.lazy_import import lazy
 from shared.domain.mail import charsets
 from shared.domain.mail.headers import Headers, parameters, read_headers, text_of
 from shared.domain.mail.models import Limits, ParsedAttachment, SegmentKind
+
+if TYPE_CHECKING:
+    from shared.domain.mail import html
+else:
+    html = lazy("shared.domain.mail.html")  # it brings a browser's parser, which plain text does not need
 
 _SIGNATURE = "-- "
 
@@ -122,11 +128,6 @@ def _uu_line(line: bytes) -> bytes:
     except binascii.Error:
         return b""
 
-
-if TYPE_CHECKING:
-    from shared.domain.mail import html
-else:
-    html = lazy("shared.domain.mail.html")  # it brings a browser's parser, which plain text does not need
 
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s{0,5}=\s{0,5}[\"']?([\w-]{1,40})", re.IGNORECASE)
 _LINE_END = re.compile(r"\r+\n|\r")

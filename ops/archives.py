@@ -26,7 +26,8 @@ Here = Annotated[bool, typer.Option("--here", help="Delete in this process inste
 @app.command()
 def ingest(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="An mbox, .eml, Maildir, zip or tar file, also compressed.")
+        Path,
+        typer.Argument(metavar="FILE", help="An mbox, .eml, zip or tar (also of a Maildir), also packed."),
     ],
     source: Annotated[str, typer.Option(metavar="NAME", help="The name of its list.")] = "uploads",
     json: Json = False,
@@ -110,7 +111,7 @@ def progress(
 
 
 def _show_why(id_: str, *, json: bool) -> None:
-    from shared.upkeep.oversight.archive_why import why_not_done
+    from shared.upkeep.oversight.stuck_documents import why_not_done
 
     found = run_command(lambda clients: why_not_done(clients, id_))
     if json:
@@ -225,7 +226,7 @@ async def _removed(clients: "Clients", kind: str, target: str, *, here: bool) ->
 async def _followed(clients: "Clients", removal: "Removal") -> "Removal":
     from shared.clients.cosmos.session import Session
     from shared.documents.sources import Removal
-    from shared.pipeline.tombstones import DONE
+    from shared.pipeline.lifecycle.archives import DONE
 
     while removal.status not in DONE:
         await asyncio.sleep(REMOVAL_SECONDS)

@@ -247,7 +247,7 @@ def _show_open_names(source: str, *, json: bool) -> None:
 
 
 async def _labels(clients: "Clients") -> list[dict[str, Any]]:
-    from shared.upkeep.correction_labels import correction_labels
+    from shared.upkeep.correcting import correction_labels
 
     return [label async for label in correction_labels(clients)]
 

@@ -15,8 +15,7 @@ from ops.dlq_operations import carry_out, restore_purged
 from ops.output import ago, as_json, clean, fields, print_json, print_note, shortened, table
 
 if TYPE_CHECKING:
-    from shared.upkeep.deadletters.causes import Diagnosed
-    from shared.upkeep.deadletters.selection import LetterSelection
+    from shared.upkeep.deadletters.diagnosis import Diagnosed, LetterSelection
 
 
 app = typer.Typer(help="Dead letters: see, group, requeue, purge and restore them.", no_args_is_help=True)
@@ -96,7 +95,7 @@ def list_(
 
 
 def _list_groups(queues: list[str] | None, *, json: bool) -> None:
-    from shared.upkeep.deadletters.groups import diagnosed_letters, group_letters
+    from shared.upkeep.deadletters.diagnosis import diagnosed_letters, group_letters
 
     named = _named(queues)
     found = group_letters(run_command(lambda clients: diagnosed_letters(clients, named, judged=True)))
@@ -199,7 +198,7 @@ def _letters(
     event_type: list[str] | None = None,
     **more: Any,
 ) -> "LetterSelection":
-    from shared.upkeep.deadletters.selection import LetterSelection
+    from shared.upkeep.deadletters.diagnosis import LetterSelection
 
     return LetterSelection(
         queues=_named(queues),
@@ -273,7 +272,7 @@ def restore(
 
 def _named(queues: list[str] | None) -> list[str]:
     from shared.pipeline.topology import QUEUES
-    from shared.upkeep.deadletters.queue_names import UnknownQueueError, queue_named
+    from shared.upkeep.deadletters.diagnosis import UnknownQueueError, queue_named
 
     try:
         return list(dict.fromkeys(queue_named(queue) for queue in queues or QUEUES))
@@ -282,7 +281,7 @@ def _named(queues: list[str] | None) -> list[str]:
 
 
 def _chosen(queues: list[str] | None, **conditions: Any) -> "list[Diagnosed]":
-    from shared.upkeep.deadletters.selection import choose
+    from shared.upkeep.deadletters.diagnosis import choose
 
     selection = _letters(queues, **conditions)
     return run_command(lambda clients: choose(clients, selection))

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from shared.clients.connections import Clients
     from shared.clients.servicebus.dead_letter_mover import OperationObserver
     from shared.documents.records import Audit
-    from shared.upkeep.deadletters.causes import Diagnosed
-    from shared.upkeep.deadletters.selection import LetterSelection
+    from shared.upkeep.deadletters.diagnosis import Diagnosed, LetterSelection
 
 DOING = {
     "dlq.requeue": "requeue", "dlq.purge": "purge", "dlq.restore": "restore", "dlq.resolve": "purge",
@@ -39,8 +38,8 @@ def carry_out(
     interrupt, selection = Interrupt(), None if resume is not None else select()
 
     async def work(clients: "Clients") -> "Audit | None":
+        from shared.upkeep.deadletters.diagnosis import choose
         from shared.upkeep.deadletters.operations import request_operation
-        from shared.upkeep.deadletters.selection import choose
 
         if resume is not None:
             return await run_shown(clients, await _resumable(clients, resume, action), interrupt)
@@ -65,8 +64,8 @@ def restore_purged(
     asked |= {name: value for name, value in (("sequence_numbers", sequence), ("limit", limit)) if value}
 
     async def work(clients: "Clients") -> "Audit | None":
+        from shared.upkeep.deadletters.journal import restorable
         from shared.upkeep.deadletters.operations import request_operation
-        from shared.upkeep.deadletters.restoring import restorable
 
         found = await restorable(clients, purge, sequence_numbers=sequence, limit=limit)
         counted = Counter(record["queue"] for record in found)

@@ -105,12 +105,12 @@ def _show(id_: str, *, json: bool) -> None:
 
 def _list(troubles: list[Trouble], name: str | None, limit: int, *, json: bool) -> None:
     async def work(clients: "Clients") -> "list[StuckDocument]":
+        from shared.upkeep.due_documents import COLLECTIONS
         from shared.upkeep.oversight.stuck_documents import (
             collection_named,
             failed_documents,
             stuck_documents,
         )
-        from shared.upkeep.requeue.due_document import COLLECTIONS
 
         collections = COLLECTIONS if name is None else (collection_named(name),)
         found: list[StuckDocument] = []

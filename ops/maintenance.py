@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from shared.clients.connections import Clients
     from shared.clients.servicebus.dead_letter_mover import OperationObserver
     from shared.documents.records import Audit, Run
+    from shared.upkeep.background import ThreadSelection
     from shared.upkeep.reembed import Reembedded
-    from shared.upkeep.resummarizing import ThreadSelection
 
 
 SHOWN_EXAMPLES = 20
@@ -33,8 +33,8 @@ def sweep(
 
     async def work(clients: "Clients") -> "Run | None":
         from shared.upkeep.audit import audited
-        from shared.upkeep.sweep.run import Options
-        from shared.upkeep.sweep.run import sweep as run_sweep
+        from shared.upkeep.sweep import Options
+        from shared.upkeep.sweep import sweep as run_sweep
 
         if dry_run:
             return await run_sweep(clients, Options(requested_by=actor().name, dry_run=True))
@@ -220,7 +220,7 @@ def resummarize(
     interrupt = Interrupt()
 
     async def work(clients: "Clients") -> "Audit | None":
-        from shared.upkeep.resummarizing import request_resummarizing, run_resummarizing, threads_left
+        from shared.upkeep.background import request_resummarizing, run_resummarizing, threads_left
 
         if resume is not None:
             return await run_resummarizing(clients, resume, watch=_watching(interrupt))
@@ -248,7 +248,7 @@ def _selection(
 ) -> "ThreadSelection":
     from pydantic import ValidationError
 
-    from shared.upkeep.resummarizing import ThreadSelection
+    from shared.upkeep.background import ThreadSelection
 
     try:
         return ThreadSelection(thread=thread, source=source, all=all_threads, rate=rate)

@@ -157,8 +157,7 @@ def timeline(
     json: Json = False,
 ) -> None:
     """Show everything that happened to a document or an event, across stages, in the order of time."""
-    from shared.upkeep.oversight.spans import span_store
-    from shared.upkeep.oversight.timeline import read_timeline
+    from shared.upkeep.oversight.timeline import read_timeline, span_store
 
     telemetry = span_store(setting_values(GLOBAL_OPTIONS.settings))
     found = run_command(lambda clients: read_timeline(clients, id_, telemetry))

@@ -24,12 +24,11 @@ from shared.embedding.instance import embedder
 from shared.embedding.model_tokens import model_tokens
 from shared.embedding.sentence_embedder import embed_with
 from shared.pipeline import topology
+from shared.pipeline.event_builders import PreparedChunk, chunks_prepared
 from shared.pipeline.event_types import ChunksPrepared, JSONParsed
-from shared.pipeline.events.builders import PreparedChunk, chunks_prepared
-from shared.pipeline.events.envelope import Event
-from shared.pipeline.lifecycle.messages import messages_processed
+from shared.pipeline.events import Event
+from shared.pipeline.lifecycle.archives import messages_processed, was_removed
 from shared.pipeline.stage import Stage, StageResult, Work
-from shared.pipeline.tombstones import was_removed
 from shared.threads.moving import ensure_in_place, load_following_merges
 from shared.threads.rechunking import check_variants, sync_stored_chunks
 from stages.registration import register_stage

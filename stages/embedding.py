@@ -36,12 +36,11 @@ from shared.embedding.instance import embedder
 from shared.embedding.port import Embedder
 from shared.embedding.vector_cache import VectorCache
 from shared.pipeline import topology
+from shared.pipeline.event_builders import chunks_given_up, embeddings_generated
 from shared.pipeline.event_types import ChunksPrepared, EmbeddingGenerationFailed, EmbeddingsGenerated
-from shared.pipeline.events.builders import chunks_given_up, embeddings_generated
-from shared.pipeline.events.envelope import Event
-from shared.pipeline.failures import failure_record
-from shared.pipeline.isolation import isolate_poison
-from shared.pipeline.lifecycle.chunks import chunk_embedded, chunk_given_up, chunks_recovered, is_settled
+from shared.pipeline.events import Event
+from shared.pipeline.failures import failure_record, isolate_poison
+from shared.pipeline.lifecycle.archives import chunk_embedded, chunk_given_up, chunks_recovered, is_settled
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.threads.moving import ThreadMovedError, ensure_in_place, find_unmerged, load_retained_chunks
 from shared.threads.rechunking import ensure_texts_unchanged, index_archives, index_labels

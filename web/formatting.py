@@ -75,6 +75,11 @@ def bare_subject(text: str) -> str:
     return split_subject(flat).text or flat
 
 
+def writer(person: Address) -> str:
+    """A name, or as much of the address as a reader sees."""
+    return person.name or (masked(person.email) if person.email else "unknown sender")
+
+
 def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}" if text else ""
 

@@ -47,8 +47,7 @@ from shared.ingestion.storing import (
     store_archive,
 )
 from shared.ingestion.uploads import forget_joined, take_joined
-from shared.pipeline.retry.loops import AbandonedError, with_backoff
-from shared.pipeline.retry.policies import Backoff
+from shared.pipeline.retry import AbandonedError, Backoff, with_backoff
 
 if TYPE_CHECKING:
     from shared.ingestion import fetch_http

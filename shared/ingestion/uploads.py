@@ -33,8 +33,7 @@ from shared.ingestion.storing import (
     record_ingestion_failure,
     store_archive,
 )
-from shared.pipeline.retry.loops import AbandonedError, with_backoff
-from shared.pipeline.retry.policies import Backoff
+from shared.pipeline.retry import AbandonedError, Backoff, with_backoff
 from shared.pipeline.topology import INGESTION
 
 PIECE = 1024 * 1024

@@ -13,7 +13,7 @@ from shared.documents.queries.threads import MESSAGE_DATES
 from shared.documents.reports import Digest
 from shared.documents.threads import Thread
 from shared.domain.summaries.digest_scopes import DigestScope, scopes_of_thread
-from shared.pipeline.lifecycle.digests import digest_touched
+from shared.pipeline.lifecycle.summaries import digest_touched
 
 
 async def touch_digests(clients: Clients, thread: Thread, session: Session) -> list[DigestScope]:

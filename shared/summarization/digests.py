@@ -26,11 +26,17 @@ from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.digest_scopes import DigestScope, parse_scope
 from shared.domain.summaries.html import render_html
 from shared.domain.summaries.markdown import escape_markdown
+from shared.pipeline.event_builders import summary_complete
 from shared.pipeline.event_types import SummaryComplete
-from shared.pipeline.events.builders import summary_complete
-from shared.pipeline.events.envelope import Event
-from shared.pipeline.lifecycle.digests import digest_failed, digest_made, digest_named, digest_started
-from shared.pipeline.lifecycle.summaries import digest_flags_settled, summary_revived
+from shared.pipeline.events import Event
+from shared.pipeline.lifecycle.summaries import (
+    digest_failed,
+    digest_flags_settled,
+    digest_made,
+    digest_named,
+    digest_started,
+    summary_revived,
+)
 
 MAX_SHOWN = 40
 

@@ -22,9 +22,9 @@ from shared.documents.reports import Report, Summary
 from shared.documents.threads import Chunk, Message, Thread
 from shared.domain.threading.assignment import ThreadState
 from shared.pipeline.event_types import ChunksPrepared
+from shared.pipeline.lifecycle.archives import was_removed
 from shared.pipeline.lifecycle.summaries import all_outdated
 from shared.pipeline.lifecycle.threads import merge_finished, messages_left
-from shared.pipeline.tombstones import was_removed
 
 MAX_REDIRECTS = 50  # a bound, in case damaged documents point to each other
 

@@ -19,8 +19,7 @@ from shared.documents.base import UtcTime
 from shared.documents.containers import read_document
 from shared.documents.queries.threads import CHUNK_CREATION_TIMES, CHUNKS_OF_MESSAGES, STORED_VARIANTS
 from shared.documents.threads import Chunk, Message
-from shared.pipeline.lifecycle.chunks import chunk_relabelled, chunks_reset
-from shared.pipeline.lifecycle.messages import messages_reset
+from shared.pipeline.lifecycle.archives import chunk_relabelled, chunks_reset, messages_reset
 
 _TIME: TypeAdapter[datetime] = TypeAdapter(UtcTime)
 MAX_LOOKS = 5

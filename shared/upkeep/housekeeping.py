@@ -23,8 +23,7 @@ from shared.publishing.email.digests import send_due_digests
 from shared.publishing.webhooks.wake_up import wake_for_next_delivery
 from shared.summarization.digests import refresh_due
 from shared.upkeep.integrity.run import KIND, TIMER, IntegrityError, VerifyOptions, verify
-from shared.upkeep.oversight.consumers import enabled_queues, say_consumers
-from shared.upkeep.oversight.measuring import measure_ages
+from shared.upkeep.oversight.health import enabled_queues, measure_ages, say_consumers
 from shared.upkeep.placing import resume_placements
 from shared.upkeep.removal.requests import resume_removals
 

@@ -22,8 +22,8 @@ from shared.documents.queries.threads import (
 )
 from shared.documents.threads import Chunk, Thread
 from shared.embedding.port import Embedder
-from shared.pipeline.lifecycle.chunks import chunk_reembedded
-from shared.upkeep.sweep.due import count
+from shared.pipeline.lifecycle.archives import chunk_reembedded
+from shared.upkeep.due_documents import count
 
 PAGE = 256
 MAX_PASSES = 5  # each finds what came during the one before

@@ -14,7 +14,7 @@ import pytest
 from shared.documents.containers import CONTAINERS
 from shared.documents.queries import several_containers
 from shared.documents.queries.named_query import ListQuery, NamedQuery, Partitions
-from shared.upkeep.requeue.due_document import COLLECTIONS
+from shared.upkeep.due_documents import COLLECTIONS
 from tests.support.services import ROOT
 
 PACKAGE = ROOT / "shared" / "documents" / "queries"

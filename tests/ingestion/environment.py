@@ -15,7 +15,7 @@ from shared.ingestion.fetch_requests import Requested, request_fetch
 from shared.ingestion.fetch_runs import FetchRun, run_operation
 from shared.ingestion.storing import Stored
 from shared.ingestion.uploads import Upload, take_upload
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import Event
 from shared.settings.app import Settings
 from tests.ingestion.unpacking.files import mbox
 from tests.support.documents import CREATED

@@ -21,7 +21,7 @@ from shared.domain.mail.mbox import read_archive
 from shared.domain.mail.models import RawMessage
 from shared.ingestion.fetch_imap import MailboxMessage, _mbox_entry, fetch_imap
 from shared.ingestion.fetcher import FetchContext
-from shared.pipeline.retry.loops import AbandonedError
+from shared.pipeline.retry import AbandonedError
 from tests.ingestion.environment import Place
 from tests.ingestion.imap_server import MailServer, a_mail_server
 from tests.ingestion.unpacking.files import mbox

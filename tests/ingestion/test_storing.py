@@ -17,7 +17,7 @@ from shared.ingestion.errors import (
     HashCollisionError,
     UnsupportedArchiveError,
 )
-from shared.pipeline.retry.loops import AbandonedError
+from shared.pipeline.retry import AbandonedError
 from tests.ingestion.environment import Place
 from tests.support.cloud import LocalCloud, faults_hit, plan_faults
 from tests.support.measured import Measured

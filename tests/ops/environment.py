@@ -23,7 +23,7 @@ from shared.core.errors import ClassifiedError, ErrorKind
 from shared.core.ids import failure_id
 from shared.documents.records import FailureRecord
 from shared.documents.sources import Archive
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import Event
 from shared.pipeline.failures import error_hash
 from shared.upkeep.deadletters.journal import CONTAINER
 from tests.stages.mail_in import archive_of, ingested

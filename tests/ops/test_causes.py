@@ -16,7 +16,7 @@ from shared.documents.records import FailureRecord
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.requests import BACKOFF, run_request
 from shared.pipeline.topology import INGESTION, OPERATIONS, REMOVAL, QueueRow
-from shared.upkeep.deadletters.selection import LetterSelection, choose
+from shared.upkeep.deadletters.diagnosis import LetterSelection, choose
 from stages.registration import delivery_from_sdk
 from tests.ops.environment import OpsPlace
 

@@ -16,7 +16,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
 from shared.documents.reports import Report
 from shared.documents.sources import ArchiveStatus
-from shared.pipeline.events.envelope import parse_event
+from shared.pipeline.events import parse_event
 from tests.ops.commands import Commands, Ended
 from tests.ops.environment import OpsPlace, an_archive, read_archive
 from tests.stages.mail_in import mail

@@ -13,7 +13,7 @@ from shared.core.errors import DocumentNotFoundError
 from shared.documents.base import ProcessingStatus
 from shared.documents.sources import Archive, ArchiveStatus
 from shared.documents.threads import Message, Thread
-from shared.pipeline.events.envelope import parse_event
+from shared.pipeline.events import parse_event
 from shared.upkeep.oversight.stuck_documents import (
     collection_named,
     reset_documents,

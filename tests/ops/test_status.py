@@ -12,6 +12,7 @@ import pytest
 from ops import status as command
 from shared.documents.records import Audit, AuditStatus, Run, RunStatus
 from shared.pipeline.topology import QUEUES
+from shared.upkeep.due_documents import COLLECTIONS
 from shared.upkeep.oversight.system_status import (
     AgeBounds,
     DocumentsStatus,
@@ -19,7 +20,6 @@ from shared.upkeep.oversight.system_status import (
     StageStatus,
     SystemStatus,
 )
-from shared.upkeep.requeue.due_document import COLLECTIONS
 from tests.support.documents import CREATED
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)

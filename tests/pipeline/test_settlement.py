@@ -22,7 +22,7 @@ from shared.documents.records import FailureRecord
 from shared.documents.threads import Message
 from shared.pipeline.delivery import Delivery, RaiseToAbandon, Settlement
 from shared.pipeline.event_types import ChunksPrepared, JSONParsed, SummaryRecheck
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import Event
 from shared.pipeline.runner import StageFailedError, StageRunner
 from shared.pipeline.stage import ScheduledEvent, Stage, StageResult, Work
 from shared.pipeline.topology import CHUNKING

@@ -12,7 +12,7 @@ from shared.core.runtime import Runtime
 from shared.documents.queries.named_query import NO_FENCE, NamedQuery
 from shared.documents.sources import Archive
 from shared.pipeline.event_types import ArchiveIngested, EventData
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import Event
 from shared.pipeline.stage import Stage, StageResult, Work
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING

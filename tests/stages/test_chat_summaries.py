@@ -20,7 +20,7 @@ from shared.documents.reports import Summary, TokenAccount
 from shared.domain.summaries.citations import verify_stored
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.event_types import SummarizationRequested
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import Event
 from shared.pipeline.runner import StageRunner
 from shared.summarization.summarizers import StoredBudget
 from stages.registration import delivery_from_sdk

@@ -14,7 +14,7 @@ from shared.documents.threads import Thread
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.digest_scopes import parse_scope
 from shared.pipeline.event_types import SummarizationRequested
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import Event
 from shared.summarization.digests import announcement, refresh_digest, refresh_due
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION

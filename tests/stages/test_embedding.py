@@ -17,7 +17,7 @@ from shared.embedding.instance import EMBEDDER
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
 from shared.embedding.port import Embedder
 from shared.pipeline.event_types import EmbeddingsGenerated
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import Event
 from shared.pipeline.lifecycle.archives import archive_removing
 from shared.retrieval.search import SearchAsked, find, found_items
 from shared.retrieval.threads import find_by_id, resolved_thread

@@ -21,7 +21,7 @@ from shared.embedding.port import Embedder
 from shared.embedding.process.child import EncoderSpec
 from shared.embedding.process.embedder import EncoderProcess, ProcessOptions
 from shared.pipeline.delivery import Delivery
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import Event
 from shared.pipeline.runner import StageFailedError, StageRunner
 from shared.settings.app import Settings
 from stages import embedding

@@ -26,7 +26,7 @@ from shared.domain.mail.parse import parse_archive
 from shared.ingestion.errors import UnreadableArchiveError
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.event_types import JSONParsed
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import Event
 from shared.pipeline.runner import StageFailedError, StageRunner
 from shared.threads.moving import resolve_thread
 from shared.threads.rechunking import MessageReplacedError, check_variants, sync_stored_chunks

@@ -24,7 +24,7 @@ from shared.core.runtime import Runtime
 from shared.documents.threads import Chunk, Message
 from shared.pipeline.delivery import Delivery, Settlement
 from shared.pipeline.event_types import ChunksPrepared, JSONParsed
-from shared.pipeline.events.envelope import Event, parse_event
+from shared.pipeline.events import Event, parse_event
 from shared.pipeline.runner import StageFailedError, StageRunner
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.pipeline.topology import CHUNKING

@@ -33,13 +33,12 @@ from shared.pipeline.progress import archive_progress
 from shared.pipeline.runner import KnownFailureError
 from shared.pipeline.topology import QUEUES
 from shared.upkeep.audit import Actor
-from shared.upkeep.deadletters.actions import REQUEUE
-from shared.upkeep.deadletters.causes import Diagnosed
-from shared.upkeep.deadletters.groups import diagnosed_letters
+from shared.upkeep.deadletters.diagnosis import Diagnosed, diagnosed_letters
+from shared.upkeep.deadletters.journal import REQUEUE
 from shared.upkeep.deadletters.operations import request_operation, run_operation
-from shared.upkeep.oversight.archive_why import why_not_done
+from shared.upkeep.oversight.stuck_documents import why_not_done
 from shared.upkeep.provisioning import provision
-from shared.upkeep.sweep.run import sweep
+from shared.upkeep.sweep import sweep
 from tests.support.cloud import LocalCloud, servicebus, wait_for
 from tests.support.host import Host
 from tests.support.services import ROOT, start_service

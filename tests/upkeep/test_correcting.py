@@ -20,14 +20,14 @@ from shared.documents.threads import Thread
 from shared.documents.values import Genre, OutcomeKind, PositionStance, Tier
 from shared.upkeep import correcting
 from shared.upkeep.audit import Actor
+from shared.upkeep.background import ThreadSelection, request_resummarizing, run_resummarizing
 from shared.upkeep.correcting import (
     CorrectionAsked,
     correct,
+    correction_labels,
     corrections_of_thread,
     revoke,
 )
-from shared.upkeep.correction_labels import correction_labels
-from shared.upkeep.resummarizing import ThreadSelection, request_resummarizing, run_resummarizing
 from tests.stages.mail_in import mail, mail_in
 from tests.stages.reported import ReportedThreads
 from tests.support.chat_endpoint import completion, serving

@@ -20,8 +20,7 @@ from shared.threads.moving import resolve_thread
 from shared.upkeep import placing
 from shared.upkeep.audit import Actor
 from shared.upkeep.housekeeping import CHORES
-from shared.upkeep.integrity.check_archives import check_archives
-from shared.upkeep.integrity.check_evidence import check_thread_facts
+from shared.upkeep.integrity.check_record import check_archives, check_thread_facts
 from shared.upkeep.placing import (
     PlacementAsked,
     place_message,

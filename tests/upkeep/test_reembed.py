@@ -26,9 +26,9 @@ from shared.documents.threads import Chunk
 from shared.embedding.port import EncodingResult
 from shared.embedding.process.child import EncoderSpec
 from shared.embedding.process.embedder import EncoderProcess
-from shared.pipeline.lifecycle.chunks import chunk_reembedded
+from shared.pipeline.lifecycle.archives import chunk_reembedded
+from shared.upkeep.due_documents import count
 from shared.upkeep.reembed import reembed
-from shared.upkeep.sweep.due import count
 from tests.embedding.toy_encoders import SPEC
 from tests.stages.mail_in import MailIn, mail, mail_in
 from tests.support.cloud import LocalCloud, plan_faults

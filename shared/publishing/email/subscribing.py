@@ -15,7 +15,7 @@ from shared.core.ids import address_key, subscription_id
 from shared.core.times import stored_time
 from shared.documents.queries.reports import LATELY_ASKED, SUBSCRIPTIONS_OF_ADDRESS
 from shared.documents.reports import Cadence, Subscription, Topic
-from shared.pipeline.lifecycle.subscriptions import (
+from shared.pipeline.lifecycle.deliveries import (
     subscription_asked,
     subscription_confirmed,
     subscription_ended,

@@ -17,11 +17,20 @@ from shared.clients.servicebus.rate_limit import RateLimiter
 from shared.clients.servicebus.resending import resubmission, send_again
 from shared.core.errors import DocumentNotFoundError, PermanentError
 from shared.documents.records import Audit, AuditStatus
-from shared.upkeep.audit import Actor, find_audit, new_audit, save_audit, save_failed_audit
-from shared.upkeep.deadletters.actions import DELETE, DONE_WORD, PURGE, RESOLVE, RESTORE
-from shared.upkeep.deadletters.journal import Journal, JournalState
-from shared.upkeep.deadletters.restoring import restore
-from shared.upkeep.deadletters.selection import LetterSelection, choose
+from shared.pipeline.topology import QUEUES
+from shared.upkeep.audit import Actor, find_audit, new_audit, save_audit, save_failed_audit, send_operation
+from shared.upkeep.deadletters.diagnosis import LetterSelection, choose
+from shared.upkeep.deadletters.journal import (
+    DELETE,
+    DONE_WORD,
+    PURGE,
+    REQUEUE,
+    RESOLVE,
+    RESTORE,
+    Journal,
+    JournalState,
+    restore,
+)
 
 LOCK_SECONDS = 300  # of our queues: what another holds is free again after that
 PATIENCE_SECONDS = LOCK_SECONDS + 30.0
@@ -216,3 +225,31 @@ class _Job:
         self._saved = runtime.monotonic()
         counts = {**self.tally.counts(self.audit.action), DONE_WORD[self.audit.action]: self._running}
         await save_audit(self.clients.store, self.audit, runtime.now(), counts=counts)
+
+
+LARGEST = 5000
+RATE = 50.0
+
+
+async def request_requeue(clients: Clients, queue: str, group: str, actor: Actor) -> Audit:
+    """Ask for a group to be requeued in the background, in bounded time."""
+    return await request_in_background(clients, REQUEUE, {"queues": [queue], "groups": [group]}, actor)
+
+
+async def request_in_background(
+    clients: Clients, action: str, selection: Mapping[str, Any], actor: Actor
+) -> Audit:
+    """Ask for the action on these letters, at most so many, at a rate that leaves the stages room."""
+    asked = {"limit": LARGEST, **selection}
+    audit = await request_operation(clients, action, asked, actor, rate=RATE)
+    await send_operation(clients, audit.id, audit.id)
+    return audit
+
+
+async def resolve_satisfied(clients: Clients, actor: Actor) -> Audit | None:
+    """The operation's record; None where there was nothing to resolve."""
+    selection = LetterSelection(queues=list(QUEUES), satisfied=True)
+    if not await choose(clients, selection):
+        return None
+    audit = await request_operation(clients, RESOLVE, selection.shown(), actor)
+    return await run_operation(clients, audit.id, patience=0, known=audit)

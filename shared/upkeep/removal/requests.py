@@ -17,10 +17,9 @@ from shared.documents.queries.operations import (
     UNFINISHED_REMOVALS,
 )
 from shared.documents.sources import Archive, Removal, Source
-from shared.pipeline.lifecycle.archives import archive_removing
-from shared.pipeline.tombstones import DONE
+from shared.pipeline.lifecycle.archives import DONE, archive_removing
 from shared.pipeline.topology import REMOVAL
-from shared.upkeep.removal.late import LATE_AFTER, LATE_UNTIL
+from shared.upkeep.removal.thread_part import LATE_AFTER, LATE_UNTIL
 
 SILENT_FOR = timedelta(minutes=45)  # longer than a run may take
 

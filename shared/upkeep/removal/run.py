@@ -40,13 +40,17 @@ from shared.documents.records import FailureRecord
 from shared.documents.reports import Report, Summary
 from shared.documents.sources import Archive, OperationStatus, Removal, Source
 from shared.documents.threads import Chunk, Message, Thread
-from shared.pipeline.lifecycle.archives import archive_removing
-from shared.pipeline.tombstones import DONE
+from shared.pipeline.lifecycle.archives import DONE, archive_removing
 from shared.threads.index import ThreadIndex
 from shared.threads.rechunking import index_archives
-from shared.upkeep.removal.late import LATE_AFTER, delete_late_reports, delete_late_summaries
 from shared.upkeep.removal.letters import LETTERS, RemovalLetters
-from shared.upkeep.removal.thread_part import find_part, remove_part
+from shared.upkeep.removal.thread_part import (
+    LATE_AFTER,
+    delete_late_reports,
+    delete_late_summaries,
+    find_part,
+    remove_part,
+)
 
 log = logging.getLogger(__name__)
 MAX_ROUNDS = 5

@@ -6,7 +6,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.core.errors import ClassifiedError, ErrorKind
 from shared.documents.reports import Digest
-from shared.pipeline.lifecycle.digests import (
+from shared.pipeline.lifecycle.summaries import (
     digest_failed,
     digest_made,
     digest_named,

@@ -14,9 +14,9 @@ from shared.documents.queries.named_query import NamedQuery, Partitions
 from shared.documents.records import Run, RunStatus
 from shared.documents.reports import Report, Summary
 from shared.documents.threads import Chunk, Message, Thread, ThreadEntry
-from shared.pipeline.events.envelope import parse_event
+from shared.pipeline.events import parse_event
 from shared.pipeline.stage import Stage
-from shared.upkeep.integrity.findings import Finding, FindingKind
+from shared.upkeep.integrity.checks import Finding, FindingKind
 from shared.upkeep.integrity.run import VerifyOptions, verify
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING

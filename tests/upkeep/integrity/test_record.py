@@ -16,7 +16,7 @@ from shared.documents.reports import Report, Summary
 from shared.documents.sources import Archive
 from shared.documents.threads import Message, Thread
 from shared.upkeep.audit import Actor
-from shared.upkeep.integrity.findings import Finding
+from shared.upkeep.integrity.checks import Finding
 from shared.upkeep.integrity.run import RECORD_KINDS, VerifyOptions, verify
 from shared.upkeep.placing import PlacementAsked, place_message, undo_placement
 from tests.stages.mail_in import MailIn, archive_of, mail, mail_in

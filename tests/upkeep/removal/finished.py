@@ -11,7 +11,7 @@ from shared.documents.containers import read_document
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.records import FailureRecord
 from shared.documents.threads import Chunk, Thread
-from shared.pipeline.events.builders import summary_request
+from shared.pipeline.event_builders import summary_request
 from shared.pipeline.readiness import ready_thread
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION

@@ -20,8 +20,8 @@ from shared.documents.queries.named_query import NamedQuery
 from shared.documents.records import FailureRecord, Run
 from shared.documents.sources import Archive
 from shared.documents.threads import Chunk, Message, Thread
-from shared.pipeline.events.envelope import Event
-from shared.upkeep.sweep.run import Options, sweep
+from shared.pipeline.events import Event
+from shared.upkeep.sweep import Options, sweep
 from tests.support.clock import with_clock
 from tests.support.cloud import LocalCloud
 from tests.support.services import RunningService

@@ -29,7 +29,7 @@ from shared.pipeline.event_types import (
     SummaryComplete,
     SummaryRecheck,
 )
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import Event
 from shared.pipeline.topology import StageRow
 from shared.settings.app import Settings
 

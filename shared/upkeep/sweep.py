@@ -1,41 +1,98 @@
 """One run of the sweep over all collections, and the document that sums it up."""
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import islice
 
 from shared.clients.classify import SDK_ERRORS, classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.lease import Lease
 from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Store
 from shared.clients.telemetry.metrics import SweepMetrics, sweep_metrics
 from shared.core.concurrency import batches_of, gather_limited
-from shared.core.errors import PipelineError
+from shared.core.errors import ErrorKind, PipelineError
 from shared.core.times import stored_time
 from shared.documents.base import ProcessingStatus
-from shared.documents.queries.operations import EXPIRED_RETRY_LOCKS, LATEST_RUN
+from shared.documents.queries.operations import EXPIRED_RETRY_LOCKS, LATEST_RUN, RECENT_FAILURES
+from shared.documents.queries.several_containers import finished_since
 from shared.documents.queries.threads import UNREPORTED_THREADS
 from shared.documents.records import Lock, Run, RunStatus
 from shared.documents.threads import Thread
-from shared.pipeline.events.builders import summary_request
+from shared.pipeline.event_builders import summary_request
 from shared.pipeline.lifecycle.threads import CLAIM_LIFETIME, report_missing, requested_version
 from shared.pipeline.readiness import ReadyThread, ready_threads
-from shared.upkeep.requeue.due_document import (
+from shared.upkeep.due_documents import (
     CHUNKS,
     COLLECTIONS,
     MESSAGES,
     THREADS,
     Collection,
     DueDocument,
+    Policy,
     RetryReason,
+    count_documents,
+    due_documents,
 )
-from shared.upkeep.requeue.policy import Policy
-from shared.upkeep.requeue.rebuild import Requeue, rebuild_events
-from shared.upkeep.requeue.requeuer import Requeuer
-from shared.upkeep.sweep.circuit_breaker import circuit_open_reason, find_evidence
-from shared.upkeep.sweep.due import count_documents, due_documents
+from shared.upkeep.requeue import Requeue, Requeuer, rebuild_events
+
+FEWEST_FAILURES = 5
+MOST = 0.8
+
+
+@dataclass(frozen=True)
+class FailureEvidence:
+    """A stage's latest failures, newest first, and what it finished since the oldest and since the newest."""
+
+    failures: tuple[tuple[str, str], ...]  # error type and kind
+    finished_meanwhile: int = 0
+    finished_since: int = 0
+
+
+def circuit_open_reason(evidence: FailureEvidence, *, was_open: bool) -> str | None:
+    """The error that says that the stage's dependency is down; None where it is not.
+
+    Once open it stays so until something is finished, or fails with something else: the probes are few.
+    """
+    if evidence.finished_since:
+        return None
+    transient = [type_ for type_, kind in evidence.failures if kind != ErrorKind.PERMANENT]
+    if not transient:
+        return "no outcome of the probes yet" if was_open and not evidence.failures else None
+    ((common, count),) = Counter(transient).most_common(1)
+    enough = 1 if was_open else FEWEST_FAILURES
+    dominant = count >= enough and count >= MOST * len(evidence.failures)
+    return common if dominant and evidence.finished_meanwhile < len(evidence.failures) else None
+
+
+async def find_evidence(
+    store: Store, collection: Collection, policy: Policy, now: datetime, *, was_open: bool
+) -> FailureEvidence:
+    since = stored_time(now - 2 * policy.interval)
+    found = [
+        row
+        async for row in store.query(
+            RECENT_FAILURES, Session(), partition_value=collection.stage, since=since
+        )
+    ]
+    if len(found) < FEWEST_FAILURES and not was_open:
+        return FailureEvidence(())
+    newest, oldest = (found[0]["timestamp"], found[-1]["timestamp"]) if found else (since, since)
+    return FailureEvidence(
+        tuple((row["error_type"], row["error_kind"]) for row in found),
+        finished_meanwhile=await _finished(store, collection, oldest),
+        finished_since=await _finished(store, collection, newest),
+    )
+
+
+async def _finished(store: Store, collection: Collection, since: str) -> int:
+    """How many, up to the number of failures that are compared: more make no difference."""
+    finished = store.query(finished_since(collection), Session(), since=since)
+    return len([row async for row in finished])
+
 
 log = logging.getLogger(__name__)
 KIND = "sweep"

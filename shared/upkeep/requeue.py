@@ -1,37 +1,98 @@
-"""Requeues documents, or gives them up, in steps that may end anywhere.
-
-    count the attempt -> publish -> record that it was requeued
-
-The count is a patch with a condition, so that of two sweeps at once one counts and publishes. A crash after
-it leaves a document whose last attempt failed, due again when its backoff has elapsed. Where the broker is
-away the attempt is given back: the document did not fail. A crash after publishing leads to the same event
-once more, under its own number, which idempotency absorbs.
-"""
+"""The request for a thread's summary, by those who changed something about the thread."""
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, TypeVar
 
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
-from shared.core.concurrency import gather_limited
+from shared.core.concurrency import batches_of, gather_limited
 from shared.core.errors import ErrorKind
 from shared.core.times import stored_time
-from shared.pipeline.event_types import SummarizationRequested
-from shared.pipeline.events.catalogue import STAGE_OF
-from shared.pipeline.events.envelope import Event
-from shared.pipeline.events.splitting import split_to_fit
-from shared.pipeline.lifecycle.attempts import (
-    given_up,
-    requeue_counted,
-    requeue_recorded,
-    requeue_uncounted,
+from shared.pipeline.event_builders import (
+    PreparedChunk,
+    archive_ingested,
+    chunks_prepared,
+    json_parsed,
+    summary_request,
 )
-from shared.upkeep.requeue.due_document import DueDocument
-from shared.upkeep.requeue.rebuild import Requeue
+from shared.pipeline.event_types import EventData, SummarizationRequested
+from shared.pipeline.events import STAGE_OF, Event, split_to_fit
+from shared.pipeline.lifecycle.attempts import given_up, requeue_counted, requeue_recorded, requeue_uncounted
+from shared.pipeline.lifecycle.threads import summary_requested, thread_claimed
+from shared.pipeline.readiness import ready_thread
+from shared.settings.app import Settings
+from shared.upkeep.due_documents import ARCHIVES, CHUNKS, MESSAGES, DueDocument, Policy
+
+LARGEST_BATCH = 500
+
+Requeue = tuple[EventData, int]  # what to publish, as which attempt
+
+
+def rebuild_events(
+    dues: Iterable[DueDocument], policy: Policy, settings: Settings, *, alone: bool
+) -> list[Requeue]:
+    """Their events: documents of one archive and one attempt together, each by itself where `alone`."""
+    groups: dict[tuple[str, int], list[DueDocument]] = {}
+    for due in dues:
+        groups.setdefault((str(due.fields.get("archive_id")), due.next_attempt), []).append(due)
+    return [
+        (_EVENTS[batch[0].collection.name](batch, settings), attempt)
+        for (_, attempt), group in groups.items()
+        for batch in _batches(group, 1 if alone else _size(group[0], policy))
+    ]
+
+
+def _size(due: DueDocument, policy: Policy) -> int:
+    if due.collection is ARCHIVES:
+        return 1
+    return policy.batch_size(due.collection.name, due.next_attempt, LARGEST_BATCH)
+
+
+def _batches(group: list[DueDocument], size: int) -> list[list[DueDocument]]:
+    # In this order the documents of a thread stay together.
+    return batches_of(sorted(group, key=lambda due: (due.partition, due.id)), size)
+
+
+def _archive(dues: Sequence[DueDocument], settings: Settings) -> EventData:  # noqa: ARG001 - as the others
+    (due,) = dues
+    stored = due.fields
+    return archive_ingested(
+        due.id,
+        stored,
+        started_at=datetime.fromisoformat(stored["ingestion_date"]),
+        completed_at=datetime.fromisoformat(stored.get("created_at") or stored["ingestion_date"]),
+    )
+
+
+def _messages(dues: Sequence[DueDocument], settings: Settings) -> EventData:  # noqa: ARG001 - as the others
+    return json_parsed(dues[0].fields["archive_id"], [(due.id, due.partition) for due in dues])
+
+
+def _chunks(dues: Sequence[DueDocument], settings: Settings) -> EventData:
+    chunks = [
+        PreparedChunk(due.id, due.partition, due.fields["message_key"], due.fields.get("token_count") or 0)
+        for due in dues
+    ]
+    return chunks_prepared(
+        chunks,
+        message_keys=list(dict.fromkeys(chunk.message_key for chunk in chunks)),
+        thread_ids={due.partition for due in dues},
+        strategy=settings.CHUNKING_STRATEGY,
+        archive_id=dues[0].fields.get("archive_id"),
+    )
+
+
+_EVENTS: dict[str, Callable[[Sequence[DueDocument], Settings], EventData]] = {
+    ARCHIVES.name: _archive,
+    MESSAGES.name: _messages,
+    CHUNKS.name: _chunks,
+}
+
 
 log = logging.getLogger(__name__)
 Item = TypeVar("Item")
@@ -131,3 +192,22 @@ def _may_be_dropped(event: Event[Any]) -> bool:
     Not a thread's request: the event that the topic has seen is orchestration's own, and one is enough.
     """
     return event.attempt == 1 and not isinstance(event.data, SummarizationRequested)
+
+
+async def request_summary(clients: Clients, thread_id: str, session: Session) -> bool:
+    """Request the version that the thread has now; False where it is not ready.
+
+    If it is not ready, or orchestration has claimed it, orchestration requests the summary; if this event is
+    lost, the sweep does. The claim makes the version the one that the thread waits for, and a repeated call
+    finds its own claim.
+    """
+    ready = await ready_thread(clients, thread_id, session)
+    if ready is None:
+        return False
+    version, now = ready.version, clients.runtime.now()
+    claimer = f"request-{version}"
+    if await thread_claimed(clients.store, ready.thread, version, claimer=claimer, now=now, session=session):
+        request = summary_request(thread_id, version, clients.settings)
+        await clients.bus.publish([Event.of(request, session=session.tokens(), now=now)])
+        await summary_requested(clients.store, thread_id, version, session, ends_claim=True)
+    return True

@@ -1,19 +1,29 @@
-"""Retry decisions: pure, so that a table can test them.
+"""Retries inside one call, where no broker can wait: uploads, fetches and encoders."""
 
-Two kinds of retry happen inside one delivery of an event:
-- a race (the document is not there yet): full jitter, U(0, min(base * factor^n, max)), bounded in attempts
-  and in total time (docs/requirements.md, R-702 and R-703);
-- a transient failure: base * 2^(n-1) capped, bounded in attempts, and never sooner than the service asked
-  (R-711).
-"""
-
+import logging
 import random
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, TypeVar
 
-from shared.core.errors import ClassifiedError, ErrorKind
-from shared.pipeline.retry.delays import exponential, full_jitter
+from shared.clients.classify import classify
+from shared.core.errors import ClassifiedError, ErrorKind, PipelineError
 from shared.settings.app import Settings
+
+# Past this exponent every factor above 1 has reached any real cap, and a float power would overflow.
+_MAX_EXPONENT = 64
+
+
+def exponential(base: float, attempt: int, cap: float, *, factor: float = 2.0) -> float:
+    """Exponential backoff: base * factor^(attempt - 1), at most `cap`. Attempts count from 1."""
+    exponent = min(max(attempt - 1, 0), _MAX_EXPONENT)
+    return float(min(base * factor**exponent, cap))
+
+
+def full_jitter(ceiling: float, source: random.Random) -> float:
+    """U(0, ceiling): callers that failed together do not come back together."""
+    return source.uniform(0, ceiling)
+
 
 MAX_ATTEMPTS_EXCEEDED = "max_attempts_exceeded"
 TTL_EXCEEDED = "ttl_exceeded"
@@ -121,3 +131,49 @@ class Backoff:
             return Abandon(MAX_ATTEMPTS_EXCEEDED)
         delay = exponential(self.base_seconds, retries + 1, self.cap_seconds)
         return Retry(max(delay, min(failure.retry_after or 0.0, self.cap_seconds)))
+
+
+log = logging.getLogger(__name__)
+Result = TypeVar("Result")
+Work = Callable[[], Awaitable[Result]]
+
+
+class AbandonedError(PipelineError):
+    """The retries of this delivery are used up."""
+
+    def __init__(self, reason: str, attempt_count: int, failure: ClassifiedError) -> None:
+        super().__init__(f"{failure.error_type}: {failure.message}")
+        self.reason = reason
+        self.attempt_count = attempt_count
+        self.failure = failure
+
+
+async def with_backoff(
+    work: Work[Result],
+    backoff: Backoff,
+    *,
+    what: str,
+    sleep: Callable[[float], Awaitable[None]],
+) -> Result:
+    """Do the work, and do it again after transient failures, up to the bound.
+
+    Raises AbandonedError when the bound is reached or the failure is not transient.
+    """
+    retries = 0
+    while True:
+        try:
+            return await work()
+        except AbandonedError:
+            raise
+        except Exception as error:
+            failure = classify(error)
+            decision = backoff.decide(failure, retries)
+            attempts = retries + 1
+            if isinstance(decision, Abandon):
+                raise AbandonedError(decision.reason, attempts, failure) from error
+            log.exception(
+                "%s failed (attempt %d/%d): %s; retrying in %.1f seconds",
+                what, attempts, backoff.max_retries + 1, failure.for_logs, decision.delay,
+            )  # fmt: skip
+            retries += 1
+            await sleep(decision.delay)

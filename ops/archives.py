@@ -26,7 +26,8 @@ Here = Annotated[bool, typer.Option("--here", help="Delete in this process inste
 @app.command()
 def ingest(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="An mbox, .eml, Maildir, zip or tar file, also compressed.")
+        Path,
+        typer.Argument(metavar="FILE", help="An mbox, .eml, zip or tar (also of a Maildir), also packed."),
     ],
     source: Annotated[str, typer.Option(metavar="NAME", help="The name of its list.")] = "uploads",
     json: Json = False,

@@ -8,12 +8,11 @@ import marshal
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from shared.core.frames import Frame, encode_frame, read_frame
 from shared.core.lazy_import import lazy, tune_garbage_collector
-from shared.domain.mail.errors import MailboxError
-from shared.domain.mail.models import ParsedMail, Share, Skipped
+from shared.domain.mail.models import MailboxError, ParsedMail, Share, Skipped
 from shared.domain.mail.parse import parse_archive
 from shared.domain.threading.assignment import Links
 from shared.domain.threading.prepared_message import PreparedMessage, prepare_message

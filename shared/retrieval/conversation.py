@@ -81,7 +81,6 @@ def _break_cycles(messages: Sequence[Message], parents: dict[str, Message | None
 
 
 SHORTEST_TITLE = 12  # "Fix a typo" names no series
-_ANSWER = re.compile(r"^\s{0,8}(?:re|aw|sv|antw|fwd?)\s{0,4}:", re.IGNORECASE)
 _TAGS = re.compile(r"^(?:\s{0,8}\[([^\]]{0,80})\])+\s{0,8}")
 _PATCH = re.compile(r"\b(?:patch|rfc|pull)\b", re.IGNORECASE)
 _VERSION = re.compile(r"\bv(\d{1,3})\b", re.IGNORECASE)
@@ -100,7 +99,7 @@ class PatchSubject:
 def patch_subject(subject: str) -> PatchSubject | None:
     """None where it is an answer, or no patch."""
     tags = _TAGS.match(subject[:1000])
-    if tags is None or _ANSWER.match(subject) or not _PATCH.search(tags[0]):
+    if tags is None or not _PATCH.search(tags[0]):
         return None
     version, part = _VERSION.search(tags[0]), _PART.search(tags[0])
     title = " ".join(subject[tags.end() :].split())

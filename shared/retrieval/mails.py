@@ -17,9 +17,8 @@ from shared.documents.queries.threads import MESSAGES_WITH_ID
 from shared.documents.sources import Archive, Source
 from shared.documents.threads import Address, Copy, Message
 from shared.domain.mail.archive_addresses import archive_address, bare_message_id
-from shared.domain.mail.errors import MailboxError
 from shared.domain.mail.mbox_writer import WrittenMail, mbox_of
-from shared.domain.mail.models import ParsedMail
+from shared.domain.mail.models import MailboxError, ParsedMail
 from shared.domain.mail.parse import parse_archive
 from shared.domain.threading.prepared_message import prepare_message
 from shared.ingestion.archive_members import open_members

@@ -19,9 +19,9 @@ from shared.domain.consensus.linked_thread import People
 from shared.domain.consensus.mails import ThreadMail, quoted_blocks
 from shared.domain.consensus.reader import read_thread
 from shared.domain.consensus.votes import VoteThread, results_of_votes, vote_subject
-from shared.domain.mail.authentication import SenderCheck, check_sender
+from shared.domain.mail.headers import SenderCheck, check_sender
 from shared.domain.mail.models import Segment, SegmentKind
-from shared.domain.mail.normalize import normalize
+from shared.domain.mail.segments import normalize
 from shared.domain.summaries.models import ContextChunk, ContextMessage, ThreadContext
 from shared.pipeline.lifecycle.threads import result_linked, vote_marked
 from shared.pipeline.readiness import MemberState, corrected_version, has_all_messages, version_of

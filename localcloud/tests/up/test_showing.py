@@ -7,7 +7,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from rich.console import Console
 
-from localcloud.up.app import Taken, open_app
+from localcloud.up import app as app_module
+from localcloud.up.app import AppError, Taken, open_app
 from localcloud.up.showing import _print_a_report, _print_outcomes, _without_citations
 
 TITLE = "\x1b]0;owned\x07\x1b[2J\x9b31mAll agree"
@@ -60,3 +61,24 @@ def test_a_report_quotes_a_sentence_once() -> None:
     assert shown.count("We take it.") == 1
     assert "citation" not in shown
     assert shown.endswith("\n*Not all was read.*")
+
+
+async def test_a_busy_app_is_asked_again_and_one_that_stays_away_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(app_module, "POLL_SECONDS", 0.01)
+    asked = []
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append(request.path)
+        busy = len(asked) < 3 or request.path == "/away"
+        return web.json_response({"detail": "Busy."}, status=503 if busy else 200)
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", answer)
+    async with TestServer(app) as server, open_app(str(server.make_url("")).rstrip("/")) as opened:
+        await opened.get("/here")
+        assert len(asked) == 3
+        monkeypatch.setattr(app_module, "BUSY_SECONDS", 0.05)
+        with pytest.raises(AppError, match="503 Busy"):
+            await opened.get("/away")

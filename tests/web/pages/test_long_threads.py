@@ -84,8 +84,8 @@ def test_an_outline_says_who_answers_whom_and_where_they_stand() -> None:
     page = check(markup(ThreadPageData(thread(message_count=7), messages, made)))
     rows = outline(page)
     assert [look for look, _ in rows] == [f"d{n}" for n in range(7)]
-    assert "objection" in rows[2][1]
-    assert sum("objection" in words for _, words in rows) == 1
+    assert "objects" in rows[2][1]
+    assert sum("objects" in words for _, words in rows) == 1
 
 
 def test_a_long_outline_is_a_page_of_its_own_whose_links_name_the_messages() -> None:

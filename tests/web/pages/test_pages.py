@@ -127,6 +127,15 @@ def test_search_shows_passages_facets_and_pages(site: Site) -> None:
     assert not set(hits) & set(first_hits)
 
 
+def test_search_lists_a_thread_once_and_masks_addresses(site: Site) -> None:
+    found = page(site, "/search?q=receipt&mode=words")
+    threads = [link.attributes["href"] for link in found.all("a") if link.attributes["href"].count("/") == 2]
+    threads = [address for address in threads if re.fullmatch(r"/threads/[0-9a-f]{16}", address)]
+    assert threads
+    assert len(threads) == len(set(threads))
+    assert not re.search(r"[a-z0-9]@[a-z]", found.text)
+
+
 @pytest.mark.parametrize(
     "query", ["%3Cscript%3Ealert(1)%3C/script%3E", "'%22%3E%3Cimg%20src=x%3E", "%7B%7B7*7%7D%7D"]
 )

@@ -15,7 +15,9 @@ LARGEST_UPLOAD = 90 * 1024 * 1024  # the host takes no larger body; a local sour
 TIMEOUT = aiohttp.ClientTimeout(total=120)
 LONGEST_NAME = 63
 HTTP_CONFLICT = 409
+HTTP_UNAVAILABLE = 503
 POLL_SECONDS = 0.4
+BUSY_SECONDS = 60.0  # a service that is busy for longer is down
 DEFINITIONS = "sources.json"
 """Beside the archives of a folder: their lists as `POST /api/sources` takes them, with who decides there."""
 
@@ -52,8 +54,13 @@ class App:
         self.base = base
 
     async def get(self, path: str, **parameters: str) -> Any:
-        async with self._session.get(f"{self.base}{path}", params=parameters) as answer:
-            return await _read(answer, path)
+        """Asked again while the app is busy: a machine under load is no reason to stop."""
+        until = asyncio.get_running_loop().time() + BUSY_SECONDS
+        while True:
+            async with self._session.get(f"{self.base}{path}", params=parameters) as answer:
+                if answer.status != HTTP_UNAVAILABLE or asyncio.get_running_loop().time() >= until:
+                    return await _read(answer, path)
+            await asyncio.sleep(POLL_SECONDS)
 
     async def post(self, path: str, **options: Any) -> Any:
         async with self._session.post(f"{self.base}{path}", **options) as answer:

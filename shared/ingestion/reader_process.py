@@ -8,7 +8,7 @@ import marshal
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from shared.core.frames import Frame, encode_frame, read_frame
 from shared.core.lazy_import import lazy, tune_garbage_collector

@@ -156,11 +156,7 @@ async def _copy_all(program: str, address: RsyncAddress, target: Path, around: F
     (checked, *_) = await around.policy.resolved(address.host, address.port)
     settings = around.settings
     command = rsync_command(
-        program,
-        address.at(checked),
-        target,
-        largest=settings.ARCHIVE_MAX_BYTES,
-        idle_seconds=IDLE_SECONDS,
+        program, address.at(checked), target, largest=settings.ARCHIVE_MAX_BYTES, idle_seconds=IDLE_SECONDS
     )
     # Its environment has none of the app's settings: rsync would pass them to programs that it starts.
     environment = {"PATH": os.defpath, "LC_ALL": "C"}

@@ -272,11 +272,7 @@ async def _release(
 
 
 async def _finish(
-    operation: Operation,
-    clients: Clients,
-    session: Session,
-    status: OperationStatus,
-    error: str | None,
+    operation: Operation, clients: Clients, session: Session, status: OperationStatus, error: str | None
 ) -> Operation:
     changes = {"status": status.value, "finished_at": stored_time(clients.runtime.now()), "error": error}
     return await _patch_operation(operation, clients, session, changes)

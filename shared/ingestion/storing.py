@@ -63,10 +63,7 @@ class Stored:
 
 
 async def store_archive(
-    incoming: Incoming,
-    clients: Clients,
-    *,
-    progress: Progress = lambda _step: None,
+    incoming: Incoming, clients: Clients, *, progress: Progress = lambda _step: None
 ) -> Stored:
     """Store the file and announce it, or find that it was already. ArchiveError where it is no mail."""
     session, now = Session(), clients.runtime.now

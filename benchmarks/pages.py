@@ -33,12 +33,9 @@ from shared.clients.cosmos.session import Session
 from shared.clients.search.payload import indexed_chunk
 from shared.core.ids import chunk_id, person_id, report_id, thread_id
 from shared.core.times import stored_time
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Message
 from shared.documents.readings import ShownOpenCall, ShownOutcome
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
-from shared.documents.threads import Thread
+from shared.documents.reports import Report, Summary
+from shared.documents.threads import Chunk, Message, Thread
 from shared.documents.values import ConsensusBasis, Genre, OutcomeKind, Tier
 from shared.retrieval.search import SearchAsked, find
 from shared.settings.app import settings

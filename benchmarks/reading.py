@@ -15,9 +15,8 @@ from functools import partial
 from pathlib import Path
 
 from shared.core.garbage_collection import tune_garbage_collector
-from shared.domain.consensus.parsed_mails import thread_mail_of
+from shared.domain.consensus.mails import ThreadMail, thread_mail_of
 from shared.domain.consensus.reader import read_thread
-from shared.domain.consensus.thread_mail import ThreadMail
 from shared.domain.mail.models import ParsedMail, Skipped
 from shared.domain.mail.parse import parse_archive
 from shared.domain.threading.assignment import assign

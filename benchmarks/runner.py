@@ -25,7 +25,7 @@ from azure.servicebus.aio import ServiceBusClient
 
 from shared.clients.connections import TOPIC
 from shared.documents.containers import read_document
-from shared.documents.messages import Message
+from shared.documents.threads import Message
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.event_types import JSONParsed
 from shared.pipeline.runner import StageRunner

@@ -24,8 +24,8 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.ids import chunk_id
 from shared.documents.base import ProcessingStatus
-from shared.documents.chunks import Chunk
-from shared.upkeep.sweep.run import Options, sweep
+from shared.documents.threads import Chunk
+from shared.upkeep.sweep import Options, sweep
 from tests.support.clock import with_clock
 from tests.support.cloud import local_cloud, servicebus
 from tests.support.toy_stages import bench

@@ -170,7 +170,7 @@ var queryAlerts = [
   }
   {
     name: 'late-documents'
-    description: 'Documents have not been done in the time of SLO_REPORT_MINUTES for half an hour: ops status, ops archive why.'
+    description: 'Documents have not been done in the time of SLO_REPORT_MINUTES for half an hour: ops status, ops archive progress ID --why.'
     severity: 2
     query: loadTextContent('../infra/kql/alert-late-documents.kql')
     measure: 'Late'

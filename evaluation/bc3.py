@@ -19,8 +19,8 @@ from evaluation.data import MissingDataError, corpus_files
 from evaluation.scores import set_f1
 from evaluation.tfidf import tfidf
 from shared.documents.values import SentenceCitation, ThreadReading, Tier
+from shared.domain.consensus.mails import ThreadMail
 from shared.domain.consensus.reader import read_thread
-from shared.domain.consensus.thread_mail import ThreadMail
 
 WORD_BUDGET = 0.3
 """Of the thread's words, for the baseline."""

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shared.documents.values import SourceProfile
-from shared.domain.consensus.parsed_mails import thread_mail_of
-from shared.domain.consensus.thread_mail import ThreadMail, read_profile
+from shared.domain.consensus.mails import ThreadMail, read_profile, thread_mail_of
 from shared.domain.mail.models import Skipped
 from shared.domain.mail.parse import parse_archive
 

@@ -19,12 +19,10 @@ from evaluation.leda_corpus import LedaSegment, read_leda
 from evaluation.scores import Score, score
 from shared.documents.values import SourceProfile
 from shared.domain.consensus.cues import ACCEPTS, PROMISES, PROPOSES, RULES
-from shared.domain.consensus.doubt_cues import DOUBTS, OPPOSES
 from shared.domain.consensus.linked_thread import LinkedThread
-from shared.domain.consensus.own_sentences import OwnSentence
-from shared.domain.consensus.sentence_context import takes_nothing_back
-from shared.domain.consensus.stance_kinds import cue_of, kind_of_support
-from shared.domain.consensus.thread_mail import ThreadMail
+from shared.domain.consensus.mails import OwnSentence, ThreadMail
+from shared.domain.consensus.stance_cues import DOUBTS, OPPOSES
+from shared.domain.consensus.stances import cue_of, kind_of_support, takes_nothing_back
 
 
 class Act(StrEnum):

@@ -24,9 +24,8 @@ from evaluation.label_answers import answer_of
 from shared.documents.values import ThreadReading, Tier
 from shared.domain.chat_reading.answer import parse_answer
 from shared.domain.chat_reading.combined import ModelRun, combine
-from shared.domain.consensus.linked_thread import LinkedThread
-from shared.domain.consensus.own_sentences import word_key
-from shared.domain.consensus.people import display_name
+from shared.domain.consensus.linked_thread import LinkedThread, display_name
+from shared.domain.consensus.mails import word_key
 from shared.domain.consensus.reader import read_thread
 
 Answer = dict[str, Any]

@@ -23,12 +23,9 @@ from evaluation.consensus_folds import is_unread
 from evaluation.consensus_scores import overlap
 from evaluation.data import data_folder
 from evaluation.logistic import fit
-from shared.domain.consensus.genre import read_genre
 from shared.domain.consensus.linked_thread import LinkedThread
-from shared.domain.consensus.proposition import find_put
-from shared.domain.consensus.sentence_features import FeatureReader, candidates_of
-from shared.domain.consensus.sentence_heads import MOST_MAILS, may_be
-from shared.domain.consensus.sentence_kinds import Head
+from shared.domain.consensus.proposal import find_put, read_genre
+from shared.domain.consensus.sentence_scores import MOST_MAILS, FeatureReader, Head, candidates_of, may_be
 
 _FOLDERS = ("consensus", "calls")
 _MODULE = Path(__file__).resolve().parents[1] / "shared/domain/consensus/sentence_weights.py"
@@ -204,12 +201,10 @@ def _module(weights: dict[Head, dict[str, float]], thresholds: dict[Head, float]
     rows = [
         f'    "{name}": ({", ".join(str(weights[head].get(name, 0.0)) for head in Head)}),' for name in names
     ]
-    cuts = [f"    Head.{head.name}: {value}," for head, value in thresholds.items() if head is not Head.POINT]
+    cuts = [f'    "{head.value}": {value},' for head, value in thresholds.items() if head is not Head.POINT]
     return "\n".join(
         [
             '"""Weights of the sentence heads, stored by `python -m evaluation.train_reader --write`."""',
-            "",
-            "from shared.domain.consensus.sentence_kinds import Head",
             "",
             "# feature: (key point, decision, objection, open issue)",
             "WEIGHTS: dict[str, tuple[float, float, float, float]] = {",
@@ -217,7 +212,7 @@ def _module(weights: dict[Head, dict[str, float]], thresholds: dict[Head, float]
             "}",
             "",
             "# From this score on a sentence counts: where cross-validation gave the best F1 by message.",
-            "THRESHOLDS: dict[Head, float] = {",
+            "THRESHOLDS: dict[str, float] = {",
             *cuts,
             "}",
             "",

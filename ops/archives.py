@@ -1,31 +1,33 @@
 """Archives: take one in, see how far it has come, delete it with everything that came of it."""
 
+import asyncio
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ops.command import actor, run_command
-from ops.exit_codes import Code, CommandError
-from ops.options import Json
-from ops.output import print_json, print_note, table
+from ops.command import Code, CommandError, Json, Yes, actor, run_command
+from ops.output import confirm, print_json, print_note, table
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
+    from shared.documents.sources import Removal
     from shared.ingestion.storing import Stored
     from shared.pipeline.progress import ArchiveProgress
-    from shared.upkeep.oversight.archive_why import WhyNotDone
 
 app = typer.Typer(help="Archives: ingest one, follow it, delete it.", no_args_is_help=True)
 Id = Annotated[str, typer.Argument(metavar="ID", help="The archive's id.", show_default=False)]
-POLL_SECONDS = 2.0
+PROGRESS_SECONDS = 2.0
+REMOVAL_SECONDS = 1.0
+Here = Annotated[bool, typer.Option("--here", help="Delete in this process instead of waiting for the app.")]
 
 
 @app.command()
 def ingest(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="An mbox, .eml, Maildir, zip or tar file, also compressed.")
+        Path,
+        typer.Argument(metavar="FILE", help="An mbox, .eml, zip or tar (also of a Maildir), also packed."),
     ],
     source: Annotated[str, typer.Option(metavar="NAME", help="The name of its list.")] = "uploads",
     json: Json = False,
@@ -71,13 +73,18 @@ def ingest(
 def progress(
     id_: Id,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Wait until it is complete.")] = False,
+    why: Annotated[
+        bool, typer.Option("--why", help="Say what is open, with stage, error, next step and time.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Show the progress of an archive."""
+    """Show the progress of an archive, or why it is not done."""
+    if why:
+        if follow:
+            raise CommandError(Code.USAGE, "--why does not wait: leave out --follow.")
+        return _show_why(id_, json=json)
 
     async def work(clients: "Clients") -> "ArchiveProgress":
-        import asyncio
-
         from shared.pipeline.progress import archive_progress
 
         while True:
@@ -85,7 +92,7 @@ def progress(
             if not follow or found.complete:
                 return found
             print_note(f"{time.strftime('%H:%M:%S')}  {found.percent} %")
-            await asyncio.sleep(POLL_SECONDS)
+            await asyncio.sleep(PROGRESS_SECONDS)
 
     found = run_command(work)
     if json:
@@ -103,15 +110,10 @@ def progress(
     return None
 
 
-@app.command()
-def why(id_: Id, json: Json = False) -> None:
-    """Say why an archive is not done: which documents and stage, which error, what happens next and when."""
-    from shared.upkeep.oversight.archive_why import why_not_done
+def _show_why(id_: str, *, json: bool) -> None:
+    from shared.upkeep.oversight.stuck_documents import why_not_done
 
-    async def work(clients: "Clients") -> "WhyNotDone":
-        return await why_not_done(clients, id_)
-
-    found = run_command(work)
+    found = run_command(lambda clients: why_not_done(clients, id_))
     if json:
         return print_json(found.shown())
     table(
@@ -142,3 +144,105 @@ def _content(file: Path) -> bytes:
         return file.read_bytes()
     except OSError as error:
         raise CommandError(Code.USAGE, f"{file}: cannot be read: {error.strerror}") from None
+
+
+@app.command("delete")
+def delete_archive(
+    id_: Id,
+    here: Here = False,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Delete an archive with everything that came of it; the receipt counts what was removed.
+
+    Messages that stand in other archives as well stay. Broken off, the same command goes on.
+    """
+    _delete("archive", id_, here=here, yes=yes, json=json)
+
+
+def delete_source(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The source's name.", show_default=False)],
+    keep: Annotated[bool, typer.Option("--keep-archives", help="Delete only the definition.")] = False,
+    here: Here = False,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Delete a source with its archives and everything that came of them; the receipt counts it.
+
+    Broken off, the same command goes on.
+    """
+    if not keep:
+        return _delete("source", name, here=here, yes=yes, json=json)
+    confirm(f"Delete the definition of {name} and keep its archives?", yes=yes)
+    deleted = run_command(lambda clients: _delete_definition(clients, name))
+    if not deleted:
+        raise CommandError(Code.FAILED, f"There is no source named {name!r}.")
+    if json:
+        print_json({"source": name, "deleted": True, "cascade": False})
+    else:
+        print_note(f"{name} was deleted. Its data is kept.")
+    return None
+
+
+async def _delete_definition(clients: "Clients", name: str) -> bool:
+    from shared.clients.cosmos.session import Session
+    from shared.documents.sources import Source
+    from shared.upkeep.audit import audited
+
+    async with audited(clients, "source.delete", actor(), {"source": name, "cascade": False}) as counts:
+        deleted = await clients.store.delete(Source, name, name, Session())
+        counts["sources"] = int(deleted)
+    return deleted
+
+
+def _delete(kind: str, target: str, *, here: bool, yes: bool, json: bool) -> None:
+    confirm(f"Delete {kind} {target} with everything derived from it? This cannot be undone.", yes=yes)
+    removal = run_command(lambda clients: _removed(clients, kind, target, here=here))
+    _show_receipt(removal, json=json)
+    if removal.status != "succeeded":
+        raise CommandError(Code.FAILED, removal.error or f"The deletion {removal.status}.")
+
+
+async def _removed(clients: "Clients", kind: str, target: str, *, here: bool) -> "Removal":
+    from shared.upkeep.audit import audited
+    from shared.upkeep.removal.requests import request_removal
+    from shared.upkeep.removal.run import run_removal
+
+    async with audited(clients, f"{kind}.delete", actor(), {kind: target}) as counts:
+        removal = await request_removal(
+            clients, kind, target, requested_by=actor().name, now=clients.runtime.now()
+        )
+        if removal is None:
+            raise CommandError(Code.FAILED, f"There is no {kind} {target!r}.")
+        if here:
+            removal = await run_removal(removal.id, clients)
+        else:
+            print_note("Requested. Waiting for the app to delete it (Ctrl-C stops waiting).")
+        removal = await _followed(clients, removal)
+        counts.update(removal.counts)
+    return removal
+
+
+async def _followed(clients: "Clients", removal: "Removal") -> "Removal":
+    from shared.clients.cosmos.session import Session
+    from shared.documents.sources import Removal
+    from shared.pipeline.lifecycle.archives import DONE
+
+    while removal.status not in DONE:
+        await asyncio.sleep(REMOVAL_SECONDS)
+        removal = await clients.store.read(Removal, removal.id, removal.id, Session())
+    return removal
+
+
+def _show_receipt(removal: "Removal", *, json: bool) -> None:
+    receipt: dict[str, Any] = removal.model_dump(
+        mode="json",
+        include={"id", "target_kind", "target", "status", "counts", "left", "finished_at", "error"},
+    )
+    if json:
+        return print_json(receipt)
+    rows = [(name, f"{number:,}") for name, number in removal.counts.items()]
+    table(["removed", "count>"], rows, empty="Nothing to remove.")
+    left = sum(removal.left.values())
+    print_note(f"{removal.target_kind} {removal.target}: {removal.status}; {left} left of it.")
+    return None

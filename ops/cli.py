@@ -10,27 +10,8 @@ from typing import Annotated
 
 import typer
 
-from ops import (
-    archives,
-    audit,
-    corrections,
-    dlq,
-    documents,
-    maintenance,
-    people,
-    reports,
-    sources,
-    status,
-    subscriptions,
-    threads,
-    timeline,
-)
-from ops import deletion as deleting
-from ops import resummarize as rereading
-from ops import search as searching
-from ops import verify as verifying
-from ops.command import GLOBAL_OPTIONS
-from ops.exit_codes import Code, CommandError
+from ops import archives, corrections, dlq, documents, maintenance, reports, sources, status
+from ops.command import GLOBAL_OPTIONS, Code, CommandError
 from ops.output import clean
 
 HELP = """Operate Rough Consensus: see what is stuck and why, and repair it.
@@ -48,25 +29,24 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-app.command("status")(status.status)
-app.add_typer(dlq.app, name="dlq")
-app.add_typer(documents.app, name="documents")
-app.command("sweep")(maintenance.sweep)
-app.command("verify")(verifying.verify)
-app.command("resummarize")(rereading.resummarize)
-app.add_typer(corrections.app, name="corrections")
-app.add_typer(threads.app, name="thread")
-app.add_typer(people.app, name="people")
-app.add_typer(subscriptions.app, name="subscription")
-app.command("reembed")(maintenance.reembed)
-archives.app.command("delete")(deleting.delete_archive)
-app.add_typer(archives.app, name="archive")
-sources.app.command("delete")(deleting.delete_source)
-app.add_typer(sources.app, name="source")
-app.command("search")(searching.search)
-app.command("report")(reports.report)
-app.command("timeline")(timeline.timeline)
-app.command("audit")(audit.audit)
+GROUPS = {
+    "dlq": dlq.app,
+    "documents": documents.app,
+    "corrections": corrections.app,
+    "thread": corrections.threads,
+    "subscription": reports.app,
+    "archive": archives.app,
+    "source": sources.app,
+}
+COMMANDS = (
+    status.status, maintenance.sweep, maintenance.verify, maintenance.resummarize, corrections.people,
+    maintenance.reembed, reports.search, reports.report, status.timeline, status.audit,
+)  # fmt: skip
+for command in COMMANDS:
+    app.command(command.__name__)(command)
+for name, group in GROUPS.items():
+    app.add_typer(group, name=name)
+sources.app.command("delete")(archives.delete_source)
 
 
 @app.callback()

@@ -1,24 +1,99 @@
-"""Runs a command's work: settings, connections, Ctrl-C, and errors in one line."""
+"""Runs a command's work: options, settings, connections, Ctrl-C, and how it ends."""
 
 import asyncio
 import contextlib
 import getpass
+import json
 import os
 import signal
 import socket
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import IntEnum
+from functools import partial, wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from ops.exit_codes import Code, CommandError
-from ops.settings_files import setting_values
+import typer
 
 if TYPE_CHECKING:
+    from pydantic import ValidationError
+
     from shared.clients.connections import Clients
     from shared.upkeep.audit import Actor
+
+
+class Code(IntEnum):
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    PROBLEMS = 3
+    INTERRUPTED = 130
+
+
+class CommandError(Exception):
+    """Ends the command with this code and line."""
+
+    def __init__(self, code: Code, message: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def wrong_usage(error: "ValidationError") -> CommandError:
+    """The first fault of what was asked for."""
+    first = error.errors(include_input=False, include_url=False)[0]
+    where = ".".join(map(str, first["loc"]))
+    said = first["msg"].removeprefix("Value error, ")
+    return CommandError(Code.USAGE, f"{where}: {said}" if where else said)
+
+
+LOCAL_FILE = Path("local.settings.json")
+PATHS = ("SEARCH_CA_FILE", "EMBEDDING_MODEL_PATH")  # relative to the folder of the settings file
+
+
+def setting_values(named: Path | None, environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    given = dict(os.environ if environment is None else environment)
+    if named is not None:
+        return {**given, **_read(named)}
+    return {**_read(LOCAL_FILE), **given} if LOCAL_FILE.is_file() else given
+
+
+def _read(path: Path) -> dict[str, str]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(Code.USAGE, f"{path}: the settings cannot be read: {error}") from None
+    values = _json_values(path, text) if text.lstrip().startswith("{") else _lines(path, text)
+    return {name: _placed(path, name, value) for name, value in values.items()}
+
+
+def _json_values(path: Path, text: str) -> dict[str, str]:
+    try:
+        values = json.loads(text)["Values"]
+        return {str(name): str(value) for name, value in values.items()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise CommandError(Code.USAGE, f'{path}: not a settings file: it has no object "Values"') from None
+
+
+def _lines(path: Path, text: str) -> dict[str, str]:
+    values = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        name, equals, value = line.strip().partition("=")
+        if not name or name.startswith("#"):
+            continue
+        if not equals:
+            raise CommandError(Code.USAGE, f"{path}, line {number}: not of the form NAME=value")
+        values[name.strip()] = value.strip().strip("\"'")
+    return values
+
+
+def _placed(path: Path, name: str, value: str) -> str:
+    return str(path.parent / value) if name in PATHS and value else value
+
 
 Result = TypeVar("Result")
 CLOSING_SECONDS = 1.0
@@ -110,3 +185,51 @@ def _quiet() -> Any:
     except Exception as error:  # noqa: BLE001 - the work is over; what it came to is already known
         if GLOBAL_OPTIONS.debug:
             sys.stderr.write(f"closing: {error}\n")
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done without doing it.")]
+Limit = Annotated[int, typer.Option(metavar="COUNT", min=1, help="Maximum number.")]
+
+
+def moment(text: str | None, name: str) -> datetime | None:
+    """A time in ISO 8601, in UTC unless it says otherwise."""
+    if text is None:
+        return None
+    try:
+        parsed = datetime.fromisoformat(text)
+    except ValueError:
+        raise CommandError(
+            Code.USAGE, f"{name}: {text!r} is not a time such as 2026-03-04T05:06:07Z"
+        ) from None
+    return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed
+
+
+def shared_options(**readers: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Options that several commands have, declared once: as the parameters of the function that reads them.
+
+    A command has one parameter for each reader, by name. It is called with the reader bound to what was given
+    on the command line, and calls it when it needs the value. Typer sees the reader's parameters instead.
+    """
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        seen: list[Parameter] = []
+        for parameter in signature(command).parameters.values():
+            reader = readers.get(parameter.name)
+            seen += signature(reader).parameters.values() if reader else [parameter]
+
+        @wraps(command)
+        def run(**values: Any) -> Any:
+            for name, reader in readers.items():
+                own = {option: values.pop(option) for option in signature(reader).parameters}
+                values[name] = partial(reader, **own)
+            return command(**values)
+
+        run.__signature__ = Signature(  # type: ignore[attr-defined]  # what Typer reads
+            [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in seen]
+        )
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in seen}
+        return run
+
+    return decorate

@@ -1,20 +1,21 @@
-"""Corrections: list those of a thread, make one, revoke one, export them as labels."""
+"""What operators decide: corrections of threads, placements of messages, and who a name belongs to."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ops.command import actor, run_command
-from ops.exit_codes import wrong_usage
-from ops.options import Json
+from ops.command import Code, CommandError, Json, actor, run_command, wrong_usage
 from ops.output import print_json, print_note, table
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
-    from shared.documents.corrections import Correction
+    from shared.documents.edits import Correction, Placement
+    from shared.documents.sources import Source
     from shared.upkeep.correcting import CorrectionAsked
 
+
 app = typer.Typer(help="Corrections of threads.", no_args_is_help=True)
+threads = typer.Typer(help="Placements of messages by operators.", no_args_is_help=True)
 ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id.", show_default=False)]
 Why = Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, kept in the history.")]
 Etag = Annotated[
@@ -24,8 +25,21 @@ Etag = Annotated[
 
 
 @app.command("list")
-def list_corrections(thread: ThreadId, json: Json = False) -> None:
-    """Show the corrections of a thread, revoked ones too."""
+def list_corrections(
+    thread: Annotated[
+        str | None, typer.Argument(metavar="[THREAD]", help="The thread's id.", show_default=False)
+    ] = None,
+    labels: Annotated[
+        bool,
+        typer.Option("--labels", help="Print all corrected threads as JSON for `make evaluate LABELS=`."),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Show the corrections of a thread, revoked ones too; or print the corrected threads as labels."""
+    if (thread is None) is not labels:
+        raise CommandError(Code.USAGE, "Give a thread, or --labels for all corrected threads.")
+    if thread is None:
+        return print_json(run_command(_labels))
 
     async def work(clients: "Clients") -> "list[Correction]":
         from shared.upkeep.correcting import corrections_of_thread
@@ -39,8 +53,7 @@ def list_corrections(thread: ThreadId, json: Json = False) -> None:
         ["id", "kind", "value", "message", "by", "at", "reason*"],
         [
             (correction.id, correction.kind, _value(correction), correction.message_id, correction.last.by,
-             f"{correction.last.at:%F %R}",
-             correction.last.reason)
+             f"{correction.last.at:%F %R}", correction.last.reason)
             for correction in found
         ],
         empty="This thread has no corrections.",
@@ -101,16 +114,142 @@ def revoke_correction(
     _tell(run_command(work), json=json)
 
 
-@app.command("export")
-def export_corrections(json: Json = False) -> None:  # noqa: ARG001 - it knows no other form
-    """Print the threads that people corrected as labels: JSON that `make evaluate LABELS=` reads."""
+@threads.command("move")
+def move_message(
+    thread: ThreadId,
+    message: Annotated[
+        str,
+        typer.Argument(
+            metavar="MESSAGE-ID",
+            help="A message of the thread. Its replies move with it.",
+            show_default=False,
+        ),
+    ],
+    *,
+    to: Annotated[str | None, typer.Option(metavar="THREAD", help="Move it to this thread.")] = None,
+    under: Annotated[
+        str | None, typer.Option(metavar="MESSAGE-ID", help="Attach it to the message that it answers.")
+    ] = None,
+    split: Annotated[bool, typer.Option("--split", help="Begin a thread of its own with it.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Let its own headers decide again.")] = False,
+    reason: Why,
+    json: Json = False,
+) -> None:
+    """Say where a message belongs among the threads of its list. The history keeps every decision."""
+    if sum((to is not None, under is not None, split, undo)) != 1:
+        raise CommandError(Code.USAGE, "Give one of --to, --under, --split and --undo.")
 
-    async def work(clients: "Clients") -> list[dict[str, Any]]:
-        from shared.upkeep.correction_labels import correction_labels
+    async def work(clients: "Clients") -> "Placement":
+        from pydantic import ValidationError
 
-        return [label async for label in correction_labels(clients)]
+        from shared.upkeep.placing import PlacementAsked, place_message, placements_of_thread, undo_placement
 
-    print_json(run_command(work))
+        if undo:
+            placed = await placements_of_thread(clients, thread)
+            ids = [placement.id for placement in placed if placement.message_id == message]
+            if not ids:
+                raise CommandError(Code.FAILED, "There is no placement of this message in the thread.")
+            return await undo_placement(clients, ids[0], reason, actor())
+        try:
+            asked = PlacementAsked(message_id=message, reason=reason, to_thread=to, parent_id=under)
+        except ValidationError as error:
+            raise wrong_usage(error) from None
+        return await place_message(clients, thread, asked, actor())
+
+    placement = run_command(work)
+    if json:
+        return print_json(_placement_shown(placement))
+    typer.echo(placement.id)
+    print_note("The threads, their summaries and reports are being updated.")
+    return None
+
+
+@threads.command("history")
+def show_history(thread: ThreadId, json: Json = False) -> None:
+    """Show what was split off, moved and undone in a thread."""
+
+    async def work(clients: "Clients") -> "list[Placement]":
+        from shared.upkeep.placing import placements_of_thread
+
+        return await placements_of_thread(clients, thread)
+
+    found = run_command(work)
+    if json:
+        return print_json([_placement_shown(placement) for placement in found])
+    table(
+        ["id", "act", "message", "from thread", "under", "by", "at", "reason*"],
+        [
+            (placement.id, entry.act, placement.message_id, entry.thread_id, entry.parent, entry.by,
+             f"{entry.at:%F %R}", entry.reason)
+            for placement in found
+            for entry in placement.entries
+        ],
+        empty="This thread has no placements.",
+    )  # fmt: skip
+    return None
+
+
+def people(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The source's name.", show_default=False)],
+    addresses: Annotated[
+        list[str] | None, typer.Argument(metavar="[ADDRESS]...", help="Two or more.", show_default=False)
+    ] = None,
+    *,
+    is_one_person: Annotated[
+        bool | None, typer.Option("--same/--different", help="Whether the addresses are one person's.")
+    ] = None,
+    reason: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="The reason, kept in the history.", show_default=False),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """List names that several addresses of a list use; or decide whether addresses are one person's."""
+    if is_one_person is None:
+        if addresses:
+            raise CommandError(Code.USAGE, "Give --same or --different with addresses.")
+        return _show_open_names(source, json=json)
+    if not reason:
+        raise CommandError(Code.USAGE, "Give a --reason for the decision.")
+
+    async def work(clients: "Clients") -> "Source":
+        from pydantic import ValidationError
+
+        from shared.upkeep.deciding_people import PeopleDecision, decide
+
+        try:
+            asked = PeopleDecision(addresses=addresses or [], is_one_person=is_one_person, reason=reason)
+            return await decide(clients, source, asked, actor())
+        except ValidationError as error:
+            raise wrong_usage(error) from None
+
+    changed = run_command(work)
+    if json:
+        return print_json({key: changed.settings.get(key, []) for key in ("aliases", "namesakes")})
+    print_note(
+        f"Decided. It counts for what is read from now on: `resummarize --source {source}` reads all anew."
+    )
+    return None
+
+
+def _show_open_names(source: str, *, json: bool) -> None:
+    from shared.upkeep.deciding_people import proposals
+
+    found = run_command(lambda clients: proposals(clients, source))
+    if json:
+        return print_json([{"name": shared.name, "addresses": list(shared.addresses)} for shared in found])
+    table(
+        ["name", "addresses*"],
+        [(shared.name, " ".join(shared.addresses)) for shared in found],
+        empty="No name is open: each has one address, or was decided on.",
+    )
+    return None
+
+
+async def _labels(clients: "Clients") -> list[dict[str, Any]]:
+    from shared.upkeep.correcting import correction_labels
+
+    return [label async for label in correction_labels(clients)]
 
 
 def _asked(kind: str, value: str | None, **fields: str | None) -> "CorrectionAsked":
@@ -127,6 +266,10 @@ def _asked(kind: str, value: str | None, **fields: str | None) -> "CorrectionAsk
 
 def _shown(correction: "Correction") -> dict[str, Any]:
     return {**correction.model_dump(mode="json", exclude={"etag"}), "etag": correction.etag}
+
+
+def _placement_shown(placement: "Placement") -> dict[str, Any]:
+    return placement.model_dump(mode="json", exclude={"etag"})
 
 
 def _value(correction: "Correction") -> str:

@@ -1,18 +1,22 @@
 """Dead letters: see them, group them by cause, requeue, purge and restore them."""
 
-from collections.abc import Callable
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from json import dumps, loads
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ops.command import run_command
-from ops.exit_codes import Code, CommandError
-from ops.options import DryRun, Json, Limit, Yes, moment, shared_options
-from ops.output import ago, clean, fields, print_json, print_note, table
+from ops.command import Code, CommandError, DryRun, Json, Limit, Yes, moment, run_command, shared_options
+from ops.dlq_operations import carry_out, restore_purged
+from ops.output import ago, as_json, clean, fields, print_json, print_note, shortened, table
 
 if TYPE_CHECKING:
-    from shared.upkeep.deadletters.causes import Diagnosed
-    from shared.upkeep.deadletters.selection import LetterSelection
+    from shared.upkeep.deadletters.diagnosis import Diagnosed, LetterSelection
+
 
 app = typer.Typer(help="Dead letters: see, group, requeue, purge and restore them.", no_args_is_help=True)
 
@@ -29,7 +33,7 @@ Queues = Annotated[
     ),
 ]
 Groups = Annotated[
-    list[str] | None, typer.Option("--group", metavar="ID", help="A group's id, from `dlq groups`.")
+    list[str] | None, typer.Option("--group", metavar="ID", help="A group's id, from `dlq list --groups`.")
 ]
 Sequences = Annotated[
     list[int] | None, typer.Option("--sequence", metavar="NUMBER", help="A sequence number, from `dlq list`.")
@@ -48,17 +52,23 @@ Resume = Annotated[
 Select = Callable[[], "LetterSelection"]
 DEFAULT_RATE = 100.0
 SHOWN_BODY = 4000
+SHOWN_ERROR = 160
 
 
 @app.command("list")
 def list_(
     queues: Queues = None,
+    groups: Annotated[bool, typer.Option("--groups", help="Group them by stage, reason and error.")] = False,
     group: Groups = None,
     event_type: EventTypes = None,
     limit: Limit = 50,
     json: Json = False,
 ) -> None:
-    """List dead letters with their causes, oldest first."""
+    """List dead letters with their causes, oldest first; or their groups, the largest first."""
+    if groups:
+        if group or event_type:
+            raise CommandError(Code.USAGE, "--groups lists the groups of whole queues.")
+        return _list_groups(queues, json=json)
     chosen = _chosen(queues, group=group, event_type=event_type)
     shown = chosen[:limit]
     if json:
@@ -73,7 +83,7 @@ def list_(
                 diagnosed.letter.delivery_count,
                 diagnosed.letter.subject or "-",
                 diagnosed.group,
-                _short(diagnosed.cause.error),
+                shortened(diagnosed.cause.error, SHOWN_ERROR),
             )
             for diagnosed in shown
         ],
@@ -84,10 +94,8 @@ def list_(
     return None
 
 
-@app.command()
-def groups(queues: Queues = None, json: Json = False) -> None:
-    """Group dead letters by stage, reason and error; the largest group first."""
-    from shared.upkeep.deadletters.groups import diagnosed_letters, group_letters
+def _list_groups(queues: list[str] | None, *, json: bool) -> None:
+    from shared.upkeep.deadletters.diagnosis import diagnosed_letters, group_letters
 
     named = _named(queues)
     found = group_letters(run_command(lambda clients: diagnosed_letters(clients, named, judged=True)))
@@ -103,7 +111,7 @@ def groups(queues: Queues = None, json: Json = False) -> None:
                 ago(group.first_seen),
                 ago(group.last_seen),
                 group.example,
-                f"{group.reason}: {_short(group.error)}",
+                f"{group.reason}: {shortened(group.error, SHOWN_ERROR)}",
             )
             for group in found
         ],
@@ -113,28 +121,47 @@ def groups(queues: Queues = None, json: Json = False) -> None:
         total = sum(group.count for group in found)
         print_note(f"{total:,} dead letters. `dlq requeue --group ID` requeues a group.")
     if done := sum(group.satisfied for group in found):
-        print_note(f"{done:,} are already satisfied. Remove them with `dlq resolve`.")
+        print_note(f"{done:,} are already satisfied. Remove them with `dlq purge --all --satisfied`.")
     return None
 
 
 @app.command()
-def inspect(
+def show(
     queue: Queue,
     sequence: Annotated[
         list[int] | None, typer.Argument(metavar="[NUMBER]...", help="Sequence numbers.", show_default=False)
     ] = None,
-    limit: Limit = 1,
+    group: Groups = None,
+    event_type: EventTypes = None,
+    limit: AtMost = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Export all chosen to a file (-: standard output)."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Show dead letters whole: cause, properties and body; the oldest unless named."""
-    chosen = _chosen([queue], sequence=sequence)
-    if sequence:
-        missing = sorted(set(sequence) - {diagnosed.letter.sequence_number for diagnosed in chosen})
-        if missing:
-            raise CommandError(Code.FAILED, f"{queue} has no dead letter {missing[0]}.")
-    shown = chosen if sequence else chosen[:limit]
+    """Show dead letters whole: cause, properties and body; the oldest unless chosen. Or export them.
+
+    An export has everything needed to send them again: JSON lines; a JSON array where the file's name ends
+    in .json. The queue stays as it is.
+    """
+    chosen = _chosen([queue], group=group, sequence=sequence, event_type=event_type)
+    missing = set(sequence or []) - {diagnosed.letter.sequence_number for diagnosed in chosen}
+    if missing and not (group or event_type):
+        raise CommandError(Code.FAILED, f"{queue} has no dead letter {min(missing)}.")
+    shown = chosen[: limit if limit or sequence or output else 1]
+    records = [{**_row(diagnosed), **diagnosed.letter.record()} for diagnosed in shown]
+    if output is not None:
+        write_export(output, records)
+        if output != "-" and json:
+            print_json({"file": output, "exported": len(records)})
+        elif output != "-":
+            print_note(f"{len(records):,} dead letters written to {output}.")
+        return None
     if json:
-        return print_json([{**_row(diagnosed), **diagnosed.letter.record()} for diagnosed in shown])
+        return print_json(records)
     if not shown:
         print_note("There are no dead letters.")
     for position, diagnosed in enumerate(shown):
@@ -142,34 +169,6 @@ def inspect(
             typer.echo()
         _show(diagnosed)
     return None
-
-
-@app.command()
-def export(
-    queue: Queue,
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="A file (-: standard output).")
-    ] = "-",
-    group: Groups = None,
-    sequence: Sequences = None,
-    event_type: EventTypes = None,
-    limit: AtMost = None,
-    json: Json = False,
-) -> None:
-    """Write dead letters to a file, with everything needed to send them again.
-
-    JSON lines; a JSON array where the file's name ends in .json. The queue stays as it is.
-    """
-    from ops.export import write_export
-
-    chosen = _chosen([queue], group=group, sequence=sequence, event_type=event_type)
-    records = [{**_row(diagnosed), **diagnosed.letter.record()} for diagnosed in chosen[:limit]]
-    write_export(output, records)
-    if output != "-":
-        if json:
-            print_json({"file": output, "exported": len(records)})
-        else:
-            print_note(f"{len(records):,} dead letters written to {output}.")
 
 
 def _selection(
@@ -199,7 +198,7 @@ def _letters(
     event_type: list[str] | None = None,
     **more: Any,
 ) -> "LetterSelection":
-    from shared.upkeep.deadletters.selection import LetterSelection
+    from shared.upkeep.deadletters.diagnosis import LetterSelection
 
     return LetterSelection(
         queues=_named(queues),
@@ -226,41 +225,32 @@ def requeue(
     Each is sent first, under a new id that names the original, and then leaves the dead letters. What is not
     chosen stays. Ctrl-C stops after the batch under way; --resume goes on.
     """
-    from ops.dlq_operations import carry_out
-
     carry_out("dlq.requeue", select, rate=rate, dry_run=dry_run, yes=yes, resume=resume, json=json)
 
 
 @app.command()
 @shared_options(select=_selection)
 def purge(
-    select: Select, *, dry_run: DryRun = False, yes: Yes = False, resume: Resume = None, json: Json = False
-) -> None:
-    """Take dead letters out of their queue. They are archived first: `dlq restore` brings them back."""
-    from ops.dlq_operations import carry_out
-
-    carry_out("dlq.purge", select, rate=0, dry_run=dry_run, yes=yes, resume=resume, json=json)
-
-
-@app.command()
-def resolve(
-    queues: Queues = None,
+    select: Select,
     *,
+    satisfied: Annotated[
+        bool, typer.Option("--satisfied", help="Only those whose work is already done.")
+    ] = False,
     dry_run: DryRun = False,
     yes: Yes = False,
     resume: Resume = None,
     json: Json = False,
 ) -> None:
-    """Take out dead letters whose work is done by now: by the sweep, a requeue or another copy of the event.
+    """Take dead letters out of their queue. They are archived first: `dlq restore` brings them back.
 
-    They are archived first: `dlq restore` brings them back. The sweep's timer does the same.
+    The sweep's timer takes out the satisfied ones by itself.
     """
-    from ops.dlq_operations import carry_out
 
-    def select() -> "LetterSelection":
-        return _letters(queues, satisfied=True)
+    def chosen() -> "LetterSelection":
+        return select().model_copy(update={"satisfied": satisfied})
 
-    carry_out("dlq.resolve", select, rate=0, dry_run=dry_run, yes=yes, resume=resume, json=json)
+    action = "dlq.resolve" if satisfied else "dlq.purge"
+    carry_out(action, chosen, rate=0, dry_run=dry_run, yes=yes, resume=resume, json=json)
 
 
 @app.command()
@@ -277,14 +267,12 @@ def restore(
 
     Nothing is restored twice. Broken off, the same command goes on.
     """
-    from ops.dlq_operations import restore_purged
-
     restore_purged(purge, sequence or [], limit, rate=rate, dry_run=dry_run, yes=yes, json=json)
 
 
 def _named(queues: list[str] | None) -> list[str]:
     from shared.pipeline.topology import QUEUES
-    from shared.upkeep.deadletters.queue_names import UnknownQueueError, queue_named
+    from shared.upkeep.deadletters.diagnosis import UnknownQueueError, queue_named
 
     try:
         return list(dict.fromkeys(queue_named(queue) for queue in queues or QUEUES))
@@ -293,7 +281,7 @@ def _named(queues: list[str] | None) -> list[str]:
 
 
 def _chosen(queues: list[str] | None, **conditions: Any) -> "list[Diagnosed]":
-    from shared.upkeep.deadletters.selection import choose
+    from shared.upkeep.deadletters.diagnosis import choose
 
     selection = _letters(queues, **conditions)
     return run_command(lambda clients: choose(clients, selection))
@@ -334,15 +322,32 @@ def _show(diagnosed: "Diagnosed") -> None:
 
 
 def _body(data: bytes) -> str:
-    import json as json_
-
     try:
-        text = json_.dumps(json_.loads(data), indent=2, ensure_ascii=False)
+        text = dumps(loads(data), indent=2, ensure_ascii=False)
     except (ValueError, RecursionError):
         text = clean(data.decode("utf-8", "replace"))
     more = len(text) - SHOWN_BODY
     return text if more <= 0 else f"{text[:SHOWN_BODY]}\n... and {more:,} characters more (--json has all)"
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 160 else text[:159] + "…"  # noqa: PLR2004 - about three lines of a table
+def write_export(output: str, records: Sequence[dict[str, Any]]) -> None:
+    if output == "-":
+        sys.stdout.writelines(_pieces(records, array=False))
+        return
+    path = Path(output)
+    try:
+        # mkstemp creates files with mode 600: dead letters may hold private mail.
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.writelines(_pieces(records, array=path.suffix == ".json"))
+        Path(temporary).replace(path)
+    except OSError as error:
+        raise CommandError(Code.FAILED, f"{output}: cannot be written: {error.strerror}") from None
+
+
+def _pieces(records: Sequence[dict[str, Any]], *, array: bool) -> Iterator[str]:
+    if array:
+        yield as_json(records, indent=2) + "\n"
+        return
+    for record in records:
+        yield as_json(record) + "\n"

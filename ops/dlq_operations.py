@@ -5,8 +5,7 @@ from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ops.command import Interrupt, actor, run_command
-from ops.exit_codes import Code, CommandError
+from ops.command import Code, CommandError, Interrupt, actor, run_command
 from ops.output import confirm, print_json, print_note, table
 
 if TYPE_CHECKING:
@@ -14,12 +13,11 @@ if TYPE_CHECKING:
 
     from shared.clients.connections import Clients
     from shared.clients.servicebus.dead_letter_mover import OperationObserver
-    from shared.documents.audits import Audit
-    from shared.upkeep.deadletters.causes import Diagnosed
-    from shared.upkeep.deadletters.selection import LetterSelection
+    from shared.documents.records import Audit
+    from shared.upkeep.deadletters.diagnosis import Diagnosed, LetterSelection
 
 DOING = {
-    "dlq.requeue": "requeue", "dlq.purge": "purge", "dlq.restore": "restore", "dlq.resolve": "resolve",
+    "dlq.requeue": "requeue", "dlq.purge": "purge", "dlq.restore": "restore", "dlq.resolve": "purge",
 }  # fmt: skip
 ENDED = {
     "dlq.requeue": "requeued", "dlq.purge": "purged", "dlq.restore": "restored", "dlq.resolve": "resolved",
@@ -40,8 +38,8 @@ def carry_out(
     interrupt, selection = Interrupt(), None if resume is not None else select()
 
     async def work(clients: "Clients") -> "Audit | None":
+        from shared.upkeep.deadletters.diagnosis import choose
         from shared.upkeep.deadletters.operations import request_operation
-        from shared.upkeep.deadletters.selection import choose
 
         if resume is not None:
             return await run_shown(clients, await _resumable(clients, resume, action), interrupt)
@@ -66,8 +64,8 @@ def restore_purged(
     asked |= {name: value for name, value in (("sequence_numbers", sequence), ("limit", limit)) if value}
 
     async def work(clients: "Clients") -> "Audit | None":
+        from shared.upkeep.deadletters.journal import restorable
         from shared.upkeep.deadletters.operations import request_operation
-        from shared.upkeep.deadletters.restoring import restorable
 
         found = await restorable(clients, purge, sequence_numbers=sequence, limit=limit)
         counted = Counter(record["queue"] for record in found)
@@ -88,7 +86,7 @@ async def _resumable(clients: "Clients", operation: str, action: str) -> "Audit"
     from shared.upkeep.audit import find_audit
 
     audit = await find_audit(clients.store, operation)
-    if audit.action != action:
+    if DOING.get(audit.action) != DOING[action]:
         raise CommandError(Code.USAGE, f"{operation} is a {audit.action}, not a {action}.")
     return audit
 

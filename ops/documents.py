@@ -1,13 +1,12 @@
-"""`documents`: those that are stuck or were given up."""
+"""`documents`: list stuck and failed ones, try them again, delete failed archives."""
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ops.command import actor, run_command
-from ops.exit_codes import Code, CommandError
-from ops.options import Json, Limit, Yes
-from ops.output import ago, confirm, fields, print_json, print_note, table
+from ops.command import Code, CommandError, Json, Limit, Yes, actor, run_command
+from ops.output import ago, confirm, fields, print_json, print_note, shortened, table
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
@@ -33,54 +32,50 @@ Ids = Annotated[
 ]
 AllFailed = Annotated[bool, typer.Option("--all", help="Every failed document of the collection.")]
 LONG_TEXT = 500
+SHOWN_ERROR = 200
 SHOWN_LEFT = 20
 
 
-@app.command()
-def stuck(collection: Collection = None, limit: Limit = 50, json: Json = False) -> None:
-    """List documents that nothing was heard of for longer than RETRY_JOB_STUCK_THRESHOLD_HOURS."""
-    _list("stuck", collection, limit, json=json)
+class Trouble(StrEnum):
+    STUCK = "stuck"
+    FAILED = "failed"
 
 
-@app.command()
-def failed(collection: Collection = None, limit: Limit = 50, json: Json = False) -> None:
-    """List documents that were given up: the sweep does not look at them again."""
-    _list("failed", collection, limit, json=json)
-
-
-@app.command()
-def show(
-    id_: Annotated[str, typer.Argument(metavar="ID", help="A document's id.")], json: Json = False
+@app.command("list")
+def list_(
+    id_: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="Show this document.", show_default=False)
+    ] = None,
+    only: Annotated[Trouble | None, typer.Option(help="Stuck or failed ones only.")] = None,
+    collection: Collection = None,
+    limit: Limit = 50,
+    json: Json = False,
 ) -> None:
-    """Show a document, in whichever container it is."""
-    from shared.upkeep.oversight.stuck_documents import find_anywhere
+    """List stuck and failed documents; or show one document, in whichever container it is.
 
-    found = run_command(lambda clients: find_anywhere(clients, id_))
-    if not found:
-        raise CommandError(Code.FAILED, f"There is no document {id_!r}.")
-    if json:
-        return print_json([{"container": container, **stored} for container, stored in found])
-    for container, stored in found:
-        pairs: list[tuple[str, Any]] = [("container", container)]
-        pairs += [(name, _cut(value)) for name, value in stored.items() if not name.startswith("_")]
-        fields(pairs)
-    return None
-
-
-@app.command()
-def reset(
-    which: Which, ids: Ids = None, everything: AllFailed = False, yes: Yes = False, json: Json = False
-) -> None:
-    """Count no attempt for failed documents and make them pending: the next sweep asks for them."""
-    _act("reset", which, ids, everything, yes=yes, json=json)
+    A document is stuck if nothing was heard of it for longer than RETRY_JOB_STUCK_THRESHOLD_HOURS. The sweep
+    does not look at failed documents again.
+    """
+    if id_ is None:
+        return _list([only] if only else list(Trouble), collection, limit, json=json)
+    if only or collection:
+        raise CommandError(Code.USAGE, "Give an id, or --only and --collection.")
+    return _show(id_, json=json)
 
 
 @app.command()
 def retry(
-    which: Which, ids: Ids = None, everything: AllFailed = False, yes: Yes = False, json: Json = False
+    which: Which,
+    ids: Ids = None,
+    everything: AllFailed = False,
+    reset: Annotated[
+        bool, typer.Option("--reset", help="Set attempts to 0 and leave the documents to the next sweep.")
+    ] = False,
+    yes: Yes = False,
+    json: Json = False,
 ) -> None:
     """Try documents again now: counted as a first attempt, and sent to their own stage."""
-    _act("retry", which, ids, everything, yes=yes, json=json)
+    _act("reset" if reset else "retry", which, ids, everything, yes=yes, json=json)
 
 
 @app.command()
@@ -94,22 +89,37 @@ def purge(
     _act("purge", which, ids, everything, yes=yes, json=json)
 
 
-def _list(kind: str, name: str | None, limit: int, *, json: bool) -> None:
+def _show(id_: str, *, json: bool) -> None:
+    from shared.upkeep.oversight.stuck_documents import find_anywhere
+
+    found = run_command(lambda clients: find_anywhere(clients, id_))
+    if not found:
+        raise CommandError(Code.FAILED, f"There is no document {id_!r}.")
+    if json:
+        return print_json([{"container": container, **stored} for container, stored in found])
+    for container, stored in found:
+        shown = {name: _cut(value) for name, value in stored.items() if not name.startswith("_")}
+        fields({"container": container, **shown}.items())
+    return None
+
+
+def _list(troubles: list[Trouble], name: str | None, limit: int, *, json: bool) -> None:
     async def work(clients: "Clients") -> "list[StuckDocument]":
+        from shared.upkeep.due_documents import COLLECTIONS
         from shared.upkeep.oversight.stuck_documents import (
             collection_named,
             failed_documents,
             stuck_documents,
         )
-        from shared.upkeep.requeue.due_document import COLLECTIONS
 
         collections = COLLECTIONS if name is None else (collection_named(name),)
-        find = stuck_documents if kind == "stuck" else failed_documents
-        found = []
-        async for document in find(clients, collections):
-            found.append(document)
-            if len(found) > limit:
-                break
+        found: list[StuckDocument] = []
+        for trouble in troubles:
+            find = stuck_documents if trouble is Trouble.STUCK else failed_documents
+            async for document in find(clients, collections):
+                found.append(document)
+                if len(found) > limit:
+                    return found
         return found
 
     found = run_command(work)
@@ -124,11 +134,11 @@ def _list(kind: str, name: str | None, limit: int, *, json: bool) -> None:
                 document.stored.get("status"),
                 document.stored.get("attemptCount") or 0,
                 ago(document.since),
-                str(document.stored.get("lastError") or "no error recorded")[:200],
+                shortened(document.stored.get("lastError") or "no error recorded", SHOWN_ERROR),
             )
             for document in found[:limit]
         ],
-        empty=f"No document is {kind}.",
+        empty=f"No document is {' or '.join(troubles)}.",
     )
     if len(found) > limit:
         print_note(f"Showing {limit}. Use --limit to show more.")
@@ -174,12 +184,41 @@ def _act(action: str, which: str, ids: list[str] | None, everything: bool, *, ye
 
 
 async def _change(clients: "Clients", action: str, found: "list[StuckDocument]") -> "BulkResult":
-    from ops.purging import purge_documents
     from shared.upkeep.oversight.stuck_documents import reset_documents, retry_documents
 
     if action == "purge":
-        return await purge_documents(clients, found, requested_by=actor().name)
+        return await _purge(clients, found)
     return await (reset_documents if action == "reset" else retry_documents)(clients, found)
+
+
+async def _purge(clients: "Clients", documents: "list[StuckDocument]") -> "BulkResult":
+    """Ask for the deletion of each archive that was given up; the others are left, with the reason."""
+    from shared.upkeep.oversight.stuck_documents import BulkResult, SkippedDocument
+    from shared.upkeep.removal.requests import request_removal
+
+    left, changed = [], 0
+    for document in documents:
+        why = _why_not_purged(document)
+        if why is None:
+            asked = await request_removal(
+                clients, "archive", document.id, requested_by=actor().name, now=clients.runtime.now()
+            )
+            changed += asked is not None
+            why = None if asked is not None else "it is gone"
+        if why is not None:
+            left.append(SkippedDocument(document.id, why))
+    return BulkResult(changed, left)
+
+
+def _why_not_purged(document: "StuckDocument") -> str | None:
+    from shared.documents.sources import Archive, ArchiveStatus
+
+    if document.collection.model is not Archive:  # the consistency checks would make a part again
+        return "it is part of an archive, and goes with that: `archive delete`"
+    status = document.stored.get("status")
+    if status in {ArchiveStatus.FAILED_MAX_RETRIES, ArchiveStatus.FAILED}:
+        return None
+    return f"it is {status}, and not given up: `archive delete` deletes any"
 
 
 def _tell(action: str, name: str, done: "BulkResult") -> None:
@@ -187,11 +226,9 @@ def _tell(action: str, name: str, done: "BulkResult") -> None:
         print_note(f"{name}/{skipped.id} was skipped: {skipped.why}.")
     if len(done.left) > SHOWN_LEFT:
         print_note(f"And {len(done.left) - SHOWN_LEFT:,} more: --json has all.")
-    end = {"reset": "reset: the next sweep asks for them", "retry": "sent", "purge": "are being deleted"}[
-        action
-    ]
+    ends = {"reset": "reset: the next sweep asks for them", "retry": "sent", "purge": "are being deleted"}
     left = f"; {len(done.left):,} skipped" if done.left else ""
-    print_note(f"{done.changed:,} {name} {end}{left}.")
+    print_note(f"{done.changed:,} {name} {ends[action]}{left}.")
 
 
 def _cut(value: Any) -> Any:

@@ -1,18 +1,22 @@
-"""`sweep` and `reembed`: work on all stored documents."""
+"""`sweep`, `verify`, `reembed` and `resummarize`: work on all stored documents."""
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ops.command import actor, run_command
-from ops.exit_codes import Code, CommandError
-from ops.options import DryRun, Json, Yes
+from ops.command import Code, CommandError, DryRun, Interrupt, Json, Yes, actor, run_command, wrong_usage
 from ops.output import confirm, print_json, print_note, table
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
-    from shared.documents.runs import Run
+    from shared.clients.servicebus.dead_letter_mover import OperationObserver
+    from shared.documents.records import Audit, Run
+    from shared.upkeep.background import ThreadSelection
     from shared.upkeep.reembed import Reembedded
+
+
+SHOWN_EXAMPLES = 20
 
 
 def sweep(
@@ -29,8 +33,8 @@ def sweep(
 
     async def work(clients: "Clients") -> "Run | None":
         from shared.upkeep.audit import audited
-        from shared.upkeep.sweep.run import Options
-        from shared.upkeep.sweep.run import sweep as run_sweep
+        from shared.upkeep.sweep import Options
+        from shared.upkeep.sweep import sweep as run_sweep
 
         if dry_run:
             return await run_sweep(clients, Options(requested_by=actor().name, dry_run=True))
@@ -119,3 +123,155 @@ def _live(state: "Reembedded") -> str:
     if state.switched or state.live_before == state.index:
         return "it is live"
     return f"live is {state.live_before}" if state.live_before else "no index is live"
+
+
+def verify(
+    archives: Annotated[
+        bool,
+        typer.Option(help="Parse the archives again and compare messages, threads and citations."),
+    ] = True,
+    repair: Annotated[bool, typer.Option("--repair", help="Repair damaged data.")] = False,
+    recent: Annotated[
+        bool,
+        typer.Option("--recent", help="Check documents of the last hour, too. Use it when nothing runs."),
+    ] = False,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Check that what is stored fits together, and repair it where asked to. Exit code 3: damage is left."""
+    if repair:
+        confirm("Repair the problems found? Work is requested again, and orphans are deleted.", yes=yes)
+    done = run_command(lambda clients: _verified(clients, repair=repair, archives=archives, recent=recent))
+    found = sum(counts["found"] for counts in done.counts.values())
+    repaired = sum(counts["repaired"] for counts in done.counts.values())
+    if json:
+        print_json(done.model_dump(mode="json", exclude={"etag"}))
+    else:
+        _show_damage(done, found, repaired, repair=repair)
+    if done.errors:
+        raise CommandError(Code.FAILED, "; ".join(done.errors))
+    if found > repaired:
+        raise CommandError(Code.PROBLEMS)
+
+
+async def _verified(clients: "Clients", *, repair: bool, archives: bool, recent: bool) -> "Run":
+    from shared.upkeep.audit import audited
+    from shared.upkeep.integrity.run import GRACE, VerifyOptions
+    from shared.upkeep.integrity.run import verify as run_checks
+
+    grace = timedelta(0) if recent else GRACE
+    options = VerifyOptions(repair=repair, archives=archives, grace=grace, requested_by=actor().name)
+    if not repair:
+        return await run_checks(clients, options)
+    async with audited(clients, "verify.repair", actor(), {}) as counts:
+        done = await run_checks(clients, options)
+        counts.update({kind: tally["repaired"] for kind, tally in done.counts.items() if tally["repaired"]})
+    return done
+
+
+def _show_damage(done: "Run", found: int, repaired: int, *, repair: bool) -> None:
+    table(
+        ["damage", "found>", "repaired>"],
+        [
+            (kind.replace("_", " "), f"{counts['found']:,}", f"{counts['repaired']:,}")
+            for kind, counts in done.counts.items()
+            if counts["found"]
+        ],
+        empty="No problems found.",
+    )
+    if not found:
+        return
+    table(
+        ["damage", "container", "id", "detail*"],
+        [
+            (finding["kind"].replace("_", " "), finding["container"], finding["id"], finding["detail"])
+            for finding in done.examples[:SHOWN_EXAMPLES]
+        ],
+        empty="",
+    )
+    print_note(
+        f"{found:,} found, {repaired:,} repaired."
+        if repair
+        else f"{found:,} found. Repair them with --repair."
+    )
+
+
+def resummarize(
+    thread: Annotated[
+        str | None, typer.Argument(metavar="[THREAD]", help="One thread's id.", show_default=False)
+    ] = None,
+    source: Annotated[
+        str | None, typer.Option(metavar="NAME", help="All threads of a list.", show_default=False)
+    ] = None,
+    all_threads: Annotated[bool, typer.Option("--all", help="All threads.")] = False,
+    rate: Annotated[float, typer.Option(metavar="NUMBER", help="Maximum number per second.")] = 20.0,
+    resume: Annotated[
+        str | None,
+        typer.Option(metavar="OPERATION", help="Resume a stopped operation.", show_default=False),
+    ] = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Make the summaries and reports of threads anew. Corrections are kept. Stopped, it can be resumed.
+
+    Use it after a new release, with another model, or when a list's roles have changed.
+    """
+    interrupt = Interrupt()
+
+    async def work(clients: "Clients") -> "Audit | None":
+        from shared.upkeep.background import request_resummarizing, run_resummarizing, threads_left
+
+        if resume is not None:
+            return await run_resummarizing(clients, resume, watch=_watching(interrupt))
+        selection = _selection(thread, source, all_threads=all_threads, rate=rate)
+        count = len(await threads_left(clients, selection, ""))
+        if dry_run:
+            _show_plan(count, json=json)
+            return None
+        confirm(f"Read {count:,} threads again?", yes=yes or thread is not None)
+        audit = await request_resummarizing(clients, selection, actor(), in_background=False)
+        print_note(f"operation {audit.id}")
+        return await run_resummarizing(clients, audit.id, watch=_watching(interrupt))
+
+    _end(run_command(work, interrupt=interrupt), json=json)
+
+
+def _watching(interrupt: Interrupt) -> "OperationObserver":
+    from shared.clients.servicebus.dead_letter_mover import OperationObserver
+
+    return OperationObserver(stopped=interrupt.stopped)
+
+
+def _selection(
+    thread: str | None, source: str | None, *, all_threads: bool, rate: float
+) -> "ThreadSelection":
+    from pydantic import ValidationError
+
+    from shared.upkeep.background import ThreadSelection
+
+    try:
+        return ThreadSelection(thread=thread, source=source, all=all_threads, rate=rate)
+    except ValidationError as error:
+        raise wrong_usage(error) from None
+
+
+def _show_plan(count: int, *, json: bool) -> None:
+    if json:
+        print_json({"action": "resummarize", "dry_run": True, "planned": count})
+    else:
+        print_note(f"{count:,} threads would be read again. No changes made.")
+
+
+def _end(audit: "Audit | None", *, json: bool) -> None:
+    if audit is None:
+        return
+    if json:
+        shown = {"operation": audit.id, "action": audit.action, "status": audit.status, **audit.counts}
+        print_json({**shown, "outcome": audit.outcome})
+    else:
+        waiting = audit.counts.get("waiting", 0)
+        more = f"; {waiting:,} follow when their messages are through" if waiting else ""
+        print_note(f"{audit.counts.get('requested', 0):,} threads are being read again{more}.")
+    if audit.status == "interrupted":
+        raise CommandError(Code.INTERRUPTED, f"Stopped. Resume with: resummarize --resume {audit.id}")

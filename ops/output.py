@@ -140,7 +140,7 @@ def ago(moment: datetime | None, now: datetime | None = None) -> str:
 
 def confirm(question: str, *, yes: bool) -> None:
     """Ask before a destructive action. Without a terminal to ask on, it is refused."""
-    from ops.exit_codes import Code, CommandError
+    from ops.command import Code, CommandError
 
     if yes:
         return

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ops.command import actor, run_command
-from ops.exit_codes import Code, CommandError
-from ops.options import Json, shared_options
+from ops.command import Code, CommandError, Json, actor, run_command, shared_options
 from ops.output import ago, fields, print_json, print_note, table
 
 if TYPE_CHECKING:
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Sources: where archives are fetched from.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The source's name.", show_default=False)]
-LookedAt = Annotated[str, typer.Argument(metavar="ADDRESS", help="The archive address.", show_default=False)]
 Type = Annotated[
     str | None,
     typer.Option("--type", metavar="TYPE", help="upload, http, index, public-inbox, rsync, imap or local."),
@@ -52,12 +49,20 @@ HIDDEN = {"etag", "id", "schema_version", "attemptCount", "lastAttemptTime", "la
 
 
 @app.command("list")
-def list_(json: Json = False) -> None:
-    """List all sources."""
+def list_(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Show this source.", show_default=False)
+    ] = None,
+    json: Json = False,
+) -> None:
+    """List all sources, or show one."""
+    if name is not None:
+        shown = _shown(run_command(lambda clients: _found(clients, name)))
+        return print_json(shown) if json else fields(shown.items())
 
     async def work(clients: "Clients") -> "list[Source]":
         from shared.clients.cosmos.session import Session
-        from shared.documents.queries.sources import ALL_SOURCES
+        from shared.documents.queries.operations import ALL_SOURCES
         from shared.documents.sources import Source
 
         return await clients.store.query_documents(Source, ALL_SOURCES, Session())
@@ -81,33 +86,6 @@ def list_(json: Json = False) -> None:
         ],
         empty="No sources. Define one with `source add`.",
     )
-    return None
-
-
-@app.command()
-def look(address: LookedAt, json: Json = False) -> None:
-    """Say what is at an address, and how it would be fetched. Nothing is stored."""
-
-    async def work(clients: "Clients") -> "SourceProposal":
-        from shared.ingestion.recognising import recognise
-
-        return await recognise(address, clients)
-
-    found = run_command(work)
-    shown = asdict(found)
-    if json:
-        return print_json(shown)
-    fields((name, ", ".join(value) if isinstance(value, tuple) else value) for name, value in shown.items())
-    return None
-
-
-@app.command()
-def show(name: Name, json: Json = False) -> None:
-    """Show one source."""
-    shown = _shown(run_command(lambda clients: _found(clients, name)))
-    if json:
-        return print_json(shown)
-    fields(shown.items())
     return None
 
 
@@ -146,9 +124,18 @@ def _role(text: str) -> dict[str, str]:
 
 @app.command()
 @shared_options(read_given=_given)
-def add(name: Name, read_given: ReadGiven, json: Json = False) -> None:
-    """Define a source."""
+def add(
+    name: Name,
+    read_given: ReadGiven,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what is at --url and how it would be fetched.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Define a source. With --dry-run, look at its address; nothing is stored."""
     given = {"source_type": "http", **read_given()}
+    if dry_run:
+        return _look(given.get("url"), json=json)
 
     async def work(clients: "Clients") -> "Source":
         from shared.clients.cosmos.session import Session
@@ -164,7 +151,24 @@ def add(name: Name, read_given: ReadGiven, json: Json = False) -> None:
             counts["sources"] = 1
         return source
 
-    _print_source(run_command(work), "added", json=json)
+    return _print_source(run_command(work), "added", json=json)
+
+
+def _look(address: str | None, *, json: bool) -> None:
+    if address is None:
+        raise CommandError(Code.USAGE, "--dry-run needs the address to look at: give --url.")
+
+    async def work(clients: "Clients") -> "SourceProposal":
+        from shared.ingestion.recognising import recognise
+
+        return await recognise(address, clients)
+
+    shown = asdict(run_command(work))
+    if json:
+        return print_json(shown)
+    return fields(
+        (name, ", ".join(value) if isinstance(value, tuple) else value) for name, value in shown.items()
+    )
 
 
 @app.command()

@@ -1,13 +1,11 @@
-"""`status`: queues, documents, throughput and the last operations."""
+"""`status`, `audit` and `timeline`: the system, its operators, and one document."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ops.command import run_command
-from ops.exit_codes import Code, CommandError
-from ops.options import Json
-from ops.output import ago, alarming, print_json, print_note, shortened, table
+from ops.command import GLOBAL_OPTIONS, Code, CommandError, Json, Limit, run_command, setting_values
+from ops.output import ago, alarming, fields, print_json, print_note, shortened, table
 
 if TYPE_CHECKING:
     from shared.upkeep.oversight.system_status import QueueStatus, SystemStatus
@@ -114,3 +112,64 @@ def _count(queue: "QueueStatus", number: int) -> str:
 
 def _counts(counts: dict[str, int]) -> str:
     return ", ".join(f"{number:,} {name}" for name, number in counts.items() if number)
+
+
+def audit(
+    operation: Annotated[
+        str | None, typer.Argument(metavar="[OPERATION]", help="An operation's id.", show_default=False)
+    ] = None,
+    limit: Limit = 20,
+    json: Json = False,
+) -> None:
+    """List what operators did, the last first; or show one operation."""
+    from shared.upkeep.audit import find_audit, last_audits
+
+    if operation is not None:
+        stored = run_command(lambda clients: find_audit(clients.store, operation)).model_dump(
+            mode="json", exclude={"etag"}
+        )
+        unused = {"schema_version", "created_at", "attemptCount", "lastAttemptTime", "lastError", "day"}
+        shown = {name: value for name, value in stored.items() if name not in unused and value is not None}
+        return print_json(shown) if json else fields(shown.items())
+    found = run_command(lambda clients: last_audits(clients.store, limit))
+    if json:
+        return print_json([record.model_dump(mode="json", exclude={"etag"}) for record in found])
+    table(
+        ["operation", "started", "what", "who", "status", "counts*"],
+        [
+            (
+                record.id,
+                f"{record.started_at:%Y-%m-%d %H:%M}",
+                record.action,
+                record.actor,
+                record.status,
+                _counts(record.counts),
+            )
+            for record in found
+        ],
+        empty="No operations.",
+    )
+    return None
+
+
+def timeline(
+    id_: Annotated[str, typer.Argument(metavar="ID", help="A document's, an event's or a trace's id.")],
+    json: Json = False,
+) -> None:
+    """Show everything that happened to a document or an event, across stages, in the order of time."""
+    from shared.upkeep.oversight.timeline import read_timeline, span_store
+
+    telemetry = span_store(setting_values(GLOBAL_OPTIONS.settings))
+    found = run_command(lambda clients: read_timeline(clients, id_, telemetry))
+    if not found.entries:
+        raise CommandError(Code.FAILED, f"Nothing is known of {id_!r}.")
+    if json:
+        return print_json([entry.shown() for entry in found.entries])
+    table(
+        ["time (UTC)", "where", "what*"],
+        [(f"{entry.at:%Y-%m-%d %H:%M:%S.%f}"[:-3], entry.where, entry.what[:500]) for entry in found.entries],
+        empty="",
+    )
+    if found.without:
+        print_note(f"No spans: {found.without}.")
+    return None

@@ -14,8 +14,7 @@ import azure.functions as func
 from shared.clients.telemetry.metrics import pipeline_metrics
 from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import chunk_id
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Message
+from shared.documents.threads import Chunk, Message
 from shared.domain.chunking.chunker import ChunkSettings, Embedder, Strategy, TextChunk, chunk_body
 from shared.domain.chunking.tokens import ModelTokenizer
 from shared.domain.mail.models import read_segments
@@ -23,12 +22,11 @@ from shared.embedding.instance import embedder
 from shared.embedding.model_tokens import model_tokens
 from shared.embedding.sentence_embedder import embed_with
 from shared.pipeline import topology
+from shared.pipeline.event_builders import PreparedChunk, chunks_prepared
 from shared.pipeline.event_types import ChunksPrepared, JSONParsed
-from shared.pipeline.events.builders import PreparedChunk, chunks_prepared
-from shared.pipeline.events.envelope import Event
-from shared.pipeline.lifecycle.messages import messages_processed
+from shared.pipeline.events import Event
+from shared.pipeline.lifecycle.archives import messages_processed, was_removed
 from shared.pipeline.stage import Stage, StageResult, Work
-from shared.pipeline.tombstones import was_removed
 from shared.threads.moving import ensure_in_place, load_following_merges
 from shared.threads.rechunking import check_variants, sync_stored_chunks
 from stages.registration import register_stage

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import azure.functions as func
+from shared.documents.records import FailureRecord
+from shared.pipeline.event_builders import chunks_given_up, embeddings_generated
 
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
@@ -28,19 +30,16 @@ from shared.core.errors import (
 )
 from shared.core.times import stored_time
 from shared.documents.base import ProcessingStatus
-from shared.documents.chunks import Chunk
-from shared.documents.threads import Thread
+from shared.documents.threads import Chunk, Thread
 from shared.embedding.encoder import Vectors
 from shared.embedding.instance import embedder
 from shared.embedding.port import Embedder
 from shared.embedding.vector_cache import VectorCache
 from shared.pipeline import topology
 from shared.pipeline.event_types import ChunksPrepared, EmbeddingGenerationFailed
-from shared.pipeline.events.builders import chunks_given_up, embeddings_generated
-from shared.pipeline.events.envelope import Event
-from shared.pipeline.failures import failure_record
-from shared.pipeline.isolation import isolate_poison
-from shared.pipeline.lifecycle.chunks import chunk_embedded, chunk_given_up, chunks_recovered, is_settled
+from shared.pipeline.events import Event
+from shared.pipeline.failures import failure_record, isolate_poison
+from shared.pipeline.lifecycle.archives import chunk_embedded, chunk_given_up, chunks_recovered, is_settled
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.threads.moving import ThreadMovedError, ensure_in_place, find_unmerged, load_retained_chunks
 from shared.threads.rechunking import ensure_texts_unchanged, index_archives, index_labels

@@ -10,10 +10,10 @@ from shared.clients.cosmos.store import Store
 from shared.clients.telemetry.tracing import PipelineSpan, consumer_span
 from shared.core.errors import ClassifiedError, ErrorKind
 from shared.core.ids import failed_event_of
-from shared.documents.failures import FailureRecord
+from shared.documents.records import FailureRecord
 from shared.domain.summaries.digest_scopes import is_digest
 from shared.pipeline.event_types import ReportDeliveryFailed, SummarizationFailed
-from shared.pipeline.events.envelope import Event, parse_event
+from shared.pipeline.events import Event, parse_event
 from shared.pipeline.failures import failure_record
 from shared.pipeline.lifecycle.summaries import digest_flags_settled, thread_flags_settled
 from shared.pipeline.requests import run_request

@@ -17,9 +17,9 @@ from shared.core.concurrency import batches_of, gather_limited
 from shared.core.times import stored_time
 from shared.documents.threads import Thread
 from shared.pipeline import topology
+from shared.pipeline.event_builders import summary_recheck, summary_request
 from shared.pipeline.event_types import EmbeddingsGenerated, SummaryRecheck
-from shared.pipeline.events.builders import summary_recheck, summary_request
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import Event
 from shared.pipeline.lifecycle.threads import summary_requested, thread_claimed
 from shared.pipeline.readiness import ReadyThread, ready_threads
 from shared.pipeline.stage import ScheduledEvent, Stage, StageResult, Work

@@ -14,16 +14,15 @@ from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.cosmos.lease import THREADING, Lease
 from shared.core.errors import DocumentNotFoundError, PermanentError, add_details
 from shared.core.times import stored_time
-from shared.documents.archives import Archive, ArchiveStatus
+from shared.documents.sources import Archive, ArchiveStatus
 from shared.domain.mail.models import Skipped
 from shared.ingestion.archive_reader import Reader, prepare_reader, reader_pool
 from shared.pipeline import topology
+from shared.pipeline.event_builders import json_parsed
 from shared.pipeline.event_types import ArchiveIngested, JSONParsed
-from shared.pipeline.events.builders import json_parsed
-from shared.pipeline.events.envelope import Event
-from shared.pipeline.lifecycle.archives import archive_processed
+from shared.pipeline.events import Event
+from shared.pipeline.lifecycle.archives import archive_processed, find_removal, is_removing
 from shared.pipeline.stage import Stage, StageResult, Work
-from shared.pipeline.tombstones import find_removal, is_removing
 from shared.threads.message_documents import ArchiveOfSource
 from shared.threads.registry import Registry, Threaded
 from stages.registration import register_stage

@@ -4,22 +4,21 @@ from collections.abc import Sequence
 from datetime import datetime
 
 import azure.functions as func
+from shared.pipeline.event_builders import report_published
 
 from shared.core.errors import InvalidEventError
 from shared.core.ids import person_id, report_id
-from shared.documents.archives import Archive
-from shared.documents.reports import Report, ReportedArchive
-from shared.documents.summaries import Summary
+from shared.documents.reports import Report, ReportedArchive, Summary
+from shared.documents.sources import Archive
 from shared.documents.threads import Thread
 from shared.documents.values import SummaryType
 from shared.domain.mail.mentions import draft_base
 from shared.pipeline import topology
 from shared.pipeline.event_types import SummaryComplete
-from shared.pipeline.events.builders import report_published
-from shared.pipeline.events.envelope import Event
-from shared.pipeline.latency import measure_report
+from shared.pipeline.events import Event
 from shared.pipeline.lifecycle.summaries import digest_flags_settled, orphan_deleted, thread_flags_settled
 from shared.pipeline.lifecycle.threads import thread_reported
+from shared.pipeline.progress import measure_report
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.publishing.webhooks.delivery import planned_deliveries
 from shared.publishing.webhooks.wake_up import wake_deliveries

@@ -11,14 +11,14 @@ import azure.functions as func
 
 from shared.clients.cosmos.lease import Lease
 from shared.core.ids import thread_summary_id
-from shared.documents.summaries import Summary
+from shared.documents.reports import Summary
 from shared.documents.threads import Thread
 from shared.documents.values import SummaryType
 from shared.domain.summaries.models import ThreadSummary
 from shared.pipeline import topology
+from shared.pipeline.event_builders import summary_complete
 from shared.pipeline.event_types import SummarizationRequested, SummaryComplete
-from shared.pipeline.events.builders import summary_complete
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import Event
 from shared.pipeline.lifecycle.summaries import (
     CurrentChangedError,
     all_outdated,
@@ -36,7 +36,7 @@ from shared.summarization.summary_document import load_corrections, summary_fiel
 from shared.summarization.thread_context import VotePair, find_vote_pair, load_context, result_mail
 from shared.threads.moving import ThreadMovedError, outdate_merged, resolve_thread
 from shared.threads.placements import placement_notes, shown_placements
-from shared.upkeep.requeue.summary_requests import request_summary
+from shared.upkeep.requeue import request_summary
 from stages.registration import register_stage
 
 blueprint = func.Blueprint()

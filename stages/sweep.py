@@ -9,11 +9,11 @@ from shared.clients.classify import SDK_ERRORS
 from shared.clients.connections import Clients, clients
 from shared.clients.telemetry.tracing import span
 from shared.core.schedule import interval_schedule
-from shared.documents.runs import RunStatus
+from shared.documents.records import RunStatus
 from shared.settings.app import Settings
 from shared.upkeep.audit import Actor
-from shared.upkeep.deadletters.resolving import resolve_satisfied
-from shared.upkeep.sweep.run import SweepFailedError, sweep
+from shared.upkeep.deadletters.operations import resolve_satisfied
+from shared.upkeep.sweep import SweepFailedError, sweep
 
 blueprint = func.Blueprint()
 log = logging.getLogger(__name__)

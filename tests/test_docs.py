@@ -70,11 +70,10 @@ def test_every_requirement_has_its_row_in_the_coverage() -> None:
     assert covered == required, covered ^ required
 
 
-@pytest.mark.parametrize(("page", "at_least"), [("requirements-coverage.md", 150), ("spec-coverage.md", 40)])
-def test_every_test_that_a_coverage_table_names_exists(page: str, at_least: int) -> None:
-    named = set(re.findall(r"`(test_\w+)`", (DOCS / page).read_text(encoding="utf-8")))
+def test_every_test_that_the_coverage_table_names_exists() -> None:
+    named = set(re.findall(r"`(test_\w+)`", (DOCS / "requirements-coverage.md").read_text(encoding="utf-8")))
 
-    assert len(named) > at_least
+    assert len(named) > 150
     assert named <= existing_tests(), named - existing_tests()
 
 
@@ -268,7 +267,7 @@ def odd_texts_in(text: str) -> dict[str, str]:
     return {odd: better for odd, better in ODD_TEXTS.items() if odd in text}
 
 
-@pytest.mark.parametrize("folder", ["localcloud", "ops", "shared", "web"])
+@pytest.mark.parametrize("folder", ["localcloud/src", "ops", "shared", "web"])
 def test_no_text_that_readers_found_odd_is_shown(folder: str) -> None:
     files = [
         path

@@ -24,8 +24,8 @@ from rich.text import Text
 from localcloud.ports import Ports
 from localcloud.up.showing import show_archives
 from tests.browser.conftest import ARGUMENTS, chromium
-from tests.localcloud.up.test_run import prepare
 from tests.support.services import ROOT
+from tests.system.test_run import prepare
 
 ADDRESS = f"http://localhost:{Ports().functions}"
 IMAGES = ROOT / "docs" / "images"

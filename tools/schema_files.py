@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shared.documents.containers import DOCUMENTS
-from shared.pipeline.events.catalogue import CATALOGUE
-from shared.pipeline.events.envelope import envelope_of
+from shared.pipeline.events import CATALOGUE, envelope_of
 
 __all__ = ["SCHEMA_FOLDER", "schema_files"]
 

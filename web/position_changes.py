@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from shared.documents.readings import StoredQuote
-from shared.documents.summaries import Summary
+from shared.documents.reports import Summary
 from shared.documents.values import PositionStance, Tier, rejoined
 from shared.domain.summaries.markdown import escape_markdown
 from shared.retrieval.parameters import page_of_mail

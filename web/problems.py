@@ -18,7 +18,7 @@ from shared.core.errors import (
     InvalidEditError,
     NotFoundError,
 )
-from shared.pipeline.retry.loops import AbandonedError
+from shared.pipeline.retry import AbandonedError
 from shared.settings.app import SettingsError
 
 log = logging.getLogger(__name__)

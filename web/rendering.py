@@ -18,6 +18,8 @@ from shared.clients.deadlines import somebody_waits
 from shared.documents.values import rejoined
 from shared.domain.mail.mentions import draft_base
 from shared.retrieval.parameters import page_of_mail
+from shared.settings.app import SettingsError, settings
+from web.access import MAY, is_operator, visitor
 from web.caching import answer_of
 from web.formatting import (
     STATUSES,
@@ -41,7 +43,9 @@ from web.formatting import (
     stage_figures,
     stance_shares,
     unquoted,
+    writer,
 )
+from web.position_changes import SAYS
 from web.problems import TITLES, Handler, Problem, as_problem
 
 blueprint = func.Blueprint()
@@ -103,6 +107,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "lang": foreign_language,
     "subject": bare_subject,
     "sentence": sentence,
+    "writer": writer,
     "filename": filename,
     "drafts": lambda names: list(dict.fromkeys(draft_base(name) for name in names)),
     "status": lambda status: STATUSES.get(str(status), str(status)),
@@ -129,7 +134,8 @@ def environment() -> Environment:
     made.globals["mail_address"] = page_of_mail
     made.globals.update(asset=ASSETS.address, stance_shares=stance_shares, outcome_chip=outcome_chip,
                         outcome_words=outcome_words, outcome_lead=outcome_lead,
-                        outcome_basis=outcome_basis, spoken_in=spoken_in)  # fmt: skip
+                        outcome_basis=outcome_basis, spoken_in=spoken_in,
+                        stance_words={look: words for words, look in SAYS.values() if look})  # fmt: skip
     return made
 
 
@@ -148,9 +154,19 @@ def show(
 ) -> func.HttpResponse:
     """The rendered page, or 304 if the client has it. `path` marks the current entry of the navigation."""
     path = "/" + req.url.partition("://")[2].partition("/")[2].partition("?")[0]
-    body = render(template, path=path, query=values.pop("query", ""), **values)
+    body = render(template, path=path, query=values.pop("query", ""), visits=_visits(req), **values)
     all_headers = {**SECURITY_HEADERS, **(headers or {})}
     return answer_of(req, body.encode(), "text/html", status=status, headers=all_headers)
+
+
+def _visits(req: func.HttpRequest) -> dict[str, str]:
+    """The operators' pages that this visitor may open; none where the settings are at fault."""
+    try:
+        known = settings()
+    except SettingsError:
+        return {}
+    pages = {"/operator/upload": "Upload"} if is_operator(req, known) else {}
+    return {**pages, "/operator": "Operator"} if visitor(req, known, MAY["inspect"]) else pages
 
 
 def html_errors(handler: Handler) -> Handler:

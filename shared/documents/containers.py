@@ -8,24 +8,12 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from shared.core.errors import InvalidDocumentError, NewerVersionError
-from shared.documents.archives import Archive
-from shared.documents.audits import Audit
 from shared.documents.base import Document
-from shared.documents.chunks import Chunk
-from shared.documents.corrections import Correction
-from shared.documents.digests import Digest
-from shared.documents.failures import FailureRecord
-from shared.documents.locks import Lock
-from shared.documents.messages import Message
-from shared.documents.operations import Operation
-from shared.documents.placements import Placement
-from shared.documents.removals import Removal
-from shared.documents.reports import Report
-from shared.documents.runs import Run
-from shared.documents.sources import Source
-from shared.documents.subscriptions import Subscription
-from shared.documents.summaries import Summary, TokenAccount
-from shared.documents.threads import Thread, ThreadEntry
+from shared.documents.edits import Correction, Placement
+from shared.documents.records import Audit, FailureRecord, Lock, Run
+from shared.documents.reports import Digest, Report, Subscription, Summary, TokenAccount
+from shared.documents.sources import Archive, Operation, Removal, Source
+from shared.documents.threads import Chunk, Message, Thread, ThreadEntry
 
 DOCUMENTS: dict[str, type[Document]] = {
     document.container: document

@@ -6,7 +6,7 @@ from typing import Self
 from pydantic import ConfigDict, TypeAdapter, model_validator
 
 from shared.documents.base import Subdocument, UtcTime
-from shared.documents.placements import PlacementAct
+from shared.documents.edits import PlacementAct
 from shared.documents.values import (
     ConsensusBasis,
     ConsensusType,
@@ -147,7 +147,7 @@ class ShownPlacement(CorrectedBy):
 class ShownOutcome(_Stored):
     """What lists and feeds show of an outcome. A guessed kind is not kept: it contradicts the text."""
 
-    kind: OutcomeKind | None  # None: no decision seen
+    kind: OutcomeKind | None  # None: no decision found
     tier: Tier
     sentence: str
     basis: ConsensusBasis

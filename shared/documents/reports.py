@@ -1,14 +1,14 @@
-"""Reports: a published summary, and its deliveries."""
+"""Summaries, reports and digests, and the subscriptions to them."""
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
 from shared.documents.base import Document, Subdocument, UtcTime
-from shared.documents.messages import Address
-from shared.documents.readings import ShownOpenCall, ShownOutcome
-from shared.documents.values import ConsensusType, Genre, SummaryType
+from shared.documents.readings import ShownOpenCall, ShownOutcome, StoredReading
+from shared.documents.threads import Address
+from shared.documents.values import Citation, ConsensusType, Genre, SummaryType
 
 
 class DeliveryStatus(StrEnum):
@@ -86,3 +86,118 @@ class Report(Document):
     deliveries: list[ReportDelivery] = []
     next_delivery_at: UtcTime | None = None  # when the next attempt is due; None where nothing is pending
     metadata: dict[str, Any] = {}
+
+
+class SummaryClaim(Subdocument):
+    text: str
+    section: str
+    speaker: str = ""  # whose words the text is; empty where it is the summarizer's
+    citations: list[int] = Field(min_length=1)  # positions in the summary's citations
+    thread_id: str | None = None  # in a summary of several threads
+
+
+class SummaryStance(Subdocument):
+    """Where a person is said to stand, and the sentence that shows it, by its place in body_normalized."""
+
+    message_key: str
+    name: str = ""
+    email: str = ""
+    stance: str
+    quote: str | None = None
+    start: int | None = Field(default=None, ge=0)
+    end: int | None = Field(default=None, ge=0)
+    counts_now: bool = False  # it is this participant's last word
+
+
+class Summary(Document):
+    container = "summaries"
+    partition_field = "scope"
+    key_field = "summary_id"
+
+    summary_id: str
+    scope: str = Field(min_length=1)  # what it is about: a thread's id, a week of a source, a draft
+    thread_id: str | None  # None where it is about several threads
+    thread_ids: list[str] = []
+    summary_type: SummaryType
+    title: str
+    content_markdown: str
+    content_html: str
+    citations: list[Citation] = []
+    claims: list[SummaryClaim] = []
+    stances: list[SummaryStance] = []  # of those who are said to have taken one
+    counts: dict[str, int] = {}  # the same people by stance
+    reading: StoredReading | None = None  # None in a summary of several threads
+    generated_by: str
+    generated_at: UtcTime
+    content_hash: str | None = None
+    prompt_template: str | None = None
+    outdated: bool = False  # there is a later one, or its thread is another one now
+    metadata: dict[str, Any] = {}
+
+
+class TokenAccount(Document):
+    """What a chat model's reading of one archive has cost; its id is the archive's."""
+
+    container = "token_accounts"
+
+    used: int = 0
+    reserved: int = 0
+    calls: int = 0
+
+
+class Digest(Document):
+    """What is to be kept up to date about several threads: dirty while it was touched more than made."""
+
+    container = "digests"
+
+    scope: str
+    touches: int = 0
+    working: int = 0  # the touches that the refresh which is under way has seen
+    made: int = 0  # the touches that the last one that ended had seen
+    named: int = 0  # the touches that the refresh which named the summary had seen
+    summary_id: str | None = None  # the current one
+
+
+UNCONFIRMED_SECONDS = 48 * 3600
+FOR_EVER = -1
+
+
+class TopicKind(StrEnum):
+    """What can be followed, under the names that addresses of pages have."""
+
+    SOURCES = "sources"
+    DRAFTS = "drafts"
+    PEOPLE = "people"
+    THREADS = "threads"
+
+
+class Cadence(StrEnum):
+    DAILY = "daily"
+    WEEKLY = "weekly"
+
+
+class Topic(Subdocument):
+    kind: TopicKind
+    name: str = Field(min_length=1, max_length=255)
+    label: str = Field(default="", max_length=200)
+
+
+class Subscription(Document):
+    """Unconfirmed, it goes by itself after two days; unsubscribed, it is deleted at once."""
+
+    container = "subscriptions"
+    partition_field = "address_key"
+
+    address_key: str
+    address: str
+    topic: Topic
+    cadence: Cadence
+    asked_at: UtcTime  # when a mail to confirm was last sent
+    confirmed_at: UtcTime | None = None
+    since: UtcTime | None = None  # what was published until then is told
+    until: UtcTime | None = None  # the end of the digest that is being sent
+    next_due_at: UtcTime | None = None
+    attempts: int = Field(default=0, ge=0)  # at the digest that is being sent
+    refusals: int = Field(default=0, ge=0)  # digests in a row that the server refused for good
+    error: str | None = None
+    ttl: int | Literal[-1] = UNCONFIRMED_SECONDS

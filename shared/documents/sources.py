@@ -1,4 +1,4 @@
-"""Sources: where archives come from."""
+"""Sources and their archives, and the operations that fetch and delete them."""
 
 from datetime import date
 from enum import StrEnum
@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from shared.documents.base import Document, Subdocument, UtcTime
+from shared.documents.base import Document, RetryableDocument, Subdocument, UtcTime, _Status
 from shared.documents.values import Preset, RoleHolder, SourceProfile
 
 
@@ -71,3 +71,100 @@ class SourceType(StrEnum):
     IMAP = "imap"
     INDEX = "index"  # a page that lists archives, such as pipermail's
     PUBLIC_INBOX = "public-inbox"
+
+
+class ArchiveStatus(_Status):
+    PENDING = "pending"
+    PROCESSED = "processed"
+    FAILED = "failed"
+    FAILED_MAX_RETRIES = "failed_max_retries"
+
+
+class Archive(RetryableDocument):
+    container = "archives"
+    key_field = "archive_id"
+
+    archive_id: str
+    file_hash: str = Field(pattern=r"^[0-9a-f]{64}$")
+    file_size_bytes: int = Field(ge=0)
+    source: str
+    source_type: str = "upload"
+    source_url: str
+    format: str = "mbox"
+    ingestion_date: UtcTime
+    message_count: int = Field(default=0, ge=0)
+    skipped_count: int = Field(default=0, ge=0)
+    skipped: list[dict[str, Any]] = []  # the first of them, with place and reason
+    thread_count: int = Field(default=0, ge=0)
+    file_path: str
+    status: ArchiveStatus = ArchiveStatus.PENDING
+    removing: bool = False  # it is being deleted with everything derived: no stage goes on with it
+
+
+class OperationStatus(StrEnum):
+    PENDING = "pending"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class FetchedArchive(Subdocument):
+    archive_id: str
+    filename: str
+    duplicate: bool
+
+
+class RefusedFile(Subdocument):
+    filename: str
+    reason: str
+
+
+class JoinedUpload(Subdocument):
+    """A file that was sent in parts, and lies whole in the container of archives until it is taken in."""
+
+    path: str
+    filename: str
+    size: int
+
+
+class Operation(Document):
+    """One fetch of a source, for those who asked for it to follow. The container forgets it after a while."""
+
+    container = "operations"
+
+    source: str
+    requested_by: str
+    status: OperationStatus = OperationStatus.PENDING
+    started_at: UtcTime | None = None
+    finished_at: UtcTime | None = None
+    archives: list[FetchedArchive] = []  # the last hundred
+    refused: list[RefusedFile] = []  # files that are no archives of mail, beside others that are
+    upload: JoinedUpload | None = None  # what is taken in where no source is fetched
+    error: str | None = None
+
+
+class Removal(Document):
+    """The deletion of an archive or a source with everything derived, and in the end its receipt.
+
+    It stays as a tombstone: an event that is still under way finds out from it why its documents are gone.
+    """
+
+    container = "removals"
+
+    target_kind: str
+    target: str
+    requested_by: str
+    status: OperationStatus = OperationStatus.PENDING
+    started_at: UtcTime | None = None
+    updated_at: UtcTime
+    finished_at: UtcTime | None = None
+    looked_again_at: UtcTime | None = None  # for what was still on its way when it was done
+    archives: list[str] = []  # those that are done with, of a source
+    blobs: list[str] = []  # where they were: an upload that arrives late would leave one behind
+    unit: str | None = None  # the thread, or the failures, being removed: they are counted already
+    counts: dict[str, int] = {}  # what was removed
+    left: dict[str, int] = {}  # what the last check found of it
+    rounds: int = 0
+    letters: list[str] = []  # the operations that take its dead letters away
+    error: str | None = None

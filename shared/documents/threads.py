@@ -1,13 +1,90 @@
-"""Threads, and the entries of the index that says in which thread a message is."""
+"""Threads and their index, messages (parsed mails), and chunks (parts that an encoder can take)."""
 
 from typing import Any
 
 from pydantic import Field
 
-from shared.documents.base import Document, ProcessingStatus, SharedPartitionDocument, UtcTime
-from shared.documents.messages import Address
+from shared.documents.base import (
+    Document,
+    ProcessingStatus,
+    RetryableDocument,
+    SharedPartitionDocument,
+    Subdocument,
+    UtcTime,
+)
 from shared.documents.readings import ShownOpenCall, ShownOutcome
 from shared.documents.values import ConsensusType, Genre
+
+FENCE = "fence"
+"""The id of a document in each partition of messages or threads that is neither (clients/cosmos/fence.py)."""
+
+
+class Address(Subdocument):
+    name: str = ""
+    email: str = ""
+
+
+class Attachment(Subdocument):
+    filename: str | None = None
+    content_type: str
+    size_bytes: int = Field(ge=0)
+    content_id: str | None = None
+
+
+class Copy(Subdocument):
+    """A copy of the message that an archive of its source brought, and where it stands there."""
+
+    archive_id: str
+    arrived: str  # when its source got the archive
+    place: tuple[int, int, int]  # which mailbox of the archive, offset and length in it
+    variant: str  # tells apart what differs in anything
+    identity: str  # the same where the same is said
+
+
+class CopyElsewhere(Subdocument):
+    """That another source has a message with this id, and whether it says the same."""
+
+    source: str
+    identity: str
+
+
+class Message(SharedPartitionDocument):
+    container = "messages"
+    partition_field = "thread_id"
+    shared_partitions = 48
+    key_field = "message_key"
+
+    message_key: str
+    message_id: str
+    post_id: str = ""  # the same in all sources
+    source: str = ""
+    sources: list[str] = []  # all that have it with the same content
+    archive_id: str
+    archive_ids: list[str] = []
+    copies: list[Copy] = []  # in the list's own order: the first is the one that is stored here
+    elsewhere: list[CopyElsewhere] = []
+    conflicts: int = 0  # how many other contents there are under its id
+    thread_id: str
+    in_reply_to: str | None = None
+    references: list[str] = []
+    subject: str = ""
+    from_: Address = Field(default_factory=Address, alias="from")
+    to: list[Address] = []
+    cc: list[Address] = []
+    date: UtcTime | None = None
+    body_raw: str = ""
+    body_normalized: str = ""
+    body_html: str | None = None
+    segments: list[dict[str, Any]] = []
+    headers: dict[str, Any] = {}
+    trace: dict[str, list[str]] = {}  # fields of transport and authentication, the last hop first
+    attachments: list[Attachment] = []
+    draft_mentions: list[str] = []
+    warnings: list[str] = []
+    variant: str = ""
+    identity: str = ""
+    place: tuple[int, int, int] = (0, 0, 0)
+    status: ProcessingStatus = ProcessingStatus.PENDING
 
 
 class Thread(SharedPartitionDocument):
@@ -39,9 +116,7 @@ class Thread(SharedPartitionDocument):
     corrections: int = 0  # how often people have corrected what is said of it, or revoked that
     report_id: str | None = None  # the last report, of the summary that was the thread's then
     subject_at: UtcTime | None = None  # the date of the message that gave the subject: the earliest wins
-    threading: dict[
-        str, Any
-    ] = {}  # what is kept to thread further messages (shared/domain/threading/assignment.py)
+    threading: dict[str, Any] = {}  # kept to thread further messages (shared/domain/threading)
     vote_subject: str | None = None  # of a thread that calls a vote, or brings a result: what it is about
     vote_thread: str | None = None  # it brings the result of this vote
     result_thread: str | None = None  # it is a vote, and its summary was made with the result in this thread
@@ -63,3 +138,26 @@ class ThreadEntry(Document):
 
     bucket: str
     threads: dict[str, list[int]] = {}  # thread id to the first and last time it counts for, where it has
+
+
+class Chunk(RetryableDocument):
+    container = "chunks"
+    partition_field = "thread_id"
+    key_field = "chunk_id"
+
+    chunk_id: str
+    message_key: str
+    message_id: str
+    thread_id: str
+    archive_id: str
+    archive_ids: list[str] = []  # all that have its message; none where only `archive_id` was stored
+    chunk_index: int = Field(ge=0)
+    text: str
+    token_count: int = Field(ge=0)
+    start_offset: int = Field(ge=0)
+    end_offset: int = Field(ge=0)
+    overlap_with_previous: bool = False
+    metadata: dict[str, Any] = {}
+    embedding_generated: bool = False
+    embedding_model: str | None = None
+    status: ProcessingStatus = ProcessingStatus.PENDING

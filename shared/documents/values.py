@@ -170,7 +170,7 @@ class Objection:
     fate: Fate
     tier: Tier = Tier.REMARK
     withdrawal: SentenceCitation | None = None
-    """The sentence in which its owner withdraws it, where one does in so many words."""
+    """The sentence in which its owner withdraws it explicitly."""
 
 
 @dataclass(frozen=True, slots=True)

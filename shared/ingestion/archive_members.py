@@ -14,8 +14,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from shared.core.lazy_import import lazy
-from shared.domain.mail.errors import EmptyArchiveError, NotAMailboxError
-from shared.domain.mail.separators import EML, detect
+from shared.domain.mail.mbox import EML, detect
+from shared.domain.mail.models import EmptyArchiveError, NotAMailboxError
 from shared.ingestion.errors import UnsupportedArchiveError
 from shared.ingestion.tar import BLOCK, EntryKind, is_tar_header, read_tar
 from shared.ingestion.unpacked_streams import (

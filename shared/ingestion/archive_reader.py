@@ -17,8 +17,7 @@ from typing import Self
 from shared.clients.connections import Clients
 from shared.core.child_processes import BlockingChild, available_cores, python_module
 from shared.core.frames import Frame
-from shared.domain.mail.errors import MailboxError
-from shared.domain.mail.models import Share
+from shared.domain.mail.models import MailboxError, Share
 from shared.ingestion.errors import ArchiveError, ReaderDiedError, ReaderStuckError, UnreadableArchiveError
 from shared.ingestion.reader_process import Batch, batch_from_marshal, read_batches
 

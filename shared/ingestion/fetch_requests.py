@@ -13,9 +13,8 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
 from shared.clients.telemetry.tracing import span
 from shared.core.times import stored_time
-from shared.documents.operations import Operation
-from shared.documents.queries.sources import DUE_SOURCES
-from shared.documents.sources import Source
+from shared.documents.queries.operations import DUE_SOURCES
+from shared.documents.sources import Operation, Source
 from shared.pipeline.topology import INGESTION
 
 WAITING_LEASE = timedelta(minutes=10)  # for a message that waits in the queue

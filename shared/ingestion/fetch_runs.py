@@ -20,8 +20,15 @@ from shared.clients.telemetry.tracing import span
 from shared.core.errors import TransientError
 from shared.core.lazy_import import lazy
 from shared.core.times import stored_time
-from shared.documents.operations import FetchedArchive, JoinedUpload, Operation, OperationStatus, RefusedFile
-from shared.documents.sources import Source, SourceType
+from shared.documents.sources import (
+    FetchedArchive,
+    JoinedUpload,
+    Operation,
+    OperationStatus,
+    RefusedFile,
+    Source,
+    SourceType,
+)
 from shared.ingestion.errors import (
     ArchiveChangedError,
     ArchiveError,
@@ -40,8 +47,7 @@ from shared.ingestion.storing import (
     store_archive,
 )
 from shared.ingestion.uploads import forget_joined, take_joined
-from shared.pipeline.retry.loops import AbandonedError, with_backoff
-from shared.pipeline.retry.policies import Backoff
+from shared.pipeline.retry import AbandonedError, Backoff, with_backoff
 
 if TYPE_CHECKING:
     from shared.ingestion import fetch_http

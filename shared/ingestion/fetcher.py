@@ -13,8 +13,7 @@ from shared.clients.outbound import AddressPolicy, SourceError
 from shared.core.runtime import Runtime
 from shared.documents.sources import Source
 from shared.ingestion.errors import ArchiveTooLargeError
-from shared.pipeline.retry.loops import with_backoff
-from shared.pipeline.retry.policies import Backoff
+from shared.pipeline.retry import Backoff, with_backoff
 from shared.settings.app import Settings
 
 PIECE = 1024 * 1024

@@ -13,8 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from shared.core.frames import Frame, encode_frame, read_frame
 from shared.core.garbage_collection import tune_garbage_collector
 from shared.core.lazy_import import lazy
-from shared.domain.mail.errors import MailboxError
-from shared.domain.mail.models import ParsedMail, Share, Skipped
+from shared.domain.mail.models import MailboxError, ParsedMail, Share, Skipped
 from shared.domain.mail.parse import parse_archive
 from shared.domain.threading.assignment import Links
 from shared.domain.threading.prepared_message import PreparedMessage, prepare_message

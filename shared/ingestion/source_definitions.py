@@ -11,7 +11,7 @@ from shared.clients.outbound import AddressPolicy, ForbiddenAddressError, Source
 from shared.core.schedule import ScheduleError, parse_cron
 from shared.documents.sources import NAME_PATTERN, Source, SourceRole, SourceType
 from shared.documents.values import Preset
-from shared.domain.consensus.thread_mail import END_OF_PERIOD
+from shared.domain.consensus.mails import END_OF_PERIOD
 from shared.domain.mail.archive_addresses import LONGEST_TEMPLATE, check_template
 from shared.ingestion.fetch_files import check_local_allowed, local_path, rsync_address
 from shared.ingestion.fetch_imap import imap_address

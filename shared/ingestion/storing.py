@@ -22,17 +22,15 @@ from shared.clients.telemetry.metrics import pipeline_metrics
 from shared.clients.telemetry.tracing import tag_with_archive
 from shared.core.errors import ClassifiedError
 from shared.core.ids import archive_id
-from shared.documents.archives import Archive, ArchiveStatus
-from shared.documents.removals import Removal
+from shared.documents.sources import Archive, ArchiveStatus, Removal
 from shared.ingestion.archive_members import check_archive
 from shared.ingestion.errors import ArchiveRemovedError, HashCollisionError, SourceRemovedError
 from shared.ingestion.unpacked_streams import UnpackLimits, safe_filename
-from shared.pipeline.events.builders import archive_ingested, archive_ingestion_failed
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.event_builders import archive_ingested, archive_ingestion_failed
+from shared.pipeline.events import Event
 from shared.pipeline.failures import failure_record
-from shared.pipeline.retry.loops import AbandonedError
-from shared.pipeline.retry.policies import NON_RETRYABLE
-from shared.pipeline.tombstones import DONE, find_removal
+from shared.pipeline.lifecycle.archives import DONE, find_removal
+from shared.pipeline.retry import NON_RETRYABLE, AbandonedError
 from shared.pipeline.topology import INGESTION
 
 log = logging.getLogger(__name__)

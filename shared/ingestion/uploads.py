@@ -21,8 +21,7 @@ from shared.clients.deadlines import current_request
 from shared.clients.telemetry.tracing import span
 from shared.core.errors import PermanentError, ServiceSilentError
 from shared.core.ids import upload_id
-from shared.documents.operations import FetchedArchive, JoinedUpload, Operation
-from shared.documents.sources import Source, SourceType
+from shared.documents.sources import FetchedArchive, JoinedUpload, Operation, Source, SourceType
 from shared.ingestion.errors import (
     ArchiveChangedError,
     ArchiveError,
@@ -38,8 +37,7 @@ from shared.ingestion.storing import (
     record_ingestion_failure,
     store_archive,
 )
-from shared.pipeline.retry.loops import AbandonedError, with_backoff
-from shared.pipeline.retry.policies import Backoff
+from shared.pipeline.retry import AbandonedError, Backoff, with_backoff
 from shared.pipeline.topology import INGESTION
 
 PIECE = 1024 * 1024

@@ -3,15 +3,18 @@
 import hashlib
 import json
 import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Generic, TypeVar
 
+from shared.clients.classify import classify
 from shared.clients.telemetry.tracing import current_trace_id
-from shared.core.errors import ClassifiedError
+from shared.core.errors import ClassifiedError, ErrorKind
 from shared.core.ids import failure_id, invalid_key
-from shared.documents.failures import FailureRecord
+from shared.documents.records import FailureRecord
 from shared.pipeline.delivery import Delivery
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import Event
 
 _VARIABLE = re.compile(r"<[^>\s]+>|[0-9a-f]{8,}|0x[0-9a-f]+|\d+", re.IGNORECASE)
 MAX_KEPT_BODY = 64 * 1024
@@ -71,3 +74,40 @@ def _original(body: bytes) -> dict[str, Any] | str:
     if isinstance(parsed, dict) and len(body) <= MAX_KEPT_BODY:
         return parsed
     return body[:MAX_KEPT_BODY].decode("utf-8", "replace")
+
+
+Item = TypeVar("Item")
+
+
+@dataclass
+class Isolated(Generic[Item]):
+    done: list[Item] = field(default_factory=list)
+    poison: list[tuple[Item, ClassifiedError]] = field(default_factory=list)
+
+
+async def isolate_poison(
+    items: Sequence[Item], work: Callable[[Sequence[Item]], Awaitable[None]]
+) -> Isolated[Item]:
+    """Do the work on all items that let it be done.
+
+    Only a permanent failure makes a batch split. A transient one, or a race, is nobody's poison: it goes
+    through, so that the whole batch is tried again, and what was done is skipped then.
+    """
+    isolated: Isolated[Item] = Isolated()
+    waiting = [list(items)] if items else []
+    while waiting:
+        batch = waiting.pop()
+        try:
+            await work(batch)
+        except Exception as error:
+            failure = classify(error)
+            if failure.kind is not ErrorKind.PERMANENT:
+                raise
+            if len(batch) == 1:
+                isolated.poison.append((batch[0], failure))
+            else:
+                middle = len(batch) // 2
+                waiting += [batch[middle:], batch[:middle]]
+        else:
+            isolated.done += batch
+    return isolated

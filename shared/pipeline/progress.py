@@ -6,22 +6,22 @@ complete when every one of its threads is reported or given up, and nothing else
 """
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.archives import Archive, ArchiveStatus
+from shared.clients.telemetry.metrics import Metrics, pipeline_metrics
+from shared.core.ids import day_of_audit
 from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.reports import LAST_OTHER_REPORT
 from shared.documents.queries.several_containers import ARCHIVE_PROGRESS_COUNTS
-from shared.pipeline.topology import (
-    CHUNKING,
-    EMBEDDING,
-    ORCHESTRATION,
-    PARSING,
-    REPORTING,
-    SUMMARIZATION,
-)
+from shared.documents.reports import Report
+from shared.documents.sources import Archive, ArchiveStatus
+from shared.documents.threads import Thread
+from shared.pipeline.topology import CHUNKING, EMBEDDING, ORCHESTRATION, PARSING, REPORTING, SUMMARIZATION
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,8 @@ class ArchiveProgress:
         whats = {
             PARSING.name: "could not be parsed",
             CHUNKING.name: "could not be chunked",
-            EMBEDDING.name: "could not be embedded and are missing in semantic search",
-            REPORTING.name: "could not be reported and have no current report",
+            EMBEDDING.name: "could not be embedded (missing in semantic search)",
+            REPORTING.name: "could not be reported (no current report)",
         }
         found += [_gap(self.stage(name).failed, self.stage(name).unit, what) for name, what in whats.items()]
         return [gap for gap in found if gap]
@@ -138,3 +138,34 @@ async def _counted(query: NamedQuery, archive_id: str, clients: Clients) -> int:
 
 def _gap(count: int, unit: str, what: str) -> str:
     return f"{count} {unit if count == 1 else unit + 's'} {what}" if count else ""
+
+
+async def measure_report(
+    clients: Clients,
+    report: Report,
+    thread: Thread | None,
+    archives: Iterable[Archive],
+    session: Session,
+    *,
+    metrics: Metrics | None = None,
+) -> timedelta | None:
+    """Record how long this new report took; None where it brings no news."""
+    arrived = max((archive.ingestion_date for archive in archives), default=None)
+    if thread is None or arrived is None or _was_asked_for(thread, since=arrived):
+        return None
+    others = clients.store.query(LAST_OTHER_REPORT, session, partition_value=report.scope, id=report.id)
+    published = [datetime.fromisoformat(str(time)) async for time in others]
+    if published and published[0] >= arrived:
+        return None
+    taken = report.published_at - arrived
+    instruments = metrics or pipeline_metrics()
+    instruments.report_latency.record(max(taken.total_seconds(), 0.0))
+    met = taken <= timedelta(minutes=clients.settings.SLO_REPORT_MINUTES)
+    instruments.report_objective.add(1, {"met": str(met).lower()})
+    return taken
+
+
+def _was_asked_for(thread: Thread, *, since: datetime) -> bool:
+    """Whether an operation has it read anew since then; to the day, as the operation's id has it."""
+    day = day_of_audit(thread.edition) if thread.edition else None
+    return day is not None and day >= f"{since:%Y-%m-%d}"

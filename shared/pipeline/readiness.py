@@ -14,12 +14,9 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.concurrency import batches_of
 from shared.documents.base import ProcessingStatus
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Message
-from shared.documents.queries.chunks import CHUNK_STATES
-from shared.documents.queries.messages import MESSAGE_STATES
 from shared.documents.queries.several_containers import states_of_threads
-from shared.documents.threads import Thread
+from shared.documents.queries.threads import CHUNK_STATES, MESSAGE_STATES
+from shared.documents.threads import Chunk, Message, Thread
 
 THREADS_PER_QUERY = 100
 

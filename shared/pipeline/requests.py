@@ -17,10 +17,9 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.telemetry.metrics import pipeline_metrics
 from shared.core.errors import ClassifiedError, ErrorKind
-from shared.pipeline.delivery import Delivery
+from shared.pipeline.delivery import Delivery, EventRetries, schedule_unread_retry
 from shared.pipeline.failures import failure_record
-from shared.pipeline.retry.event_retries import EventRetries, schedule_unread_retry
-from shared.pipeline.retry.policies import NON_RETRYABLE, Abandon, Backoff, Decision
+from shared.pipeline.retry import NON_RETRYABLE, Abandon, Backoff, Decision
 from shared.pipeline.topology import QueueRow
 
 log = logging.getLogger(__name__)

@@ -31,25 +31,24 @@ from shared.core.errors import (
 )
 from shared.core.ids import failure_id
 from shared.core.runtime import Runtime
-from shared.documents.failures import FailureRecord
-from shared.pipeline.delivery import Delivery
-from shared.pipeline.event_types import EventData
-from shared.pipeline.events.builders import failed_event
-from shared.pipeline.events.envelope import Event, parse_event
-from shared.pipeline.events.splitting import split_to_fit
-from shared.pipeline.failures import failure_record
-from shared.pipeline.lifecycle.attempts import attempt_counted, attempt_failed
-from shared.pipeline.retry.event_retries import (
+from shared.documents.records import FailureRecord
+from shared.pipeline.delivery import (
+    Delivery,
     EventRetries,
     claim_number,
     schedule_retry,
     schedule_unread_retry,
 )
-from shared.pipeline.retry.loops import AbandonedError
-from shared.pipeline.retry.policies import (
+from shared.pipeline.event_builders import failed_event
+from shared.pipeline.event_types import EventData
+from shared.pipeline.events import Event, parse_event, split_to_fit
+from shared.pipeline.failures import failure_record
+from shared.pipeline.lifecycle.attempts import attempt_counted, attempt_failed
+from shared.pipeline.retry import (
     MAX_ATTEMPTS_EXCEEDED,
     NON_RETRYABLE,
     Abandon,
+    AbandonedError,
     Backoff,
     Decision,
     NewerVersionPatience,

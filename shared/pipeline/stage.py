@@ -11,7 +11,7 @@ from shared.core.errors import InvalidEventError
 from shared.core.runtime import Runtime
 from shared.documents.base import Document
 from shared.pipeline.event_types import EventData
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import Event
 from shared.pipeline.topology import StageRow
 
 Data = TypeVar("Data", bound=EventData)

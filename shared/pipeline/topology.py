@@ -8,11 +8,9 @@ status page read this table; a test compares it with infra/servicebus/Config.jso
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from shared.documents.archives import Archive
 from shared.documents.base import RetryableDocument
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Message
-from shared.documents.threads import Thread
+from shared.documents.sources import Archive
+from shared.documents.threads import Chunk, Message, Thread
 from shared.pipeline import event_types as data
 from shared.pipeline.event_types import EventData, FailureData
 

@@ -12,8 +12,7 @@ from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
 from shared.core.ids import feed_id
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
+from shared.documents.reports import Report, Summary
 
 ATOM = "http://www.w3.org/2005/Atom"
 XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"

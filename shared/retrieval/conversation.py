@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.messages import Message
 from shared.documents.queries.threads import THREADS_OF_SERIES
-from shared.documents.threads import Thread
+from shared.documents.threads import Message, Thread
 from shared.domain.threading.assignment import BY_OPERATOR
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
@@ -84,7 +83,6 @@ def _break_cycles(messages: Sequence[Message], parents: dict[str, Message | None
 
 
 SHORTEST_TITLE = 12  # "Fix a typo" names no series
-_ANSWER = re.compile(r"^\s{0,8}(?:re|aw|sv|antw|fwd?)\s{0,4}:", re.IGNORECASE)
 _TAGS = re.compile(r"^(?:\s{0,8}\[([^\]]{0,80})\])+\s{0,8}")
 _PATCH = re.compile(r"\b(?:patch|rfc|pull)\b", re.IGNORECASE)
 _VERSION = re.compile(r"\bv(\d{1,3})\b", re.IGNORECASE)
@@ -103,7 +101,7 @@ class PatchSubject:
 def patch_subject(subject: str) -> PatchSubject | None:
     """None where it is an answer, or no patch."""
     tags = _TAGS.match(subject[:1000])
-    if tags is None or _ANSWER.match(subject) or not _PATCH.search(tags[0]):
+    if tags is None or not _PATCH.search(tags[0]):
         return None
     version, part = _VERSION.search(tags[0]), _PART.search(tags[0])
     title = " ".join(subject[tags.end() :].split())

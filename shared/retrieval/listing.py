@@ -13,19 +13,15 @@ from typing import Any, Generic, TypeVar
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.core.errors import InvalidCursorError
-from shared.documents.archives import Archive
 from shared.documents.base import Document
-from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
-from shared.documents.queries.archives import ARCHIVE_LIST
-from shared.documents.queries.chunks import CHUNK_LIST
-from shared.documents.queries.list_query import ListPosition, ListQuery
+from shared.documents.queries.named_query import ListPosition, ListQuery
+from shared.documents.queries.operations import ARCHIVE_LIST, SOURCE_LIST
 from shared.documents.queries.reports import REPORT_LIST
-from shared.documents.queries.sources import SOURCE_LIST
-from shared.documents.queries.threads import THREAD_LIST
+from shared.documents.queries.threads import CHUNK_LIST, THREAD_LIST
 from shared.documents.reports import Report
-from shared.documents.sources import Source
-from shared.documents.threads import Thread
+from shared.documents.sources import Archive, Source
+from shared.documents.threads import Chunk, Thread
 
 Model = TypeVar("Model", bound=Document)
 LONGEST_CURSOR = 1000

@@ -11,12 +11,15 @@ from pydantic import Field
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.times import stored_time
-from shared.documents.archives import Archive
-from shared.documents.queries.archives import LATEST_ARCHIVES, LATEST_ARCHIVES_OF_SOURCE, SOURCE_NAMES
-from shared.documents.queries.sources import DEFINED_SOURCES
+from shared.documents.queries.operations import (
+    DEFINED_SOURCES,
+    LATEST_ARCHIVES,
+    LATEST_ARCHIVES_OF_SOURCE,
+    SOURCE_NAMES,
+)
 from shared.documents.queries.threads import TIMELINE_OF_SOURCE
 from shared.documents.reports import Report
-from shared.documents.sources import Source
+from shared.documents.sources import Archive, Source
 from shared.documents.threads import Thread
 from shared.documents.values import Genre, OutcomeKind, Tier
 from shared.retrieval.listing import REPORTS, THREADS, Page

@@ -12,15 +12,13 @@ from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError, NotFoundError
-from shared.documents.archives import Archive
 from shared.documents.containers import read_document
-from shared.documents.messages import Address, Copy, Message
-from shared.documents.queries.messages import MESSAGES_WITH_ID
-from shared.documents.sources import Source
+from shared.documents.queries.threads import MESSAGES_WITH_ID
+from shared.documents.sources import Archive, Source
+from shared.documents.threads import Address, Copy, Message
 from shared.domain.mail.archive_addresses import archive_address, bare_message_id
-from shared.domain.mail.errors import MailboxError
 from shared.domain.mail.mbox_writer import WrittenMail, mbox_of
-from shared.domain.mail.models import ParsedMail
+from shared.domain.mail.models import MailboxError, ParsedMail
 from shared.domain.mail.parse import parse_archive
 from shared.domain.threading.prepared_message import prepare_message
 from shared.ingestion.archive_members import open_members

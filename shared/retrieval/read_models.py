@@ -6,12 +6,16 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from shared.documents.base import ProcessingStatus, UtcTime
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Address, Attachment, Copy, Message
 from shared.documents.readings import ShownOpenCall, ShownOutcome, StoredReading
-from shared.documents.reports import Report, ReportedArchive, ReportedThread
-from shared.documents.summaries import Summary, SummaryClaim, SummaryStance
-from shared.documents.threads import Thread
+from shared.documents.reports import (
+    Report,
+    ReportedArchive,
+    ReportedThread,
+    Summary,
+    SummaryClaim,
+    SummaryStance,
+)
+from shared.documents.threads import Address, Attachment, Chunk, Copy, Message, Thread
 from shared.documents.values import Citation, ConsensusType, Genre, SummaryType
 from shared.retrieval.parameters import api_of, page_of, page_of_message
 

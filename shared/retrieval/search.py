@@ -13,7 +13,7 @@ from shared.clients.search.facets import Facet, FacetValue
 from shared.clients.search.filters import Filters
 from shared.clients.search.index import Hit, Hits
 from shared.core.errors import PipelineError
-from shared.documents.messages import Address
+from shared.documents.threads import Address
 from shared.domain.mail.mentions import draft_base
 from shared.embedding.instance import embedder
 from shared.retrieval.parameters import (

@@ -8,17 +8,14 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import MAX_IDS_PER_QUERY
 from shared.core.errors import NotFoundError
-from shared.documents.archives import Archive
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Message
-from shared.documents.queries.messages import (
+from shared.documents.queries.several_containers import first_with_id
+from shared.documents.queries.threads import (
     MESSAGES_AND_ANSWERS_OF_OTHER_LISTS,
     THREADS_OF_MESSAGES,
 )
-from shared.documents.queries.several_containers import first_with_id
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
-from shared.documents.threads import Thread
+from shared.documents.reports import Report, Summary
+from shared.documents.sources import Archive
+from shared.documents.threads import Chunk, Message, Thread
 from shared.documents.values import Citation
 from shared.retrieval.conversation import Placed, in_reading_order, in_time, placed_by_operator
 from shared.retrieval.parameters import page_of_message

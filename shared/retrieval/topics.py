@@ -12,13 +12,10 @@ from shared.clients.cosmos.session import Session
 from shared.clients.search.facets import Facet
 from shared.core.errors import NotFoundError
 from shared.core.ids import HASH_ID, person_id
-from shared.documents.messages import Address
 from shared.documents.readings import StoredEarlierStance, StoredQuote, StoredReading
-from shared.documents.reports import Report
+from shared.documents.reports import Report, Summary, Topic, TopicKind
 from shared.documents.sources import NAME_PATTERN, Source, SourceRole
-from shared.documents.subscriptions import Topic, TopicKind
-from shared.documents.summaries import Summary
-from shared.documents.threads import Thread
+from shared.documents.threads import Address, Thread
 from shared.documents.values import Fate, PositionStance, Tier
 from shared.domain.mail.mentions import draft_base
 from shared.retrieval.listing import REPORTS, THREADS

@@ -135,7 +135,7 @@ class Settings(ChatModelSettings):
     EMAIL_SECRET: Annotated[SecretStr, Field(min_length=16)] | None = None
 
     # Races between an event and its document (R-701 and after, docs/requirements.md). The backoff of
-    # transient failures follows from these: shared/pipeline/retry/policies.py
+    # transient failures follows from these: shared/pipeline/retry.py
     RETRY_MAX_ATTEMPTS: Positive = 8
     RETRY_BASE_DELAY_MS: Positive = 250
     RETRY_BACKOFF_FACTOR: Annotated[float, Field(ge=1)] = 2.0

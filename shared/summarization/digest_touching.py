@@ -9,11 +9,11 @@ from datetime import datetime
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.digests import Digest
-from shared.documents.queries.messages import MESSAGE_DATES
+from shared.documents.queries.threads import MESSAGE_DATES
+from shared.documents.reports import Digest
 from shared.documents.threads import Thread
 from shared.domain.summaries.digest_scopes import DigestScope, scopes_of_thread
-from shared.pipeline.lifecycle.digests import digest_touched
+from shared.pipeline.lifecycle.summaries import digest_touched
 
 
 async def touch_digests(clients: Clients, thread: Thread, session: Session) -> list[DigestScope]:

@@ -14,27 +14,29 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.ids import digest_summary_id
 from shared.core.times import stored_time
-from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
-from shared.documents.digests import Digest
-from shared.documents.queries.digests import TOUCHED_DIGESTS
-from shared.documents.queries.messages import COUNT_OF_MESSAGES_WITHIN
 from shared.documents.queries.named_query import NamedQuery
-from shared.documents.queries.threads import THREADS_OF_DRAFT, THREADS_WITHIN
-from shared.documents.reports import ReportedThread
-from shared.documents.summaries import Summary, SummaryClaim
-from shared.documents.threads import Thread
+from shared.documents.queries.reports import TOUCHED_DIGESTS
+from shared.documents.queries.threads import COUNT_OF_MESSAGES_WITHIN, THREADS_OF_DRAFT, THREADS_WITHIN
+from shared.documents.reports import Digest, ReportedThread, Summary, SummaryClaim
+from shared.documents.threads import Chunk, Thread
 from shared.documents.values import Citation, ConsensusType, SummaryType, Tier
-from shared.domain.consensus.agreement import may_say_agreed
+from shared.domain.consensus.positions import may_say_agreed
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.digest_scopes import DigestScope, parse_scope
 from shared.domain.summaries.html import render_html
 from shared.domain.summaries.markdown import escape_markdown
+from shared.pipeline.event_builders import summary_complete
 from shared.pipeline.event_types import SummaryComplete
-from shared.pipeline.events.builders import summary_complete
-from shared.pipeline.events.envelope import Event
-from shared.pipeline.lifecycle.digests import digest_failed, digest_made, digest_named, digest_started
-from shared.pipeline.lifecycle.summaries import digest_flags_settled, summary_revived
+from shared.pipeline.events import Event
+from shared.pipeline.lifecycle.summaries import (
+    digest_failed,
+    digest_flags_settled,
+    digest_made,
+    digest_named,
+    digest_started,
+    summary_revived,
+)
 
 MAX_SHOWN = 40
 

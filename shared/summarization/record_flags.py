@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from shared.documents.messages import Message
 from shared.documents.readings import StoredReading
-from shared.documents.threads import Thread
-from shared.domain.consensus.people import CLAIMS_ROLE, CONFUSABLE, SAME_NAME, UNAUTHENTICATED, People
+from shared.documents.threads import Message, Thread
+from shared.domain.consensus.linked_thread import CLAIMS_ROLE, CONFUSABLE, SAME_NAME, UNAUTHENTICATED, People
 from shared.domain.threading.assignment import BY_OPERATOR, BY_SUBJECT
 
 _HIDDEN = "hidden-text"

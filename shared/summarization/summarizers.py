@@ -14,7 +14,7 @@ from shared.clients.cosmos.store import Conflict, Store
 from shared.clients.openai.client import Endpoint, OpenAIClient, open_client
 from shared.clients.openai.ports import ChatPort, ChatRefusedError, CompletionOptions
 from shared.core.errors import DocumentNotFoundError, PermanentError, TransientError
-from shared.documents.summaries import TokenAccount
+from shared.documents.reports import TokenAccount
 from shared.documents.threads import Thread
 from shared.documents.values import ThreadReading
 from shared.domain.chat_reading.answer import ANSWER_SCHEMA, ModelAnswer, parse_answer

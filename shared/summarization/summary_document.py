@@ -10,10 +10,10 @@ from typing import Any
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.containers import read_document
-from shared.documents.corrections import Correction, SentencePlace
-from shared.documents.queries.corrections import CORRECTIONS_OF_MESSAGES
+from shared.documents.edits import Correction, SentencePlace
+from shared.documents.queries.threads import CORRECTIONS_OF_MESSAGES
 from shared.documents.readings import CorrectedBy, ShownCorrection, StoredReading
-from shared.documents.summaries import Summary, SummaryClaim, SummaryStance
+from shared.documents.reports import Summary, SummaryClaim, SummaryStance
 from shared.documents.threads import Thread
 from shared.documents.values import CorrectionKind, PositionStance, SentenceCitation, ThreadReading, Tier
 from shared.domain.consensus.corrections import ReadingCorrection, corrected_reading, is_hidden

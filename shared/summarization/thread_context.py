@@ -10,20 +10,17 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
 from shared.documents.base import ProcessingStatus
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Message
-from shared.documents.queries.threads import THREADS_OF_VOTE
+from shared.documents.queries.threads import CHUNKS_OF_THREAD, MESSAGES_OF_THREAD, THREADS_OF_VOTE
 from shared.documents.sources import Source
-from shared.documents.threads import Thread
+from shared.documents.threads import Chunk, Message, Thread
 from shared.documents.values import SourceProfile
-from shared.domain.consensus.parsed_mails import quoted_blocks
-from shared.domain.consensus.people import People
+from shared.domain.consensus.linked_thread import People
+from shared.domain.consensus.mails import ThreadMail, quoted_blocks
 from shared.domain.consensus.reader import read_thread
-from shared.domain.consensus.thread_mail import ThreadMail
-from shared.domain.consensus.vote_threads import VoteThread, results_of_votes, vote_subject
-from shared.domain.mail.authentication import SenderCheck, check_sender
+from shared.domain.consensus.votes import VoteThread, results_of_votes, vote_subject
+from shared.domain.mail.headers import SenderCheck, check_sender
 from shared.domain.mail.models import read_segments
-from shared.domain.mail.normalize import normalize
+from shared.domain.mail.segments import normalize
 from shared.domain.summaries.models import ContextChunk, ContextMessage, ThreadContext
 from shared.pipeline.lifecycle.threads import result_linked, vote_marked
 from shared.pipeline.readiness import MemberState, corrected_version, has_all_messages, version_of

@@ -18,8 +18,7 @@ from shared.clients.cosmos.store import Conflict, Store
 from shared.core.errors import TransientError
 from shared.core.ids import message_key, subject_entry_id
 from shared.core.times import stored_time
-from shared.documents.queries.messages import THREADS_OF_MESSAGES
-from shared.documents.queries.thread_index import ENTRIES_OF_BUCKET, THREAD_ENTRIES
+from shared.documents.queries.threads import ENTRIES_OF_BUCKET, THREAD_ENTRIES, THREADS_OF_MESSAGES
 from shared.documents.threads import ThreadEntry
 from shared.domain.threading.assignment import ThreadState
 from shared.domain.threading.subject_links import MARGIN, SubjectEntry, title_of

@@ -14,7 +14,7 @@ from typing import Any
 from shared.clients.cosmos.batches import Patch, RawDocument
 from shared.core.ids import message_key
 from shared.core.times import stored_time
-from shared.documents.messages import Message
+from shared.documents.threads import Message
 from shared.domain.mail.models import ParsedAddress, ParsedMail
 from shared.domain.threading.prepared_message import PreparedMessage
 from shared.pipeline.lifecycle.attempts import RESET_ATTEMPTS

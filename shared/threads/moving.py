@@ -16,19 +16,20 @@ from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError, OvertakenError
 from shared.core.ids import message_key
 from shared.documents.base import Document
-from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
-from shared.documents.messages import Message
-from shared.documents.queries.chunks import CHUNKS_BY_ID, CHUNKS_OF_THREAD
-from shared.documents.queries.messages import MESSAGES_OF_THREAD, THREADS_OF_MESSAGES
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
-from shared.documents.threads import Thread
+from shared.documents.queries.threads import (
+    CHUNKS_BY_ID,
+    CHUNKS_OF_THREAD,
+    MESSAGES_OF_THREAD,
+    THREADS_OF_MESSAGES,
+)
+from shared.documents.reports import Report, Summary
+from shared.documents.threads import Chunk, Message, Thread
 from shared.domain.threading.assignment import ThreadState
 from shared.pipeline.event_types import ChunksPrepared
+from shared.pipeline.lifecycle.archives import was_removed
 from shared.pipeline.lifecycle.summaries import all_outdated
 from shared.pipeline.lifecycle.threads import merge_finished, messages_left
-from shared.pipeline.tombstones import was_removed
 
 Model = TypeVar("Model", bound=Document)
 MAX_REDIRECTS = 50  # damaged documents may point to each other

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.documents.containers import read_document
-from shared.documents.placements import Placement, PlacementAct
-from shared.documents.queries.placements import ACTIVE_PLACEMENTS, PLACEMENTS_OF_SOURCE
+from shared.documents.edits import Placement, PlacementAct
+from shared.documents.queries.threads import ACTIVE_PLACEMENTS, PLACEMENTS_OF_SOURCE
 from shared.documents.readings import ShownPlacement
 from shared.documents.threads import Thread
 from shared.domain.threading.assignment import Links

@@ -16,13 +16,10 @@ from shared.clients.cosmos.session import Session
 from shared.clients.search.payload import archives_of_chunk
 from shared.core.errors import OvertakenError
 from shared.documents.base import UtcTime
-from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
-from shared.documents.messages import Message
-from shared.documents.queries.chunks import CHUNK_CREATION_TIMES, CHUNKS_OF_MESSAGES
-from shared.documents.queries.messages import STORED_VARIANTS
-from shared.pipeline.lifecycle.chunks import chunk_relabelled, chunks_reset
-from shared.pipeline.lifecycle.messages import messages_reset
+from shared.documents.queries.threads import CHUNK_CREATION_TIMES, CHUNKS_OF_MESSAGES, STORED_VARIANTS
+from shared.documents.threads import Chunk, Message
+from shared.pipeline.lifecycle.archives import chunk_relabelled, chunks_reset, messages_reset
 
 _TIME: TypeAdapter[datetime] = TypeAdapter(UtcTime)
 MAX_LOOKS = 5

@@ -26,10 +26,8 @@ from shared.core.concurrency import gather_limited
 from shared.core.errors import TransientError
 from shared.core.ids import message_key, thread_id
 from shared.documents.containers import read_document
-from shared.documents.messages import Message
-from shared.documents.queries.messages import MEMBER_FACTS, STORED_COPIES
-from shared.documents.queries.threads import THREADS_BY_ID
-from shared.documents.threads import Thread
+from shared.documents.queries.threads import MEMBER_FACTS, STORED_COPIES, THREADS_BY_ID
+from shared.documents.threads import Message, Thread
 from shared.domain.threading.assignment import (
     Links,
     ThreadingResult,

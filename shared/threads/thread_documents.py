@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from shared.documents.messages import Address
-from shared.documents.threads import Thread
+from shared.documents.threads import Address, Thread
 from shared.domain.threading.assignment import ThreadingResult, ThreadState
 from shared.pipeline.lifecycle.threads import thread_changed
 

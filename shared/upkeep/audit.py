@@ -13,8 +13,8 @@ from shared.clients.cosmos.store import Store
 from shared.core.errors import PermanentError
 from shared.core.ids import audit_id, day_of_audit
 from shared.core.runtime import Runtime
-from shared.documents.audits import Audit, AuditStatus
-from shared.documents.queries.audits import LAST_AUDITS
+from shared.documents.queries.operations import LAST_AUDITS
+from shared.documents.records import Audit, AuditStatus
 from shared.pipeline.topology import OPERATIONS
 
 

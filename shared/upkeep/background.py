@@ -4,14 +4,147 @@ A function that breaks off is delivered again, and goes on where it was.
 """
 
 import json
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.dead_letter_mover import OperationObserver
-from shared.core.errors import InvalidEventError
-from shared.documents.audits import Audit, AuditStatus
-from shared.upkeep.audit import find_audit, send_operation
+from shared.clients.servicebus.rate_limit import RateLimiter
+from shared.core.concurrency import gather_limited
+from shared.core.errors import DocumentNotFoundError, InvalidEventError, PermanentError
+from shared.core.ids import HASH_ID
+from shared.documents.queries.threads import LEFT_BY_EDITION, LEFT_BY_EDITION_OF_SOURCE
+from shared.documents.records import Audit, AuditStatus
+from shared.documents.sources import NAME_PATTERN
+from shared.pipeline.lifecycle.threads import thread_reopened
+from shared.threads.moving import resolve_thread
+from shared.upkeep.audit import Actor, find_audit, new_audit, save_audit, save_failed_audit, send_operation
 from shared.upkeep.deadletters.operations import run_operation
-from shared.upkeep.resummarizing import RESUMMARIZE, run_resummarizing
+from shared.upkeep.requeue import request_summary
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+RESUMMARIZE = "resummarize"
+RATE, LARGEST_RATE = 20.0, 500.0
+SAVED_EVERY_SECONDS = 5.0
+
+
+class ThreadSelection(BaseModel):
+    """Which threads: one, those of a source, or all; and how many a second at most."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    thread: str | None = Field(default=None, pattern=HASH_ID)
+    source: str | None = Field(default=None, pattern=NAME_PATTERN)
+    all: bool = False
+    rate: float = Field(default=RATE, gt=0, le=LARGEST_RATE)
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Self:
+        if sum((self.thread is not None, self.source is not None, self.all)) != 1:
+            raise ValueError("name one of thread, source and all")
+        return self
+
+
+class NotResummarizingError(PermanentError):
+    """The operation is another one."""
+
+
+async def request_resummarizing(
+    clients: Clients, selection: ThreadSelection, actor: Actor, *, in_background: bool
+) -> Audit:
+    """Store the request. `run_resummarizing` does it: here, or by the function of the queue."""
+    asked = selection.model_dump(exclude_none=True, exclude_defaults=True) | {"rate": selection.rate}
+    audit = new_audit(RESUMMARIZE, actor, asked, clients.runtime)
+    stored = await save_audit(clients.store, audit, clients.runtime.now(), status=AuditStatus.ASKED)
+    if in_background:
+        await send_operation(clients, stored.id, stored.id)
+    return stored
+
+
+async def threads_left(clients: Clients, selection: ThreadSelection, edition: str) -> list[str]:
+    """Those that this edition has not reached, or whose summary is still due."""
+    if selection.thread is not None:
+        return [await resolve_thread(clients, selection.thread, Session())]
+    query = LEFT_BY_EDITION if selection.source is None else LEFT_BY_EDITION_OF_SOURCE
+    of_source = {} if selection.source is None else {"source": selection.source}
+    rows: list[Any] = [
+        row async for row in clients.store.query(query, Session(), edition=edition, **of_source)
+    ]
+    return sorted(map(str, rows))
+
+
+async def run_resummarizing(
+    clients: Clients, operation: str, *, watch: OperationObserver | None = None
+) -> Audit:
+    """Do it, or what is left of it. One that has succeeded is left as it is."""
+    audit, watch = await find_audit(clients.store, operation), watch or OperationObserver()
+    if audit.action != RESUMMARIZE:
+        raise NotResummarizingError(f"{audit.id} is a {audit.action}, not a {RESUMMARIZE}")
+    if audit.status is AuditStatus.SUCCEEDED:
+        return audit
+    audit = await save_audit(clients.store, audit, clients.runtime.now(), status=AuditStatus.RUNNING)
+    watch.step("recorded")
+    job = _Resummarizing(clients, audit, watch)
+    try:
+        await job.run()
+    except BaseException as error:
+        await save_failed_audit(clients, audit, error, job.counts)
+        raise
+    now, left = clients.runtime.now(), job.counts["left"]
+    status = AuditStatus.INTERRUPTED if left else AuditStatus.SUCCEEDED
+    outcome = f"{left} are left: this was stopped" if left else None
+    return await save_audit(
+        clients.store, audit, now, status=status, counts=job.counts, outcome=outcome, finished_at=now
+    )
+
+
+class _Resummarizing:
+    """One run of one operation."""
+
+    def __init__(self, clients: Clients, audit: Audit, watch: OperationObserver) -> None:
+        self._clients, self._audit, self._watch = clients, audit, watch
+        self._selection = ThreadSelection.model_validate(audit.selection)
+        before: Mapping[str, int] = audit.counts
+        self.counts = {"requested": before.get("requested", 0), "waiting": 0, "gone": 0, "left": 0}
+        self._pace = RateLimiter(self._selection.rate, clients.runtime, stopped=watch.stopped)
+        self._saved = clients.runtime.monotonic()
+
+    async def run(self) -> None:
+        left = await threads_left(self._clients, self._selection, self._audit.id)
+        self._watch.planned(len(left))
+        done = 0
+        while done < len(left) and not self._watch.stopped():
+            some = left[done : done + await self._pace.take(len(left) - done)]
+            await gather_limited(self._request(thread_id) for thread_id in some)
+            done += len(some)
+            self.counts["left"] = len(left) - done
+            self._watch.progress(done)
+            await self._save_now_and_then()
+        self.counts["left"] = len(left) - done
+
+    async def _request(self, thread_id: str) -> None:
+        session = Session()
+        try:
+            is_new = await thread_reopened(self._clients.store, thread_id, self._audit.id, session)
+        except DocumentNotFoundError:
+            self.counts["gone"] += 1
+            return
+        # Asked for again where a run broke off: the broker, or the summary's id, absorbs a repeat.
+        requested = await request_summary(self._clients, thread_id, session)
+        self.counts["requested"] += is_new and requested
+        self.counts["waiting"] += not requested
+
+    async def _save_now_and_then(self) -> None:
+        runtime = self._clients.runtime
+        if runtime.monotonic() - self._saved >= SAVED_EVERY_SECONDS:
+            self._saved = runtime.monotonic()
+            await save_audit(self._clients.store, self._audit, runtime.now(), counts=dict(self.counts))
+
 
 RUN_SECONDS = 1200.0  # then the rest is left to another delivery
 

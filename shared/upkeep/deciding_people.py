@@ -15,8 +15,7 @@ from shared.clients.cosmos.store import Conflict
 from shared.core.errors import PermanentError
 from shared.documents.queries.threads import PARTICIPANTS_OF_SOURCE
 from shared.documents.sources import Source
-from shared.domain.consensus.people import fold_address
-from shared.domain.consensus.shared_names import SharedName, shared_names
+from shared.domain.consensus.linked_thread import SharedName, fold_address, shared_names
 from shared.ingestion.source_definitions import MAX_ADDRESSES, MAX_GROUPS, SourceSettings
 from shared.upkeep.audit import Actor, audited
 from shared.upkeep.correcting import Reason

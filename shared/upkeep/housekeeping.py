@@ -16,15 +16,14 @@ from shared.clients.telemetry.metrics import pipeline_metrics
 from shared.clients.telemetry.tracing import span
 from shared.core.errors import PipelineError
 from shared.core.schedule import parse_cron
-from shared.documents.queries.runs import LATEST_START
+from shared.documents.queries.operations import LATEST_START
 from shared.ingestion.fetch_requests import request_due_fetches
 from shared.pipeline.topology import QUEUES
 from shared.publishing.email.digests import send_due_digests
 from shared.publishing.webhooks.wake_up import wake_for_next_delivery
 from shared.summarization.digests import refresh_due
 from shared.upkeep.integrity.run import KIND, TIMER, IntegrityError, VerifyOptions, verify
-from shared.upkeep.oversight.consumers import enabled_queues, say_consumers
-from shared.upkeep.oversight.measuring import measure_ages
+from shared.upkeep.oversight.health import enabled_queues, measure_ages, say_consumers
 from shared.upkeep.placing import resume_placements
 from shared.upkeep.removal.requests import resume_removals
 

@@ -17,21 +17,18 @@ from shared.clients.cosmos.store import Conflict
 from shared.core.errors import EditConflictError, InvalidEditError, NotFoundError
 from shared.core.ids import message_key
 from shared.documents.containers import read_document
-from shared.documents.messages import Message
-from shared.documents.placements import Placement, PlacementAct, PlacementEntry
-from shared.documents.queries.messages import MESSAGES_OF_THREAD
-from shared.documents.queries.placements import PLACEMENTS_OF_SOURCE, UNAPPLIED_PLACEMENTS
+from shared.documents.edits import Placement, PlacementAct, PlacementEntry
 from shared.documents.queries.several_containers import first_with_id
-from shared.documents.threads import Thread
+from shared.documents.queries.threads import MESSAGES_OF_THREAD, PLACEMENTS_OF_SOURCE, UNAPPLIED_PLACEMENTS
+from shared.documents.threads import Message, Thread
 from shared.domain.threading.assignment import ThreadState
-from shared.pipeline.lifecycle.placements import placement_applied
-from shared.pipeline.lifecycle.threads import thread_corrected
+from shared.pipeline.lifecycle.threads import placement_applied, thread_corrected
 from shared.threads.moving import resolve_thread, threads_of_messages
 from shared.threads.placements import placements_of
 from shared.threads.registry import Registry
 from shared.upkeep.audit import Actor, audited
 from shared.upkeep.correcting import Reason
-from shared.upkeep.requeue.summary_requests import request_summary
+from shared.upkeep.requeue import request_summary
 
 MAX_ENTRIES = 50
 MAX_PLACEMENTS = 1000

@@ -14,17 +14,16 @@ from shared.clients.cosmos.session import Session
 from shared.clients.search.payload import indexed_chunk
 from shared.core.concurrency import in_pages
 from shared.core.times import stored_time
-from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
-from shared.documents.queries.chunks import (
+from shared.documents.queries.threads import (
     CHUNKS_OF_OTHER_MODELS,
     COUNT_OF_EMBEDDED_CHUNKS,
     COUNT_OF_OTHER_MODELS,
 )
-from shared.documents.threads import Thread
+from shared.documents.threads import Chunk, Thread
 from shared.embedding.port import Embedder
-from shared.pipeline.lifecycle.chunks import chunk_reembedded
-from shared.upkeep.sweep.due import count
+from shared.pipeline.lifecycle.archives import chunk_reembedded
+from shared.upkeep.due_documents import count
 
 PAGE = 256
 MAX_PASSES = 5  # each finds what came during the one before

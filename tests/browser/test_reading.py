@@ -67,7 +67,7 @@ def test_search_narrows_and_leads_to_the_message(page: Page) -> None:
     page.locator("ul.facet").first.get_by_role("link", name="tally").click()
     expect(page.locator("ul.facet a[aria-current]")).to_contain_text("tally")
     assert page.locator('[role="status"]').inner_text() != before
-    page.locator("ol.results h3 a").first.click()
+    page.locator(".results .meta a").first.click()
     expect(page.locator("article:target")).to_be_in_viewport()
 
 
@@ -79,7 +79,7 @@ def test_the_whole_is_read_without_a_script(browser: Browser, site: Site) -> Non
     page.locator(".evidence a").first.click()
     expect(page.locator(":target mark").first).to_be_in_viewport()
     page.goto("/search?q=receipt")
-    assert page.locator("ol.results li").count() > 0
+    assert page.locator(".results li").count() > 0
     page.goto(f"/archives/{site.archives['tally']}")
     expect(page.locator("#state")).to_contain_text("All threads are reported")
     context.close()
@@ -142,6 +142,20 @@ def test_pages_fit_a_narrow_window(browser: Browser, site: Site, width: int) -> 
     for path in kinds(site).values():
         page.goto(path)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+    context.close()
+
+
+def test_tables_are_whole_and_the_upload_form_fits_on_a_telephone(browser: Browser, site: Site) -> None:
+    context = browser.new_context(base_url=site.url, viewport={"width": 390, "height": 844})
+    page = context.new_page()
+    for path in ("/archives", "/operator"):
+        page.goto(path)
+        assert page.locator("table.stacks td").count() > 0
+        ends = page.locator("td, th").evaluate_all("all => all.map(e => e.getBoundingClientRect().right)")
+        assert max(ends) <= 390, path
+    page.goto("/operator/upload")
+    expect(page.locator("#bar")).to_be_hidden()
+    assert page.evaluate("document.querySelector('#file').getBoundingClientRect().right") <= 390
     context.close()
 
 

@@ -6,13 +6,12 @@ import re
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
 from azure.cosmos import PartitionKey
 
-from shared.clients.blobs import Blobs
 from shared.clients.classify import classify
 from shared.clients.connections import Clients, LayoutError, clients
 from shared.clients.cosmos.batches import Patch
@@ -21,9 +20,8 @@ from shared.clients.cosmos.store import Conflict
 from shared.clients.search.facets import Facet, FacetValue
 from shared.clients.search.filters import Filters
 from shared.core.errors import DocumentNotFoundError, ErrorKind, RejectedItemsError
-from shared.documents.messages import Message
 from shared.documents.queries.named_query import NamedQuery, Partitions
-from shared.documents.threads import Thread
+from shared.documents.threads import Message, Thread
 from shared.pipeline.lifecycle.attempts import attempt_counted
 from shared.pipeline.stage import Subject
 from shared.settings.app import load_settings
@@ -32,6 +30,9 @@ from tests.support.documents import CREATED
 from tests.support.proxy import faulty_proxy
 from tests.support.services import RunningService
 from tests.support.toy_stages import DIMENSIONS, RAW, Bench, bench, collect_dropped_sockets, message
+
+if TYPE_CHECKING:
+    from shared.clients.blobs import Blobs
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

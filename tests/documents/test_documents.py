@@ -5,12 +5,10 @@ import pytest
 from pydantic import ValidationError
 
 from shared.core.errors import InvalidDocumentError, NewerVersionError
-from shared.documents.archives import Archive
-from shared.documents.chunks import Chunk
 from shared.documents.containers import CONTAINERS, DOCUMENTS, read_document
-from shared.documents.locks import Lock
-from shared.documents.messages import Address, Message
-from shared.documents.threads import Thread
+from shared.documents.records import Lock
+from shared.documents.sources import Archive
+from shared.documents.threads import Address, Chunk, Message, Thread
 from tests.support.documents import CREATED, new_message
 from tools.schema_files import schema_files
 

@@ -8,12 +8,11 @@ from functools import cached_property
 from typing import Any
 
 from shared.documents.containers import read_document
-from shared.documents.messages import Message
-from shared.documents.threads import Thread
+from shared.documents.threads import Message, Thread
 from shared.documents.values import SourceProfile, ThreadReading
-from shared.domain.consensus.people import People
+from shared.domain.consensus.linked_thread import People
+from shared.domain.consensus.mails import ThreadMail
 from shared.domain.consensus.reader import read_thread
-from shared.domain.consensus.thread_mail import ThreadMail
 from shared.domain.mail.models import ParsedMail
 from shared.domain.mail.parse import parse_archive
 from shared.domain.threading.assignment import ThreadState, assign

@@ -15,8 +15,7 @@ from shared.core.errors import ErrorKind, RefusesEverythingError, TransientError
 from shared.embedding.encoder import Vectors
 from shared.embedding.factory import open_embedder
 from shared.embedding.openai_embedder import REQUESTS_AT_ONCE, OpenAIEmbedder
-from shared.pipeline.retry.loops import with_backoff
-from shared.pipeline.retry.policies import Backoff
+from shared.pipeline.retry import Backoff, with_backoff
 from shared.settings.app import Settings, load_settings
 from tests.settings.test_app import LOCAL
 from tests.support.openai_server import OpenAIServer, refusal

@@ -10,14 +10,12 @@ from typing import Any
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.archives import Archive
-from shared.documents.operations import Operation
-from shared.documents.sources import Source
+from shared.documents.sources import Archive, Operation, Source
 from shared.ingestion.fetch_requests import Requested, request_fetch
 from shared.ingestion.fetch_runs import FetchRun, run_operation
 from shared.ingestion.storing import Stored
 from shared.ingestion.uploads import Upload, take_upload
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import Event
 from shared.settings.app import Settings
 from tests.ingestion.unpacking.files import mbox
 from tests.support.documents import CREATED

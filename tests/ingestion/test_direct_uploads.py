@@ -23,7 +23,7 @@ from localcloud.ports import Ports
 from localcloud.up.catalogue import plan_services
 from shared.clients.blobs import ARCHIVES_CONTAINER, Blobs
 from shared.clients.connections import Clients
-from shared.documents.operations import OperationStatus
+from shared.documents.sources import OperationStatus
 from shared.ingestion import uploads
 from shared.ingestion.fetch_runs import run_operation
 from shared.ingestion.uploads import PartedUpload, direct_address, join_and_request, keep_part, parts_here

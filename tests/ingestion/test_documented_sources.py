@@ -79,7 +79,7 @@ def test_the_archive_that_the_text_names_belongs_to_its_example() -> None:
 
 
 def test_another_name_for_the_end_of_a_period_is_refused_with_its_place(tmp_path: Path) -> None:
-    with pytest.raises(ValidationError, match=r"roles\.0\b.*\n.*`until`, not `to`"):
+    with pytest.raises(ValidationError, match=r"roles\.0\n.*is named `until`, not `to`"):
         loaded(tmp_path, the_example(Preset.IETF).replace('"until"', '"to"'))
 
 

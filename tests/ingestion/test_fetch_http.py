@@ -4,8 +4,8 @@ import pytest
 
 from shared.clients.cosmos.session import Session
 from shared.core.ids import file_hash
-from shared.documents.failures import FailureRecord
-from shared.documents.operations import OperationStatus
+from shared.documents.records import FailureRecord
+from shared.documents.sources import OperationStatus
 from tests.ingestion.environment import Place
 from tests.ingestion.web_server import a_site
 

@@ -16,13 +16,12 @@ import pytest
 import trustme
 
 from shared.clients.outbound import AddressPolicy
-from shared.documents.operations import OperationStatus
-from shared.documents.sources import Source
+from shared.documents.sources import OperationStatus, Source
 from shared.domain.mail.mbox import read_archive
 from shared.domain.mail.models import RawMessage
 from shared.ingestion.fetch_imap import MailboxMessage, _mbox_entry, fetch_imap
 from shared.ingestion.fetcher import FetchContext
-from shared.pipeline.retry.loops import AbandonedError
+from shared.pipeline.retry import AbandonedError
 from tests.ingestion.environment import Place
 from tests.ingestion.imap_server import MailServer, a_mail_server
 from tests.ingestion.unpacking.files import mbox

@@ -5,7 +5,7 @@ import pytest
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
-from shared.documents.operations import Operation, OperationStatus
+from shared.documents.sources import Operation, OperationStatus
 from shared.ingestion import uploads
 from shared.ingestion.errors import ArchiveTooLargeError
 from shared.ingestion.fetch_runs import run_operation

@@ -6,7 +6,7 @@ from datetime import date
 import pytest
 
 from shared.clients.outbound import ForbiddenAddressError, SourceError
-from shared.documents.operations import OperationStatus
+from shared.documents.sources import OperationStatus
 from shared.ingestion.fetch_http import month_address
 from shared.ingestion.recognising import recognise
 from tests.ingestion.environment import Place

@@ -8,8 +8,8 @@ import pytest
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.ids import archive_id, file_hash
-from shared.documents.archives import ArchiveStatus
-from shared.documents.failures import FailureRecord
+from shared.documents.records import FailureRecord
+from shared.documents.sources import ArchiveStatus
 from shared.ingestion import storing
 from shared.ingestion.errors import (
     ArchiveTooLargeError,
@@ -17,7 +17,7 @@ from shared.ingestion.errors import (
     HashCollisionError,
     UnsupportedArchiveError,
 )
-from shared.pipeline.retry.loops import AbandonedError
+from shared.pipeline.retry import AbandonedError
 from tests.ingestion.environment import Place
 from tests.support.cloud import LocalCloud, faults_hit, plan_faults
 from tests.support.measured import Measured

@@ -1,4 +1,4 @@
-// Drives the local Cosmos DB with Microsoft's JavaScript client; run by tests/localcloud/cosmos.
+// Drives the local Cosmos DB with Microsoft's JavaScript client; run by localcloud/tests/cosmos.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { CosmosClient } from "@azure/cosmos";

@@ -21,9 +21,9 @@ from shared.clients.servicebus.bus import to_message
 from shared.clients.servicebus.dead_letters import DeadLetter, peek_all
 from shared.core.errors import ClassifiedError, ErrorKind
 from shared.core.ids import failure_id
-from shared.documents.archives import Archive
-from shared.documents.failures import FailureRecord
-from shared.pipeline.events.envelope import Event
+from shared.documents.records import FailureRecord
+from shared.documents.sources import Archive
+from shared.pipeline.events import Event
 from shared.pipeline.failures import error_hash
 from shared.upkeep.deadletters.journal import CONTAINER
 from tests.stages.mail_in import archive_of, ingested

@@ -12,11 +12,11 @@ from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
 from shared.core.errors import PermanentError
 from shared.core.ids import failure_id, invalid_key
-from shared.documents.failures import FailureRecord
+from shared.documents.records import FailureRecord
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.requests import BACKOFF, run_request
 from shared.pipeline.topology import INGESTION, OPERATIONS, REMOVAL, QueueRow
-from shared.upkeep.deadletters.selection import LetterSelection, choose
+from shared.upkeep.deadletters.diagnosis import LetterSelection, choose
 from stages.registration import delivery_from_sdk
 from tests.ops.environment import OpsPlace
 

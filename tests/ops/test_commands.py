@@ -14,9 +14,9 @@ from azure.servicebus import ServiceBusMessage
 
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
-from shared.documents.archives import ArchiveStatus
 from shared.documents.reports import Report
-from shared.pipeline.events.envelope import parse_event
+from shared.documents.sources import ArchiveStatus
+from shared.pipeline.events import parse_event
 from tests.ops.commands import Commands, Ended
 from tests.ops.environment import OpsPlace, an_archive, read_archive
 from tests.stages.mail_in import mail
@@ -49,7 +49,7 @@ async def test_checking_stuck_documents(place: OpsPlace, ops: Commands) -> None:
     silent = await an_archive(place, "silent", created_at=old)
     await an_archive(place, "fresh", attemptCount=1, lastAttemptTime=fresh)
     await an_archive(place, "done", status=ArchiveStatus.PROCESSED, attemptCount=1, lastAttemptTime=old)
-    found = (await ops("documents", "stuck", "--collection", "archives", "--json")).json()
+    found = (await ops("documents", "list", "--only", "stuck", "--collection", "archives", "--json")).json()
     ours = {letter["id"]: letter for letter in found}
     assert {stuck.id, silent.id} <= set(ours)
     assert (ours[stuck.id]["attempts"], ours[stuck.id]["error"]) == (1, "TimeoutError: no")
@@ -57,7 +57,7 @@ async def test_checking_stuck_documents(place: OpsPlace, ops: Commands) -> None:
     status = (await ops("status", "--json")).json()
     (archives,) = [document for document in status["documents"] if document["collection"] == "archives"]
     assert archives["stuck"] == len(found)
-    shown = await ops("documents", "stuck")
+    shown = await ops("documents", "list")
     assert stuck.id in shown.out
     assert "no error recorded" in shown.out
 
@@ -88,14 +88,14 @@ async def test_exporting_a_failed_queue_for_analysis(place: OpsPlace, ops: Comma
     """Spec 001, Purging, step 1: export archives.failed --output archives_failed.json."""
     events = await place.failed_events(2, "ValueError", "no")
     file = tmp_path / "archives_failed.json"
-    ended = await ops("dlq", "export", "archives.failed", "--output", str(file))
+    ended = await ops("dlq", "show", "archives.failed", "--output", str(file))
     assert (ended.code, ended.out) == (0, "")
     exported = json.loads(file.read_text())
     assert [letter["message_id"] for letter in exported] == [event.message_id for event in events]
     assert {letter["error"] for letter in exported} == {"ValueError: no"}
     assert file.stat().st_mode & 0o077 == 0
     assert len(await place.dead()) == 2
-    lines = (await ops("dlq", "export", "parsing", "--limit", "1")).out.splitlines()
+    lines = (await ops("dlq", "show", "parsing", "--limit", "1", "-o", "-")).out.splitlines()
     assert [json.loads(line)["sequence_number"] for line in lines] == [exported[0]["sequence_number"]]
 
 
@@ -105,9 +105,9 @@ async def test_resetting_the_attempt_counter(place: OpsPlace, ops: Commands) -> 
         place, "failed", status=ArchiveStatus.FAILED_MAX_RETRIES, attemptCount=3, lastAttemptTime=NOW,
         lastError="UnreadableArchiveError: bad", created_at=NOW - timedelta(days=2),
     )  # fmt: skip
-    listed = (await ops("documents", "failed", "--json")).json()
+    listed = (await ops("documents", "list", "--only", "failed", "--json")).json()
     assert failed.id in [row["id"] for row in listed]
-    assert (await ops("documents", "reset", "archives", failed.id, "--yes")).code == 0
+    assert (await ops("documents", "retry", "--reset", "archives", failed.id, "--yes")).code == 0
     fresh = await read_archive(place, failed.id)
     assert (fresh.status, fresh.attemptCount, fresh.lastAttemptTime) == (ArchiveStatus.PENDING, 0, None)
     assert fresh.lastError is None
@@ -138,6 +138,20 @@ async def test_purging_what_failed_for_good_and_bringing_it_back(place: OpsPlace
     assert len(await place.waiting()) == 3
 
 
+async def test_only_satisfied_letters_are_purged_where_asked(place: OpsPlace, ops: Commands) -> None:
+    done, pending = await place.failed_events(2, "TimeoutError", "it was down")
+    for event, status in ((done, ArchiveStatus.PROCESSED), (pending, ArchiveStatus.PENDING)):
+        own = {"id": event.data.archive_id, "archive_id": event.data.archive_id}
+        await an_archive(place, "satisfied", **own, status=status)
+    ended = data_only(await ops("dlq", "purge", "--all", "--satisfied", "--yes", "--json"))
+    assert (ended["action"], ended["resolved"]) == ("dlq.resolve", 1)
+    assert [letter.message_id for letter in await place.dead()] == [pending.message_id]
+    again = data_only(await ops("dlq", "purge", "--resume", ended["operation"], "--json"))
+    assert again["resolved"] == 1
+    refused = await ops("dlq", "requeue", "--resume", ended["operation"])
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+
+
 async def test_trying_a_failed_document_again_at_once(place: OpsPlace, ops: Commands) -> None:
     failed = await an_archive(
         place, "retried", status=ArchiveStatus.FAILED, attemptCount=1, lastAttemptTime=NOW, lastError="X: y"
@@ -157,22 +171,22 @@ async def test_trying_a_failed_document_again_at_once(place: OpsPlace, ops: Comm
 async def test_groups_and_lists_are_shown_to_people_and_to_programs(place: OpsPlace, ops: Commands) -> None:
     await place.failed_events(3, "KeyError", "'subject'")
     await place.dead_letter([ServiceBusMessage(b"\x1b[31mred\x00", message_id="foreign")], reason="Foreign")
-    groups = (await ops("dlq", "groups", "parsing.failed", "--json")).json()
+    groups = (await ops("dlq", "list", "--groups", "parsing.failed", "--json")).json()
     assert [(group["count"], group["queue"], group["error_type"]) for group in groups] == [
         (3, "parsing", "KeyError"),
         (1, "parsing", ""),
     ]
     assert set(groups[0]) >= {"id", "reason", "error", "error_hash", "first_seen", "last_seen", "example"}
-    shown = await ops("dlq", "groups")
+    shown = await ops("dlq", "list", "--groups")
     assert groups[0]["id"] in shown.out
     assert "4 dead letters" in shown.err
     listed = (await ops("dlq", "list", "parsing", "--group", groups[0]["id"], "--json")).json()
     assert {row["group"] for row in listed} == {groups[0]["id"]}
     assert len(listed) == 3
-    inspected = await ops("dlq", "inspect", "parsing", str(groups[1]["example"]))
+    inspected = await ops("dlq", "show", "parsing", str(groups[1]["example"]))
     assert "\x1b" not in inspected.out
     assert "red" in inspected.out
-    whole = (await ops("dlq", "inspect", "parsing.failed", "--limit", "2", "--json")).json()
+    whole = (await ops("dlq", "show", "parsing.failed", "--limit", "2", "--json")).json()
     assert len(whole) == 2
     assert whole[0]["message"]["body_kind"] == "data"
 
@@ -183,7 +197,7 @@ async def test_a_document_and_its_history_are_shown(place: OpsPlace, ops: Comman
         place, "story", id=event.data.archive_id, archive_id=event.data.archive_id, attemptCount=1,
         lastAttemptTime=NOW, lastError="ValueError: no",
     )  # fmt: skip
-    (shown,) = (await ops("documents", "show", archive.id, "--json")).json()
+    (shown,) = (await ops("documents", "list", archive.id, "--json")).json()
     assert (shown["container"], shown["lastError"]) == ("archives", "ValueError: no")
     assert (await ops("documents", "retry", "archives", archive.id, "--yes")).code == 0
     story = (await ops("timeline", archive.id, "--json")).json()
@@ -224,7 +238,7 @@ async def test_the_status_shows_dead_letters_and_fails_a_check(place: OpsPlace, 
     assert parsing["oldest_dead"]
     shown = await ops("status")
     assert shown.code == 0
-    assert "2 dead letters: `dlq groups` shows the causes." in shown.err
+    assert "2 dead letters: `dlq list --groups` shows the causes." in shown.err
 
 
 async def test_a_visitor_who_leaves_does_not_leave_an_old_view_to_the_others(
@@ -259,6 +273,8 @@ async def test_an_archive_is_taken_in_and_followed(place: OpsPlace, ops: Command
     assert "rough-consensus source add quic" in again.err
     progress = (await ops("archive", "progress", first["archive_id"], "--json")).json()
     assert (progress["status"], progress["stages"][0]["name"]) == ("pending", "parsing")
+    why = (await ops("archive", "progress", first["archive_id"], "--why", "--json")).json()
+    assert [(left["stage"], left["count"]) for left in why["obstacles"]] == [("parsing", 1)]
     bad = tmp_path / "not-mail.bin"
     bad.write_bytes(b"\x00" * 100)
     refused = await ops("archive", "ingest", str(bad))
@@ -281,7 +297,7 @@ async def test_sources_are_defined_changed_and_triggered(place: OpsPlace, ops: C
     assert (changed["enabled"], changed["schedule"], changed["url"]) == (False, "0 30 4 * * *", url)
     assert name in [row["name"] for row in (await ops("source", "list", "--json")).json()]
     assert name in (await ops("source", "list")).out
-    assert (await ops("source", "show", name, "--json")).json()["source_type"] == "http"
+    assert (await ops("source", "list", name, "--json")).json()["source_type"] == "http"
     ruled = ("--preset", "git", "--role", "bo@example.org=maintainer,2024-01-01")
     shown = (await ops("source", "update", name, *ruled, "--json")).json()
     holder = {
@@ -314,7 +330,7 @@ async def test_a_stored_login_is_not_sent_to_another_server(place: OpsPlace, ops
     refused = await ops("source", "update", name, "--url", "imaps://mail.example.net/lists")
     assert refused.code == 2
     assert refused.err.startswith("settings: name username_setting and password_setting again")
-    assert (await ops("source", "show", name, "--json")).json()["url"] == url
+    assert (await ops("source", "list", name, "--json")).json()["url"] == url
     assert (await ops("source", "update", name, "--url", f"{url}/2024")).code == 0
     assert (await ops("source", "update", name, "--url", "imaps://mail.example.net/lists", *login)).code == 0
 
@@ -342,7 +358,7 @@ async def test_an_archive_and_a_source_are_deleted_with_a_receipt(
     await ops("archive", "ingest", str(file), "--source", source)
     whole = (await ops("source", "delete", source, "--here", "--yes", "--json")).json()
     assert (whole["status"], whole["counts"]["sources"], whole["counts"]["archives"]) == ("succeeded", 1, 1)
-    assert (await ops("source", "show", source)).code == 1
+    assert (await ops("source", "list", source)).code == 1
     await ops("source", "add", source, "--type", "upload")
     kept = (await ops("source", "delete", source, "--keep-archives", "--yes", "--json")).json()
     assert kept == {"source": source, "deleted": True, "cascade": False}

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from shared.clients.cosmos.session import Session
-from shared.documents.audits import Audit
-from shared.documents.queries.audits import LAST_AUDITS
+from shared.documents.queries.operations import LAST_AUDITS
+from shared.documents.records import Audit
 from shared.documents.sources import Source
 from tests.ops.commands import Commands
 from tests.ops.environment import OpsPlace
@@ -50,7 +50,7 @@ async def test_a_thread_is_corrected_exported_read_anew_and_revoked(place: OpsPl
     assert again["requested"] == 1
     assert await threads.work_off(1) == 1
     assert (await threads.report(0)).counts == {"objection": 1}  # it is kept
-    (label,) = json.loads((await ops("corrections", "export")).out)
+    (label,) = json.loads((await ops("corrections", "list", "--labels")).out)
     assert [(one["person"], one["stance"]) for one in label["positions"]] == [
         (threads.address("bo"), "oppose")
     ]
@@ -73,17 +73,17 @@ async def test_a_thread_is_split_and_names_are_decided_on(place: OpsPlace, tmp_p
     assert await threads.work_off(1) == 1
     thread, message = threads.thread_id(0), threads.id_of(1)
     why = ("--reason", "it was irony")
-    split = (await ops("thread", "split", thread, message, *why, "--json")).json()
+    split = (await ops("thread", "move", thread, message, "--split", *why, "--json")).json()
     assert await threads.work_off(2) == 2
     assert (await threads.thread(1)).message_count == 1
     shown = await ops("thread", "history", thread)
     assert ("split" in shown.out, "it was irony" in shown.out) == (True, True)
     under = ("--under", threads.id_of(1))
-    refused = await ops("thread", "reattach", threads.thread_id(1), message, *under, *why)
+    refused = await ops("thread", "move", threads.thread_id(1), message, *under, *why)
     assert (refused.code, len(refused.err.splitlines())) == (1, 1)
     moved = await ops("thread", "move", threads.thread_id(1), message, "--to", thread, *why)
     assert moved.out.split() == [split["id"]]
-    undone = (await ops("thread", "undo", split["id"], *why, "--json")).json()
+    undone = (await ops("thread", "move", thread, message, "--undo", *why, "--json")).json()
     assert [entry["act"] for entry in undone["entries"]] == ["split", "moved", "undone"]
     assert (await threads.thread(0)).message_count == 2
     await place.bench.clients.store.create(
@@ -93,14 +93,14 @@ async def test_a_thread_is_split_and_names_are_decided_on(place: OpsPlace, tmp_p
     await threads.take_in(
         elsewhere.replace(b"Cy Example <cy@example.org>", b"Bo Example <bo@desk.example>"), name="desk"
     )
-    (proposed,) = (await ops("people", "proposals", "desk", "--json")).json()
+    (proposed,) = (await ops("people", "desk", "--json")).json()
     assert (proposed["name"], len(proposed["addresses"])) == ("Bo Example", 2)
-    wrong = await ops("people", "accept", "desk", "bo@desk.example", *why)
+    wrong = await ops("people", "desk", "bo@desk.example", "--same", *why)
     assert (wrong.code, len(wrong.err.splitlines())) == (2, 1)
-    refused = (await ops("people", "refuse", "desk", *proposed["addresses"], *why, "--json")).json()
+    refused = (await ops("people", "desk", *proposed["addresses"], "--different", *why, "--json")).json()
     assert refused == {"aliases": [], "namesakes": [sorted(proposed["addresses"])]}
-    assert "No name is open" in (await ops("people", "proposals", "desk")).err
-    accepted = (await ops("people", "accept", "desk", *proposed["addresses"], *why, "--json")).json()
+    assert "No name is open" in (await ops("people", "desk")).err
+    accepted = (await ops("people", "desk", *proposed["addresses"], "--same", *why, "--json")).json()
     assert accepted == {"aliases": [sorted(proposed["addresses"])], "namesakes": []}
     audits = await place.bench.clients.store.query_documents(Audit, LAST_AUDITS, Session(), limit=2)
     assert [(one.action, one.selection["reason"]) for one in audits] == [

@@ -14,16 +14,28 @@ from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.dead_letter_mover import OperationObserver
 from shared.clients.servicebus.message_copy import MessageCopy
 from shared.core.ids import invalid_key
-from shared.documents.audits import Audit, AuditStatus
-from shared.pipeline.events.envelope import parse_event
+from shared.documents.records import Audit, AuditStatus
+from shared.pipeline.events import parse_event
 from shared.upkeep.audit import Actor, find_audit
-from shared.upkeep.deadletters.actions import PURGE, REQUEUE, RESTORE
-from shared.upkeep.deadletters.groups import diagnosed_letters, group_letters
-from shared.upkeep.deadletters.journal import CONTAINER, Journal, JournalError
+from shared.upkeep.deadletters.diagnosis import (
+    LetterSelection,
+    UnknownQueueError,
+    choose,
+    diagnosed_letters,
+    group_letters,
+    queue_named,
+)
+from shared.upkeep.deadletters.journal import (
+    CONTAINER,
+    PURGE,
+    REQUEUE,
+    RESTORE,
+    Journal,
+    JournalError,
+    NothingToRestoreError,
+    restorable,
+)
 from shared.upkeep.deadletters.operations import request_operation, run_operation
-from shared.upkeep.deadletters.queue_names import UnknownQueueError, queue_named
-from shared.upkeep.deadletters.restoring import NothingToRestoreError, restorable
-from shared.upkeep.deadletters.selection import LetterSelection, choose
 from stages.registration import delivery_from_sdk
 from tests.ops.environment import FAILED_AT, OpsPlace, failure_of
 from tests.support.clock import SleepClock

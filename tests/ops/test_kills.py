@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from shared.documents.audits import AuditStatus
-from shared.pipeline.events.envelope import parse_event
+from shared.documents.records import AuditStatus
+from shared.pipeline.events import parse_event
 from shared.upkeep.audit import Actor
-from shared.upkeep.deadletters.actions import PURGE, REQUEUE, RESTORE
+from shared.upkeep.deadletters.diagnosis import diagnosed_letters
+from shared.upkeep.deadletters.journal import PURGE, REQUEUE, RESTORE, restorable
 from shared.upkeep.deadletters.operations import request_operation, run_operation
-from shared.upkeep.deadletters.restoring import restorable
 from tests.ops.commands import settings_file, settings_values
 from tests.ops.environment import LOCK_SECONDS, OpsPlace
 from tests.support.kills import Killer, killer
@@ -50,8 +50,6 @@ async def some_dead_letters(place: OpsPlace, chosen: int = CHOSEN, others: int =
 
 
 async def _diagnosed(place: OpsPlace) -> list[Any]:
-    from shared.upkeep.deadletters.groups import diagnosed_letters  # noqa: PLC0415 - only here
-
     return await diagnosed_letters(place.clients, ["parsing"])
 
 
@@ -175,7 +173,7 @@ async def test_ctrl_c_stops_after_the_batch_and_says_how_to_go_on(place: OpsPlac
     assert stopped["status"] == "interrupted"
     assert 0 < stopped["requeued"] < count
     assert stopped["requeued"] + stopped["left"] == count
-    assert f"Go on with: dlq requeue --resume {stopped['operation']}" in err.decode()
+    assert f"Resume with: dlq requeue --resume {stopped['operation']}" in err.decode()
     assert len(await place.waiting()) == stopped["requeued"]
     assert len(await place.dead()) == stopped["left"] + OTHERS
     resumed = await run_operation(place.clients, stopped["operation"])

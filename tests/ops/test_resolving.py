@@ -7,8 +7,8 @@ from azure.servicebus import ServiceBusMessage
 
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
-from shared.documents.archives import Archive, ArchiveStatus
-from shared.documents.audits import AuditStatus
+from shared.documents.records import AuditStatus
+from shared.documents.sources import Archive, ArchiveStatus
 from shared.pipeline.event_types import (
     ArchiveIngested,
     ChunksPrepared,
@@ -17,10 +17,10 @@ from shared.pipeline.event_types import (
     SummarizationRequested,
     SummaryComplete,
 )
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import Event
 from shared.upkeep.audit import Actor
-from shared.upkeep.deadletters.groups import diagnosed_letters, group_letters
-from shared.upkeep.deadletters.resolving import resolve_satisfied
+from shared.upkeep.deadletters.diagnosis import diagnosed_letters, group_letters
+from shared.upkeep.deadletters.operations import resolve_satisfied
 from tests.ops.environment import OpsPlace
 from tests.stages.mail_in import archive_of
 from tests.support.documents import new_chunk, new_message, new_report, new_summary, new_thread

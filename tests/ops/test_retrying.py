@@ -10,11 +10,10 @@ import pytest_asyncio
 
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
-from shared.documents.archives import Archive, ArchiveStatus
 from shared.documents.base import ProcessingStatus
-from shared.documents.messages import Message
-from shared.documents.threads import Thread
-from shared.pipeline.events.envelope import parse_event
+from shared.documents.sources import Archive, ArchiveStatus
+from shared.documents.threads import Message, Thread
+from shared.pipeline.events import parse_event
 from shared.upkeep.oversight.stuck_documents import (
     collection_named,
     reset_documents,

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from ops import status as command
-from shared.documents.audits import Audit, AuditStatus
-from shared.documents.runs import Run, RunStatus
+from shared.documents.records import Audit, AuditStatus, Run, RunStatus
 from shared.pipeline.topology import QUEUES
+from shared.upkeep.due_documents import COLLECTIONS
 from shared.upkeep.oversight.system_status import (
     AgeBounds,
     DocumentsStatus,
@@ -20,7 +20,6 @@ from shared.upkeep.oversight.system_status import (
     StageStatus,
     SystemStatus,
 )
-from shared.upkeep.requeue.due_document import COLLECTIONS
 from tests.support.documents import CREATED
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
@@ -116,9 +115,9 @@ def test_failures_are_counted_and_each_has_its_next_step(screen: Screen) -> None
     assert row(lines, "reporting") == ["reporting", "0", "1,234,567", "42", "min"]
     assert row(lines, "chunks") == ["chunks", "embedding", "0", "0", "1,234,567", "1,234,567"]
     assert said[1:] == [
-        "13,580,237 dead letters: `dlq groups` shows the causes.",
-        "4,938,268 documents are stuck: `documents stuck` lists them.",
-        "4,938,268 documents were given up: `documents failed` lists them.",
+        "13,580,237 dead letters: `dlq list --groups` shows the causes.",
+        "4,938,268 documents are stuck: `documents list --only stuck` lists them.",
+        "4,938,268 documents were given up: `documents list --only failed` lists them.",
     ]
 
 
@@ -129,9 +128,9 @@ def test_one_is_said_as_one(screen: Screen) -> None:
     lines, said = screen.show(one)
     assert row(lines, "ingestion") == ["ingestion", "0+", "1+", "0", "s"]
     assert said[1:] == [
-        "1 dead letter: `dlq groups` shows the causes.",
-        "1 document is stuck: `documents stuck` lists them.",
-        "1 document was given up: `documents failed` lists them.",
+        "1 dead letter: `dlq list --groups` shows the causes.",
+        "1 document is stuck: `documents list --only stuck` lists them.",
+        "1 document was given up: `documents list --only failed` lists them.",
     ]
 
 

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from ops.cli import app, main
-from ops.exit_codes import Code, CommandError
-from ops.export import write_export
+from ops.command import Code, CommandError, setting_values
+from ops.dlq import write_export
 from ops.output import clean, print_json
-from ops.settings_files import setting_values
 from shared.core.times import in_one_unit
 from tests.ops.commands import run_command
 from tests.support.services import ROOT
@@ -108,10 +107,23 @@ def test_the_docs_have_the_exit_codes() -> None:
     [
         (["dlq", "requeue"], "Give a queue, a --group or --all."),
         (["dlq", "purge", "--sequence", "3", "--all"], "Sequence numbers are a queue's own"),
-        (["dlq", "groups", "parser"], "there is no queue 'parser': it is one of ingestion, parsing"),
+        (
+            ["dlq", "list", "--groups", "parser"],
+            "there is no queue 'parser': it is one of ingestion, parsing",
+        ),
         (["dlq", "requeue", "parsing", "--since", "yesterday"], "--since: 'yesterday' is not a time"),
         (["dlq", "requeue", "parsing", "--rate", "-1"], "Invalid value for '--rate'"),
-        (["documents", "reset", "archives"], "Give ids, or --all"),
+        (["documents", "retry", "archives"], "Give ids, or --all"),
+        (["dlq", "list", "--groups", "--group", "x"], "--groups lists the groups of whole queues."),
+        (["documents", "list", "x", "--only", "stuck"], "Give an id, or --only and --collection."),
+        (["archive", "progress", "x", "--why", "--follow"], "--why does not wait: leave out --follow."),
+        (["corrections", "list"], "Give a thread, or --labels"),
+        (["corrections", "list", "t", "--labels"], "Give a thread, or --labels"),
+        (["thread", "move", "t", "m", "--reason", "r"], "Give one of --to, --under, --split and --undo."),
+        (["thread", "move", "t", "m", "--split", "--undo", "--reason", "r"], "Give one of --to, --under"),
+        (["people", "s", "a@example.org", "b@example.org"], "Give --same or --different with addresses."),
+        (["people", "s", "a@example.org", "b@example.org", "--same"], "Give a --reason for the decision."),
+        (["source", "add", "s", "--dry-run"], "--dry-run needs the address to look at: give --url."),
         (["sweep"], "The app sweeps by itself; --once runs one sweep now."),
         (["dlq", "grups"], "No such command 'grups'"),
         (["--settings", "/nowhere.json", "status"], "/nowhere.json: the settings cannot be read"),
@@ -147,7 +159,7 @@ def test_a_service_that_does_not_answer_is_one_line_and_exit_code_1(tmp_path: Pa
     }
     file = tmp_path / "settings.json"
     file.write_text(json.dumps({"Values": values}))
-    ended = run_command("--settings", str(file), "dlq", "groups", "parsing")
+    ended = run_command("--settings", str(file), "dlq", "list", "--groups", "parsing")
     assert (ended.code, ended.out) == (1, "")
     assert ended.err.count("\n") == 1
     assert "Traceback" not in ended.err

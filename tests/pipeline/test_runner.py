@@ -28,9 +28,9 @@ from shared.clients.telemetry.metrics import Metrics
 from shared.core.errors import PermanentError
 from shared.core.ids import invalid_key
 from shared.core.runtime import Runtime
-from shared.documents.failures import FailureRecord
-from shared.documents.messages import Message
 from shared.documents.queries.named_query import NamedQuery, Partitions
+from shared.documents.records import FailureRecord
+from shared.documents.threads import Message
 from shared.pipeline.runner import StageFailedError, StageRunner
 from stages.registration import PreviewSettlement, delivery_from_sdk
 from tests.support.cloud import LocalCloud, faults_hit, plan_faults, set_replica_lag

@@ -18,11 +18,11 @@ from shared.core.errors import DocumentNotFoundError, PermanentError, TransientE
 from shared.core.ids import invalid_key
 from shared.core.runtime import Runtime
 from shared.documents.base import Document
-from shared.documents.failures import FailureRecord
-from shared.documents.messages import Message
+from shared.documents.records import FailureRecord
+from shared.documents.threads import Message
 from shared.pipeline.delivery import Delivery, RaiseToAbandon, Settlement
 from shared.pipeline.event_types import ChunksPrepared, JSONParsed, SummaryRecheck
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import Event
 from shared.pipeline.runner import StageFailedError, StageRunner
 from shared.pipeline.stage import ScheduledEvent, Stage, StageResult, Work
 from shared.pipeline.topology import CHUNKING

@@ -8,7 +8,7 @@ import pytest
 
 from shared.documents.containers import CONTAINERS
 from shared.pipeline.event_types import SummaryRecheck
-from shared.pipeline.events.catalogue import CATALOGUE
+from shared.pipeline.events import CATALOGUE
 from shared.pipeline.topology import (
     DELIVERIES,
     FAILURES,
@@ -24,8 +24,7 @@ from shared.pipeline.topology import (
     StageRow,
 )
 from shared.settings.app import Settings
-from shared.upkeep.requeue.due_document import COLLECTIONS
-from shared.upkeep.requeue.policy import Policy
+from shared.upkeep.due_documents import COLLECTIONS, Policy
 from stages.orchestration import ORCHESTRATION
 from tests.support.functions import app_functions
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.documents.messages import Message
+from shared.documents.threads import Message
 from shared.retrieval.conversation import in_reading_order
 from tests.support.documents import CREATED
 from tests.support.properties import STEADY

@@ -6,7 +6,7 @@ from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.cosmos.session import Session
 from shared.core.errors import NotFoundError
 from shared.core.ids import message_key, thread_id
-from shared.documents.messages import Message
+from shared.documents.threads import Message
 from shared.retrieval.mails import original_bytes, original_mail
 from tests.stages.mail_in import NOW, MailIn, archive_of, mail, mail_in
 from tests.support.cloud import LocalCloud

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.documents.messages import Message
+from shared.documents.threads import Message
 from shared.retrieval.conversation import PatchSubject, patch_subject, versions_in_thread
 from tests.support.documents import CREATED
 

@@ -5,7 +5,7 @@ import pytest
 
 from shared.ingestion.fetcher import TIMEOUT_SECONDS
 from shared.ingestion.unpacked_streams import UnpackLimits
-from shared.pipeline.retry.policies import Backoff
+from shared.pipeline.retry import Backoff
 from shared.settings.app import FUNCTION_MINUTES, Settings, SettingsError, load_settings
 from tests.support.services import ROOT
 

@@ -23,9 +23,8 @@ from shared.clients.call_metrics import Calls
 from shared.clients.cosmos import lease, session, store
 from shared.core.errors import EncoderStartError
 from shared.core.ids import delivery_id
-from shared.documents.messages import Message
 from shared.documents.reports import Report
-from shared.documents.threads import Thread
+from shared.documents.threads import Message, Thread
 from shared.domain.summaries.extractive import ExtractiveSummarizer
 from shared.domain.summaries.html import render_html
 from shared.embedding.encoder import Vectors, normalised

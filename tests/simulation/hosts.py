@@ -21,7 +21,7 @@ from shared.clients.servicebus.bus import Bus
 from shared.core.runtime import Runtime
 from shared.embedding.instance import EMBEDDER
 from shared.upkeep.housekeeping import CHORES, keep_house
-from shared.upkeep.sweep.run import sweep
+from shared.upkeep.sweep import sweep
 from tests.simulation import sdk
 from tests.simulation.app import FUNCTIONS, QUEUES, ToyEmbedder
 from tests.simulation.blobs import SimulatedBlobService

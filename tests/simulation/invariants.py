@@ -4,21 +4,23 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.core.ids import delivery_id
 from shared.documents.containers import CONTAINERS
-from shared.documents.queries.locks import RETRY_LOCKS
-from shared.pipeline.events.envelope import parse_event
+from shared.documents.queries.operations import RETRY_LOCKS
+from shared.pipeline.events import parse_event
 from shared.pipeline.progress import archive_progress
 from shared.pipeline.topology import STAGES
-from shared.upkeep.integrity.findings import Finding
 from shared.upkeep.integrity.run import VerifyOptions, verify
 from tests.simulation.hosts import connect
 from tests.simulation.world import World
+
+if TYPE_CHECKING:
+    from shared.upkeep.integrity.checks import Finding
 
 EndState = dict[str, list[Any]]
 MAX_ATTEMPTS = {"archives": 3, "messages": 3, "chunks": 5, "threads": 5}

@@ -9,11 +9,11 @@ from shared.clients.cosmos.lease import Lease
 from shared.clients.servicebus.bus import Bus
 from shared.clients.servicebus.message_copy import REQUEUED_BY
 from shared.pipeline import runner
+from shared.pipeline.delivery import EventRetries
 from shared.pipeline.event_types import SummaryComplete
-from shared.pipeline.retry.event_retries import EventRetries
-from shared.pipeline.retry.policies import Backoff
+from shared.pipeline.retry import Backoff
 from shared.pipeline.runner import StageRunner
-from shared.upkeep.requeue.requeuer import Requeuer
+from shared.upkeep.requeue import Requeuer
 from stages import embedding, orchestration
 from tests.simulation.app import replace_in
 from tests.simulation.loop import HOST

@@ -10,20 +10,18 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.lease import Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
-from shared.documents.chunks import Chunk
-from shared.documents.digests import Digest
-from shared.documents.threads import Thread
+from shared.documents.reports import Digest
+from shared.documents.threads import Chunk, Thread
 from shared.pipeline import readiness, runner
+from shared.pipeline.delivery import EventRetries
 from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.lifecycle import threads
-from shared.pipeline.retry.event_retries import EventRetries
 from shared.publishing.webhooks import delivery
 from shared.summarization import digests
 from shared.threads import moving, registry
-from shared.upkeep import correcting
+from shared.upkeep import correcting, sweep
 from shared.upkeep.removal import run as removal
-from shared.upkeep.requeue.requeuer import Requeuer
-from shared.upkeep.sweep import run as sweep
+from shared.upkeep.requeue import Requeuer
 from stages import chunking, embedding, orchestration, reporting, summarization
 from tests.simulation.app import replace_in
 from tests.simulation.chance import SLOW_SECONDS, Fault, Outage, Plan, slow_day

@@ -10,7 +10,7 @@ from shared.core.ids import archive_id, file_hash, thread_id
 from shared.documents.values import CorrectionKind, OutcomeKind
 from shared.embedding.instance import embedder
 from shared.ingestion.uploads import Upload, take_upload
-from shared.pipeline.tombstones import find_removal
+from shared.pipeline.lifecycle.archives import find_removal
 from shared.upkeep.audit import Actor
 from shared.upkeep.correcting import CorrectionAsked, correct
 from shared.upkeep.reembed import reembed

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from localcloud.servicebus.config import NamespaceConfig
-from shared.documents.messages import FENCE
+from shared.documents.threads import FENCE
 from shared.settings.app import Settings, load_settings
 from tests.simulation.app import QUEUES
 from tests.simulation.chance import SLOW_SECONDS, Chance, Plan

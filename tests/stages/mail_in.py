@@ -9,11 +9,10 @@ from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.cosmos.session import Session
 from shared.core.ids import archive_id, file_hash
 from shared.core.runtime import Runtime
-from shared.documents.archives import Archive
-from shared.documents.queries.conditions import NO_FENCE
-from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.named_query import NO_FENCE, NamedQuery
+from shared.documents.sources import Archive
 from shared.pipeline.event_types import ArchiveIngested, EventData
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import Event
 from shared.pipeline.stage import Stage, StageResult, Work
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING

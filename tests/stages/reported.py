@@ -6,11 +6,9 @@ from datetime import timedelta
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.ids import message_key, thread_id
-from shared.documents.chunks import Chunk
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
-from shared.documents.threads import Thread
-from shared.upkeep.requeue.summary_requests import request_summary
+from shared.documents.reports import Report, Summary
+from shared.documents.threads import Chunk, Thread
+from shared.upkeep.requeue import request_summary
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn

@@ -16,10 +16,8 @@ import pytest
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.ids import message_key, thread_id
-from shared.documents.archives import Archive
-from shared.documents.messages import Message
-from shared.documents.sources import Source, SourceRole
-from shared.documents.threads import Thread
+from shared.documents.sources import Archive, Source, SourceRole
+from shared.documents.threads import Message, Thread
 from shared.documents.values import Preset
 from shared.retrieval.mails import original_bytes
 from shared.retrieval.threads import conversation_of, find_by_id

@@ -15,12 +15,12 @@ from shared.clients.cosmos.session import Session
 from shared.core.errors import PermanentError
 from shared.core.ids import thread_id, thread_summary_id
 from shared.core.runtime import Runtime
-from shared.documents.locks import Lock
-from shared.documents.summaries import Summary, TokenAccount
+from shared.documents.records import Lock
+from shared.documents.reports import Summary, TokenAccount
 from shared.domain.summaries.citations import verify_stored
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.event_types import SummarizationRequested
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import Event
 from shared.pipeline.runner import StageRunner
 from shared.summarization.summarizers import StoredBudget
 from stages.registration import delivery_from_sdk

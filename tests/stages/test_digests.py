@@ -9,13 +9,12 @@ import pytest
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.errors import InvalidDocumentError
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
+from shared.documents.reports import Report, Summary
 from shared.documents.threads import Thread
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.digest_scopes import parse_scope
 from shared.pipeline.event_types import SummarizationRequested
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import Event
 from shared.summarization.digests import announcement, refresh_digest, refresh_due
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION

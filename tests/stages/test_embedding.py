@@ -11,15 +11,13 @@ from shared.clients.search.facets import FacetValue
 from shared.clients.search.filters import Filters
 from shared.core.errors import NotFoundError
 from shared.core.ids import thread_id
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Message
-from shared.documents.threads import Thread
+from shared.documents.threads import Chunk, Message, Thread
 from shared.embedding.factory import open_embedder
 from shared.embedding.instance import EMBEDDER
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
 from shared.embedding.port import Embedder
 from shared.pipeline.event_types import EmbeddingsGenerated
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import Event
 from shared.pipeline.lifecycle.archives import archive_removing
 from shared.retrieval.search import SearchAsked, find, found_items
 from shared.retrieval.threads import find_by_id, resolved_thread

@@ -16,12 +16,12 @@ from shared.clients.cosmos.session import Session
 from shared.clients.search.versions import IndexMismatchError, IndexMissingError
 from shared.core.errors import ErrorKind, RefusesEverythingError
 from shared.core.runtime import Runtime
-from shared.documents.chunks import Chunk
+from shared.documents.threads import Chunk
 from shared.embedding.port import Embedder
 from shared.embedding.process.child import EncoderSpec
 from shared.embedding.process.embedder import EncoderProcess, ProcessOptions
 from shared.pipeline.delivery import Delivery
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import Event
 from shared.pipeline.runner import StageFailedError, StageRunner
 from shared.settings.app import Settings
 from stages import embedding

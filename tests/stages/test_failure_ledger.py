@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from shared.core.errors import ClassifiedError, ErrorKind
 from shared.pipeline.event_types import ChunksPrepared, EmbeddingGenerationFailed
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import Event
 from shared.pipeline.failures import failure_record
 from stages.failures import ledger_record
 from tests.pipeline.events.test_golden import SAMPLE

@@ -13,12 +13,10 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.ids import thread_id
 from shared.core.runtime import Runtime
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Message
-from shared.documents.threads import Thread
+from shared.documents.threads import Chunk, Message, Thread
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.event_types import EmbeddingsGenerated, SummarizationRequested, SummaryRecheck
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import Event, parse_event
 from shared.pipeline.runner import StageFailedError, StageRunner
 from shared.pipeline.stage import StageResult, Work
 from stages.orchestration import MAX_QUIET_PERIODS, ORCHESTRATION

@@ -17,18 +17,16 @@ from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import thread_id
 from shared.core.runtime import Runtime
-from shared.documents.archives import Archive
-from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
-from shared.documents.locks import Lock
-from shared.documents.messages import Message
-from shared.documents.threads import Thread
+from shared.documents.records import Lock
+from shared.documents.sources import Archive
+from shared.documents.threads import Chunk, Message, Thread
 from shared.domain.mail.models import Skipped
 from shared.domain.mail.parse import parse_archive
 from shared.ingestion.errors import UnreadableArchiveError
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.event_types import JSONParsed
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import Event
 from shared.pipeline.runner import StageFailedError, StageRunner
 from shared.threads.moving import resolve_thread
 from shared.threads.rechunking import MessageReplacedError, check_variants, sync_stored_chunks

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shared.pipeline.event_types import SummarizationRequested
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import Event
 from shared.summarization.digests import refresh_due
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION

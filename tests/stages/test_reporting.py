@@ -16,22 +16,19 @@ from localcloud.up.app import definitions_at
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.ids import thread_id
-from shared.documents.chunks import Chunk
-from shared.documents.reports import Report
+from shared.documents.reports import Report, Summary
 from shared.documents.sources import Source
-from shared.documents.summaries import Summary
-from shared.documents.threads import Thread
-from shared.domain.consensus.parsed_mails import thread_mail_of
+from shared.documents.threads import Chunk, Thread
+from shared.domain.consensus.mails import read_profile, thread_mail_of
 from shared.domain.consensus.reader import read_thread
-from shared.domain.consensus.thread_mail import read_profile
 from shared.domain.mail.models import ParsedMail
 from shared.domain.mail.parse import parse_archive
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.models import ThreadContext
-from shared.pipeline import latency
+from shared.pipeline import progress
+from shared.pipeline.event_builders import report_delivery_failed
 from shared.pipeline.event_types import SummarizationRequested
-from shared.pipeline.events.builders import report_delivery_failed
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import Event
 from shared.pipeline.readiness import ready_thread
 from shared.summarization.summarizers import UnknownBackendError
 from shared.summarization.thread_context import load_context
@@ -158,7 +155,7 @@ async def test_only_a_report_that_brings_news_is_timed_against_the_objective(
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         measured = Measured()
-        monkeypatch.setattr(latency, "pipeline_metrics", lambda: measured.metrics)
+        monkeypatch.setattr(progress, "pipeline_metrics", lambda: measured.metrics)
 
         async def reported(version: str, minutes: int) -> dict[tuple[str, ...], Any]:
             place.now = NOW + timedelta(minutes=minutes)

@@ -6,8 +6,8 @@ import pytest
 import pytest_asyncio
 
 from shared.clients.cosmos.session import Session
+from shared.documents.reports import Summary
 from shared.documents.sources import Source
-from shared.documents.summaries import Summary
 from shared.documents.values import OutcomeKind, Tier
 from tests.stages.mail_in import NOW, mail, mail_in
 from tests.stages.reported import ReportedThreads

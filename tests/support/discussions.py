@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 from shared.documents.values import SourceProfile
+from shared.domain.consensus.mails import ThreadMail
 from shared.domain.consensus.reader import read_thread
-from shared.domain.consensus.thread_mail import ThreadMail
 from shared.domain.summaries.models import ContextChunk, ContextMessage, ThreadContext
 
 __all__ = ["chunked", "discussion", "letters"]

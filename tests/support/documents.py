@@ -3,12 +3,9 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from shared.documents.archives import Archive
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Message
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
-from shared.documents.threads import Thread
+from shared.documents.reports import Report, Summary
+from shared.documents.sources import Archive
+from shared.documents.threads import Chunk, Message, Thread
 
 CREATED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

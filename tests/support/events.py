@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from shared.pipeline.event_types import EventData
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import Event
 
 __all__ = ["event_of"]
 

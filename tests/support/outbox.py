@@ -3,13 +3,15 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from azure.servicebus import ServiceBusMessage
-from azure.servicebus.aio import ServiceBusClient
 
 from shared.clients.servicebus.bus import Bus
-from shared.pipeline.events.envelope import Event, parse_event
+from shared.pipeline.events import Event, parse_event
+
+if TYPE_CHECKING:
+    from azure.servicebus.aio import ServiceBusClient
 
 __all__ = ["Outbox", "Sent"]
 

@@ -19,14 +19,11 @@ LONGEST_FIRST = (
     "tests/web/",
     "tests/upkeep/",
     "tests/stages/",
-    "tests/localcloud/up/",
-    "tests/localcloud/functions/",
     "tests/ops/",
     "tests/system/",
     "tests/pipeline/test_runner.py",
     "tests/embedding/",
     "tests/evaluation/",
-    "tests/localcloud/",
     "tests/infra/",
 )
 

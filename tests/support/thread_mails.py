@@ -3,8 +3,8 @@
 from datetime import UTC, datetime, timedelta
 
 from shared.documents.values import Position, SourceProfile, ThreadReading, Tier
+from shared.domain.consensus.mails import QuotedBlock, ThreadMail, read_profile
 from shared.domain.consensus.reader import read_thread
-from shared.domain.consensus.thread_mail import QuotedBlock, ThreadMail, read_profile
 
 __all__ = ["GIT", "IETF", "MAVEN", "mail", "read", "remarks", "said"]
 

@@ -21,11 +21,10 @@ from shared.clients.cosmos.session import Session
 from shared.clients.telemetry.metrics import Metrics
 from shared.core.errors import DocumentNotFoundError
 from shared.core.runtime import Runtime
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Message
+from shared.documents.threads import Chunk, Message
 from shared.pipeline.delivery import Delivery, Settlement
 from shared.pipeline.event_types import ChunksPrepared, JSONParsed
-from shared.pipeline.events.envelope import Event, parse_event
+from shared.pipeline.events import Event, parse_event
 from shared.pipeline.runner import StageFailedError, StageRunner
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.pipeline.topology import CHUNKING

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
-from tests.localcloud.functions.support import Answer
 from tests.support.cloud import LocalCloud, frozen, wait_for
+from tests.support.host import Answer
 from tests.support.services import ROOT
 from tests.web.site import SAMPLES, Site, empty_site
 

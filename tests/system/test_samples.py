@@ -15,9 +15,8 @@ from shared.documents.values import (
     ThreadReading,
     Tier,
 )
-from shared.domain.consensus.parsed_mails import thread_mail_of
+from shared.domain.consensus.mails import read_profile, thread_mail_of
 from shared.domain.consensus.reader import read_thread
-from shared.domain.consensus.thread_mail import read_profile
 from shared.domain.mail.models import ParsedMail, Skipped
 from shared.domain.mail.parse import parse_archive
 from shared.domain.threading.assignment import assign

@@ -27,21 +27,20 @@ from azure.cosmos import CosmosClient
 from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
-from shared.documents.archives import Archive, ArchiveStatus
 from shared.documents.queries.named_query import NamedQuery
+from shared.documents.sources import Archive, ArchiveStatus
 from shared.pipeline.progress import archive_progress
 from shared.pipeline.runner import KnownFailureError
 from shared.pipeline.topology import QUEUES
 from shared.upkeep.audit import Actor
-from shared.upkeep.deadletters.actions import REQUEUE
-from shared.upkeep.deadletters.causes import Diagnosed
-from shared.upkeep.deadletters.groups import diagnosed_letters
+from shared.upkeep.deadletters.diagnosis import Diagnosed, diagnosed_letters
+from shared.upkeep.deadletters.journal import REQUEUE
 from shared.upkeep.deadletters.operations import request_operation, run_operation
-from shared.upkeep.oversight.archive_why import why_not_done
+from shared.upkeep.oversight.stuck_documents import why_not_done
 from shared.upkeep.provisioning import provision
-from shared.upkeep.sweep.run import sweep
-from tests.localcloud.functions.support import Host
+from shared.upkeep.sweep import sweep
 from tests.support.cloud import LocalCloud, servicebus, wait_for
+from tests.support.host import Host
 from tests.support.services import ROOT, start_service
 from tests.system.version_before import BEFORE, unpack_version_before
 from tests.web.site import environment

@@ -11,7 +11,7 @@ import pytest
 from shared.core.ids import message_key
 from shared.core.times import stored_time
 from shared.documents.containers import read_document
-from shared.documents.messages import Message
+from shared.documents.threads import Message
 from shared.domain.mail.models import ParsedMail as ParsedMessage
 from shared.domain.mail.models import Skipped
 from shared.domain.mail.parse import parse_archive, parse_message

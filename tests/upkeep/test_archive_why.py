@@ -11,7 +11,7 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
 from shared.documents.base import ProcessingStatus
-from shared.upkeep.oversight.archive_why import why_not_done
+from shared.upkeep.oversight.stuck_documents import why_not_done
 from tests.support.cloud import LocalCloud
 from tests.support.documents import CREATED, new_archive, new_chunk, new_message, new_thread
 from tests.support.services import RunningService

@@ -13,21 +13,21 @@ from evaluation.consensus_scores import score_threads
 from shared.clients.cosmos.session import Session
 from shared.core.errors import EditConflictError, InvalidEditError
 from shared.documents.containers import document_class
-from shared.documents.corrections import Correction, CorrectionAct
-from shared.documents.queries.audits import LAST_AUDITS
-from shared.documents.summaries import Summary
+from shared.documents.edits import Correction, CorrectionAct
+from shared.documents.queries.operations import LAST_AUDITS
+from shared.documents.reports import Summary
 from shared.documents.threads import Thread
 from shared.documents.values import Genre, OutcomeKind, PositionStance, Tier
 from shared.upkeep import correcting
 from shared.upkeep.audit import Actor
+from shared.upkeep.background import ThreadSelection, request_resummarizing, run_resummarizing
 from shared.upkeep.correcting import (
     CorrectionAsked,
     correct,
+    correction_labels,
     corrections_of_thread,
     revoke,
 )
-from shared.upkeep.correction_labels import correction_labels
-from shared.upkeep.resummarizing import ThreadSelection, request_resummarizing, run_resummarizing
 from tests.stages.mail_in import mail, mail_in
 from tests.stages.reported import ReportedThreads
 from tests.support.chat_endpoint import completion, serving

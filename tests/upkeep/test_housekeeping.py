@@ -12,11 +12,11 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.administration import queue_counts
 from shared.documents.queries.named_query import NamedQuery
-from shared.documents.runs import Run
+from shared.documents.records import Run
 from shared.pipeline.topology import QUEUES
 from shared.upkeep.housekeeping import CHORES, HousekeepingError, keep_house
 from shared.upkeep.integrity.run import KIND, TIMER
-from shared.upkeep.sweep.run import sweep
+from shared.upkeep.sweep import sweep
 from tests.stages.mail_in import MailIn, mail_in
 from tests.support.clock import with_clock
 from tests.support.cloud import LocalCloud

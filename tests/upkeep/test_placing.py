@@ -10,18 +10,17 @@ import pytest_asyncio
 from shared.clients.cosmos.session import Session
 from shared.core.errors import InvalidEditError, NotFoundError
 from shared.core.ids import thread_id
-from shared.documents.audits import Audit
 from shared.documents.containers import document_class
-from shared.documents.placements import Placement, PlacementAct
-from shared.documents.queries.audits import LAST_AUDITS
+from shared.documents.edits import Placement, PlacementAct
+from shared.documents.queries.operations import LAST_AUDITS
+from shared.documents.records import Audit
 from shared.documents.reports import Report
 from shared.threads import registry
 from shared.threads.moving import resolve_thread
 from shared.upkeep import placing
 from shared.upkeep.audit import Actor
 from shared.upkeep.housekeeping import CHORES
-from shared.upkeep.integrity.check_archives import check_archives
-from shared.upkeep.integrity.check_evidence import check_thread_facts
+from shared.upkeep.integrity.check_record import check_archives, check_thread_facts
 from shared.upkeep.placing import (
     PlacementAsked,
     place_message,

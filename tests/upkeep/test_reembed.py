@@ -19,16 +19,16 @@ from shared.clients.search.filters import Filters
 from shared.clients.search.payload import indexed_chunk
 from shared.clients.search.versions import IndexMissingError, version_name
 from shared.core.errors import ErrorKind, RejectedItemsError, UnencodableTextError
-from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
-from shared.documents.queries.chunks import COUNT_OF_OTHER_MODELS
 from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.threads import COUNT_OF_OTHER_MODELS
+from shared.documents.threads import Chunk
 from shared.embedding.port import EncodingResult
 from shared.embedding.process.child import EncoderSpec
 from shared.embedding.process.embedder import EncoderProcess
-from shared.pipeline.lifecycle.chunks import chunk_reembedded
+from shared.pipeline.lifecycle.archives import chunk_reembedded
+from shared.upkeep.due_documents import count
 from shared.upkeep.reembed import reembed
-from shared.upkeep.sweep.due import count
 from tests.embedding.toy_encoders import SPEC
 from tests.stages.mail_in import MailIn, mail, mail_in
 from tests.support.cloud import LocalCloud, plan_faults

@@ -11,13 +11,12 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.dead_letter_mover import OperationObserver
-from shared.documents.audits import AuditStatus
 from shared.documents.base import ProcessingStatus
-from shared.documents.summaries import Summary
+from shared.documents.records import AuditStatus
+from shared.documents.reports import Summary
 from shared.documents.threads import Thread
 from shared.upkeep.audit import Actor, find_audit
-from shared.upkeep.background import run_requested
-from shared.upkeep.resummarizing import ThreadSelection, request_resummarizing, run_resummarizing
+from shared.upkeep.background import ThreadSelection, request_resummarizing, run_requested, run_resummarizing
 from tests.stages.mail_in import mail, mail_in
 from tests.stages.reported import ReportedThreads
 from tests.support.cloud import LocalCloud

@@ -7,11 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from shared.core.ids import chunk_id, report_id
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Address, Message
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
-from shared.documents.threads import Thread
+from shared.documents.reports import Report, Summary
+from shared.documents.threads import Address, Chunk, Message, Thread
 from shared.documents.values import SourceProfile, SummaryType
 from shared.domain.chunking.chunker import chunk_body
 from shared.domain.chunking.tokens import ModelTokenizer

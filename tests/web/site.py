@@ -14,15 +14,16 @@ from typing import Any
 from localcloud.up.app import definitions_at
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.digests import Digest
+from shared.documents.reports import Digest
 from shared.domain.summaries.digest_scopes import parse_scope
 from shared.settings.app import Settings
 from shared.summarization.digests import refresh_due
 from shared.upkeep.provisioning import provision
-from tests.localcloud.functions.support import Host, running_host
 from tests.support.cloud import LocalCloud, servicebus, servicebus_connection, wait_for
+from tests.support.host import Host, running_host
 from tests.support.services import ROOT, RunningService
 
+UNAVAILABLE = 503
 SAMPLES = {path.stem: path for path in sorted((ROOT / "samples").glob("*.mbox"))}
 
 
@@ -51,7 +52,10 @@ class Site:
 
     def wait_until_reported(self, archive_id: str, seconds: float = 90) -> None:
         def complete() -> bool:
-            progress = self.json(f"/api/archives/{archive_id}")["progress"]
+            answer = self.host.get(f"/api/archives/{archive_id}")
+            if answer.status == UNAVAILABLE:
+                return False  # the machine is busy
+            progress = answer.json()["progress"]
             assert not progress["failed"], progress
             return bool(progress["complete"])
 

@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 import pytest
 
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
-from tests.localcloud.functions.support import Answer
 from tests.support.cloud import LocalCloud, wait_for
+from tests.support.host import Answer
 from tests.web.site import SAMPLES, Site, empty_site
 
 KEY = "correct horse battery staple"

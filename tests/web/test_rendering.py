@@ -3,11 +3,16 @@
 import azure.functions as func
 import pytest
 from jinja2 import UndefinedError
+from pydantic import SecretStr
 
+from shared.settings.app import Settings, SettingsError
+from tests.web.markup import check
 from web.caching import answer_of, etag_of, matches
 from web.formatting import plain, printable_lines
 from web.problems import Problem
 from web.rendering import ASSETS, environment, problem_page, render, show, static
+
+KEY = "correct horse battery staple"
 
 
 def request(path: str = "/", method: str = "GET", **headers: str) -> func.HttpRequest:
@@ -109,3 +114,27 @@ def test_files_are_kept_for_ever_under_names_that_change_with_them() -> None:
     assert "immutable" in response.headers["Cache-Control"]
     assert static(request("/static/style.css")).status_code == 404
     assert static(request("/static/..%2frendering.py")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("key", "given", "seen"),
+    [(KEY, KEY, {"Upload", "Operator"}), (KEY, "", {"Operator sign-in"}), (None, "", {"Operator sign-in"})],
+)
+def test_operators_pages_are_linked_for_those_who_may_open_them(
+    monkeypatch: pytest.MonkeyPatch, key: str | None, given: str, seen: set[str]
+) -> None:
+    monkeypatch.delenv("AZURE_FUNCTIONS_ENVIRONMENT", raising=False)
+    known = Settings(COSMOS_ENDPOINT="c", SEARCH_ENDPOINT="s", OPERATOR_KEY=SecretStr(key) if key else None)
+    monkeypatch.setattr("web.rendering.settings", lambda: known)
+    page = check(show(request(x_operator_key=given), "pages/following.html").get_body().decode())
+    linked = {link.text: link.attributes["href"] for link in page.all("a")}
+    assert {name for name, address in linked.items() if address.startswith("/operator")} == seen
+    assert linked.get("Upload", "/operator/upload") == "/operator/upload"
+
+
+def test_a_page_about_faulty_settings_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    def faulty() -> Settings:
+        raise SettingsError("COSMOS_ENDPOINT: missing")
+
+    monkeypatch.setattr("web.rendering.settings", faulty)
+    assert problem_page(request(), Problem(503, "The settings are wrong.")).status_code == 503

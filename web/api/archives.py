@@ -8,7 +8,7 @@ from pydantic import Field
 from shared.clients.connections import clients
 from shared.clients.outbound import redacted_url
 from shared.core.ids import HASH_ID
-from shared.documents.archives import Archive, ArchiveStatus
+from shared.documents.sources import Archive, ArchiveStatus
 from shared.ingestion.uploads import note_on_source
 from shared.pipeline.progress import progress_of
 from shared.retrieval.listing import ARCHIVES

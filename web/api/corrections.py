@@ -5,7 +5,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from shared.clients.connections import Clients, clients
 from shared.core.ids import CORRECTION_ID, HASH_ID
-from shared.documents.corrections import CorrectedValue, Correction, CorrectionEntry
+from shared.documents.edits import CorrectedValue, Correction, CorrectionEntry
 from shared.documents.values import CorrectionKind
 from shared.retrieval.parameters import QueryParameters, api_of, page_of
 from shared.retrieval.threads import resolved_thread

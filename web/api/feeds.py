@@ -8,9 +8,8 @@ import azure.functions as func
 from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
 from shared.core.ids import HASH_ID
-from shared.documents.reports import Report
+from shared.documents.reports import Report, Summary
 from shared.documents.sources import NAME_PATTERN
-from shared.documents.summaries import Summary
 from shared.documents.values import OutcomeKind
 from shared.publishing.atom import Feed, atom_feed, entry_of
 from shared.publishing.icalendar import CallEnd, calendar_of

@@ -4,10 +4,8 @@ from typing import Any
 
 from pydantic import Field, RootModel
 
-from shared.documents.archives import ArchiveStatus
 from shared.documents.base import UtcTime
-from shared.documents.operations import FetchedArchive, OperationStatus, RefusedFile
-from shared.documents.sources import SourceRole
+from shared.documents.sources import ArchiveStatus, FetchedArchive, OperationStatus, RefusedFile, SourceRole
 from shared.documents.values import Preset
 from shared.retrieval.read_models import ReadModel
 

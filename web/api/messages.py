@@ -4,8 +4,7 @@ import azure.functions as func
 
 from shared.clients.connections import clients
 from shared.core.ids import HASH_ID
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Message
+from shared.documents.threads import Chunk, Message
 from shared.retrieval.listing import CHUNKS
 from shared.retrieval.mails import original_bytes
 from shared.retrieval.parameters import After, HashId, Limit, QueryParameters

@@ -8,8 +8,7 @@ from pydantic import BaseModel
 from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
 from shared.core.ids import OPERATION_ID
-from shared.documents.operations import Operation
-from shared.documents.removals import Removal
+from shared.documents.sources import Operation, Removal
 from shared.retrieval.parameters import api_of
 from shared.upkeep.removal.requests import request_removal
 from web.api.ingestion_schemas import OperationDetail, OperationShown, RemovalDetail

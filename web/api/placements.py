@@ -5,7 +5,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from shared.clients.connections import Clients, clients
 from shared.core.ids import HASH_ID
-from shared.documents.placements import Placement, PlacementEntry
+from shared.documents.edits import Placement, PlacementEntry
 from shared.retrieval.parameters import QueryParameters, api_of
 from shared.retrieval.threads import resolved_thread
 from shared.upkeep.audit import Actor

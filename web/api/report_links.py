@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from shared.documents.summaries import Summary
+from shared.documents.reports import Summary
 from shared.retrieval.parameters import page_of_mail
 from shared.retrieval.read_models import CitationShown
 from web.formatting import markdown_target

@@ -5,11 +5,11 @@ from pydantic import BaseModel, ValidationError
 
 from shared.clients.connections import clients
 from shared.core.ids import AUDIT_ID
-from shared.documents.audits import Audit, AuditStatus
 from shared.documents.base import UtcTime
+from shared.documents.records import Audit, AuditStatus
 from shared.retrieval.parameters import api_of
 from shared.upkeep.audit import Actor, UnknownOperationError, find_audit
-from shared.upkeep.resummarizing import RESUMMARIZE, ThreadSelection, request_resummarizing
+from shared.upkeep.background import RESUMMARIZE, ThreadSelection, request_resummarizing
 from web.access import visitor
 from web.api.openapi import endpoint
 from web.parameters import checked_id

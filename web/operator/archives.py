@@ -5,7 +5,7 @@ import azure.functions as func
 from shared.clients.connections import clients
 from shared.core.ids import HASH_ID
 from shared.retrieval.threads import find_archive
-from shared.upkeep.oversight.archive_why import why_not_done
+from shared.upkeep.oversight.stuck_documents import why_not_done
 from web.access import cookie_header, visitor
 from web.operator.forms import NEVER_KEPT, login_page
 from web.parameters import id_of

@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from shared.documents.corrections import Correction
-from shared.documents.messages import Message
+from shared.documents.edits import Correction
 from shared.documents.readings import StoredQuote, StoredReading
-from shared.documents.threads import Thread
+from shared.documents.threads import Message, Thread
 from shared.documents.values import CorrectionKind, Genre, OutcomeKind, PositionStance
 
 STANCES = [*(stance.value for stance in PositionStance), "none"]

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
-from shared.upkeep.deadletters.causes import Diagnosed
+from shared.upkeep.deadletters.diagnosis import Diagnosed
 
 LETTERS_LOOKED_AT = 5000
 SHOWN_LETTERS = 20

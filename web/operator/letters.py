@@ -6,13 +6,12 @@ import azure.functions as func
 
 from shared.clients.connections import Clients, clients
 from shared.core.ids import AUDIT_ID, CAUSE_ID
-from shared.documents.audits import Audit
+from shared.documents.records import Audit
 from shared.pipeline.topology import QUEUES
 from shared.upkeep.audit import Actor, UnknownOperationError
-from shared.upkeep.deadletters.actions import PURGE, REQUEUE, RESTORE
-from shared.upkeep.deadletters.background import request_in_background
-from shared.upkeep.deadletters.groups import diagnosed_letters
-from shared.upkeep.deadletters.restoring import NothingToRestoreError, restorable
+from shared.upkeep.deadletters.diagnosis import diagnosed_letters
+from shared.upkeep.deadletters.journal import PURGE, REQUEUE, RESTORE, NothingToRestoreError, restorable
+from shared.upkeep.deadletters.operations import request_in_background
 from web.access import MAY, cookie_header, permissions, visitor
 from web.forms import form_of
 from web.operator.forms import NEVER_KEPT, PATH, back_to, checked_sender, login_page

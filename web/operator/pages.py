@@ -8,8 +8,8 @@ from shared.clients.connections import clients
 from shared.core.ids import AUDIT_ID, CAUSE_ID
 from shared.core.times import in_one_unit
 from shared.upkeep.audit import Actor
-from shared.upkeep.deadletters.actions import RESTORABLE
-from shared.upkeep.deadletters.background import request_requeue
+from shared.upkeep.deadletters.journal import RESTORABLE
+from shared.upkeep.deadletters.operations import request_requeue
 from web.access import MAY, cookie_header, enter, is_operator, permissions, visitor
 from web.forms import form_of
 from web.operator.forms import NEVER_KEPT, PATH, back_to, checked_sender, login_page

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from shared.clients.connections import Clients
-from shared.documents.audits import Audit, AuditStatus
-from shared.upkeep.deadletters.groups import Group, diagnosed_letters, group_letters
+from shared.documents.records import Audit, AuditStatus
+from shared.upkeep.deadletters.diagnosis import Group, diagnosed_letters, group_letters
 from shared.upkeep.oversight.status import read_status
 from shared.upkeep.oversight.stuck_documents import StuckDocument, failed_documents, stuck_documents
 from shared.upkeep.oversight.system_status import DocumentsStatus, StageStatus, SystemStatus

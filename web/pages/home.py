@@ -7,7 +7,7 @@ import azure.functions as func
 from shared.clients.connections import clients
 from shared.documents.reports import Report
 from shared.documents.values import ConsensusType, OutcomeKind, Tier
-from shared.domain.consensus.agreement import may_say_agreed
+from shared.domain.consensus.positions import may_say_agreed
 from shared.retrieval.lists import latest_digests, latest_reports, source_names
 from web.pages.reading_view import call_state
 from web.rendering import html_errors, show

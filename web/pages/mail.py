@@ -6,7 +6,7 @@ import azure.functions as func
 
 from shared.clients.connections import Clients, clients
 from shared.core.ids import HASH_ID, person_id
-from shared.documents.messages import Address, Message
+from shared.documents.threads import Address, Message
 from shared.retrieval.mails import address_in_archive, mail_with_id, original_mail, packed_mbox, shown_address
 from shared.retrieval.parameters import page_of, page_of_mail, page_of_message
 from shared.retrieval.threads import conversation_of, resolved_thread

@@ -8,11 +8,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Message
+from shared.documents.threads import Chunk, Message
 from shared.documents.values import Citation
 from shared.domain.mail.models import Segment, SegmentKind, read_segments
-from shared.domain.mail.normalize import NormalizedBody
+from shared.domain.mail.segments import NormalizedBody
 from web.pages.patch_text import are_trailers, diffs_in, looks
 
 MOST_CHARS = 20_000  # of one message on a thread's page; the rest is in the full message

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from shared.retrieval.conversation import Placed
+from web.formatting import writer
 
 DEEPEST = 8  # answers below this depth are not indented further
 INLINE = 60  # a longer outline is a page of its own, loaded into this one on demand
@@ -32,14 +33,14 @@ def outline_rows(
             stance=stances.get(reply.message.id, ""),
             at=reply.message.date,
             address=address(reply.message.id),
-            answers=(reply.parent.from_.name or reply.parent.from_.email) if reply.parent else "",
+            answers=writer(reply.parent.from_) if reply.parent else "",
         )
         for reply in placed
     ]
 
 
 def _name(reply: Placed) -> str:
-    return reply.message.from_.name or reply.message.from_.email or "Unknown sender"
+    return writer(reply.message.from_)
 
 
 @dataclass(frozen=True)

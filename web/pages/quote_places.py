@@ -2,7 +2,7 @@
 
 import re
 
-from shared.documents.messages import Message
+from shared.documents.threads import Message
 from shared.domain.mail.models import SegmentKind
 
 LONGEST_QUOTE = 2000

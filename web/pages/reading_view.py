@@ -3,12 +3,12 @@
 Computed from the documents without I/O. A sentence's address is asked for, because each page has its own.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
-from shared.documents.messages import Address
-from shared.documents.placements import PlacementAct
+from shared.documents.edits import PlacementAct
 from shared.documents.readings import (
     CorrectedBy,
     ShownCorrection,
@@ -20,10 +20,11 @@ from shared.documents.readings import (
     StoredQuote,
     StoredReading,
 )
+from shared.documents.threads import Address
 from shared.documents.values import CorrectionKind, Fate, PositionStance, ReadBy, Tier
-from shared.domain.consensus.agreement import may_say_agreed
+from shared.domain.consensus.positions import may_say_agreed
 from shared.domain.summaries.markdown import FATES
-from web.formatting import STANCES, counted
+from web.formatting import STANCES, counted, writer
 from web.position_changes import SAID_BEFORE, SAYS
 
 MOST_PEOPLE = 30
@@ -92,7 +93,7 @@ class ReadingView:
     evidence: list[ShownQuote]
     asked: ShownQuote | None
     agreed: bool
-    tallies: list[tuple[str, ShownQuote]]  # whose count, and in which words
+    tallies: list[tuple[str, ShownQuote]]  # name and role, and in which words
     positions: list[PositionLine]
     objections: list[ObjectionLine]  # those that are said first
     remarks: list[ShownQuote]
@@ -110,7 +111,8 @@ class ReadingView:
 
     @property
     def said_objections(self) -> list[ObjectionLine]:
-        return [line for line in self.objections if line.is_said]
+        """A sentence that stands above is listed again only with what became of it."""
+        return [line for line in self.objections if line.is_said and (line.fate or not line.sentence.again)]
 
     @property
     def possible_objections(self) -> list[ObjectionLine]:
@@ -133,12 +135,15 @@ class ReadingView:
 
     @property
     def tally(self) -> str:
-        """How many there are of each, in words."""
+        """How many there are of each, in words, and what became of the objections."""
         looks = [line.look for line in self.positions]
         counts = [(looks.count(look), words) for look, words in STANCES.items()]
         found = ", ".join(f"{count} {words}" for count, words in counts if count)
+        fates = Counter(line.fate for line in self.objections if line.is_said and line.fate)
+        became = ", ".join(f"{count} {fate}" for fate, count in fates.items())
         # Those whose words are plain: others may stand on either side.
-        return f"at least {found}" if found else ""
+        sentences = (f"At least {found}." if found else "", f"Objections: {became}." if became else "")
+        return " ".join(sentence for sentence in sentences if sentence)
 
 
 @dataclass(frozen=True)
@@ -151,7 +156,7 @@ class QuotePlaces:
     message: Callable[[str], str | None]
 
     def person(self, address: str) -> str:
-        return self.people.get(address.lower()) or address
+        return self.people.get(address.lower()) or writer(Address(email=address))
 
 
 @dataclass
@@ -176,7 +181,7 @@ class _Quoting:
 
 
 def names_of(participants: Iterable[Address]) -> dict[str, str]:
-    return {participant.email.lower(): participant.name or participant.email for participant in participants}
+    return {participant.email.lower(): writer(participant) for participant in participants}
 
 
 def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> ReadingView:
@@ -190,7 +195,7 @@ def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> 
     asked = _asked(reading, quoting)
     call = _call(reading.open_call, quoting, now.date()) if reading.open_call else None
     tallies = [
-        (f"Tally by {one.by.name} ({one.by.role})", quoting.shown(one.citation, one.by.person))
+        (f"{one.by.name} ({one.by.role})", quoting.shown(one.citation, one.by.person))
         for one in reading.tallies
     ]
     positions = [_position(one, reading, quoting) for one in said]

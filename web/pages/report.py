@@ -7,8 +7,7 @@ import azure.functions as func
 from shared.clients.connections import clients
 from shared.clients.cosmos.session import Session
 from shared.core.ids import REPORT_ID
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
+from shared.documents.reports import Report, Summary
 from shared.documents.threads import Thread
 from shared.retrieval.parameters import page_of_mail
 from shared.retrieval.threads import cited_in, report_and_summary

@@ -12,6 +12,7 @@ from shared.clients.classify import SDK_ERRORS
 from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
 from shared.documents.threads import Thread
+from shared.retrieval.mails import masked
 from shared.retrieval.read_models import FoundItem
 from shared.retrieval.search import DEEPEST, SearchAsked, SearchResult, as_parameters, find, found_items
 from web.parameters import parse_query
@@ -52,13 +53,21 @@ async def search_page(req: func.HttpRequest) -> func.HttpResponse:
         query=wanted.q,
         wanted=wanted,
         found=found,
-        items=items,
+        found_in=_by_thread(items),
         threads=await _threads(connected, items),
         facets=_facets(found, parameters),
         hidden={name: value for name, value in parameters.items() if name not in {"q", "skip"}},
         before=_page(parameters, wanted.skip - wanted.limit) if wanted.skip else None,
         after=_after(wanted, found, parameters),
     )
+
+
+def _by_thread(items: Sequence[FoundItem]) -> dict[str, list[FoundItem]]:
+    """The passages of each thread, which stands once: in the place of its best passage."""
+    found: dict[str, list[FoundItem]] = {}
+    for item in items:
+        found.setdefault(item.thread_id, []).append(item)
+    return found
 
 
 async def _threads(connected: Clients, items: Sequence[FoundItem]) -> dict[str, Thread]:
@@ -91,7 +100,7 @@ def _facets(found: SearchResult, parameters: Mapping[str, Any]) -> dict[str, lis
                 made[FACETS["year"]].append(choice)
                 continue
             field = FIELDS[name]
-            label = names.get(facet.value) or facet.value if field == "sender" else facet.value
+            label = names.get(facet.value) or masked(facet.value) if field == "sender" else facet.value
             changed = {field: facet.value}
             made[FACETS[field]].append(_choice(label, facet.count, changed, parameters))
     made[FACETS["year"]].reverse()

@@ -11,7 +11,7 @@ import azure.functions as func
 from shared.clients.connections import Clients, clients
 from shared.core.ids import SUBSCRIPTION_ID
 from shared.core.mail_address import is_address
-from shared.documents.subscriptions import Cadence, Subscription, Topic, TopicKind
+from shared.documents.reports import Cadence, Subscription, Topic, TopicKind
 from shared.publishing.email.links import LinkPurpose, is_signed
 from shared.publishing.email.messages import topic_words
 from shared.publishing.email.sending import MailNotSentError

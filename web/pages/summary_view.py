@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from shared.documents.readings import StoredQuote
-from shared.documents.summaries import Summary, SummaryClaim
+from shared.documents.reports import Summary, SummaryClaim
+from shared.documents.threads import Address
 from shared.documents.values import Citation
 from shared.domain.summaries.markdown import HEADINGS
 from shared.domain.summaries.models import Section
-from web.formatting import STANCES, counted, stance_shares
+from web.formatting import STANCES, counted, stance_shares, writer
 from web.pages.reading_view import ReadingView
 
 _SHOWN_BY_READING = frozenset({Section.AGREED.value, Section.DISSENT.value, Section.CONCERNS.value})
@@ -161,6 +162,7 @@ def _people(summary: Summary, addresses: Mapping[str, str | None]) -> list[tuple
     by_stance: dict[str, list[Person]] = {}
     for stance in summary.stances:
         if stance.counts_now:
-            person = Person(stance.name or stance.email, stance.email, addresses.get(stance.message_key))
+            name = writer(Address(name=stance.name, email=stance.email))
+            person = Person(name, stance.email, addresses.get(stance.message_key))
             by_stance.setdefault(stance.stance, []).append(person)
     return [(stance, words, by_stance[stance]) for stance, words in STANCES.items() if stance in by_stance]

@@ -7,8 +7,7 @@ import azure.functions as func
 
 from shared.clients.connections import Clients, clients
 from shared.core.ids import HASH_ID, REPORT_ID
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
+from shared.documents.reports import Report, Summary
 from shared.documents.threads import Thread
 from shared.retrieval.conversation import threads_of_series
 from shared.retrieval.parameters import page_of

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Message
 from shared.documents.readings import StoredQuote, StoredReading
-from shared.documents.summaries import Summary
+from shared.documents.reports import Summary
+from shared.documents.threads import Chunk, Message
 from web.pages.message_body import TextMark, marks_of_citation, marks_of_span
 from web.pages.summary_view import sentence_address
 

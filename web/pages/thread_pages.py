@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from shared.documents.messages import Message
+from shared.documents.threads import Message
 from shared.retrieval.conversation import Placed
 from web.pages.message_body import MOST_CHARS
 from web.problems import bad_parameter

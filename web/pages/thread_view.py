@@ -7,13 +7,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shared.documents.base import ProcessingStatus
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Message
 from shared.documents.readings import StoredQuote
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary, SummaryStance
-from shared.documents.threads import Thread
-from shared.domain.consensus.language import ENGLISH, UNKNOWN, language_of
+from shared.documents.reports import Report, Summary, SummaryStance
+from shared.documents.threads import Chunk, Message, Thread
+from shared.domain.consensus.mails import ENGLISH, UNKNOWN, language_of
 from shared.retrieval.conversation import (
     Placed,
     in_reading_order,
@@ -24,6 +21,7 @@ from shared.retrieval.conversation import (
 from shared.retrieval.parameters import page_of
 from shared.retrieval.read_models import AnswerElsewhere
 from shared.summarization.record_flags import message_marks
+from web.formatting import writer
 from web.pages.message_body import Block, body_blocks, is_cut, marks_of_span
 from web.pages.outline import DEEPEST, INLINE, LONG, Fold, folds, outline_rows
 from web.pages.reading_view import QuotePlaces, names_of, reading_view
@@ -74,6 +72,11 @@ class MessageView:
         return None if code in {ENGLISH, UNKNOWN} else code
 
     @property
+    def is_underlined(self) -> bool:
+        """A sentence shows the position and is no evidence of the summary."""
+        return any(run.mark and not run.mark.cited for block in self.blocks for run in block.runs)
+
+    @property
     def shows_stance(self) -> bool:
         return self.stance is not None and self.stance.stance in SHOWN_STANCES
 
@@ -82,12 +85,14 @@ def thread_values(reading: ThreadPageData, *, at: str | None = None, page: str =
     """The template's values for the page that holds message `at`, or for the page of this number."""
     thread, placed = reading.thread, in_reading_order(reading.messages, placed_by_operator(reading.thread))
     pages = in_pages(placed, at, page, reading.report.id if reading.report else "")
+    messages = _views(pages.shown(placed), reading)
     waits = thread.status is ProcessingStatus.PENDING
     return {
         "thread": thread,
         "report": reading.report,
         "summary": _shown(reading.summary, pages, reading) if reading.summary else None,
-        "messages": _views(pages.shown(placed), reading),
+        "messages": messages,
+        "underlined": any(view.is_underlined for view in messages),
         "pages": pages,
         "sends_mail": reading.sends_mail,
         "missing": max(thread.message_count - len(reading.messages), 0),
@@ -172,7 +177,7 @@ def _places(
 
     return QuotePlaces(
         people=names_of(page.thread.participants),
-        senders={message.message_id: message.from_.name or message.from_.email for message in page.messages},
+        senders={message.message_id: writer(message.from_) for message in page.messages},
         sentence=sentence,
         message=message_address,
     )

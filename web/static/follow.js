@@ -96,10 +96,9 @@
   // The page of what is followed.
   const ask = async (each) => {
     const field = { sources: "source", drafts: "draft", people: "person", threads: "thread" }[each.kind];
-    const answer = await fetch(`/api/reports?limit=${ASKED}&${field}=${encodeURIComponent(each.name)}`, { cache: "no-cache" });
+    const answer = await fetch(`/api/reports?type=thread&limit=${ASKED}&${field}=${encodeURIComponent(each.name)}`, { cache: "no-cache" });
     return answer.ok ? (await answer.json()).items : null;
   };
-  const address = (report) => (report.thread_id ? `/threads/${report.thread_id}` : `/reports/${report.report_id}`);
   const link = (href, words) => {
     const made = document.createElement("a");
     made.href = href;
@@ -120,40 +119,19 @@
     line.append(kind, rest || quote ? ` · ${rest.replace(/^\(([^()]*)\)/, "$1")}${quote.replace(/^: /, rest ? ": " : "")}` : "");
     return line;
   };
-  // A thread's own outcome, or those of a digest's threads.
-  const decided = (report) =>
-    report.thread_id
-      ? report.outcome?.kind ? [{ ...report, read_at: report.published_at }] : []
-      : report.threads.filter((thread) => thread.outcome?.kind);
-  const isNews = (report, seen) => decided(report).some((thread) => thread.read_at > seen);
+  const isNews = (report, seen) => Boolean(report.outcome?.kind) && report.published_at > seen;
   const newestFirst = (one, other) => (other.last_message_date ?? "").localeCompare(one.last_message_date ?? "");
   const sorted = (reports, seen) =>
     [...reports].sort((one, other) => isNews(other, seen) - isNews(one, seen) || newestFirst(one, other)).slice(0, SHOWN);
-  const outcomes = (report, seen) => {
-    const list = document.createElement("ul");
-    list.className = "plain";
-    const threads = decided(report).sort((one, other) => (other.read_at > seen) - (one.read_at > seen) || newestFirst(one, other));
-    for (const thread of threads) {
-      const item = document.createElement("li");
-      const title = document.createElement("p");
-      title.append(link(`/threads/${thread.thread_id}`, thread.title || "Without a subject"));
-      if (thread.read_at > seen) title.append(" ", chip("new"));
-      item.append(title, headline(thread.outcome));
-      list.append(item);
-    }
-    const left = report.threads.length - threads.length;
-    if (left) list.append(Object.assign(document.createElement("li"), { className: "meta", textContent: `${left} without a decision` }));
-    return list;
-  };
   const entry = (report, seen) => {
     const item = document.createElement("li");
     item.className = "entry";
     const title = document.createElement("h3");
-    title.append(link(address(report), report.title || "No subject"));
+    title.append(link(`/threads/${report.thread_id}`, report.title || "No subject"));
     const said = document.createElement("p");
     said.className = "meta";
     said.textContent = (report.last_message_date ?? "").slice(0, 10);
-    item.append(title, report.thread_id ? headline(report.outcome) : outcomes(report, seen), said);
+    item.append(title, headline(report.outcome), said);
     if (report.published_at > seen) title.append(" ", chip("new"));
     return item;
   };

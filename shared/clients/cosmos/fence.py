@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from shared.core.errors import TransientError
 from shared.core.lazy_import import lazy
-from shared.documents.messages import FENCE, Message
-from shared.documents.threads import Thread
+from shared.documents.threads import FENCE, Message, Thread
 
 if TYPE_CHECKING:
     from azure.cosmos import exceptions as cosmos

@@ -15,7 +15,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict, Store
 from shared.core.errors import OvertakenError, TransientError
 from shared.core.runtime import Runtime
-from shared.documents.locks import Lock
+from shared.documents.records import Lock
 
 log = logging.getLogger(__name__)
 THREADING = "threading"  # held by who adds messages to threads, or takes some out

@@ -3,8 +3,7 @@
 from typing import Any
 
 from shared.clients.search.names import VECTOR_FIELD
-from shared.documents.chunks import Chunk
-from shared.documents.threads import Thread
+from shared.documents.threads import Chunk, Thread
 
 
 def archives_of_chunk(chunk: Chunk) -> dict[str, Any]:

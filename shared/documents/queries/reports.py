@@ -1,68 +1,67 @@
-"""Every query of the container `reports`."""
+"""The queries of summaries, reports, digests and subscriptions."""
 
-from shared.documents.queries.conditions import ABOUT_THREAD
-from shared.documents.queries.list_query import ADDRESS, CONSENSUS, OUTCOME, PARTICIPANT, ListQuery
-from shared.documents.queries.named_query import ALL, ONE, NamedQuery
+from shared.documents.queries.named_query import (
+    ABOUT_THREAD,
+    ADDRESS,
+    CONSENSUS,
+    OUTCOME,
+    PARTICIPANT,
+    ContainerQueries,
+    ListQuery,
+)
+from shared.documents.reports import TopicKind
 
-REPORT_EVIDENCE = NamedQuery(
+_SUMMARIES = ContainerQueries("summaries")
+_REPORTS = ContainerQueries("reports")
+_DIGESTS = ContainerQueries("digests")
+_SUBSCRIPTIONS = ContainerQueries("subscriptions")
+
+REPORT_EVIDENCE = _REPORTS.all(
     "report_evidence",
-    "reports",
     "SELECT c.id, c.scope, c.evidence FROM c WHERE c._ts <= @before AND IS_ARRAY(c.evidence)",
-    ALL,
 )
 
-REPORTS_TO_CHECK = NamedQuery(
-    "all_reports", "reports", "SELECT c.id, c.scope, c.summary_id FROM c WHERE c._ts <= @before", ALL
+REPORTS_TO_CHECK = _REPORTS.all(
+    "all_reports", "SELECT c.id, c.scope, c.summary_id FROM c WHERE c._ts <= @before"
 )
 
-REPORTS_PUBLISHED_SINCE = NamedQuery(
-    "reports_published_since",
-    "reports",
-    "SELECT c.id, c.scope, c.summary_id FROM c WHERE c.published_at >= @since",
-    ALL,
+REPORTS_PUBLISHED_SINCE = _REPORTS.all(
+    "reports_published_since", "SELECT c.id, c.scope, c.summary_id FROM c WHERE c.published_at >= @since"
 )
 
-REPORT_FLAGS = NamedQuery("report_flags", "reports", "SELECT c.id, c.summary_id, c.outdated FROM c", ONE)
+REPORT_FLAGS = _REPORTS.one("report_flags", "SELECT c.id, c.summary_id, c.outdated FROM c")
 
-DUE_DELIVERIES = NamedQuery(
+DUE_DELIVERIES = _REPORTS.all(
     "due_deliveries",
-    "reports",
     "SELECT c.id, c.scope FROM c WHERE c.next_delivery_at <= @now"
     " ORDER BY c.next_delivery_at OFFSET 0 LIMIT @limit",
-    ALL,
 )
 
-NEXT_DELIVERY = NamedQuery(
+NEXT_DELIVERY = _REPORTS.all(
     "next_delivery",
-    "reports",
     "SELECT TOP 1 c.next_delivery_at FROM c WHERE IS_STRING(c.next_delivery_at) ORDER BY c.next_delivery_at",
-    ALL,
 )
 
-REPORTS_ABOUT = NamedQuery(
-    "reports_about", "reports", f"SELECT c.id, c.scope, c.summary_id FROM c WHERE {ABOUT_THREAD}", ALL
+REPORTS_ABOUT = _REPORTS.all(
+    "reports_about", f"SELECT c.id, c.scope, c.summary_id FROM c WHERE {ABOUT_THREAD}"
 )
 
-REPORT_IDS_OF_SCOPE = NamedQuery("reports_of", "reports", "SELECT VALUE c.id FROM c", ONE)
+REPORT_IDS_OF_SCOPE = _REPORTS.one("reports_of", "SELECT VALUE c.id FROM c")
 
-LAST_OTHER_REPORT = NamedQuery(
+LAST_OTHER_REPORT = _REPORTS.one(
     "last_other_report",
-    "reports",
     "SELECT TOP 1 VALUE c.published_at FROM c WHERE c.scope = @partition_value AND c.id != @id"
     " ORDER BY c.published_at DESC",
-    ONE,
 )
 
-REPORTS_OF_THREAD = NamedQuery("reports_of_thread", "reports", "SELECT * FROM c WHERE c.thread_id = @id", ALL)
+REPORTS_OF_THREAD = _REPORTS.all("reports_of_thread", "SELECT * FROM c WHERE c.thread_id = @id")
 
-LATEST_REPORT_TITLES = NamedQuery(
+LATEST_REPORT_TITLES = _REPORTS.all(
     "reports_lately",
-    "reports",
     "SELECT TOP @limit c.id, c.title, c.source, c.summary_type, c.consensus_type, c.outcome,"
     " c.published_at FROM c WHERE (IS_NULL(@source) OR c.source = @source)"
     " AND (NOT IS_DEFINED(c.outdated) OR c.outdated = false)"
     " ORDER BY c.published_at DESC",
-    ALL,
 )
 
 REPORT_LIST = ListQuery(
@@ -86,3 +85,55 @@ REPORT_LIST = ListQuery(
     },
     sorts=("-published_at", "published_at", "-last_message_date", "last_message_date"),
 )
+
+SUMMARIES_TO_CHECK = _SUMMARIES.all("all_summaries", "SELECT * FROM c WHERE c._ts <= @before")
+
+SUMMARY_FLAGS = _SUMMARIES.one("summary_flags", "SELECT c.id, c.generated_at, c.outdated FROM c")
+
+SUMMARIES_ABOUT = _SUMMARIES.all(
+    "summaries_about", f"SELECT c.id, c.scope, c.created_at FROM c WHERE {ABOUT_THREAD}"
+)
+
+THREAD_SUMMARIES_MADE_SINCE = _SUMMARIES.all(
+    "thread_summaries_made_since",
+    "SELECT c.id, c.scope, c.thread_id, c.created_at, c.outdated FROM c"
+    " WHERE c.created_at >= @since AND IS_STRING(c.thread_id)",
+)
+
+SUMMARY_IDS_OF_SCOPE = _SUMMARIES.one("summaries_of", "SELECT VALUE c.id FROM c")
+
+SUMMARIES_OF_THREAD = _SUMMARIES.all("summaries_of_thread", "SELECT * FROM c WHERE c.thread_id = @id")
+
+TOUCHED_DIGESTS = _DIGESTS.all(
+    "touched_digests", "SELECT c.scope FROM c WHERE c.touches > c.made ORDER BY c._ts OFFSET 0 LIMIT @limit"
+)
+
+DUE_SUBSCRIPTIONS = _SUBSCRIPTIONS.all(
+    "due_subscriptions",
+    "SELECT c.id, c.address_key FROM c WHERE c.next_due_at <= @now ORDER BY c.next_due_at"
+    " OFFSET 0 LIMIT @limit",
+)
+
+SUBSCRIPTIONS_OF_ADDRESS = _SUBSCRIPTIONS.one(
+    "subscriptions_of_address", "SELECT c.id, c.confirmed_at FROM c"
+)
+
+LATELY_ASKED = _SUBSCRIPTIONS.all("lately_asked", "SELECT VALUE COUNT(1) FROM c WHERE c.asked_at > @after")
+
+_ABOUT = {
+    TopicKind.SOURCES: "c.source = @name",
+    TopicKind.DRAFTS: "ARRAY_CONTAINS(c.draft_mentions, @name)",
+    TopicKind.PEOPLE: "ARRAY_CONTAINS(c.person_ids, @name)",
+    TopicKind.THREADS: "c.thread_id = @name",
+}
+
+PUBLISHED_ABOUT = {
+    kind: _REPORTS.all(
+        f"published_about_{kind}",
+        "SELECT c.id, c.title, c.thread_id, c.source, c.outcome, c.threads, c.published_at,"
+        f" c.last_message_date FROM c WHERE {about} AND c.published_at > @since AND c.published_at <= @until"
+        " AND c.outdated = false"
+        " ORDER BY c.published_at DESC OFFSET 0 LIMIT @limit",
+    )
+    for kind, about in _ABOUT.items()
+}

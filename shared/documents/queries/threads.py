@@ -1,9 +1,24 @@
-"""Every query of the container `threads`."""
+"""The queries of messages, threads and chunks, and of what people say about them."""
 
-from shared.documents.queries.conditions import NO_FENCE, OF_ARCHIVE, PROCESSED
-from shared.documents.queries.list_query import ADDRESS, CONSENSUS, OUTCOME, PARTICIPANT, ListQuery
-from shared.documents.queries.named_query import ALL, NamedQuery
+from shared.documents.queries.named_query import (
+    ADDRESS,
+    CONSENSUS,
+    NO_FENCE,
+    OF_ARCHIVE,
+    OUTCOME,
+    PARTICIPANT,
+    PROCESSED,
+    ContainerQueries,
+    ListQuery,
+)
 from shared.documents.threads import Thread
+
+_THREADS = ContainerQueries("threads")
+_MESSAGES = ContainerQueries("messages")
+_THREAD_INDEX = ContainerQueries("thread_index")
+_CHUNKS = ContainerQueries("chunks")
+_PLACEMENTS = ContainerQueries("placements")
+_CORRECTIONS = ContainerQueries("corrections")
 
 _WITH_SUMMARY = (
     "SELECT c.id, c.root_message_id, c.archive_id, c.subject, c.summary_id, c.message_count, c.participants,"
@@ -11,57 +26,41 @@ _WITH_SUMMARY = (
     " WHERE IS_NULL(c.merged_into) AND NOT IS_NULL(c.summary_id)"
 )
 
-THREADS_TO_CHECK = NamedQuery(
+THREADS_TO_CHECK = _THREADS.all(
     "all_threads",
-    "threads",
     "SELECT c.id, c.message_count, c.archive_ids, c._ts FROM c"
     f" WHERE NOT IS_STRING(c.merged_into) AND {NO_FENCE}",
-    ALL,
 )
 
-UNREPORTED_THREADS = NamedQuery(
+UNREPORTED_THREADS = _THREADS.all(
     "unreported_threads",
-    "threads",
     f"SELECT c.id, c.summary_id, c.lastError FROM c WHERE {PROCESSED} AND NOT IS_STRING(c.report_id)"
     " AND IS_STRING(c.summary_id) AND NOT IS_STRING(c.merged_into)"
     " AND (c.lastAttemptTime <= @silent_before"
     " OR (IS_STRING(c.lastError) AND c.lastAttemptTime <= @failed_before))",
-    ALL,
 )
 
-THREADS_WITHIN = NamedQuery(
+THREADS_WITHIN = _THREADS.all(
     "threads_within",
-    "threads",
     _WITH_SUMMARY + " AND ARRAY_CONTAINS(c.sources, @source)"
     " AND c.first_message_date < @end AND c.last_message_date >= @start",
-    ALL,
 )
 
-THREADS_OF_DRAFT = NamedQuery(
+THREADS_OF_DRAFT = _THREADS.all(
     "threads_of_draft",
-    "threads",
     _WITH_SUMMARY + " AND EXISTS(SELECT VALUE m FROM m IN c.draft_mentions"
     " WHERE m = @draft OR (STARTSWITH(m, @version) AND LENGTH(m) = @length))",
-    ALL,
 )
 
-THREADS_BY_ID = NamedQuery(
-    "threads_by_name", "threads", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.id)", ALL
-)
+THREADS_BY_ID = _THREADS.all("threads_by_name", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.id)")
 
-THREAD_IDS_OF_ARCHIVE = NamedQuery(
-    "threads_of_archive", "threads", f"SELECT VALUE c.id FROM c WHERE {OF_ARCHIVE}", ALL
-)
+THREAD_IDS_OF_ARCHIVE = _THREADS.all("threads_of_archive", f"SELECT VALUE c.id FROM c WHERE {OF_ARCHIVE}")
 
-REDIRECTS_TO = NamedQuery(
-    "signposts_to", "threads", "SELECT VALUE c.id FROM c WHERE c.merged_into = @thread", ALL
-)
+REDIRECTS_TO = _THREADS.all("signposts_to", "SELECT VALUE c.id FROM c WHERE c.merged_into = @thread")
 
-THREADS_WITH_ARCHIVE = NamedQuery(
+THREADS_WITH_ARCHIVE = _THREADS.all(
     "threads_with_archive",
-    "threads",
     "SELECT c.id, c.created_at, c.subject FROM c WHERE ARRAY_CONTAINS(c.archive_ids, @id)",
-    ALL,
 )
 
 # Those that an edition did not reach yet, or whose summary of it is still due.
@@ -69,48 +68,37 @@ _LEFT_BY_EDITION = (
     f"SELECT VALUE c.id FROM c WHERE NOT IS_STRING(c.merged_into) AND {NO_FENCE}"
     " AND (NOT IS_STRING(c.edition) OR c.edition != @edition OR c.status = 'pending')"
 )
-LEFT_BY_EDITION = NamedQuery("left_by_edition", "threads", _LEFT_BY_EDITION, ALL)
-LEFT_BY_EDITION_OF_SOURCE = NamedQuery(
-    "left_by_edition_of_source",
-    "threads",
-    f"{_LEFT_BY_EDITION} AND ARRAY_CONTAINS(c.sources, @source)",
-    ALL,
+LEFT_BY_EDITION = _THREADS.all("left_by_edition", _LEFT_BY_EDITION)
+LEFT_BY_EDITION_OF_SOURCE = _THREADS.all(
+    "left_by_edition_of_source", f"{_LEFT_BY_EDITION} AND ARRAY_CONTAINS(c.sources, @source)"
 )
 
-THREADS_OF_VOTE = NamedQuery(
+THREADS_OF_VOTE = _THREADS.all(
     "threads_of_vote",
-    "threads",
     "SELECT c.id, c.subject, c.first_message_date, c.summary_id, c.result_thread FROM c"
     " WHERE NOT IS_STRING(c.merged_into)"
     " AND c.vote_subject = @subject AND ARRAY_CONTAINS(c.sources, @source)",
-    ALL,
 )
 
 # Versions of one patch series begin threads of their own; their subjects differ in what stands in brackets.
-THREADS_OF_SERIES = NamedQuery(
+THREADS_OF_SERIES = _THREADS.all(
     "threads_of_series",
-    "threads",
     "SELECT TOP 60 c.id, c.thread_id, c.created_at, c.root_message_id, c.archive_id, c.subject, c.summary_id,"
     " c.outcome, c.first_message_date, c.last_message_date FROM c"
     " WHERE IS_NULL(c.merged_into) AND ARRAY_CONTAINS(c.sources, @source) AND ENDSWITH(c.subject, @words)",
-    ALL,
 )
 
 # In no order: sorting thousands of rows over all partitions takes longer than a reader waits.
-TIMELINE_OF_SOURCE = NamedQuery(
+TIMELINE_OF_SOURCE = _THREADS.all(
     "timeline_of_source",
-    "threads",
     "SELECT c.last_message_date AS at, c.message_count AS messages, c.outcome.kind AS kind,"
     " c.outcome.tier AS tier FROM c WHERE IS_NULL(c.merged_into) AND ARRAY_CONTAINS(c.sources, @source)"
     " AND c.last_message_date >= @since",
-    ALL,
 )
 
-PARTICIPANTS_OF_SOURCE = NamedQuery(
+PARTICIPANTS_OF_SOURCE = _THREADS.all(
     "participants_of_source",
-    "threads",
     "SELECT c.participants FROM c WHERE IS_NULL(c.merged_into) AND ARRAY_CONTAINS(c.sources, @source)",
-    ALL,
 )
 
 THREAD_LIST = ListQuery(
@@ -143,3 +131,162 @@ THREAD_LIST = ListQuery(
         name for name in Thread.model_fields if name not in {"threading", "absorbing", "losing", "etag"}
     ),
 )
+
+MESSAGES_TO_CHECK = _MESSAGES.one(
+    "held_messages",
+    "SELECT c.id, c.status, c.archive_id, c.attemptCount, LENGTH(c.body_normalized) AS length, c._ts FROM c"
+    " WHERE c.thread_id = @partition_value",
+)
+
+ALL_MESSAGE_THREADS = _MESSAGES.all(
+    "message_homes", f"SELECT c.id, c.thread_id, c._ts FROM c WHERE c._ts <= @before AND {NO_FENCE}"
+)
+
+MESSAGES_OF_THREAD = _MESSAGES.one(
+    "messages_of_thread", "SELECT * FROM c WHERE c.thread_id = @partition_value ORDER BY c.date"
+)
+
+MESSAGE_STATES = _MESSAGES.one(
+    "message_states",
+    "SELECT c.id, c.status, c.variant, c.conflicts FROM c WHERE c.thread_id = @partition_value",
+)
+
+MESSAGE_DATES = _MESSAGES.one(
+    "message_dates", "SELECT c.date FROM c WHERE c.thread_id = @partition_value AND NOT IS_NULL(c.date)"
+)
+
+COUNT_OF_MESSAGES_WITHIN = _MESSAGES.one(
+    "messages_within",
+    "SELECT VALUE COUNT(1) FROM c"
+    " WHERE c.thread_id = @partition_value AND c.date >= @start AND c.date < @end",
+)
+
+STORED_VARIANTS = _MESSAGES.all(
+    "stored_variants",
+    "SELECT c.id, c.thread_id, c.variant, c.archive_ids FROM c WHERE ARRAY_CONTAINS(@ids, c.id)",
+)
+
+STORED_COPIES = _MESSAGES.all(
+    "stored_copies",
+    "SELECT c.id, c.post_id, c.message_id, c.source, c.sources, c.thread_id, c.created_at, c.archive_id,"
+    " c.archive_ids, c.place, c.copies, c.elsewhere, c.conflicts, c.variant, c.identity FROM c"
+    " WHERE ARRAY_CONTAINS(@ids, c.post_id)",
+)
+
+MEMBER_FACTS = _MESSAGES.one(
+    "member_facts",
+    'SELECT c.id, c.message_id, c.subject, c["from"], c.date, c.archive_ids, c.draft_mentions FROM c'
+    " WHERE c.thread_id = @partition_value",
+)
+
+MESSAGES_WITH_ID = _MESSAGES.all(
+    "messages_with_id", "SELECT TOP 20 * FROM c WHERE ARRAY_CONTAINS(@message_ids, c.message_id)"
+)
+
+MESSAGES_AND_ANSWERS_OF_OTHER_LISTS = _MESSAGES.all(
+    "messages_and_answers",
+    "SELECT * FROM c WHERE c.thread_id = @thread"
+    " OR (ARRAY_CONTAINS(@ids, c.in_reply_to) AND c.source != @source)",
+)
+
+THREADS_OF_MESSAGES = _MESSAGES.all(
+    "threads_of_messages", "SELECT c.id, c.thread_id FROM c WHERE ARRAY_CONTAINS(@ids, c.id)"
+)
+
+MESSAGE_THREADS_OF_ARCHIVE = _MESSAGES.all(
+    "message_threads", f"SELECT VALUE c.thread_id FROM c WHERE {OF_ARCHIVE}"
+)
+
+MESSAGES_OF_ARCHIVE = _MESSAGES.all(
+    "messages_of_archive", f"SELECT c.id, c.thread_id, c.copies FROM c WHERE {OF_ARCHIVE}"
+)
+
+MESSAGE_ARCHIVES = _MESSAGES.all(
+    "message_archives",
+    f"SELECT c.id, c.thread_id, c.archive_id, c.archive_ids FROM c WHERE c._ts <= @before AND {NO_FENCE}",
+)
+
+MESSAGE_ARCHIVES_OF_THREAD = _MESSAGES.one(
+    "message_places",
+    "SELECT c.id, c.post_id, c.source, c.archive_id, c.archive_ids, c.variant, c.copies, c.elsewhere FROM c"
+    " WHERE c.thread_id = @partition_value",
+)
+
+ENTRIES_TO_CHECK = _THREAD_INDEX.all(
+    "all_entries", "SELECT c.id, c.bucket, c.threads FROM c WHERE c._ts <= @before"
+)
+
+ENTRIES_OF_BUCKET = _THREAD_INDEX.one("entries_of_bucket", "SELECT c.id, c.bucket, c.threads, c._etag FROM c")
+
+THREAD_ENTRIES = _THREAD_INDEX.all(
+    "thread_entries", "SELECT c.id, c.bucket, c.threads, c._etag FROM c WHERE ARRAY_CONTAINS(@ids, c.id)"
+)
+
+_OF_OTHER_MODELS = "FROM c WHERE c.embedding_generated = true AND c.embedding_model != @model"
+
+CHUNKS_TO_CHECK = _CHUNKS.one(
+    "held_chunks",
+    "SELECT c.id, c.message_key, c.token_count, c.archive_id, c.attemptCount, c.embedding_generated, c._ts"
+    " FROM c",
+)
+
+ALL_CHUNK_THREADS = _CHUNKS.all(
+    "chunk_homes", "SELECT c.id, c.thread_id, c.message_key, c._ts FROM c WHERE c._ts <= @before"
+)
+
+CHUNK_TEXTS = _CHUNKS.one("chunk_texts", "SELECT c.id, c.text FROM c WHERE ARRAY_CONTAINS(@ids, c.id)")
+
+EXISTING_CHUNK_IDS = _CHUNKS.all(
+    "existing_chunks", "SELECT VALUE c.id FROM c WHERE ARRAY_CONTAINS(@ids, c.id)"
+)
+
+CHUNKS_OF_THREAD = _CHUNKS.one("chunks_of_thread", "SELECT * FROM c")
+
+CHUNK_STATES = _CHUNKS.one("chunk_states", "SELECT c.id, c.status, c.embedding_generated FROM c")
+
+CHUNKS_OF_MESSAGES = _CHUNKS.all(
+    "chunks_of_messages", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.message_key)"
+)
+
+CHUNK_CREATION_TIMES = _CHUNKS.all(
+    "chunk_births",
+    "SELECT c.id, c.thread_id, c.created_at, c.archive_id, c.archive_ids FROM c"
+    " WHERE ARRAY_CONTAINS(@ids, c.id)",
+)
+
+CHUNKS_OF_OTHER_MODELS = _CHUNKS.all("chunks_of_other_models", f"SELECT * {_OF_OTHER_MODELS}")
+
+COUNT_OF_OTHER_MODELS = _CHUNKS.all("other_models", f"SELECT VALUE COUNT(1) {_OF_OTHER_MODELS}")
+
+COUNT_OF_EMBEDDED_CHUNKS = _CHUNKS.all(
+    "embedded_chunks", "SELECT VALUE COUNT(1) FROM c WHERE c.embedding_generated = true"
+)
+
+CHUNK_THREADS_OF_ARCHIVE = _CHUNKS.all("chunk_threads", f"SELECT VALUE c.thread_id FROM c WHERE {OF_ARCHIVE}")
+
+CHUNKS_BY_ID = _CHUNKS.all("chunks_anywhere", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.id)")
+
+CHUNK_ARCHIVES_OF_THREAD = _CHUNKS.one(
+    "thread_chunks", "SELECT c.id, c.message_key, c.archive_id, c.archive_ids, c.embedding_generated FROM c"
+)
+
+CHUNK_LIST = ListQuery(
+    "chunks",
+    "chunks",
+    filters={"thread": "c.thread_id = @thread", "message": "c.message_key = @message"},
+    sorts=("message_key",),
+)
+
+ACTIVE_PLACEMENTS = _PLACEMENTS.one(
+    "active_placements", "SELECT c.message_id, c.parent FROM c WHERE NOT c.revoked"
+)
+
+PLACEMENTS_OF_SOURCE = _PLACEMENTS.one("placements_of_source", "SELECT * FROM c")
+
+UNAPPLIED_PLACEMENTS = _PLACEMENTS.all("unapplied_placements", "SELECT * FROM c WHERE NOT c.applied")
+
+CORRECTIONS_OF_MESSAGES = _CORRECTIONS.all(
+    "corrections_of_messages", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.message_id)"
+)
+
+ACTIVE_CORRECTIONS = _CORRECTIONS.all("active_corrections", "SELECT * FROM c WHERE NOT c.revoked")

@@ -41,9 +41,8 @@ from shared.domain.consensus.cues import (
     WITHDRAWS,
     Cue,
 )
-from shared.domain.consensus.linked_thread import LinkedThread
-from shared.domain.consensus.own_sentences import fold
-from shared.domain.consensus.people import display_name
+from shared.domain.consensus.linked_thread import LinkedThread, display_name
+from shared.domain.consensus.mails import fold
 
 _EXPLICIT, _ARGUED = 0.9, 0.7
 _CONTRARY = {PositionStance.SUPPORT: Polarity.AGAINST, PositionStance.OPPOSE: Polarity.FOR}

@@ -31,10 +31,9 @@ from shared.domain.chat_reading.answer import ClaimedSentence, ModelAnswer
 from shared.domain.chat_reading.checked import CheckedAnswer
 from shared.domain.chat_reading.located import LocatedQuote, locate
 from shared.domain.chat_reading.narrative import supported
-from shared.domain.consensus.agreement import consensus_type
 from shared.domain.consensus.headlines import KINDS, MAX_WORDS, subject_words
-from shared.domain.consensus.linked_thread import LinkedThread
-from shared.domain.consensus.people import display_name
+from shared.domain.consensus.linked_thread import LinkedThread, display_name
+from shared.domain.consensus.positions import consensus_type
 
 _MAX_POINTS = 8
 _ENOUGH_VOICES = 2

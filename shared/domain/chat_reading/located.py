@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from shared.documents.values import SentenceCitation
 from shared.domain.chat_reading.answer import ClaimedQuote
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
-from shared.domain.consensus.own_sentences import OwnSentence
+from shared.domain.consensus.mails import OwnSentence
 
 _MIN_WORDS = 3
 _MAX_QUOTE = 2_400

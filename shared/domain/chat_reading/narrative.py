@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from shared.domain.chat_reading.answer import ClaimedSentence
 from shared.domain.chat_reading.located import LocatedQuote, locate
 from shared.domain.chat_reading.polarity import Polarity, polarity
-from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
-from shared.domain.consensus.own_sentences import fold, word_key
-from shared.domain.consensus.people import display_name
+from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread, display_name
+from shared.domain.consensus.mails import fold, word_key
 
 _NUMBER = re.compile(r"\d+(?:[.:/-]\d+)*")
 _NUMBER_WORDS = {

@@ -11,8 +11,7 @@ from typing import Any
 
 from shared.domain.chat_reading.answer import ANSWER_SCHEMA
 from shared.domain.chat_reading.injections import speaks_to_reader
-from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
-from shared.domain.consensus.people import display_name
+from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread, display_name
 
 CountTokens = Callable[[str], int]
 MAX_PARTS = 12

@@ -7,7 +7,7 @@ stance that is claimed of it? So the lexicon is wide, and what it cannot read it
 import re
 from enum import StrEnum
 
-from shared.domain.consensus.own_sentences import fold
+from shared.domain.consensus.mails import fold
 
 
 class Polarity(StrEnum):

@@ -22,8 +22,8 @@ from shared.documents.values import (
     ThreadReading,
     Tier,
 )
-from shared.domain.consensus.agreement import consensus_type
 from shared.domain.consensus.headlines import plain_sentence
+from shared.domain.consensus.positions import consensus_type
 
 RULE = "corrected"
 _SURE = 1.0

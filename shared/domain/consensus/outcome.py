@@ -15,15 +15,21 @@ from shared.documents.values import (
     Tier,
     VoteCount,
 )
-from shared.domain.consensus.asking_outcome import of_asking, of_offered_text
-from shared.domain.consensus.call_cues import CLOSES, GOES_ON, HAPPY, TALLY, WANTS_NEW_VERSION
-from shared.domain.consensus.cues import SENDS_BACK, Cue
-from shared.domain.consensus.doubt_cues import DOUBTS, OPPOSES
-from shared.domain.consensus.endings import Ending, Evidence, counted, ended_by, unknown
+from shared.domain.consensus.cues import CLOSES, GOES_ON, HAPPY, SENDS_BACK, TALLY, WANTS_NEW_VERSION, Cue
+from shared.domain.consensus.endings import (
+    Ending,
+    Evidence,
+    counted,
+    ended_by,
+    of_asking,
+    of_offered_text,
+    of_patch,
+    unknown,
+)
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
-from shared.domain.consensus.patch_outcome import of_patch
-from shared.domain.consensus.proposition import Put, something_is_put
+from shared.domain.consensus.proposal import Put, something_is_put
 from shared.domain.consensus.rulings import EndingWord, Settlements
+from shared.domain.consensus.stance_cues import DOUBTS, OPPOSES
 
 _ENOUGH_VOTES = 3
 """Of +1 in a vote without a result mail: the custom of Apache, which others took over."""

@@ -1,19 +1,33 @@
-"""Who stands where on the proposition: one position a person at most, said or only quoted."""
+"""Who stands where: one position a person at most, the fate of each objection, and the type of consensus."""
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable
 
-from shared.documents.values import EarlierStance, Position, PositionStance, PropositionForm, Tier
-from shared.domain.consensus.cues import CONDITION, NEGATION, PROPOSES, WITHDRAWS_OBJECTION
-from shared.domain.consensus.doubt_cues import DOUBTS, OWN_DOUBTS
-from shared.domain.consensus.linked_thread import LinkedThread
-from shared.domain.consensus.own_sentences import OwnSentence
-from shared.domain.consensus.people import display_name
-from shared.domain.consensus.proposition import Put, is_answer
-from shared.domain.consensus.sentence_context import place
-from shared.domain.consensus.stance_claims import StanceClaim
-from shared.domain.consensus.stance_place import keeps_quotes, opens_the_answer
-from shared.domain.consensus.stance_rules import ACTS, SAID_RULES
+from shared.documents.values import (
+    ConsensusType,
+    EarlierStance,
+    Fate,
+    OutcomeKind,
+    Position,
+    PositionStance,
+    PropositionForm,
+    Tier,
+)
+from shared.domain.consensus.claims import ACTS, SAID_RULES, StanceClaim
+from shared.domain.consensus.cues import (
+    CONDITION,
+    NEGATION,
+    PROMISES,
+    PROPOSES,
+    WITHDRAWS,
+    WITHDRAWS_OBJECTION,
+)
+from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread, display_name
+from shared.domain.consensus.mails import OwnSentence
+from shared.domain.consensus.proposal import Put, is_answer
+from shared.domain.consensus.stance_cues import AGREES, APPROVES, DOUBTS, OWN_DOUBTS, SUPPORTS
+from shared.domain.consensus.stances import keeps_quotes, opens_the_answer, place, takes_nothing_back
 from shared.domain.consensus.votes import takes_back_a_vote
 
 _REMARK_CONFIDENCE = 0.5
@@ -193,3 +207,90 @@ def _has_doubts(thread: LinkedThread, claim: StanceClaim) -> bool:
     doubts = OWN_DOUBTS if is_plain else DOUBTS
     others = (one for one in thread.mail_of(claim.sentence).sentences if one is not claim.sentence)
     return OWN_DOUBTS.finds(claim.sentence) or any(map(doubts.finds, others))
+
+
+_CONTENT = re.compile(r"[a-z][a-z0-9_-]{3,}")
+_PARTLY_SHARED = 2
+_REASSURED = re.compile(
+    r"\b(?:fair enough|makes? sense|good point|you(?:'re| are) right|i stand corrected|i see|got it|"
+    r"ok(?:ay)? then|that works|"
+    r"point taken|works for me|no (?:further|more) objections?|thanks,? that)\b"
+)
+
+
+def fate_of(thread: LinkedThread, put: Put, objection: OwnSentence) -> Fate:
+    """By what comes after it: its owner's word first, then the proposer's, then any answer at all."""
+    raised = thread.mail_of(objection)
+    later = [mail for mail in thread.mails if mail.number > raised.number]
+    own = [mail for mail in later if mail.person == raised.person]
+    answers = [mail for mail in later if _answers(mail, raised) and mail.person != raised.person]
+    if any(map(_withdraws, own)):
+        return Fate.WITHDRAWN
+    if _is_taken(put, objection, raised, later):
+        return Fate.TAKEN
+    if answers and any(_is_content(thread, mail) for mail in own):
+        return Fate.ANSWERED
+    if not answers:
+        return Fate.OUTSTANDING
+    # Answered by others, and its owner was silent after that: who can say whether they were content?
+    return Fate.OUTSTANDING if own and own[-1].number > answers[-1].number else Fate.UNCLEAR
+
+
+def withdrawal_of(thread: LinkedThread, objection: OwnSentence) -> OwnSentence | None:
+    """The sentence in which its owner withdraws it: the last one after it."""
+    raised = thread.mail_of(objection)
+    later = [mail for mail in thread.mails if mail.number > raised.number and mail.person == raised.person]
+    found = [one for mail in later for one in mail.sentences if withdraws(one) or takes_back_a_vote(one)]
+    return found[-1] if found else None
+
+
+def _answers(mail: LinkedMail, raised: LinkedMail) -> bool:
+    return mail.parent == raised.number
+
+
+def _withdraws(mail: LinkedMail) -> bool:
+    return any(map(WITHDRAWS.finds, mail.sentences))
+
+
+def _is_content(thread: LinkedThread, mail: LinkedMail) -> bool:
+    return any(
+        _REASSURED.search(one.folded)
+        or (
+            (SUPPORTS.finds(one) or APPROVES.finds(one) or AGREES.finds(one))
+            and takes_nothing_back(thread, one)
+        )
+        for one in mail.sentences
+    )
+
+
+def _is_taken(put: Put, objection: OwnSentence, raised: LinkedMail, later: list[LinkedMail]) -> bool:
+    """The proposer promises a change in answer to it, or brings a new version that speaks of it."""
+    words = set(_CONTENT.findall(objection.folded))
+    for mail in later:
+        if mail.person not in put.proposers:
+            continue
+        if mail.parent == raised.number and any(map(PROMISES.finds, mail.sentences)):
+            return True
+        if mail.number in put.mails and mail.version > put.mail.version:
+            named = len(words & set(_CONTENT.findall(" ".join(one.folded for one in mail.sentences[:60]))))
+            if named >= _PARTLY_SHARED:
+                return True
+    return False
+
+
+_AGREED = frozenset({OutcomeKind.ACCEPTED, OutcomeKind.REVISED})
+
+
+def may_say_agreed(*, has_consensus: bool, kind: OutcomeKind | None, tier: Tier) -> bool:
+    """Only where the outcome is said to be an agreement: people who are for it are not enough."""
+    return has_consensus and tier is Tier.SAID and kind in _AGREED
+
+
+def consensus_type(stances: Iterable[PositionStance], *, has_consensus: bool) -> ConsensusType | None:
+    """Agreement where there is consensus, and only there; else how the stated positions divide."""
+    if has_consensus:
+        return ConsensusType.AGREEMENT
+    found = set(stances) - {PositionStance.PROPOSER}
+    if not found & {PositionStance.OPPOSE, PositionStance.MIXED}:
+        return None
+    return ConsensusType.DISSENT if found == {PositionStance.OPPOSE} else ConsensusType.MIXED

@@ -22,29 +22,30 @@ from shared.documents.values import (
     Tier,
     Version,
 )
-from shared.domain.consensus.agreement import consensus_type
-from shared.domain.consensus.genre import read_genre
+from shared.domain.consensus.claims import read_claims
 from shared.domain.consensus.headlines import (
     CLOSING_STATEMENT,
     authority_by,
     authority_of,
     decided_by,
     outcome_sentence,
+    read_open_call,
     three_lines,
 )
-from shared.domain.consensus.language import ENGLISH, is_readable, language_of, main_language
 from shared.domain.consensus.linked_thread import LinkedThread
-from shared.domain.consensus.objections import fate_of, withdrawal_of
-from shared.domain.consensus.open_calls import read_open_call
+from shared.domain.consensus.mails import (
+    ENGLISH,
+    OwnSentence,
+    ThreadMail,
+    is_readable,
+    language_of,
+    main_language,
+)
 from shared.domain.consensus.outcome import read_verdict
-from shared.domain.consensus.own_sentences import OwnSentence
-from shared.domain.consensus.positions import given_up, read_positions
-from shared.domain.consensus.proposition import find_put, result_subject, something_is_put
+from shared.domain.consensus.positions import consensus_type, fate_of, given_up, read_positions, withdrawal_of
+from shared.domain.consensus.proposal import find_put, read_genre, result_subject, something_is_put
 from shared.domain.consensus.rulings import read_settlements
-from shared.domain.consensus.sentence_heads import SentenceScores
-from shared.domain.consensus.sentence_kinds import Head
-from shared.domain.consensus.stance_claims import read_claims
-from shared.domain.consensus.thread_mail import ThreadMail
+from shared.domain.consensus.sentence_scores import Head, SentenceScores
 from shared.domain.consensus.votes import count_votes, read_ballots
 
 _DECIDABLE = frozenset({Genre.PATCH, Genre.CALL, Genre.PROPOSAL})

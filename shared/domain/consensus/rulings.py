@@ -7,7 +7,8 @@ import re
 from dataclasses import dataclass, field
 
 from shared.documents.values import Preset, PropositionForm
-from shared.domain.consensus.call_cues import (
+from shared.domain.consensus.cues import (
+    ACCEPTS,
     ADVANCES,
     CLOSINGS,
     DECIDES,
@@ -15,31 +16,33 @@ from shared.domain.consensus.call_cues import (
     HAPPY,
     HAS_DECIDED,
     IN_PERSON,
+    NEGATION,
     NO_CONSENSUS,
     NOT_READY,
     ON_WHAT_TERMS,
-    PUTS_OFF,
-    TALLY,
-    UNOPPOSED,
-    closing_of,
-)
-from shared.domain.consensus.cues import (
-    ACCEPTS,
-    NEGATION,
     PROMISES,
+    PUTS_OFF,
     REJECTS,
     REPORTED,
     RULES,
+    TALLY,
     THANKS,
+    UNOPPOSED,
     WITHDRAWS,
     Cue,
     Family,
+    closing_of,
 )
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
-from shared.domain.consensus.own_sentences import OwnSentence
-from shared.domain.consensus.proposition import Put
-from shared.domain.consensus.sentence_context import is_of_it, takes_a_pull, takes_nothing_back
-from shared.domain.consensus.stance_kinds import accepts, tells_of_trouble
+from shared.domain.consensus.mails import OwnSentence
+from shared.domain.consensus.proposal import Put
+from shared.domain.consensus.stances import (
+    accepts,
+    is_of_it,
+    takes_a_pull,
+    takes_nothing_back,
+    tells_of_trouble,
+)
 
 DECIDING_ROLES = frozenset(
     {

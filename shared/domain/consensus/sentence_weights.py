@@ -1,7 +1,5 @@
 """Weights of the sentence heads, stored by `python -m evaluation.train_reader --write`."""
 
-from shared.domain.consensus.sentence_kinds import Head
-
 # feature: (key point, decision, objection, open issue)
 WEIGHTS: dict[str, tuple[float, float, float, float]] = {
     "bias": (-1.71, -1.11, -1.52, -0.7),
@@ -101,8 +99,8 @@ WEIGHTS: dict[str, tuple[float, float, float, float]] = {
 }
 
 # From this score on a sentence counts: where cross-validation gave the best F1 by message.
-THRESHOLDS: dict[Head, float] = {
-    Head.DECISION: 1.05,
-    Head.OBJECTION: 1.04,
-    Head.OPEN_ISSUE: 0.9,
+THRESHOLDS: dict[str, float] = {
+    "decision": 1.05,
+    "objection": 1.04,
+    "open issue": 0.9,
 }

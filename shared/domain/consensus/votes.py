@@ -1,14 +1,16 @@
 """Votes: +1, 0 and -1, the last one of each person, binding where the source says so."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from shared.documents.values import Preset, PropositionForm, VoteCount
 from shared.domain.consensus.cues import NEGATION
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
-from shared.domain.consensus.own_sentences import OwnSentence
-from shared.domain.consensus.proposition import Put
+from shared.domain.consensus.mails import OwnSentence
+from shared.domain.consensus.proposal import RESULT_TAG, VOTE_TAG, Put
+from shared.domain.mail.subjects import split_subject
 
 BINDING_ROLES = frozenset({"binding", "release manager", "pmc", "chair", "committer", "maintainer"})
 
@@ -164,3 +166,43 @@ def count_votes(ballots: dict[str, Ballot]) -> VoteCount:
         other_against=number(-1, binding=False),
         abstained=sum(one.value == 0 for one in ballots.values()),
     )
+
+
+LATEST_RESULT = timedelta(days=120)
+
+
+@dataclass(frozen=True, slots=True)
+class VoteThread:
+    """A thread that calls a vote, or one that brings a result."""
+
+    thread_id: str
+    subject: str
+    begins: datetime
+
+    @property
+    def is_result(self) -> bool:
+        return bool(RESULT_TAG.search(self.subject))
+
+
+def vote_subject(subject: str) -> str | None:
+    """What the vote is about, without tags, for a thread that calls a vote or brings a result; else None."""
+    if not VOTE_TAG.search(subject) and not RESULT_TAG.search(subject):
+        return None
+    return " ".join(split_subject(subject).text.casefold().split())[:500] or None
+
+
+def results_of_votes(threads: Sequence[VoteThread]) -> dict[str, str]:
+    """The result's thread by the vote's, of threads with one subject.
+
+    A result belongs to the last vote that was called before it. Of several results the last counts: people
+    correct their tallies. The order in which the threads came in does not matter.
+    """
+    in_time = sorted(threads, key=lambda thread: (thread.begins, thread.is_result, thread.thread_id))
+    found: dict[str, str] = {}
+    vote: VoteThread | None = None
+    for thread in in_time:
+        if not thread.is_result:
+            vote = thread
+        elif vote is not None and thread.begins - vote.begins <= LATEST_RESULT:
+            found[vote.thread_id] = thread.thread_id
+    return found

@@ -11,8 +11,8 @@ from functools import reduce
 from itertools import repeat
 from operator import or_
 
+from shared.domain.consensus.mails import OwnSentence
 from shared.domain.consensus.needed_words import Alternative
-from shared.domain.consensus.own_sentences import OwnSentence
 
 _TRIGGERED, _FIRST_NEED, _SECOND_NEED, _ENOUGH = range(4)
 """Four numbers in one, so that words are gone through once. A third need rules out hardly anything more."""

@@ -128,3 +128,18 @@ class ParsedMail:
     def node(self) -> str:
         """The id that stands for the message in a thread."""
         return self.message_id or node_without_id(self.message_key)
+
+
+class MailboxError(ValueError):
+    """The archive cannot be read as mail."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or self.__doc__)
+
+
+class EmptyArchiveError(MailboxError):
+    """The archive holds nothing but white space. Fetch it again or remove it from the source."""
+
+
+class NotAMailboxError(MailboxError):
+    """The archive has no From line and no MMDF separator. Check that it is a mailbox at all."""

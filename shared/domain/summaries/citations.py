@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from shared.documents.values import Citation, SentenceCitation
 from shared.domain.chat_reading.located import find_words
-from shared.domain.consensus.own_sentences import own_sentences
+from shared.domain.consensus.mails import own_sentences
 from shared.domain.summaries.models import Claim, ContextChunk, ContextMessage
 
 MAX_QUOTE_CHARS = 600

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from shared.documents.values import Citation, ConsensusBasis, Fate, Objection, ThreadReading, Tier, rejoined
-from shared.domain.consensus.agreement import may_say_agreed
+from shared.domain.consensus.positions import may_say_agreed
 from shared.domain.summaries.models import Claim, Section, ThreadSummary
 
 HEADINGS = {

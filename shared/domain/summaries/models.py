@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from shared.documents.values import Citation, SourceProfile, ThreadReading
-from shared.domain.consensus.thread_mail import ThreadMail
+from shared.domain.consensus.mails import ThreadMail
 
 
 class Section(StrEnum):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from shared.core.errors import EncoderMemoryError, EncoderStartError, EncoderTimeoutError, PermanentError
-from shared.pipeline.retry.delays import exponential
+from shared.pipeline.retry import exponential
 
 Text = TypeVar("Text")
 

@@ -16,7 +16,7 @@ from shared.clients.cosmos.store import Conflict, Store
 from shared.core.errors import ClassifiedError, DocumentNotFoundError, ErrorKind
 from shared.core.times import stored_time
 from shared.documents.base import Document, ProcessingStatus
-from shared.documents.queries.conditions import NEVER, OPEN
+from shared.documents.queries.named_query import NEVER, OPEN
 from shared.pipeline.stage import Subject
 
 ERROR_LENGTH = 500

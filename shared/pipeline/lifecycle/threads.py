@@ -10,9 +10,9 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict, Store
 from shared.core.times import stored_time
 from shared.documents.base import ProcessingStatus
-from shared.documents.queries.conditions import PROCESSED
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
+from shared.documents.edits import Placement
+from shared.documents.queries.named_query import PROCESSED
+from shared.documents.reports import Report, Summary
 from shared.documents.threads import Thread
 from shared.pipeline.lifecycle.attempts import RESET_ATTEMPTS
 
@@ -271,3 +271,12 @@ def _names(name: str, threads: Sequence[str]) -> str:
     """Whether the field has these threads and no others; over ids of ours."""
     named = [f"ARRAY_CONTAINS(c.{name}, '{one}')" for one in threads]
     return " AND ".join([f"ARRAY_LENGTH(c.{name}) = {len(named):d}", *named])
+
+
+async def placement_applied(store: Store, placement: Placement, session: Session) -> None:
+    """Precondition: the threads are as this version of it says, and their summaries are asked for.
+
+    Where somebody has changed it since it was read, the later word still waits to be applied.
+    """
+    if not placement.applied:
+        await store.replace(placement.model_copy(update={"applied": True}), session)

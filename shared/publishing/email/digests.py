@@ -11,15 +11,10 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.concurrency import gather_limited
 from shared.core.times import stored_time
-from shared.documents.queries.subscriptions import DUE_SUBSCRIPTIONS, PUBLISHED_ABOUT
-from shared.documents.subscriptions import Subscription
-from shared.pipeline.lifecycle.subscriptions import (
-    digest_claimed,
-    digest_put_off,
-    digest_refused,
-    digest_told,
-)
-from shared.pipeline.retry.delays import exponential
+from shared.documents.queries.reports import DUE_SUBSCRIPTIONS, PUBLISHED_ABOUT
+from shared.documents.reports import Subscription
+from shared.pipeline.lifecycle.deliveries import digest_claimed, digest_put_off, digest_refused, digest_told
+from shared.pipeline.retry import exponential
 from shared.publishing.email.messages import digest, entries_of
 from shared.publishing.email.sending import MailNotSentError, send_mail
 

@@ -6,7 +6,7 @@ import json
 from enum import StrEnum
 from urllib.parse import urlencode
 
-from shared.documents.subscriptions import Subscription
+from shared.documents.reports import Subscription
 from shared.settings.app import Settings
 
 

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from shared.core.ids import digest_mail_id
 from shared.core.times import stored_time
-from shared.documents.subscriptions import Subscription, TopicKind
+from shared.documents.reports import Subscription, TopicKind
 from shared.publishing.email.links import LinkPurpose, link_to
 from shared.settings.app import Settings
 

@@ -13,9 +13,9 @@ from shared.clients.cosmos.session import Session
 from shared.core.errors import PipelineError
 from shared.core.ids import address_key, subscription_id
 from shared.core.times import stored_time
-from shared.documents.queries.subscriptions import LATELY_ASKED, SUBSCRIPTIONS_OF_ADDRESS
-from shared.documents.subscriptions import Cadence, Subscription, Topic
-from shared.pipeline.lifecycle.subscriptions import (
+from shared.documents.queries.reports import LATELY_ASKED, SUBSCRIPTIONS_OF_ADDRESS
+from shared.documents.reports import Cadence, Subscription, Topic
+from shared.pipeline.lifecycle.deliveries import (
     subscription_asked,
     subscription_confirmed,
     subscription_ended,

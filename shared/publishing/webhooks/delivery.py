@@ -16,8 +16,8 @@ from shared.core.concurrency import gather_limited
 from shared.core.times import stored_time
 from shared.documents.queries.reports import DUE_DELIVERIES
 from shared.documents.reports import DeliveryStatus, Report, ReportDelivery
-from shared.pipeline.events.builders import report_delivery_failed
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.event_builders import report_delivery_failed
+from shared.pipeline.events import Event
 from shared.pipeline.lifecycle.deliveries import (
     delivery_arrived,
     delivery_attempted,
@@ -25,7 +25,7 @@ from shared.pipeline.lifecycle.deliveries import (
     delivery_given_up,
     delivery_superseded,
 )
-from shared.pipeline.retry.delays import exponential
+from shared.pipeline.retry import exponential
 from shared.publishing.webhooks.sending import NotDeliveredError, SendOptions, send
 from shared.settings.app import Settings
 from shared.settings.webhooks import Webhook, parse_webhooks

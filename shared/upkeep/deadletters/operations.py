@@ -16,12 +16,21 @@ from shared.clients.servicebus.dead_letters import DeadLetter
 from shared.clients.servicebus.rate_limit import RateLimiter
 from shared.clients.servicebus.resending import resubmission, send_again
 from shared.core.errors import DocumentNotFoundError, PermanentError
-from shared.documents.audits import Audit, AuditStatus
-from shared.upkeep.audit import Actor, find_audit, new_audit, save_audit, save_failed_audit
-from shared.upkeep.deadletters.actions import DELETE, DONE_WORD, PURGE, RESOLVE, RESTORE
-from shared.upkeep.deadletters.journal import Journal, JournalState
-from shared.upkeep.deadletters.restoring import restore
-from shared.upkeep.deadletters.selection import LetterSelection, choose
+from shared.documents.records import Audit, AuditStatus
+from shared.pipeline.topology import QUEUES
+from shared.upkeep.audit import Actor, find_audit, new_audit, save_audit, save_failed_audit, send_operation
+from shared.upkeep.deadletters.diagnosis import LetterSelection, choose
+from shared.upkeep.deadletters.journal import (
+    DELETE,
+    DONE_WORD,
+    PURGE,
+    REQUEUE,
+    RESOLVE,
+    RESTORE,
+    Journal,
+    JournalState,
+    restore,
+)
 
 LOCK_SECONDS = 300  # of our queues: what another holds is free again after that
 PATIENCE_SECONDS = LOCK_SECONDS + 30.0
@@ -34,7 +43,7 @@ class NotResumableError(PermanentError):
 
 
 @dataclass
-class Tally:
+class MoveCounts:
     """How many dead letters were planned, moved and left, over all queues."""
 
     planned: int = 0
@@ -122,7 +131,7 @@ async def run_operation(
     )
 
 
-def _status(tally: Tally, watch: OperationObserver) -> AuditStatus:
+def _status(tally: MoveCounts, watch: OperationObserver) -> AuditStatus:
     if tally.left and watch.stopped():
         return AuditStatus.INTERRUPTED
     return AuditStatus.INCOMPLETE if tally.left or tally.refused else AuditStatus.SUCCEEDED
@@ -139,7 +148,7 @@ class _Job:
         self.clients = clients
         self.audit = audit
         self.watch = watch
-        self.tally = Tally()
+        self.tally = MoveCounts()
         self.journal = Journal(clients.blobs, audit.id)
         rate = audit.selection.get("rate")
         self._pace = RateLimiter(rate or None, clients.runtime, stopped=watch.stopped)
@@ -147,7 +156,7 @@ class _Job:
         self._saved = clients.runtime.monotonic()
         self._running = 0
 
-    async def all(self) -> Tally:
+    async def all(self) -> MoveCounts:
         if self.audit.action == RESTORE:
             await restore(self.clients, self.audit, self._pace, self.watch, self.tally)
             return self.tally
@@ -216,3 +225,31 @@ class _Job:
         self._saved = runtime.monotonic()
         counts = {**self.tally.counts(self.audit.action), DONE_WORD[self.audit.action]: self._running}
         await save_audit(self.clients.store, self.audit, runtime.now(), counts=counts)
+
+
+LARGEST = 5000
+RATE = 50.0
+
+
+async def request_requeue(clients: Clients, queue: str, group: str, actor: Actor) -> Audit:
+    """Ask for a group to be requeued in the background, in bounded time."""
+    return await request_in_background(clients, REQUEUE, {"queues": [queue], "groups": [group]}, actor)
+
+
+async def request_in_background(
+    clients: Clients, action: str, selection: Mapping[str, Any], actor: Actor
+) -> Audit:
+    """Ask for the action on these letters, at most so many, at a rate that leaves the stages room."""
+    asked = {"limit": LARGEST, **selection}
+    audit = await request_operation(clients, action, asked, actor, rate=RATE)
+    await send_operation(clients, audit.id, audit.id)
+    return audit
+
+
+async def resolve_satisfied(clients: Clients, actor: Actor) -> Audit | None:
+    """The operation's record; None where there was nothing to resolve."""
+    selection = LetterSelection(queues=list(QUEUES), satisfied=True)
+    if not await choose(clients, selection):
+        return None
+    audit = await request_operation(clients, RESOLVE, selection.shown(), actor)
+    return await run_operation(clients, audit.id, patience=0, known=audit)

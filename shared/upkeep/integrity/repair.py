@@ -9,28 +9,25 @@ from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
 from shared.core.ids import report_id
-from shared.documents.archives import Archive
-from shared.documents.chunks import Chunk
-from shared.documents.queries.chunks import CHUNK_CREATION_TIMES
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
-from shared.documents.threads import Thread, ThreadEntry
+from shared.documents.queries.threads import CHUNK_CREATION_TIMES
+from shared.documents.reports import Report, Summary
+from shared.documents.sources import Archive
+from shared.documents.threads import Chunk, Thread, ThreadEntry
 from shared.domain.summaries.digest_scopes import parse_scope
-from shared.pipeline.events.builders import summary_complete, summary_request
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.event_builders import summary_complete, summary_request
+from shared.pipeline.events import Event
+from shared.pipeline.lifecycle.archives import NOT_EMBEDDED
 from shared.pipeline.lifecycle.attempts import reopened
-from shared.pipeline.lifecycle.chunks import NOT_EMBEDDED
 from shared.pipeline.lifecycle.threads import NO_SUMMARY, requested_version
 from shared.pipeline.readiness import ready_thread
 from shared.pipeline.stage import Subject
 from shared.pipeline.topology import REPORTING
 from shared.summarization.digest_touching import touch
-from shared.upkeep.integrity.findings import Finding, FindingKind
-from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread
-from shared.upkeep.requeue import due_document
-from shared.upkeep.requeue.policy import Policy
-from shared.upkeep.requeue.rebuild import Requeue, rebuild_events
-from shared.upkeep.requeue.requeuer import Requeuer
+from shared.upkeep import due_documents
+from shared.upkeep.due_documents import Policy
+from shared.upkeep.integrity.checks import Finding, FindingKind
+from shared.upkeep.removal.thread_part import drop_thread, rebuild_thread
+from shared.upkeep.requeue import Requeue, Requeuer, rebuild_events
 
 
 @dataclass
@@ -66,13 +63,13 @@ class Repairer:
     # requeueing
 
     async def _embed_again(self, finding: Finding) -> bool:
-        return await self._requeue(due_document.CHUNKS, finding, NOT_EMBEDDED)
+        return await self._requeue(due_documents.CHUNKS, finding, NOT_EMBEDDED)
 
     async def _chunk_again(self, finding: Finding) -> bool:
-        return await self._requeue(due_document.MESSAGES, finding, {})
+        return await self._requeue(due_documents.MESSAGES, finding, {})
 
     async def _requeue(
-        self, collection: due_document.Collection, finding: Finding, undone: Mapping[str, Any]
+        self, collection: due_documents.Collection, finding: Finding, undone: Mapping[str, Any]
     ) -> bool:
         """Reopen the document, then requeue it: a crash in between leaves it to the sweep."""
         policy = Policy.from_settings(self.clients.settings)
@@ -82,29 +79,29 @@ class Repairer:
             return False
         settings = self.clients.settings
 
-        def rebuild(dues: Sequence[due_document.DueDocument]) -> list[Requeue]:
+        def rebuild(dues: Sequence[due_documents.DueDocument]) -> list[Requeue]:
             return rebuild_events(dues, policy, settings, alone=True)
 
         return bool(await self._requeuer().requeue([due], rebuild))
 
     async def _reopen(
         self,
-        collection: due_document.Collection,
+        collection: due_documents.Collection,
         id_: str,
         partition: str,
         finding: Finding,
         attempts: int,
         undone: Mapping[str, Any],
-    ) -> due_document.DueDocument | None:
+    ) -> due_documents.DueDocument | None:
         error = f"Inconsistent: {finding.kind}: {finding.detail}"[:500]
         subject = Subject(collection.model, id_, partition)
         if not await reopened(
             self.clients.store, subject, Session(), attempts=attempts, error=error, also=undone
         ):
             return None
-        return due_document.DueDocument(
+        return due_documents.DueDocument(
             collection,
-            due_document.RetryReason.FAILED,
+            due_documents.RetryReason.FAILED,
             id_,
             partition,
             attempts,
@@ -133,7 +130,7 @@ class Repairer:
         self.done.add(archive_id)
         data = {**archive.to_cosmos(), "attemptCount": archive.attemptCount}
         asked = Finding(finding.kind, "archives", archive_id, archive_id, finding.detail, data)
-        return await self._requeue(due_document.ARCHIVES, asked, {})
+        return await self._requeue(due_documents.ARCHIVES, asked, {})
 
     async def _thread_again(self, finding: Finding) -> bool:
         thread_id, session = finding.partition, Session()
@@ -163,12 +160,12 @@ class Repairer:
         if ready is None:
             return True  # orchestration requests it when it is ready
         attempts = min(ready.thread.attemptCount, self.clients.settings.RETRY_JOB_MAX_ATTEMPTS_THREADS - 1)
-        due = await self._reopen(due_document.THREADS, thread_id, thread_id, finding, attempts, NO_SUMMARY)
+        due = await self._reopen(due_documents.THREADS, thread_id, thread_id, finding, attempts, NO_SUMMARY)
         if due is None:
             return False
         version, settings = ready.version, self.clients.settings
 
-        def rebuild(dues: Sequence[due_document.DueDocument]) -> list[Requeue]:
+        def rebuild(dues: Sequence[due_documents.DueDocument]) -> list[Requeue]:
             return [(summary_request(due.id, version, settings), due.next_attempt) for due in dues]
 
         noted = {thread_id: requested_version(version, ends_claim=False)}

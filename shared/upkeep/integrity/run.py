@@ -10,13 +10,23 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.telemetry.metrics import SweepMetrics, sweep_metrics
 from shared.core.errors import PipelineError
-from shared.documents.runs import Run, RunStatus
-from shared.upkeep.integrity.check_archives import check_archives
-from shared.upkeep.integrity.check_evidence import check_citations, check_evidence, check_thread_facts
-from shared.upkeep.integrity.check_summaries import check_entries, check_reports, check_summaries
-from shared.upkeep.integrity.check_threads import check_orphans, check_threads
-from shared.upkeep.integrity.check_vectors import check_vectors
-from shared.upkeep.integrity.findings import Finding, FindingKind
+from shared.documents.records import Run, RunStatus
+from shared.upkeep.integrity.check_record import (
+    check_archives,
+    check_citations,
+    check_evidence,
+    check_thread_facts,
+)
+from shared.upkeep.integrity.checks import (
+    Finding,
+    FindingKind,
+    check_entries,
+    check_orphans,
+    check_reports,
+    check_summaries,
+    check_threads,
+    check_vectors,
+)
 from shared.upkeep.integrity.repair import Repairer
 
 log = logging.getLogger(__name__)

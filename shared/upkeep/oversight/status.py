@@ -12,13 +12,12 @@ from shared.clients.deadlines import somebody_waits
 from shared.clients.servicebus.administration import queue_counts
 from shared.core.errors import ErrorKind
 from shared.core.times import stored_time
-from shared.documents.queries.archives import OLDEST_ARCHIVE_TIME
-from shared.documents.queries.retryable import count_open, count_refused
-from shared.documents.queries.several_containers import finished_count
+from shared.documents.queries.operations import OLDEST_ARCHIVE_TIME
+from shared.documents.queries.several_containers import count_open, count_refused, finished_count
 from shared.pipeline.topology import CHUNKING, EMBEDDING, PARSING, QUEUES, REPORTING, SUMMARIZATION
 from shared.upkeep.audit import last_audits
-from shared.upkeep.oversight.consumers import last_consumers
-from shared.upkeep.oversight.measuring import LOOKED_AT, TIMED, count_late_documents, oldest_time
+from shared.upkeep.due_documents import COLLECTIONS, Policy, count, count_documents
+from shared.upkeep.oversight.health import LOOKED_AT, TIMED, count_late_documents, last_consumers, oldest_time
 from shared.upkeep.oversight.system_status import (
     AgeBounds,
     DocumentsStatus,
@@ -26,10 +25,7 @@ from shared.upkeep.oversight.system_status import (
     StageStatus,
     SystemStatus,
 )
-from shared.upkeep.requeue.due_document import COLLECTIONS
-from shared.upkeep.requeue.policy import Policy
-from shared.upkeep.sweep.due import count, count_documents
-from shared.upkeep.sweep.run import latest_run
+from shared.upkeep.sweep import latest_run
 
 WINDOW = timedelta(minutes=15)
 COUNTED_BY_PEEKING = 1000

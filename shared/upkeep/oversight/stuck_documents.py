@@ -1,7 +1,8 @@
 """Documents that are stuck or were given up: found, shown, reset and tried again."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -10,15 +11,14 @@ from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError, PermanentError
 from shared.core.times import stored_time
 from shared.documents.containers import DOCUMENTS
-from shared.documents.queries import retryable
-from shared.documents.queries.several_containers import documents_with_id
-from shared.pipeline.events.builders import summary_request
+from shared.documents.queries import several_containers
+from shared.documents.queries.several_containers import documents_with_id, unfinished_of_archive
+from shared.pipeline.event_builders import summary_request
 from shared.pipeline.lifecycle.attempts import reset
+from shared.pipeline.progress import ArchiveProgress, archive_progress
 from shared.pipeline.readiness import ready_thread
-from shared.upkeep.requeue.due_document import COLLECTIONS, THREADS, Collection, DueDocument, RetryReason
-from shared.upkeep.requeue.policy import Policy
-from shared.upkeep.requeue.rebuild import Requeue, rebuild_events
-from shared.upkeep.requeue.requeuer import Requeuer
+from shared.upkeep.due_documents import COLLECTIONS, THREADS, Collection, DueDocument, Policy, RetryReason
+from shared.upkeep.requeue import Requeue, Requeuer, rebuild_events
 
 
 class LeftOutError(PermanentError):
@@ -111,7 +111,7 @@ async def stuck_documents(
     policy = Policy.from_settings(clients.settings)
     old = stored_time((now or clients.runtime.now()) - policy.stuck_after)
     for collection in collections:
-        query = retryable.stuck_documents(collection)
+        query = several_containers.stuck_documents(collection)
         async for stored in clients.store.query(query, Session(), old=old):
             yield StuckDocument(collection, stored)
 
@@ -121,13 +121,13 @@ async def failed_documents(
 ) -> AsyncIterator[StuckDocument]:
     """Given up: no sweep looks at them again."""
     for collection in collections:
-        async for stored in clients.store.query(retryable.failed_documents(collection), Session()):
+        async for stored in clients.store.query(several_containers.failed_documents(collection), Session()):
             yield StuckDocument(collection, stored)
 
 
 async def troubled_by_id(clients: Clients, collection: Collection, ids: Sequence[str]) -> list[StuckDocument]:
     """These documents, whatever their state; PermanentError names one that is not there."""
-    query = retryable.documents_by_ids(collection)
+    query = several_containers.documents_by_ids(collection)
     found = {
         str(row["id"]): StuckDocument(collection, row)
         async for row in clients.store.query(query, Session(), ids=list(ids))
@@ -185,8 +185,7 @@ async def _request(clients: Clients, document: DueDocument) -> Requeue:
     ready = await ready_thread(clients, document.id, Session())
     if ready is None:
         raise LeftOutError(
-            "it is not ready: not all its messages are chunked and embedded yet;"
-            " `documents stuck` and `documents failed` show which"
+            "it is not ready: not all its messages are chunked and embedded yet; `documents list` shows which"
         )
     return summary_request(document.id, ready.version, clients.settings), document.next_attempt
 
@@ -203,3 +202,85 @@ async def find_anywhere(clients: Clients, id_: str) -> list[tuple[str, dict[str,
         query = documents_with_id(container)
         found += [(container, row) async for row in clients.store.query(query, Session(), id=id_)]
     return found
+
+
+MOST = 5000  # documents of a collection that are looked at
+GIVEN_UP = ("failed_max_retries", "failed")
+
+
+@dataclass
+class Obstacle:
+    """Documents that are held up by the same thing."""
+
+    collection: str
+    stage: str
+    state: str
+    error: str | None
+    next: str
+    at: datetime | None = None  # when that happens, at the earliest
+    count: int = 0
+    examples: list[str] = field(default_factory=list)
+
+    def shown(self) -> dict[str, Any]:
+        return {**vars(self), "at": self.at.isoformat() if self.at else None}
+
+
+@dataclass(frozen=True)
+class WhyNotDone:
+    progress: ArchiveProgress
+    obstacles: list[Obstacle]
+
+    def shown(self) -> dict[str, Any]:
+        return {
+            "archive_id": self.progress.archive_id,
+            "status": self.progress.status,
+            "complete": self.progress.complete,
+            "percent": self.progress.percent,
+            "obstacles": [obstacle.shown() for obstacle in self.obstacles],
+        }
+
+
+async def why_not_done(clients: Clients, archive_id: str) -> WhyNotDone:
+    progress = await archive_progress(clients, archive_id)
+    found = await asyncio.gather(*(_obstacles(clients, collection, archive_id) for collection in COLLECTIONS))
+    return WhyNotDone(progress, [obstacle for some in found for obstacle in some])
+
+
+async def _obstacles(clients: Clients, collection: Collection, archive_id: str) -> list[Obstacle]:
+    policy = Policy.from_settings(clients.settings)
+    grouped: dict[tuple[str, str | None, str], Obstacle] = {}
+    seen = 0
+    async for row in clients.store.query(unfinished_of_archive(collection), Session(), archive=archive_id):
+        obstacle = _judged(collection, row, policy)
+        known = grouped.setdefault((obstacle.state, obstacle.error, obstacle.next), obstacle)
+        known.count += 1
+        known.examples = [*known.examples, str(row["id"])][:3]
+        known.at = min(filter(None, (known.at, obstacle.at)), default=None)
+        seen += 1
+        if seen == MOST:
+            break
+    return sorted(grouped.values(), key=lambda obstacle: -obstacle.count)
+
+
+def _judged(collection: Collection, row: dict[str, Any], policy: Policy) -> Obstacle:
+    attempts, error = int(row.get("attemptCount") or 0), row.get("lastError")
+    state, following, at = _next(row, attempts, policy, policy.max_attempts[collection.name])
+    shortened = None if error is None else str(error).partition("\n")[0][:200]
+    return Obstacle(collection.name, collection.stage, state, shortened, following, at)
+
+
+def _next(row: dict[str, Any], attempts: int, policy: Policy, most: int) -> tuple[str, str, datetime | None]:
+    """Its state, what happens next, and when at the earliest: as the sweep decides."""
+    if row["status"] in GIVEN_UP:
+        return "given up", "nothing by itself: fix the cause, then `documents retry`", None
+    last, requeued = row.get("lastAttemptTime"), row.get("requeued_at")
+    heard = max((str(time) for time in (last, requeued) if time), default=None)
+    if heard is None:
+        since = datetime.fromisoformat(row["created_at"])
+        return "not attempted yet", "the sweep sends it again", since + policy.grace
+    if row.get("lastError") and requeued is None:
+        due = datetime.fromisoformat(heard) + policy.delay(attempts)
+        following = "the sweep gives it up" if attempts >= most else "the sweep tries it again"
+        return f"failed, attempt {attempts} of {most}", following, due
+    again = "if nothing is heard, the sweep tries it again"
+    return f"under way, attempt {attempts}", again, datetime.fromisoformat(heard) + policy.silence(attempts)

@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Self
 
 from shared.core.times import in_one_unit
-from shared.documents.audits import Audit
-from shared.documents.runs import Run
+from shared.documents.records import Audit, Run
 from shared.pipeline.topology import QUEUE_ROWS, QUEUES
 from shared.settings.app import Settings
 
@@ -138,7 +137,7 @@ def find_troubles(status: SystemStatus) -> list[Trouble]:
 def _letters(status: SystemStatus) -> Iterator[Trouble]:
     if status.dead:
         yield Trouble(
-            "dead_letters", f"{_counted(status.dead, 'dead letter')}: `dlq groups` shows the causes."
+            "dead_letters", f"{_counted(status.dead, 'dead letter')}: `dlq list --groups` shows the causes."
         )
 
 
@@ -148,10 +147,10 @@ def _documents(status: SystemStatus) -> Iterator[Trouble]:
     )
     if stuck:
         said = _counted(stuck, "document is", "documents are")
-        yield Trouble("stuck", f"{said} stuck: `documents stuck` lists them.")
+        yield Trouble("stuck", f"{said} stuck: `documents list --only stuck` lists them.")
     if failed:
         said = _counted(failed, "document was", "documents were")
-        yield Trouble("failed", f"{said} given up: `documents failed` lists them.")
+        yield Trouble("failed", f"{said} given up: `documents list --only failed` lists them.")
 
 
 def _queues(status: SystemStatus) -> Iterator[Trouble]:

@@ -11,15 +11,15 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict, Store
 from shared.core.ids import removal_id
 from shared.core.times import stored_time
-from shared.documents.archives import Archive
-from shared.documents.queries.archives import ARCHIVE_IDS_OF_SOURCE
-from shared.documents.queries.removals import REMOVALS_TO_LOOK_AT_AGAIN, UNFINISHED_REMOVALS
-from shared.documents.removals import Removal
-from shared.documents.sources import Source
-from shared.pipeline.lifecycle.archives import archive_removing
-from shared.pipeline.tombstones import DONE
+from shared.documents.queries.operations import (
+    ARCHIVE_IDS_OF_SOURCE,
+    REMOVALS_TO_LOOK_AT_AGAIN,
+    UNFINISHED_REMOVALS,
+)
+from shared.documents.sources import Archive, Removal, Source
+from shared.pipeline.lifecycle.archives import DONE, archive_removing
 from shared.pipeline.topology import REMOVAL
-from shared.upkeep.removal.late import LATE_AFTER, LATE_UNTIL
+from shared.upkeep.removal.thread_part import LATE_AFTER, LATE_UNTIL
 
 SILENT_FOR = timedelta(minutes=45)  # longer than a run may take
 

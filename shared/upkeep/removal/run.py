@@ -26,32 +26,31 @@ from shared.clients.cosmos.store import Conflict
 from shared.clients.search.filters import Filters
 from shared.core.errors import PipelineError
 from shared.core.ids import removal_id
-from shared.documents.archives import Archive
-from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
-from shared.documents.failures import FailureRecord
-from shared.documents.messages import Message
-from shared.documents.operations import OperationStatus
-from shared.documents.queries.archives import ARCHIVE_IDS_OF_SOURCE
-from shared.documents.queries.chunks import CHUNK_THREADS_OF_ARCHIVE, CHUNKS_BY_ID
-from shared.documents.queries.failures import FAILURES_OF_ARCHIVE
-from shared.documents.queries.messages import MESSAGE_THREADS_OF_ARCHIVE
 from shared.documents.queries.named_query import NamedQuery
-from shared.documents.queries.reports import REPORT_IDS_OF_SCOPE
-from shared.documents.queries.summaries import SUMMARY_IDS_OF_SCOPE
-from shared.documents.queries.threads import THREAD_IDS_OF_ARCHIVE
-from shared.documents.removals import Removal
-from shared.documents.reports import Report
-from shared.documents.sources import Source
-from shared.documents.summaries import Summary
-from shared.documents.threads import Thread
-from shared.pipeline.lifecycle.archives import archive_removing
-from shared.pipeline.tombstones import DONE
+from shared.documents.queries.operations import ARCHIVE_IDS_OF_SOURCE, FAILURES_OF_ARCHIVE
+from shared.documents.queries.reports import REPORT_IDS_OF_SCOPE, SUMMARY_IDS_OF_SCOPE
+from shared.documents.queries.threads import (
+    CHUNK_THREADS_OF_ARCHIVE,
+    CHUNKS_BY_ID,
+    MESSAGE_THREADS_OF_ARCHIVE,
+    THREAD_IDS_OF_ARCHIVE,
+)
+from shared.documents.records import FailureRecord
+from shared.documents.reports import Report, Summary
+from shared.documents.sources import Archive, OperationStatus, Removal, Source
+from shared.documents.threads import Chunk, Message, Thread
+from shared.pipeline.lifecycle.archives import DONE, archive_removing
 from shared.threads.index import ThreadIndex
 from shared.threads.rechunking import index_archives
-from shared.upkeep.removal.late import LATE_AFTER, delete_late_reports, delete_late_summaries
 from shared.upkeep.removal.letters import LETTERS, RemovalLetters
-from shared.upkeep.removal.thread_part import find_part, remove_part
+from shared.upkeep.removal.thread_part import (
+    LATE_AFTER,
+    delete_late_reports,
+    delete_late_summaries,
+    find_part,
+    remove_part,
+)
 
 log = logging.getLogger(__name__)
 MAX_ROUNDS = 5

@@ -1,7 +1,8 @@
 """One thread's part in the deletion of an archive: found, counted, removed; the rest of it made whole."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 from shared.clients.connections import Clients
@@ -11,32 +12,73 @@ from shared.clients.cosmos.store import Store
 from shared.clients.servicebus.bus import to_message
 from shared.core.ids import report_id
 from shared.core.times import stored_time
-from shared.documents.archives import Archive
-from shared.documents.chunks import Chunk
-from shared.documents.failures import FailureRecord
-from shared.documents.messages import Message
-from shared.documents.queries.chunks import CHUNK_ARCHIVES_OF_THREAD
-from shared.documents.queries.failures import FAILURES_OF_THREAD
-from shared.documents.queries.messages import MESSAGE_ARCHIVES_OF_THREAD, STORED_COPIES
 from shared.documents.queries.named_query import NamedQuery
-from shared.documents.queries.reports import REPORTS_ABOUT
-from shared.documents.queries.summaries import SUMMARIES_ABOUT
-from shared.documents.queries.threads import REDIRECTS_TO
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
-from shared.documents.threads import Thread
+from shared.documents.queries.operations import FAILURES_OF_THREAD
+from shared.documents.queries.reports import (
+    REPORTS_ABOUT,
+    REPORTS_PUBLISHED_SINCE,
+    SUMMARIES_ABOUT,
+    THREAD_SUMMARIES_MADE_SINCE,
+)
+from shared.documents.queries.threads import (
+    CHUNK_ARCHIVES_OF_THREAD,
+    MESSAGE_ARCHIVES_OF_THREAD,
+    MESSAGES_OF_THREAD,
+    REDIRECTS_TO,
+    STORED_COPIES,
+)
+from shared.documents.records import FailureRecord
+from shared.documents.reports import Report, Summary
+from shared.documents.sources import Archive
+from shared.documents.threads import Chunk, Message, Thread
 from shared.domain.summaries.digest_scopes import DigestScope, parse_scope
-from shared.pipeline.events.builders import archive_ingested
-from shared.pipeline.events.envelope import Event
+from shared.domain.threading.assignment import ThreadState
+from shared.pipeline.event_builders import archive_ingested
+from shared.pipeline.events import Event
 from shared.pipeline.lifecycle.attempts import reopened
 from shared.pipeline.lifecycle.summaries import orphan_deleted
 from shared.pipeline.stage import Subject
 from shared.pipeline.topology import PARSING
 from shared.summarization.digest_touching import touch
+from shared.threads.index import ThreadIndex
 from shared.threads.message_documents import provenance
 from shared.threads.moving import absorb
-from shared.upkeep.removal.rebuild import drop_thread, rebuild_thread
-from shared.upkeep.requeue.summary_requests import request_summary
+from shared.threads.registry import Registry
+from shared.upkeep.requeue import request_summary
+
+
+async def drop_thread(
+    clients: Clients, thread: Thread, session: Session, redirects: Sequence[str] = ()
+) -> None:
+    """Delete its document and the redirects to it, after their entries in the index.
+
+    An entry may still name a thread that was merged into this one. Redirects can form a chain: the last one
+    goes first, so that a crash leaves no redirect to nothing.
+    """
+    names = [thread.id, *redirects]
+    if "members" in thread.threading:  # one of the version before has none
+        state = ThreadState.from_document(thread.threading)
+        index = ThreadIndex(clients.store, clients.runtime.now)
+        await index.leave(names, state, thread.source or "", session)
+    for name in reversed(names):
+        await clients.store.delete(Thread, name, name, session)
+
+
+async def rebuild_thread(clients: Clients, thread_id: str, session: Session) -> set[str]:
+    """Thread the messages that are left in the partition; the ids of the threads that they make now.
+
+    The caller holds the threading lease and has dropped the thread.
+    """
+    messages = await clients.store.query_documents(
+        Message, MESSAGES_OF_THREAD, session, partition_value=thread_id
+    )
+    rebuilt: set[str] = set()
+    for source in sorted({message.source for message in messages}):
+        own = [message for message in messages if message.source == source]
+        threaded = await Registry(clients).rethread(own, source, session, origin=thread_id)
+        rebuilt |= {*threaded.threads.values(), *threaded.touched.values()}
+    return rebuilt
+
 
 Rows = list[dict[str, Any]]
 MAX_DELETE_ATTEMPTS = 5  # others set a summary's flag at the same time
@@ -267,3 +309,48 @@ async def _finish_thread(
         progress("thread_rebuilt")
         for thread_id in sorted(rebuilt):
             await request_summary(clients, thread_id, session)
+
+
+LATE_AFTER = timedelta(minutes=20)  # longer than a host stands still, and a request is under way
+LATE_UNTIL = timedelta(days=7)
+MADE_BEFORE = timedelta(hours=1)  # what arrives late was made before the deletion began
+
+
+async def delete_late_summaries(clients: Clients, since: datetime, session: Session) -> None:
+    """Those of threads that are gone, or were made anew since: they may quote what was deleted."""
+    store = clients.store
+    rows = [
+        row
+        async for row in store.query(
+            THREAD_SUMMARIES_MADE_SINCE, session, since=stored_time(since - MADE_BEFORE)
+        )
+        if row["scope"] == row["thread_id"]
+    ]
+    scopes = sorted({row["scope"] for row in rows})
+    await store.catch_up(Thread, scopes, session)
+    threads = await store.find_many(Thread, [(scope, scope) for scope in scopes], session)
+    for row in rows:
+        if _is_late(row, threads.get(row["scope"])):
+            await delete_summary(store, row, session)
+
+
+def _is_late(row: dict[str, Any], thread: Thread | None) -> bool:
+    if thread is None:
+        return True
+    if thread.summary_id == row["id"]:
+        return False
+    return not row.get("outdated") or row["created_at"] < stored_time(thread.created_at)
+
+
+async def delete_late_reports(clients: Clients, since: datetime, session: Session) -> None:
+    """Those whose summary was deleted. A summary is stored before its report, so one that comes has it."""
+    store = clients.store
+    rows = [
+        row
+        async for row in store.query(REPORTS_PUBLISHED_SINCE, session, since=stored_time(since - MADE_BEFORE))
+    ]
+    await store.catch_up(Summary, {row["scope"] for row in rows}, session)
+    summaries = await store.find_many(Summary, [(row["summary_id"], row["scope"]) for row in rows], session)
+    for row in rows:
+        if row["summary_id"] not in summaries:
+            await orphan_deleted(store, row["id"], row["summary_id"], row["scope"], session)

@@ -9,9 +9,9 @@ from shared.clients.cosmos.fence import TurnOverError
 from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
-from shared.documents.locks import Lock
-from shared.documents.messages import FENCE, Message
-from shared.documents.queries.messages import ALL_MESSAGE_THREADS
+from shared.documents.queries.threads import ALL_MESSAGE_THREADS
+from shared.documents.records import Lock
+from shared.documents.threads import FENCE, Message
 from tests.support.cosmos_engine import clients_on_engine
 from tests.support.documents import new_message
 

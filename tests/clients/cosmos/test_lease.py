@@ -13,7 +13,7 @@ from shared.clients.cosmos.lease import HELD_SECONDS, Lease, LeaseLostError, Lea
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.core.runtime import Runtime
-from shared.documents.locks import Lock
+from shared.documents.records import Lock
 from tests.support.cosmos_engine import EngineTransport, clients_on_engine, stored_fields
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -6,8 +6,7 @@ import pytest
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.operations import Operation
-from shared.documents.removals import Removal
+from shared.documents.sources import Operation, Removal
 from tests.support.cloud import LocalCloud
 from tests.support.services import RunningService
 

@@ -12,8 +12,8 @@ from shared.domain.chat_reading.combined import ModelRun, combine
 from shared.domain.chat_reading.injections import speaks_to_reader
 from shared.domain.chat_reading.numbered import number_thread
 from shared.domain.consensus.linked_thread import LinkedThread
+from shared.domain.consensus.mails import ThreadMail
 from shared.domain.consensus.reader import read_thread
-from shared.domain.consensus.thread_mail import ThreadMail
 from tests.domain.chat_reading.injection_mails import INJECTIONS
 from tests.domain.chat_reading.threads import RUN, SUBJECT, mails, position, said
 

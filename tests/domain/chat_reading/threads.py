@@ -8,8 +8,8 @@ from shared.documents.values import SourceProfile, ThreadReading
 from shared.domain.chat_reading.answer import parse_answer
 from shared.domain.chat_reading.combined import ModelRun, combine
 from shared.domain.consensus.linked_thread import LinkedThread
+from shared.domain.consensus.mails import ThreadMail
 from shared.domain.consensus.reader import read_thread
-from shared.domain.consensus.thread_mail import ThreadMail
 
 START = datetime(2024, 3, 4, 9, tzinfo=UTC)
 SUBJECT = "Call for adoption: draft-example-renumbering"

@@ -3,7 +3,7 @@
 import pytest
 
 from shared.documents.values import ConsensusType, PositionStance
-from shared.domain.consensus.agreement import consensus_type
+from shared.domain.consensus.positions import consensus_type
 
 SUPPORT, OPPOSE, MIXED = PositionStance.SUPPORT, PositionStance.OPPOSE, PositionStance.MIXED
 

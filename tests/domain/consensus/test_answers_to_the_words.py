@@ -3,7 +3,7 @@
 import pytest
 
 from shared.documents.values import ThreadReading
-from shared.domain.consensus.thread_mail import QuotedBlock, ThreadMail
+from shared.domain.consensus.mails import QuotedBlock, ThreadMail
 from tests.support.thread_mails import GIT, IETF, mail, read, remarks, said
 
 PROPOSAL = (

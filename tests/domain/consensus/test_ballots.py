@@ -4,9 +4,8 @@ import pytest
 
 from shared.documents.values import PropositionForm, SourceProfile, VoteCount
 from shared.domain.consensus.linked_thread import LinkedThread
-from shared.domain.consensus.own_sentences import OwnSentence, own_sentences
-from shared.domain.consensus.proposition import find_put
-from shared.domain.consensus.thread_mail import ThreadMail, read_profile
+from shared.domain.consensus.mails import OwnSentence, ThreadMail, own_sentences, read_profile
+from shared.domain.consensus.proposal import find_put
 from shared.domain.consensus.votes import Ballot, count_votes, is_legend, read_ballots, vote_in
 from tests.support.thread_mails import MAVEN, mail
 

@@ -3,7 +3,7 @@
 import pytest
 
 from shared.documents.values import ConsensusBasis, Fate, OutcomeKind, ThreadReading, Tier
-from shared.domain.consensus.thread_mail import ThreadMail
+from shared.domain.consensus.mails import ThreadMail
 from tests.support.thread_mails import IETF, mail, read, remarks, said
 
 CHAIR = "chair@ietf.example"

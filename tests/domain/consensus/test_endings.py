@@ -3,8 +3,7 @@
 import pytest
 
 from shared.documents.values import ConsensusBasis, OutcomeKind, ThreadReading, Tier
-from shared.domain.consensus.language import language_of
-from shared.domain.consensus.thread_mail import ThreadMail
+from shared.domain.consensus.mails import ThreadMail, language_of
 from tests.support.thread_mails import GIT, IETF, mail, read, said
 
 PATCH = "Keep the last line of a file that has no newline at its end."

@@ -54,7 +54,7 @@ def test_both_sides_are_counted_and_nobody_is_named() -> None:
         mail(2, "carl", "I object to adoption of this draft."),
         profile=IETF,
     )
-    assert headline(reading) == "Contested: at least 1 in support, 1 objecting; no ruling seen."
+    assert headline(reading) == "Contested: at least 1 in support, 1 objecting, no ruling found."
 
 
 def test_who_is_quoted_is_not_taken_for_who_answered() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.domain.consensus.own_sentences import MAX_SENTENCE, own_sentences
+from shared.domain.consensus.mails import MAX_SENTENCE, own_sentences
 from shared.domain.consensus.reader import read_thread
 from tests.support.cpu import within_cpu
 from tests.support.thread_mails import mail

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 import shared.domain.consensus.reader  # noqa: F401 -- makes all cues
 from shared.domain.consensus.cues import CUES
+from shared.domain.consensus.mails import OwnSentence
 from shared.domain.consensus.needed_words import alternatives_of
-from shared.domain.consensus.own_sentences import OwnSentence
 from shared.domain.consensus.word_index import WordIndex
 from tests.support.properties import STEADY
 

@@ -3,7 +3,7 @@
 import pytest
 
 from shared.documents.values import Tier
-from shared.domain.consensus.own_sentences import own_sentences
+from shared.domain.consensus.mails import own_sentences
 from tests.support.thread_mails import GIT, mail, read
 
 DIFF = "\n---\n a.c | 2 +-\n\ndiff --git a/a.c b/a.c\n--- a/a.c\n+++ b/a.c\n@@ -1 +1 @@\n-a\n+b\n"

@@ -8,10 +8,17 @@ from typing import Any
 import pytest
 
 from shared.documents.values import Preset, Tier
-from shared.domain.consensus.language import language_of
-from shared.domain.consensus.own_sentences import MAX_SENTENCE, MAX_SENTENCES, own_sentences
-from shared.domain.consensus.parsed_mails import thread_mail_of
-from shared.domain.consensus.thread_mail import ProfileError, QuotedBlock, ThreadMail, read_profile
+from shared.domain.consensus.mails import (
+    MAX_SENTENCE,
+    MAX_SENTENCES,
+    ProfileError,
+    QuotedBlock,
+    ThreadMail,
+    language_of,
+    own_sentences,
+    read_profile,
+    thread_mail_of,
+)
 from shared.domain.mail.parse import parse_message
 from tests.support.thread_mails import mail, read, said
 

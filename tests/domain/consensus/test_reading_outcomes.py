@@ -14,7 +14,7 @@ from shared.documents.values import (
     Tier,
 )
 from shared.domain.consensus.headlines import MAX_WORDS
-from shared.domain.consensus.thread_mail import ThreadMail, read_profile
+from shared.domain.consensus.mails import ThreadMail, read_profile
 from tests.support.thread_mails import GIT, IETF, mail, read
 
 PATCH = "Keep the last line of a file that has no newline at its end."

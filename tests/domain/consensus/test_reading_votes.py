@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from shared.documents.values import ConsensusBasis, Fate, Genre, OutcomeKind, SourceProfile, Tier, VoteCount
-from shared.domain.consensus.thread_mail import ThreadMail
+from shared.domain.consensus.mails import ThreadMail
 from tests.support.thread_mails import MAVEN, mail, read, said
 
 BALLOT = (

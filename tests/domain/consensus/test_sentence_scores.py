@@ -3,13 +3,11 @@
 import pytest
 
 from shared.documents.values import SourceProfile
-from shared.domain.consensus.genre import read_genre
 from shared.domain.consensus.linked_thread import LinkedThread
-from shared.domain.consensus.proposition import find_put
-from shared.domain.consensus.sentence_features import FeatureReader, candidates_of
-from shared.domain.consensus.sentence_scorer import SentenceScorer
+from shared.domain.consensus.mails import ThreadMail
+from shared.domain.consensus.proposal import find_put, read_genre
+from shared.domain.consensus.sentence_scores import FeatureReader, SentenceScorer, candidates_of
 from shared.domain.consensus.sentence_weights import WEIGHTS
-from shared.domain.consensus.thread_mail import ThreadMail
 from tests.support.thread_mails import GIT, IETF, mail
 
 PROPOSAL = "I propose to drop the old tool from the tree. It is broken since 2019. What do you think?"

@@ -1,9 +1,8 @@
 """Names that several addresses go by: proposed once, and told apart or joined as an operator decided."""
 
 from shared.documents.values import SourceProfile
-from shared.domain.consensus.people import People
-from shared.domain.consensus.shared_names import SharedName, shared_names
-from shared.domain.consensus.thread_mail import ThreadMail
+from shared.domain.consensus.linked_thread import People, SharedName, shared_names
+from shared.domain.consensus.mails import ThreadMail
 
 SIGNED = [
     ("Ann Lee", "ann@work.example"),

@@ -4,9 +4,8 @@ import pytest
 
 from shared.documents.values import Genre, OutcomeKind, ThreadOutcome, ThreadReading, Tier
 from shared.domain.consensus.linked_thread import LinkedThread
-from shared.domain.consensus.proposition import find_put
-from shared.domain.consensus.sentence_heads import SentenceScores
-from shared.domain.consensus.sentence_kinds import Head
+from shared.domain.consensus.proposal import find_put
+from shared.domain.consensus.sentence_scores import Head, SentenceScores
 from tests.support.thread_mails import GIT, mail, read
 
 PATCH = "[PATCH] parser: keep the last line"

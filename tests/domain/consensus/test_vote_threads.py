@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.domain.consensus.vote_threads import VoteThread, results_of_votes, vote_subject
+from shared.domain.consensus.votes import VoteThread, results_of_votes, vote_subject
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 

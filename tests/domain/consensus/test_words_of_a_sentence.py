@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.domain.consensus.own_sentences import OwnSentence
+from shared.domain.consensus.mails import OwnSentence
 from tests.support.properties import STEADY
 
 WORD = re.compile(r"[a-z]+(?:'[a-z]+)?|[+-] ?[01]|\U0001f44d")

@@ -26,7 +26,7 @@ def test_a_summary_reads_from_the_outcome_to_the_citations() -> None:
     headings = re.findall(r"^#+ .*$", text, re.MULTILINE)
     assert headings == ["# Adoption", "## In support", "## Objections", "## Proposal", "## Citations"]
     assert text.splitlines()[2].startswith(
-        "**Contested\\: at least 1 in support, 1 objecting; no ruling seen.**"
+        "**Contested\\: at least 1 in support, 1 objecting, no ruling found.**"
     )
     assert "- **Carl**: I object to adoption of this draft. [[2]](#citation-2)" in text
     assert '2. <a id="citation-2"></a>“I object to adoption of this draft.” (&lt;2@example.com&gt;)' in text

@@ -10,9 +10,15 @@ from hypothesis import strategies as st
 from shared.core.errors import InvalidEventError, InvalidIdError, NewerVersionError
 from shared.core.ids import checked_id
 from shared.pipeline.event_types import ArchiveIngested, ChunksPrepared, JSONParsed, ReportPublished
-from shared.pipeline.events.catalogue import CATALOGUE, STAGE_OF
-from shared.pipeline.events.envelope import Event, parse_event
-from shared.pipeline.events.splitting import MAX_EVENT_BYTES, EventTooLargeError, split_to_fit
+from shared.pipeline.events import (
+    CATALOGUE,
+    MAX_EVENT_BYTES,
+    STAGE_OF,
+    Event,
+    EventTooLargeError,
+    parse_event,
+    split_to_fit,
+)
 from tests.support.events import event_of
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -14,35 +14,32 @@ import pytest
 
 from shared.core import ids
 from shared.core.errors import ClassifiedError, ErrorKind
-from shared.documents.archives import Archive
-from shared.documents.chunks import Chunk
-from shared.documents.failures import FailureRecord
-from shared.documents.messages import Message
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
+from shared.documents.records import FailureRecord
+from shared.documents.reports import Report, Summary
+from shared.documents.sources import Archive
+from shared.documents.threads import Chunk, Message
 from shared.documents.values import Citation, SummaryType
 from shared.domain.chunking.chunker import Strategy
 from shared.domain.summaries.digest_scopes import parse_scope
+from shared.pipeline import event_builders
 from shared.pipeline import event_types as data
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.event_types import EventData
-from shared.pipeline.events import builders
-from shared.pipeline.events.catalogue import CATALOGUE
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import CATALOGUE, Event
 from shared.pipeline.failures import failure_record
 from shared.pipeline.topology import ORCHESTRATION, REPORTING, STAGES, StageRow
 from shared.settings.app import Settings
 from shared.summarization.digests import announcement as digest_complete
-from shared.upkeep.requeue.due_document import (
+from shared.upkeep.due_documents import (
     ARCHIVES,
     CHUNKS,
     MESSAGES,
     Collection,
     DueDocument,
+    Policy,
     RetryReason,
 )
-from shared.upkeep.requeue.policy import Policy
-from shared.upkeep.requeue.rebuild import rebuild_events
+from shared.upkeep.requeue import rebuild_events
 from stages import chunking, summarization
 from stages.failures import ledger_record
 from tests.support.documents import CREATED
@@ -278,10 +275,10 @@ def built() -> dict[str, EventData]:
     request = SAMPLE["SummarizationRequested"]
     stored = archive()
     return {
-        "archive ingested": builders.archive_ingested(
+        "archive ingested": event_builders.archive_ingested(
             stored.id, stored.to_cosmos(), started_at=EARLIER, completed_at=NOW
         ),
-        "embeddings generated": builders.embeddings_generated(
+        "embeddings generated": event_builders.embeddings_generated(
             SAMPLE["ChunksPrepared"],
             chunks(),
             count=4,
@@ -291,8 +288,8 @@ def built() -> dict[str, EventData]:
             collection="chunks-v1",
             milliseconds_per_chunk=12.3456 / 3,
         ),
-        "summary again": builders.summary_complete(summary(), backend="openai", model="extractive-v1"),
-        "delivery failed": builders.report_delivery_failed(
+        "summary again": event_builders.summary_complete(summary(), backend="openai", model="extractive-v1"),
+        "delivery failed": event_builders.report_delivery_failed(
             report(thread_id=None),
             channel="chat",
             error_type="NotDeliveredError",
@@ -300,16 +297,16 @@ def built() -> dict[str, EventData]:
             retries=2,
         ),
         "archive again": rebuilt(ARCHIVES, [archive()]),
-        "messages parsed": builders.json_parsed(ARCHIVE, members, seconds=1.23456),
+        "messages parsed": event_builders.json_parsed(ARCHIVE, members, seconds=1.23456),
         "messages again": rebuilt(MESSAGES, messages()),
         "chunks prepared": chunking._announcement(ARCHIVE, messages(), chunks(), Strategy.RECURSIVE),
         "chunks none": chunking._announcement(ARCHIVE, messages(), [], Strategy.RECURSIVE),
         "chunks again": rebuilt(CHUNKS, chunks()),
-        "summary requested": builders.summary_request(THREADS[0], "fedcba9876543210", SETTINGS),
+        "summary requested": event_builders.summary_request(THREADS[0], "fedcba9876543210", SETTINGS),
         "summary complete": summarization._announcement(summary(), request, 12.3456),
         "digest complete": digest_complete(digest()),
-        "report published": builders.report_published(report()),
-        "digest published": builders.report_published(report(thread_id=None)),
+        "report published": event_builders.report_published(report()),
+        "digest published": event_builders.report_published(report(thread_id=None)),
     }
 
 
@@ -320,7 +317,9 @@ def failed() -> dict[str, EventData]:
     def failure(
         stage: StageRow[Any], sample: EventData, error: ClassifiedError, attempts: int = 1
     ) -> EventData:
-        return builders.failed_event(stage, Event.of(sample, now=NOW), error, attempts=attempts, now=NOW)
+        return event_builders.failed_event(
+            stage, Event.of(sample, now=NOW), error, attempts=attempts, now=NOW
+        )
 
     found: dict[str, EventData] = {}
     for stage in STAGES:

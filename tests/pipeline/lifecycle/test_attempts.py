@@ -9,8 +9,8 @@ import pytest
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.core.errors import ClassifiedError, DocumentNotFoundError, ErrorKind
-from shared.documents.archives import Archive
-from shared.documents.messages import Message
+from shared.documents.sources import Archive
+from shared.documents.threads import Message
 from shared.pipeline.lifecycle.attempts import (
     SeenAttempt,
     attempt_counted,

@@ -6,7 +6,7 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.core.errors import ClassifiedError, ErrorKind
-from shared.pipeline.lifecycle.chunks import (
+from shared.pipeline.lifecycle.archives import (
     chunk_embedded,
     chunk_given_up,
     chunk_reembedded,

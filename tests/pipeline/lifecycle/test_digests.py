@@ -5,8 +5,8 @@ import pytest
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.core.errors import ClassifiedError, ErrorKind
-from shared.documents.digests import Digest
-from shared.pipeline.lifecycle.digests import (
+from shared.documents.reports import Digest
+from shared.pipeline.lifecycle.summaries import (
     digest_failed,
     digest_made,
     digest_named,

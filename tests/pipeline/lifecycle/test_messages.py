@@ -2,7 +2,7 @@ import pytest
 
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
-from shared.pipeline.lifecycle.messages import messages_processed
+from shared.pipeline.lifecycle.archives import messages_processed
 from tests.support.cosmos_engine import changes_to
 from tests.support.documents import CREATED, new_message
 

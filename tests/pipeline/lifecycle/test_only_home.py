@@ -35,11 +35,10 @@ CONSTRUCTORS = {
 # Modules in which the name means something else, or is read and shown.
 MODULES = {
     ("shared/ingestion/fetch_runs.py", "status"): "the status of an Operation",
-    ("shared/pipeline/events/builders.py", "report_id"): "a field of ReportDeliveryFailed",
+    ("shared/pipeline/event_builders.py", "report_id"): "a field of ReportDeliveryFailed",
     ("shared/pipeline/event_types.py", "summary_id"): "the name of a span's attribute",
     ("shared/pipeline/event_types.py", "report_id"): "the name of a span's attribute",
-    ("shared/upkeep/oversight/archive_why.py", "status"): "what is shown of an archive's progress",
-    ("shared/upkeep/correction_labels.py", "status"): "the fate of an objection, in a label",
+    ("shared/upkeep/correcting.py", "status"): "the fate of an objection, in a label",
     ("shared/upkeep/integrity/repair.py", "attemptCount"): "the archive as a finding's data",
     ("shared/upkeep/integrity/run.py", "status"): "the status of a Run",
     ("shared/upkeep/oversight/stuck_documents.py", "status"): "the document as it is shown",
@@ -47,7 +46,7 @@ MODULES = {
     ("shared/upkeep/oversight/timeline.py", "lastAttemptTime"): "the words for a time that is shown",
     ("shared/upkeep/oversight/timeline.py", "requeued_at"): "the words for a time that is shown",
     ("shared/upkeep/removal/run.py", "status"): "the status of a Removal",
-    ("shared/upkeep/sweep/run.py", "status"): "the status of a Run, and a metric's label",
+    ("shared/upkeep/sweep.py", "status"): "the status of a Run, and a metric's label",
 }
 
 

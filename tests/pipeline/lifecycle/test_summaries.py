@@ -8,9 +8,7 @@ import pytest
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.core.ids import digest_id
-from shared.documents.digests import Digest
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
+from shared.documents.reports import Digest, Report, Summary
 from shared.pipeline.lifecycle.summaries import (
     all_outdated,
     digest_flags_settled,

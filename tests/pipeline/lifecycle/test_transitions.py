@@ -10,12 +10,19 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.core.errors import ClassifiedError, ErrorKind
 from shared.documents.base import Document
-from shared.documents.chunks import Chunk
-from shared.documents.threads import Thread
+from shared.documents.threads import Chunk, Thread
 from shared.pipeline import lifecycle
-from shared.pipeline.lifecycle import archives, attempts, chunks, messages, threads
+from shared.pipeline.lifecycle import (
+    NEW,
+    STORED,
+    SUBSTATES,
+    TRANSITIONS,
+    Transition,
+    archives,
+    attempts,
+    threads,
+)
 from shared.pipeline.lifecycle.attempts import SeenAttempt
-from shared.pipeline.lifecycle.transitions import NEW, STORED, SUBSTATES, TRANSITIONS, Transition
 from shared.pipeline.stage import Subject
 from tests.support.documents import (
     CREATED,
@@ -118,10 +125,10 @@ async def _report(store: Store, thread: Thread) -> None:
 async def _chunk(store: Store, chunk: Chunk, name: str) -> None:
     options: dict[str, Any] = {"attempt": 1, "now": CREATED}
     patches = {
-        "chunk_embedded": lambda: chunks.chunk_embedded(chunk, model="m", **options),
-        "chunk_given_up": lambda: chunks.chunk_given_up(chunk, _failure(chunk), **options),
-        "chunk_reembedded": lambda: chunks.chunk_reembedded(chunk, model="n"),
-        "chunk_relabelled": lambda: chunks.chunk_relabelled(chunk),
+        "chunk_embedded": lambda: archives.chunk_embedded(chunk, model="m", **options),
+        "chunk_given_up": lambda: archives.chunk_given_up(chunk, _failure(chunk), **options),
+        "chunk_reembedded": lambda: archives.chunk_reembedded(chunk, model="n"),
+        "chunk_relabelled": lambda: archives.chunk_relabelled(chunk),
     }
     await store.patch_all(Chunk, [patches[name]()], Session())
 
@@ -144,16 +151,16 @@ ACTS: dict[str, Act] = {
     "archive_processed": lambda store, one: archives.archive_processed(
         store, one.id, Session(), message_count=1, thread_count=1, skipped_count=0, skipped=[]
     ),
-    "messages_processed": lambda store, one: messages.messages_processed(
+    "messages_processed": lambda store, one: archives.messages_processed(
         store, [one], attempt=1, now=CREATED, session=Session()
     ),
-    "messages_reset": lambda store, one: messages.messages_reset(store, [(one.id, one.thread_id)], Session()),
+    "messages_reset": lambda store, one: archives.messages_reset(store, [(one.id, one.thread_id)], Session()),
     **{
         name: lambda store, one, name=name: _chunk(store, one, name)  # type: ignore[misc]
         for name in ("chunk_embedded", "chunk_given_up", "chunk_reembedded", "chunk_relabelled")
     },
-    "chunks_recovered": lambda store, one: chunks.chunks_recovered(store, [one], Session()),
-    "chunks_reset": lambda store, one: chunks.chunks_reset(store, [(one.id, one.thread_id)], Session()),
+    "chunks_recovered": lambda store, one: archives.chunks_recovered(store, [one], Session()),
+    "chunks_reset": lambda store, one: archives.chunks_reset(store, [(one.id, one.thread_id)], Session()),
     "thread_claimed": _claim,
     "summary_requested": lambda store, one: threads.summary_requested(
         store, one.id, VERSION, Session(), ends_claim=True

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.pipeline.retry.delays import exponential, full_jitter
+from shared.pipeline.retry import exponential, full_jitter
 from tests.support.properties import STEADY
 
 ATTEMPTS = st.integers(1, 10_000)

@@ -3,8 +3,7 @@ import logging
 import pytest
 
 from shared.core.errors import ErrorKind, PermanentError, TransientError
-from shared.pipeline.retry.loops import AbandonedError, with_backoff
-from shared.pipeline.retry.policies import Backoff
+from shared.pipeline.retry import AbandonedError, Backoff, with_backoff
 
 
 class VirtualTime:

@@ -3,7 +3,7 @@ import random
 import pytest
 
 from shared.core.errors import ClassifiedError, ErrorKind
-from shared.pipeline.retry.policies import Abandon, Backoff, Retry, RetryConfig, RetryPolicy
+from shared.pipeline.retry import Abandon, Backoff, Retry, RetryConfig, RetryPolicy
 from shared.settings.app import Settings
 
 TRANSIENT = ClassifiedError(ErrorKind.TRANSIENT, "HttpResponseError", "503")

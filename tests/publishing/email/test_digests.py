@@ -11,7 +11,7 @@ import pytest
 from shared.clients.cosmos.session import Session
 from shared.core.ids import address_key, subscription_id
 from shared.core.runtime import Runtime
-from shared.documents.subscriptions import Cadence, Subscription, Topic, TopicKind
+from shared.documents.reports import Cadence, Subscription, Topic, TopicKind
 from shared.publishing.email.digests import MAX_ATTEMPTS, send_due_digests
 from shared.publishing.email.sending import MailNotSentError
 from shared.publishing.email.subscribing import (

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from shared.core.mail_address import is_address
-from shared.documents.subscriptions import Cadence, Subscription, Topic, TopicKind
+from shared.documents.reports import Cadence, Subscription, Topic, TopicKind
 from shared.publishing.email.links import LinkPurpose, is_signed, link_to, token_of
 from shared.publishing.email.messages import confirmation, digest, entries_of
 from shared.settings.app import Settings, load_settings

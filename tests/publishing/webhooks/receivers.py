@@ -10,7 +10,7 @@ from aiohttp import web
 
 from shared.core.ids import thread_id
 from shared.pipeline.event_types import SummarizationRequested
-from shared.pipeline.events.envelope import Event
+from shared.pipeline.events import Event
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, mail, mail_in

@@ -5,8 +5,7 @@ from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.queries.conditions import NO_FENCE
-from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.named_query import NO_FENCE, NamedQuery
 from shared.settings.app import Settings
 
 __all__ = ["QUERIES", "end_state"]

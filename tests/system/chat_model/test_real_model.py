@@ -12,8 +12,7 @@ import pytest
 
 from shared.clients.cosmos.session import Session
 from shared.core.ids import thread_id
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary, TokenAccount
+from shared.documents.reports import Report, Summary, TokenAccount
 from shared.domain.summaries.citations import verify_stored
 from shared.pipeline.event_types import SummarizationRequested
 from stages.reporting import REPORTING

@@ -10,9 +10,9 @@ from localcloud.up.settings_file import COSMOS_KEY
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.documents.containers import CONTAINERS
 from shared.ingestion.uploads import Upload, take_upload
-from shared.pipeline.events.envelope import parse_event
+from shared.pipeline.events import parse_event
 from shared.upkeep.integrity.run import VerifyOptions, verify
-from shared.upkeep.sweep.run import sweep
+from shared.upkeep.sweep import sweep
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING
 from tests.stages.mail_in import MailIn, mail_in

@@ -10,16 +10,13 @@ import pytest_asyncio
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.ids import thread_id
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Message
 from shared.documents.queries.named_query import NamedQuery, Partitions
-from shared.documents.reports import Report
-from shared.documents.runs import Run, RunStatus
-from shared.documents.summaries import Summary
-from shared.documents.threads import Thread, ThreadEntry
-from shared.pipeline.events.envelope import parse_event
+from shared.documents.records import Run, RunStatus
+from shared.documents.reports import Report, Summary
+from shared.documents.threads import Chunk, Message, Thread, ThreadEntry
+from shared.pipeline.events import parse_event
 from shared.pipeline.stage import Stage
-from shared.upkeep.integrity.findings import Finding, FindingKind
+from shared.upkeep.integrity.checks import Finding, FindingKind
 from shared.upkeep.integrity.run import VerifyOptions, verify
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING

@@ -11,14 +11,12 @@ from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.cosmos.batches import Patch, RawDocument
 from shared.clients.cosmos.session import Session
 from shared.core.ids import message_key, thread_id
-from shared.documents.archives import Archive
-from shared.documents.messages import Message
-from shared.documents.queries.messages import THREADS_OF_MESSAGES
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
-from shared.documents.threads import Thread
+from shared.documents.queries.threads import THREADS_OF_MESSAGES
+from shared.documents.reports import Report, Summary
+from shared.documents.sources import Archive
+from shared.documents.threads import Message, Thread
 from shared.upkeep.audit import Actor
-from shared.upkeep.integrity.findings import Finding
+from shared.upkeep.integrity.checks import Finding
 from shared.upkeep.integrity.run import RECORD_KINDS, VerifyOptions, verify
 from shared.upkeep.placing import PlacementAsked, place_message, undo_placement
 from tests.stages.mail_in import MailIn, archive_of, mail, mail_in

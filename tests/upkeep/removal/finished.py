@@ -7,12 +7,11 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.clients.search.payload import archives_of_chunk
 from shared.documents.base import ProcessingStatus
-from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
-from shared.documents.failures import FailureRecord
 from shared.documents.queries.named_query import NamedQuery
-from shared.documents.threads import Thread
-from shared.pipeline.events.builders import summary_request
+from shared.documents.records import FailureRecord
+from shared.documents.threads import Chunk, Thread
+from shared.pipeline.event_builders import summary_request
 from shared.pipeline.readiness import ready_thread
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION

@@ -11,8 +11,7 @@ import pytest
 import pytest_asyncio
 
 from shared.clients.cosmos.session import Session
-from shared.documents.operations import OperationStatus
-from shared.documents.removals import Removal
+from shared.documents.sources import OperationStatus, Removal
 from shared.upkeep.removal.requests import request_removal
 from tests.stages.mail_in import MailIn, mail_in
 from tests.support.cloud import LocalCloud

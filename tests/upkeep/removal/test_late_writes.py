@@ -8,16 +8,13 @@ import pytest
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
-from shared.documents.archives import Archive
-from shared.documents.chunks import Chunk
 from shared.documents.containers import read_document
-from shared.documents.operations import OperationStatus
-from shared.documents.removals import Removal
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
-from shared.upkeep.removal.late import LATE_AFTER
+from shared.documents.reports import Report, Summary
+from shared.documents.sources import Archive, OperationStatus, Removal
+from shared.documents.threads import Chunk
 from shared.upkeep.removal.requests import request_removal, resume_removals
 from shared.upkeep.removal.run import AnotherRunError, RemovalRun, run_removal
+from shared.upkeep.removal.thread_part import LATE_AFTER
 from stages.parsing import PARSING
 from tests.stages.mail_in import MailIn, archive_of, ingested, mail_in
 from tests.support.clock import with_clock

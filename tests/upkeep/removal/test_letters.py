@@ -17,17 +17,14 @@ from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
 from shared.core.errors import DocumentNotFoundError, ErrorKind
 from shared.core.ids import removal_id, thread_id
-from shared.documents.audits import Audit, AuditStatus
-from shared.documents.operations import Operation, OperationStatus
 from shared.documents.queries.named_query import NamedQuery
-from shared.documents.removals import Removal
+from shared.documents.records import Audit, AuditStatus
+from shared.documents.sources import Operation, OperationStatus, Removal
 from shared.pipeline import event_types as data
 from shared.upkeep.audit import Actor
-from shared.upkeep.deadletters.actions import DELETE, PURGE, RESTORE
-from shared.upkeep.deadletters.belonging import Belonging
-from shared.upkeep.deadletters.journal import CONTAINER, Journal
+from shared.upkeep.deadletters.journal import CONTAINER, DELETE, PURGE, RESTORE, Journal
 from shared.upkeep.deadletters.operations import request_operation, run_operation
-from shared.upkeep.removal.letters import LettersLeftError
+from shared.upkeep.removal.letters import Belonging, LettersLeftError
 from shared.upkeep.removal.requests import request_removal
 from shared.upkeep.removal.run import RemovalRun, run_removal
 from tests.ops.environment import LOCK_SECONDS, OpsPlace, namespace_with_short_locks

@@ -12,12 +12,9 @@ from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import thread_id
-from shared.documents.archives import Archive
 from shared.documents.containers import read_document
-from shared.documents.operations import OperationStatus
-from shared.documents.removals import Removal
-from shared.documents.sources import Source
-from shared.documents.summaries import Summary
+from shared.documents.reports import Summary
+from shared.documents.sources import Archive, OperationStatus, Removal, Source
 from shared.documents.threads import Thread
 from shared.ingestion.errors import ArchiveRemovedError, SourceRemovedError
 from shared.ingestion.storing import Incoming, store_archive

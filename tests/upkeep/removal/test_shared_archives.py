@@ -9,9 +9,7 @@ from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.cosmos.session import Session
 from shared.clients.search.filters import Filters
 from shared.core.ids import archive_id, file_hash
-from shared.documents.archives import Archive
-from shared.documents.operations import OperationStatus
-from shared.documents.removals import Removal
+from shared.documents.sources import Archive, OperationStatus, Removal
 from shared.ingestion import storing
 from shared.ingestion.errors import ArchiveRemovedError, SourceRemovedError
 from shared.ingestion.storing import Stored

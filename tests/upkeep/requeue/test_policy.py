@@ -7,8 +7,8 @@ import pytest
 
 from shared.core.schedule import interval_schedule, parse_cron
 from shared.settings.app import Settings
-from shared.upkeep.requeue.policy import Policy
-from shared.upkeep.sweep.circuit_breaker import FailureEvidence, circuit_open_reason
+from shared.upkeep.due_documents import Policy
+from shared.upkeep.sweep import FailureEvidence, circuit_open_reason
 from stages.sweep import schedule
 
 POLICY = Policy.from_settings(Settings(COSMOS_ENDPOINT="x", SEARCH_ENDPOINT="x"))

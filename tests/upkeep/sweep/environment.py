@@ -15,16 +15,13 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.clients.telemetry.metrics import SweepMetrics
 from shared.core.ids import chunk_id
-from shared.documents.archives import Archive
 from shared.documents.base import Document, ProcessingStatus
-from shared.documents.chunks import Chunk
-from shared.documents.failures import FailureRecord
-from shared.documents.messages import Message
 from shared.documents.queries.named_query import NamedQuery
-from shared.documents.runs import Run
-from shared.documents.threads import Thread
-from shared.pipeline.events.envelope import Event
-from shared.upkeep.sweep.run import Options, sweep
+from shared.documents.records import FailureRecord, Run
+from shared.documents.sources import Archive
+from shared.documents.threads import Chunk, Message, Thread
+from shared.pipeline.events import Event
+from shared.upkeep.sweep import Options, sweep
 from tests.support.clock import with_clock
 from tests.support.cloud import LocalCloud
 from tests.support.services import RunningService

@@ -5,7 +5,7 @@ from typing import Any
 
 from shared.clients.connections import Clients
 from shared.settings.app import load_settings
-from shared.upkeep.sweep.run import Options, sweep
+from shared.upkeep.sweep import Options, sweep
 from tests.support.clock import with_clock
 from tests.support.kills import Step, serve
 

@@ -13,17 +13,16 @@ from shared.clients.classify import classify
 from shared.clients.cosmos.session import Session
 from shared.core.errors import TransientError
 from shared.core.times import stored_time
-from shared.documents.archives import Archive
 from shared.documents.base import ProcessingStatus
-from shared.documents.messages import Message
-from shared.documents.runs import Run, RunStatus
-from shared.documents.threads import Thread
+from shared.documents.records import Run, RunStatus
+from shared.documents.sources import Archive
+from shared.documents.threads import Message, Thread
 from shared.pipeline.event_types import ArchiveIngested, ChunksPrepared, JSONParsed, SummarizationRequested
-from shared.pipeline.events.envelope import parse_event
+from shared.pipeline.events import parse_event
 from shared.pipeline.lifecycle.attempts import attempt_failed
 from shared.pipeline.readiness import ready_thread
 from shared.pipeline.stage import Subject
-from shared.upkeep.sweep.run import latest_run
+from shared.upkeep.sweep import latest_run
 from tests.support.cloud import LocalCloud, faults_hit, plan_faults, servicebus
 from tests.support.services import RunningService
 from tests.support.toy_stages import Crash
@@ -269,7 +268,7 @@ async def test_a_thread_whose_chunk_is_given_up_still_completes(place: SweepPlac
 async def test_pending_threads_that_are_many_are_looked_at_in_turns(
     place: SweepPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shared.upkeep.sweep.run.THREADS_EXAMINED", 2)
+    monkeypatch.setattr("shared.upkeep.sweep.THREADS_EXAMINED", 2)
     for number in range(4):
         await place.put(place.thread(f"t{number}", message_count=1, created_at=place.ago(hours=9 - number)))
     late = await place.put_ready_thread("t9", created_at=place.ago(hours=1))

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.web.open_call import upload_open_call
 from tests.web.site import Site
 
 Item = dict[str, Any]
@@ -244,6 +245,7 @@ def test_a_draft_has_its_reports_and_threads(site: Site) -> None:
 
 
 def test_threads_are_found_by_their_open_calls(site: Site) -> None:
+    upload_open_call(site)
     everything = site.json("/api/threads?limit=200")["items"]
     called = site.json("/api/threads?limit=200&open_call=true")["items"]
     others = site.json("/api/threads?limit=200&open_call=false")["items"]

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from shared.clients.connections import Clients
-from shared.upkeep.oversight.dependencies import check_dependencies
+from shared.upkeep.oversight.health import check_dependencies
 from shared.upkeep.provisioning import provision
 from tests.support.cloud import LocalCloud
 from tests.support.services import RunningService

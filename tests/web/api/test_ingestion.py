@@ -20,9 +20,9 @@ from shared.pipeline.topology import STAGES
 from shared.settings.app import Settings
 from shared.upkeep.provisioning import provision
 from tests.ingestion.unpacking.files import mbox, zip_bytes
-from tests.localcloud.functions.support import Answer, Host, running_host
 from tests.support.cloud import LocalCloud, servicebus_connection, wait_for
 from tests.support.documents import CREATED
+from tests.support.host import Answer, Host, running_host
 from tests.support.services import ROOT, RunningService
 
 LIMIT = 200_000

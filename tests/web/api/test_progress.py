@@ -4,10 +4,9 @@ from typing import Any
 
 from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.session import Session
-from shared.documents.archives import Archive
-from shared.documents.chunks import Chunk
-from shared.documents.threads import Thread
-from shared.pipeline.events.envelope import Event
+from shared.documents.sources import Archive
+from shared.documents.threads import Chunk, Thread
+from shared.pipeline.events import Event
 from shared.pipeline.progress import ArchiveProgress, archive_progress
 from shared.pipeline.readiness import ready_thread
 from shared.pipeline.topology import STAGES
@@ -147,8 +146,8 @@ async def test_what_was_given_up_is_counted_and_named_and_holds_nothing_up(
         assert found.complete
         assert figures(found)["embedding"] == (3, 4, 1)
         assert found.gaps == [
-            "1 chunk given up: searches by meaning do not find them",
-            "1 thread given up: they have no current report",
+            "1 chunk could not be embedded (missing in semantic search)",
+            "1 thread could not be reported (no current report)",
         ]
 
 

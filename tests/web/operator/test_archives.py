@@ -7,8 +7,8 @@ from typing import Any
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.settings.app import load_settings
-from tests.localcloud.functions.support import Host
 from tests.support.documents import CREATED, new_archive, new_chunk, new_message
+from tests.support.host import Host
 from tests.web.markup import check
 from tests.web.operator.test_pages import entered, environ, host
 

@@ -20,8 +20,8 @@ async def status_as_the_command_reads_it(site: Site, later: timedelta) -> System
 def test_after_the_first_archives_all_is_well(site: Site) -> None:
     shown = site.host.get("/operator")
     assert shown.status == 200
-    assert "All is well" in shown.text
-    assert "Something needs you" not in shown.text
+    assert "Everything is running" in shown.text
+    assert "Action needed" not in shown.text
     assert asyncio.run(status_as_the_command_reads_it(site, timedelta())).troubles == []
 
 

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from tests.localcloud.functions.support import Answer, Host
 from tests.support.cloud import wait_for
+from tests.support.host import Answer, Host
 from tests.support.services import RunningService
 from tests.web.markup import check
 from tests.web.operator.test_pages import entered, environ, form, host, send, token_in

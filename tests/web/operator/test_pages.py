@@ -12,8 +12,8 @@ import pytest
 from azure.servicebus import ServiceBusClient, ServiceBusMessage
 
 from shared.upkeep.provisioning import provision
-from tests.localcloud.functions.support import Answer, Host, running_host
 from tests.support.cloud import LocalCloud, servicebus_connection, wait_for
+from tests.support.host import Answer, Host, running_host
 from tests.support.services import ROOT, RunningService
 from tests.web.site import environment
 

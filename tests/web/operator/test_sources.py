@@ -4,7 +4,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.localcloud.functions.support import Answer, Host
+from tests.support.host import Answer, Host
 from tests.web.markup import check
 from tests.web.operator.test_pages import entered, environ, host, token_in
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.localcloud.functions.support import Answer, Host
+from tests.support.host import Answer, Host
 from tests.support.services import ROOT
 from tests.web.markup import check
 from tests.web.operator.test_pages import entered, environ, host, token_in

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.documents.archives import Archive
+from shared.documents.sources import Archive
 from shared.pipeline.progress import ArchiveProgress, StageProgress
 from shared.pipeline.topology import STAGES
 from tests.stages.mail_in import archive_of
@@ -20,7 +20,9 @@ def progress(status: str = "processed", done: int = 1, failed: int = 0, skipped:
 
 
 def shown(found: ArchiveProgress, of: Archive | None = None) -> Page:
-    return check(render("pages/archive.html", path="/", query="", archive=of or archive(), progress=found))
+    return check(
+        render("pages/archive.html", path="/", query="", archive=of or archive(), progress=found, note=None)
+    )
 
 
 def test_an_archive_under_way_has_bars_a_script_and_without_scripts_a_reload() -> None:

@@ -5,8 +5,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from shared.documents.messages import Address
 from shared.documents.readings import ShownOpenCall
+from shared.documents.threads import Address
+from tests.web.open_call import SOURCE, upload_open_call
 from tests.web.pages.test_pages import page
 from tests.web.site import Site
 from web.formatting import spoken_in
@@ -21,8 +22,8 @@ def titles(site: Site, query: str) -> list[str]:
     return [element.text for element in shown.all("h3") if element.text in section]
 
 
-def threads(site: Site, query: str = "") -> list[dict[str, object]]:
-    return list(site.json(f"/api/threads?source=tally&limit=200{query}")["items"])
+def threads(site: Site, query: str = "", source: str = "tally") -> list[dict[str, object]]:
+    return list(site.json(f"/api/threads?source={source}&limit=200{query}")["items"])
 
 
 def test_every_filter_shows_what_it_says_and_nothing_else(site: Site) -> None:
@@ -86,13 +87,14 @@ def test_months_are_drawn_and_told_and_lead_to_their_threads(site: Site) -> None
 
 
 def test_calls_without_a_result_come_first_with_feed_and_calendar(site: Site) -> None:
-    waiting = threads(site, "&open_call=true")
+    upload_open_call(site)
+    waiting = threads(site, "&open_call=true", SOURCE)
     assert waiting
-    shown = page(site, "/sources/tally").text
+    shown = page(site, f"/sources/{SOURCE}").text
     assert shown.index("No result found") < shown.index("Filter and sort")
-    feed = ET.fromstring(site.host.get("/api/feeds/sources/tally/calls").text)
+    feed = ET.fromstring(site.host.get(f"/api/feeds/sources/{SOURCE}/calls").text)
     assert len(feed.findall(f"{ATOM}entry")) == len(waiting)
-    calendar = site.host.get("/api/feeds/sources/tally/calendar")
+    calendar = site.host.get(f"/api/feeds/sources/{SOURCE}/calendar")
     assert calendar.headers["content-type"].startswith("text/calendar")
     ends = [document["open_call"]["ends"] for document in waiting if document["open_call"]["ends"]]  # type: ignore[index]
     found = re.findall(r"DTSTART;VALUE=DATE:(\d{8})", calendar.text)
@@ -108,8 +110,9 @@ def test_a_feed_of_an_outcome_holds_that_outcome_alone(site: Site) -> None:
     assert site.host.get("/api/feeds/outcomes/unheard").status == 404
 
 
-@pytest.mark.parametrize("path", ["/", "/sources/tally"])
+@pytest.mark.parametrize("path", ["/", f"/sources/{SOURCE}"])
 def test_a_call_without_a_result_says_who_has_spoken(site: Site, path: str) -> None:
+    upload_open_call(site)
     shown = page(site, path)
     (line,) = [line.text for line in shown.all("p", class_="meta") if "Ended 18 May 2026" in line.text]
     assert "Heard from: Yuki Hashimoto, Piet van der Meulen, Leo Fitzgerald" in line

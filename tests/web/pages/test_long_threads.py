@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.documents.messages import Message
-from shared.documents.summaries import SummaryStance
+from shared.documents.reports import SummaryStance
+from shared.documents.threads import Message
 from shared.retrieval.conversation import in_reading_order
 from tests.support.properties import STEADY
 from tests.web.markup import Page, check, parsed
@@ -84,8 +84,8 @@ def test_an_outline_says_who_answers_whom_and_where_they_stand() -> None:
     page = check(markup(ThreadPageData(thread(message_count=7), messages, made)))
     rows = outline(page)
     assert [look for look, _ in rows] == [f"d{n}" for n in range(7)]
-    assert "objection" in rows[2][1]
-    assert sum("objection" in words for _, words in rows) == 1
+    assert "objects" in rows[2][1]
+    assert sum("objects" in words for _, words in rows) == 1
 
 
 def test_a_long_outline_is_a_page_of_its_own_whose_links_name_the_messages() -> None:

@@ -5,8 +5,7 @@ from typing import Any
 
 from shared.core.ids import person_id
 from shared.documents.readings import StoredReading
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary
+from shared.documents.reports import Report, Summary
 from shared.documents.values import Fate, SummaryType
 from shared.retrieval.topics import stands_of
 from tests.web.markup import parsed
@@ -120,7 +119,12 @@ def test_an_open_call_says_what_is_asked_until_when_and_who_has_spoken() -> None
         "spoken": ["bo@x", "cy@x"], "outstanding": [quote(2, "Not yet.")],
     }  # fmt: skip
     text = rendered(view(open_call=call))
-    for words in ("Do you support adoption?", "Open until 3 February 2026.", "Bo Example, cy@x", "Not yet."):
+    for words in (
+        "Do you support adoption?",
+        "Open until 3 February 2026.",
+        "Bo Example, c***@x",
+        "Not yet.",
+    ):
         assert words in text
 
 
@@ -160,6 +164,53 @@ def test_a_quote_stands_once_and_is_named_where_it_counts_again() -> None:
     assert "Objections" in text
     assert "1 objection apparently unresolved" in text
     assert '<a href="#objections">' in markup(made)
+
+
+def test_a_tally_says_what_became_of_the_objections_it_counts() -> None:
+    said = [position(number, f"{number}@x", "oppose", "said", f"I object, {number}.") for number in (1, 2)]
+    fates = [
+        {"person": f"{number}@x", "citation": quote(number, f"I object, {number}."), "fate": fate}
+        for number, fate in ((1, "outstanding"), (2, "answered"))
+    ]
+    text = rendered(view(positions=said, objections=fates))
+    assert "At least 2 objecting. Objections: 1 apparently unresolved, 1 apparently answered." in text
+    assert "1 objection apparently unresolved" in text
+
+
+def test_an_objection_that_is_quoted_as_a_position_is_listed_only_with_what_became_of_it() -> None:
+    said = [position(1, "bo@x", "oppose", "said", "I object.")]
+    unclear = [{"person": "bo@x", "citation": quote(1, "I object."), "fate": "unclear"}]
+    text = rendered(view(positions=said, objections=unclear))
+    assert "Objections" not in text
+    assert text.count("Bo:") == 1
+
+
+def test_a_withdrawn_objection_stands_with_the_words_that_withdraw_it() -> None:
+    changed = position(2, "bo@x", "support", "said", "I support this.") | {
+        "earlier": {"stance": "oppose", "citation": quote(1, "I object.")}
+    }
+    gone = {"person": "bo@x", "citation": quote(1, "I object."), "fate": "withdrawn",
+            "withdrawal": quote(3, "I withdraw my objection.")}  # fmt: skip
+    made = view(positions=[changed], objections=[gone])
+    text = rendered(made)
+    assert "At least 1 in support. Objections: 1 withdrawn." in text
+    assert "quoted above withdrawn I withdraw my objection." in " ".join(text.split())
+    assert '<q><a href="#&lt;3&gt;">I withdraw my objection.</a></q>' in markup(made)
+    assert text.count("I object.") == 1
+
+
+def test_a_tally_and_a_closing_statement_are_quoted_with_name_and_role() -> None:
+    by = {"person": "cy@x", "name": "Cy", "role": "chair"}
+    tally = {"citation": quote(2, "Four are for it."), "by": by}
+    outcome = {
+        "kind": None, "tier": "remark", "confidence": 0.5, "basis": "ruled",
+        "sentence": "Closing statement by Cy (chair).", "evidence": [quote(2, "This ends the call.")],
+        "authority": by,
+    }  # fmt: skip
+    text = " ".join(rendered(view(tallies=[tally], outcome=outcome)).split())
+    assert "Closing statement · by Cy (chair)." in text
+    assert "Cy: This ends the call." in text
+    assert "Tally Cy (chair): Four are for it." in text.replace("TallyCy", "Tally Cy")
 
 
 def test_what_was_asked_and_what_shows_the_outcome_stand_first() -> None:

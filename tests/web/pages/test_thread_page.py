@@ -6,14 +6,10 @@ from typing import Any
 
 import pytest
 
-from shared.documents.chunks import Chunk
-from shared.documents.messages import Address, Message
-from shared.documents.reports import Report
-from shared.documents.summaries import Summary, SummaryClaim, SummaryStance
-from shared.documents.threads import Thread
+from shared.documents.reports import Report, Summary, SummaryClaim, SummaryStance
+from shared.documents.threads import Address, Chunk, Message, Thread
 from shared.documents.values import Citation
-from shared.domain.mail.normalize import NormalizedBody
-from shared.domain.mail.segments import segment
+from shared.domain.mail.segments import NormalizedBody, segment
 from shared.retrieval.read_models import AnswerElsewhere
 from tests.support.documents import CREATED
 from tests.web.markup import Page, check
@@ -179,6 +175,34 @@ def test_a_citation_that_does_not_hold_is_not_marked() -> None:
     assert not any(run.mark for view in values["messages"] for block in view.blocks for run in block.runs)
 
 
+def test_a_legend_names_the_marks_that_the_messages_have() -> None:
+    messages = [message(0), message(1, "I object. Strongly.", answers=0)]
+    stance = SummaryStance(
+        message_key=messages[1].id, stance="objection", quote="I object.", start=0, end=9, counts_now=True
+    )
+    cited = page_of(messages, summary(messages, (0, "Some words.")))
+    both = page_of(messages, summary(messages, (0, "Some words."), stances=[stance]))
+    assert "Highlighted sentences are evidence" in cited.text
+    assert "Underlined" not in cited.text
+    assert "Underlined sentences show a position." in both.text
+    assert "Highlighted" not in page_of(messages).text
+
+
+def test_a_sender_without_a_name_is_shown_by_a_masked_address() -> None:
+    page = page_of([message(0, from_=Address(email="bo@corp.example"))])
+    assert "b***@corp.example" in page.text
+    assert "bo@corp.example" not in page.text
+
+
+def test_a_summary_says_whether_a_language_model_made_it() -> None:
+    messages = [message(0)]
+    made = summary(messages, (0, "Some words."), generated_by="extractive-v2", prompt_template="t-v1")
+    by_rules = page_of(messages, made).text
+    assert "by rules, without a language model (extractive-v2, t-v1)." in by_rules
+    by_model = page_of(messages, made.model_copy(update={"generated_by": "toy"})).text
+    assert "by the language model toy (t-v1)." in by_model
+
+
 def test_stances_are_chips_that_lead_to_the_sentence_that_shows_them() -> None:
     messages = [message(0), message(1, "I object. Strongly.", answers=0)]
     stance = SummaryStance(
@@ -194,7 +218,7 @@ def test_stances_are_chips_that_lead_to_the_sentence_that_shows_them() -> None:
     page = page_of(messages, summary(messages, (0, "Some words."), stances=[stance], counts={"objection": 1}))
     assert page.by_id(f"s-{messages[1].id}").text == "I object."
     (chip,) = page.all("a", class_="chip objection")
-    assert (chip.text, chip.attributes["href"]) == ("objection", f"#s-{messages[1].id}")
+    assert (chip.text, chip.attributes["href"]) == ("objects", f"#s-{messages[1].id}")
     assert "1 objecting" in page.text
     assert [link.text for link in page.all("a", title="Evidence")] == ["Bo"]
 

@@ -1,0 +1,78 @@
+"""What the dev host makes of an app, beside what the real Python worker's own code makes of it.
+
+The worker's library is `azure-functions-runtime`. It asks for Python 3.13, though it runs on 3.11, so it is
+no dependency of ours: `make parity` puts it into a folder of its own and runs these tests.
+"""
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from localcloud.functions.loader import LoadedApp
+from tests.functions.conftest import Load
+from tests.functions.support import HEADER, write_app
+
+worker = pytest.importorskip("azure_functions_runtime.functions", reason="run it by: make parity")
+
+# All that the worker wants of its gRPC messages here: the numbers of the binding directions.
+PROTOS = SimpleNamespace(BindingInfo=SimpleNamespace(undefined=0, out=1, inout=2))
+
+GOOD = (
+    HEADER
+    + """
+@app.route(route="a/{id}")
+async def with_context(req: func.HttpRequest, context: func.Context) -> func.HttpResponse: ...
+
+@app.route(route="b")
+def without_annotations(req): ...
+
+@app.timer_trigger(arg_name="timer", schedule="0 * * * * *")
+def tick(timer: func.TimerRequest) -> None: ...
+
+@app.service_bus_queue_trigger(arg_name="msg", queue_name="q", connection="BUS")
+async def on_message(msg: func.ServiceBusMessage) -> None: ...
+"""
+)
+
+
+def index(app: Any) -> list[Any]:
+    worker_meta = pytest.importorskip("azure_functions_runtime.bindings.meta")
+    worker_meta.load_binding_registry()
+    registry = worker.Registry()
+    app.functions_bindings = None  # get_functions() may be asked once only, and the dev host has done so
+    return [registry.add_indexed_function(function, PROTOS) for function in app.get_functions()]
+
+
+def assert_parity(loaded: LoadedApp) -> None:
+    ours = {
+        function.name: (
+            function.plan.is_async,
+            function.plan.takes_context,
+            function.plan.returns_response,
+            function.plan.trigger_parameter,
+        )
+        for function in loaded.functions
+    }
+    theirs = {
+        info.name: (
+            info.is_async,
+            info.requires_context,
+            info.has_return,
+            next(iter(info.input_types)),
+        )
+        for info in index(loaded.app)
+    }
+    assert ours
+    assert ours == theirs
+
+
+def test_functions_and_their_arguments_are_those_of_the_worker(tmp_path: Path, load: Load) -> None:
+    assert_parity(load(write_app(tmp_path, GOOD), BUS="Endpoint=sb://x"))
+
+
+@pytest.mark.skipif("APP" not in os.environ, reason="APP=folder names a further app")
+def test_the_app_that_is_named_is_to_the_worker_what_it_is_here(load: Load) -> None:
+    assert_parity(load(Path(os.environ["APP"]), SERVICEBUS_CONNECTION="Endpoint=sb://x"))

@@ -1,0 +1,84 @@
+"""The Service Bus SDK without its pauses, in the process of the tests.
+
+To open a link it takes some nine steps, and after each it sleeps for 50 ms although the broker has answered. To
+close one it waits for the next turn of its keep-alive, which sleeps for a second at a time. A test opens and closes
+many links: most of its time went into these pauses. Which frames go over the wire, and in which order, stays as it
+is; and the app in its host, a process of its own, has the SDK as it comes.
+"""
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+from azure.servicebus._pyamqp.aio._client_async import AMQPClientAsync
+from azure.servicebus._pyamqp.client import AMQPClient
+
+__all__ = ["with_pauses", "without_pauses"]
+
+MOST_STEPS = 50  # then the SDK looks at its deadline again
+NOTHING_CAME_SECONDS = 0.15  # a step that reads no frame takes the socket's timeout, 0.2 s
+
+_AS_IT_COMES: tuple[tuple[type, str, Any], ...] = (
+    (AMQPClientAsync, "client_ready_async", AMQPClientAsync.client_ready_async),
+    (AMQPClientAsync, "close_async", AMQPClientAsync.close_async),
+    (AMQPClient, "client_ready", AMQPClient.client_ready),
+    (AMQPClient, "close", AMQPClient.close),
+)
+
+
+def with_pauses(patch: pytest.MonkeyPatch) -> None:
+    """The SDK as it comes, for the tests that show that it works with our broker."""
+    for client, name, method in _AS_IT_COMES:
+        patch.setattr(client, name, method)
+
+
+def without_pauses(patch: pytest.MonkeyPatch) -> None:
+    _async_without_pauses(patch)
+    _blocking_without_pauses(patch)
+
+
+def _async_without_pauses(patch: pytest.MonkeyPatch) -> None:
+    client_ready: Any = AMQPClientAsync.client_ready_async
+    close: Any = AMQPClientAsync.close_async
+
+    async def client_ready_at_once(self: Any) -> bool:
+        for _ in range(MOST_STEPS):
+            began = time.monotonic()
+            if await client_ready(self):
+                return True
+            if time.monotonic() - began > NOTHING_CAME_SECONDS:
+                break
+        return False
+
+    async def close_at_once(self: Any) -> None:
+        turning: asyncio.Task[None] | None = self._keep_alive_thread
+        self._keep_alive_thread = None
+        if turning is not None:
+            turning.cancel()
+            await asyncio.gather(turning, return_exceptions=True)
+        await close(self)
+
+    patch.setattr(AMQPClientAsync, "client_ready_async", client_ready_at_once)
+    patch.setattr(AMQPClientAsync, "close_async", close_at_once)
+
+
+def _blocking_without_pauses(patch: pytest.MonkeyPatch) -> None:
+    client_ready: Any = AMQPClient.client_ready
+    close: Any = AMQPClient.close
+
+    def client_ready_at_once(self: Any) -> bool:
+        for _ in range(MOST_STEPS):
+            began = time.monotonic()
+            if client_ready(self):
+                return True
+            if time.monotonic() - began > NOTHING_CAME_SECONDS:
+                break
+        return False
+
+    def close_at_once(self: Any) -> None:
+        self._keep_alive_thread = None  # it ends by itself: `close` tells it to
+        close(self)
+
+    patch.setattr(AMQPClient, "client_ready", client_ready_at_once)
+    patch.setattr(AMQPClient, "close", close_at_once)

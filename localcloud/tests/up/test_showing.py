@@ -1,0 +1,84 @@
+"""The report that `make run` prints: its title is a stranger's."""
+
+import io
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from rich.console import Console
+
+from localcloud.up import app as app_module
+from localcloud.up.app import AppError, Taken, open_app
+from localcloud.up.showing import _print_a_report, _print_outcomes, _without_citations
+
+TITLE = "\x1b]0;owned\x07\x1b[2J\x9b31mAll agree"
+REPORT = {"report_id": "rpt-1", "title": TITLE, "has_consensus": True, "participants": [], "thread_id": "t"}
+
+
+async def _answer(request: web.Request) -> web.Response:
+    if request.path.startswith("/api/archives/"):
+        return web.json_response({"source": "tally"})
+    if request.path == "/api/reports":
+        return web.json_response({"items": [REPORT]})
+    return web.json_response({**REPORT, "summary": {"content_markdown": f"# {TITLE}\n\ntext \x1b[2J\n"}})
+
+
+async def test_a_subject_does_not_steer_the_terminal() -> None:
+    app = web.Application()
+    app.router.add_get("/{path:.*}", _answer)
+    printed = io.StringIO()
+    console = Console(file=printed, width=100, force_terminal=False)
+    async with TestServer(app) as server, open_app(str(server.make_url("")).rstrip("/")) as opened:
+        await _print_a_report(opened, [Taken("0" * 16, "tally.mbox", duplicate=False)], console)
+    assert "All agree" in printed.getvalue()
+    assert not set("\x1b\x07\x9b") & set(printed.getvalue())
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_a_table_has_thread_outcome_by_whom_and_link_and_counts_the_rest(width: int) -> None:
+    said = {"kind": "accepted", "tier": "said", "sentence": "Accepted by Bo.", "by": "\x1b[2JBo (chair)"}
+    guessed = {"kind": None, "tier": "remark", "sentence": "No decision found."}
+    old = {"title": "Rename it", "thread_id": "2" * 16, "last_message_date": "2026-01-01", "outcome": said}
+    new = {"title": "Adopt it", "thread_id": "1" * 16, "last_message_date": "2026-02-01", "outcome": said}
+    printed = io.StringIO()
+    console = Console(file=printed, width=width)
+    _print_outcomes([old, new, {"outcome": guessed}, {}], "http://localhost:7071", console)
+    shown = printed.getvalue()
+    assert max(map(len, shown.splitlines())) <= width
+    assert shown.index("Adopt it") < shown.index("Rename it")
+    assert shown.count("accepted") == shown.count("Bo (chair)") == 2
+    assert f"http://localhost:7071/threads/{'1' * 16}" in shown
+    assert "2 without a decision found" in shown
+    assert "\x1b" not in shown
+
+
+def test_a_report_quotes_a_sentence_once() -> None:
+    markdown = (
+        "# T\n\n- **Bo**: We take it. [[1]](#citation-1) [[2]](#citation-2)\n\n## Citations\n\n"
+        '1. <a id="citation-1"></a>\u201cWe take it.\u201d (<1@a>)\n\n*Not all was read.*\n'
+    )
+    shown = _without_citations(markdown)
+    assert shown.count("We take it.") == 1
+    assert "citation" not in shown
+    assert shown.endswith("\n*Not all was read.*")
+
+
+async def test_a_busy_app_is_asked_again_and_one_that_stays_away_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(app_module, "POLL_SECONDS", 0.01)
+    asked = []
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append(request.path)
+        busy = len(asked) < 3 or request.path == "/away"
+        return web.json_response({"detail": "Busy."}, status=503 if busy else 200)
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", answer)
+    async with TestServer(app) as server, open_app(str(server.make_url("")).rstrip("/")) as opened:
+        await opened.get("/here")
+        assert len(asked) == 3
+        monkeypatch.setattr(app_module, "BUSY_SECONDS", 0.05)
+        with pytest.raises(AppError, match="503 Busy"):
+            await opened.get("/away")

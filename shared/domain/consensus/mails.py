@@ -1,0 +1,481 @@
+"""The mails of a thread as the reader takes them: sentences, quoted blocks, language; and their profile."""
+
+import re
+import string
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from shared.documents.values import Preset, RoleHolder, SourceProfile
+from shared.domain.mail.models import ParsedMail, Segment, SegmentKind
+from shared.domain.mail.segments import NormalizedBody, normalize
+
+
+@dataclass(frozen=True, slots=True)
+class QuotedBlock:
+    """Lines quoted from another mail, without their marks, at `position` in the own text around them."""
+
+    position: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadMail:
+    message_id: str
+    address: str
+    text: str
+    """The sender's own text: no quotes, signature or footer. Spans in a reading count in it."""
+    name: str = ""
+    subject: str = ""
+    date: datetime | None = None
+    reply_to: str | None = None
+    references: tuple[str, ...] = ()
+    quotes: tuple[QuotedBlock, ...] = ()
+    failed: bool = False
+    """The sender's authenticity failed, by the check that the source names."""
+
+
+class ProfileError(ValueError):
+    """What an operator set for a source cannot be used."""
+
+
+END_OF_PERIOD = "the last day of a role is named `until`, not `to`"
+
+
+def read_profile(settings: Mapping[str, Any]) -> SourceProfile:
+    """A profile from `{"preset": ..., "roles": [{"person", "role", "from", "until"}]}`."""
+    try:
+        preset = Preset(settings.get("preset", Preset.FREE))
+    except ValueError:
+        known = ", ".join(preset.value for preset in Preset)
+        raise ProfileError(f"preset {settings['preset']!r} is unknown: use one of {known}") from None
+    roles = settings.get("roles", [])
+    if isinstance(roles, str) or not isinstance(roles, Sequence):
+        raise ProfileError('roles must be a list of {"person": address, "role": name}')
+    return SourceProfile(preset, tuple(_role_holder(role) for role in roles))
+
+
+def _role_holder(role: Any) -> RoleHolder:
+    if not isinstance(role, Mapping) or not role.get("person") or not role.get("role"):
+        raise ProfileError(f'a role needs "person" and "role", got {role!r}')
+    if "to" in role:
+        raise ProfileError(f"{role['person']}: {END_OF_PERIOD}")
+    return RoleHolder(
+        person=str(role["person"]).strip().lower(),
+        role=str(role["role"]).strip().lower(),
+        since=_day(role, "from"),
+        until=_day(role, "until"),
+    )
+
+
+def _day(role: Mapping[str, Any], key: str) -> date | None:
+    value = role.get(key)
+    if value in (None, ""):
+        return None
+    try:
+        return date.fromisoformat(str(value))
+    except ValueError as error:
+        raise ProfileError(f'"{key}" of {role["person"]} must be a date such as 2024-10-11') from error
+
+
+_MARKS = re.compile(r"^[ \t]{0,4}(?:[A-Za-z]{0,3}[>|] {0,2}){1,20}", re.MULTILINE)
+
+
+def thread_mail_of(message: ParsedMail) -> ThreadMail:
+    """The mail as the reader takes it; ids keep the form they have in the message."""
+    body = normalize(message.body_raw, message.segments)
+    return ThreadMail(
+        message_id=message.node,
+        address=message.sender.email.lower(),
+        name=message.sender.name,
+        subject=message.subject,
+        date=message.date,
+        text=body.text,
+        reply_to=message.in_reply_to[0] if message.in_reply_to else None,
+        references=tuple(message.references),
+        quotes=quoted_blocks(message.body_raw, message.segments, body),
+    )
+
+
+def quoted_blocks(
+    body_raw: str, segments: Sequence[Segment], body: NormalizedBody
+) -> tuple[QuotedBlock, ...]:
+    return tuple(_block(body_raw, segment, body) for segment in segments if segment.kind is SegmentKind.QUOTE)
+
+
+def _block(body_raw: str, segment: Segment, body: NormalizedBody) -> QuotedBlock:
+    below = bisect_left(body.pieces, segment.start, key=_raw_start)
+    position = body.pieces[below].start if below < len(body.pieces) else len(body.text)
+    return QuotedBlock(position, _MARKS.sub("", body_raw[segment.start : segment.end]))
+
+
+def _raw_start(piece: tuple[int, int, int]) -> int:
+    return piece[1]
+
+
+MAX_CHARS = 60_000
+"""Of one mail. A person's words end long before it; what lies beyond is a log or an attack."""
+MAX_SENTENCES = 400
+MAX_SENTENCE = 600
+"""What runs on for longer is read in pieces, so that no pattern meets an unbounded text."""
+
+_PLAIN = str.maketrans(
+    dict.fromkeys("\u2019\u2018\u00b4`", "'")
+    | dict.fromkeys("\u201c\u201d\u201e", '"')
+    | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-")
+    | {"\xa0": " "}
+)
+_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?|[+-] ?[01]|\U0001f44d")
+_KEY = re.compile(r"[^\W_]+")
+_ASCII_WORDS = string.ascii_letters + string.digits
+_BARE = bytes(ord(chr(code).lower()) if chr(code) in _ASCII_WORDS else ord(" ") for code in range(256))
+"""For ASCII: letters in lower case and digits, a space for everything else."""
+_LETTERS_ONLY = bytes(code if chr(code) in f"{string.ascii_lowercase}'" else ord(" ") for code in range(256))
+"""For ASCII in lower case: letters and what stands in contractions, a space for everything else."""
+_LONGEST_GREETING, _LONGEST_ATTRIBUTION = 45, 250
+
+# The last one heads a patch in a range-diff: what is indented below it compares two versions.
+_DIFF_START = re.compile(
+    r"(?:diff --git |--- a/|\+\+\+ b/|@@ .{0,200}@@|index [0-9a-f]{6,40}\.\.|Index: \S|"
+    r"\s{0,4}(?:\d{1,3}|-):\s{1,4}(?:[0-9a-f]{6,40}|-{5,}) [!=<>]\s)"
+)
+_DIFF_LINE = re.compile(r"[-+ @\\]|index |diff |new file|deleted file|similarity|rename |$|GIT binary")
+_UNMARKED_QUOTE = re.compile(r"\s{0,4}(?:&gt;|[A-Za-z]{0,12}>|\|\s)")
+_ATTRIBUTION = re.compile(
+    r"(?:On .{5,150}|.{3,100}) (?:wrote|writes|said)(?: on .{5,40})?\s?:?\s*$|(?:In message|Le |Am |El "
+    r").{5,120}:\s*$"
+)
+_FORWARDED = re.compile(r"\s{0,3}-{3,}\s?(?:Original Message|Forwarded|Begin forwarded)", re.IGNORECASE)
+_TRAILER = re.compile(r"\s{0,4}(?:[A-Z][a-z]+(?:-[a-z]+){0,3}-by|Cc|Fixes|Link|Message-ID):\s", re.IGNORECASE)
+_VOTE_LINE = re.compile(r"\s{0,8}\*?[+-]\s?[01]\b")
+_LIST_ITEM = re.compile(r"\s{0,12}(?:[-*\u2022o+]|\d{1,2}[.)]|\[[ xX]?\])\s+\S")
+_GREETING = re.compile(
+    r"(?:hi|hello|hey|dear|good (?:morning|afternoon|day|evening))(?: [\w.'-]{1,20}){0,3}[,.!: -]*$"
+    r"|(?:all|folks|everyone|greetings|best|cheers|sincerely|ciao|br|(?:many |kind |best |warm "
+    r")?(?:regards|thanks|wishes)|thx)"
+    r"(?: (?:again|all|everyone|in advance|a lot))?[,.!: -]*$",
+    re.IGNORECASE,
+)
+# A full stop, a closing mark maybe, then white space and what can open a sentence.
+# A run of marks is tried from its start only: from each of its marks would take the square of its length.
+# Many write without capitals: after a full stop a small word that opens sentences is enough.
+# The mark comes first, outside the alternatives: so the engine skips to it.
+_END = re.compile(
+    r"[.!?](?:[\"')\]]{0,3}\s+(?=[\"'(\[A-Z0-9`<+*-])|(?:(?<![.!?][.!?])[.!?]+|(?<=[!?]))\s+(?=[a-z])"
+    r"|(?<=\.)\s+"
+    r"(?=(?:i|it|its|this|that|the|we|you|they|but|so|if|in|there|not|however|what|how|maybe|also)\b))"
+)
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:e\.g|i\.e|cf|etc|vs|mr|dr|sec|fig|resp|approx|no)|\b[A-Z])\.$", re.IGNORECASE
+)
+_IN_DIFF = frozenset("+ @")
+_NO_PROSE = ("diff --git ", "index ", "o ", "o\t")
+_WROTE = re.compile(r"\b(?:wrote|writes|said)\b")
+_LETTER = re.compile(r"[A-Za-z\u00c0-\uffff]|[+-]\s?[01]\b|\U0001f44d")
+
+
+class OwnSentence:
+    """One sentence. `text` is as shown, with white space folded; `folded` is as patterns read it."""
+
+    __slots__ = (
+        "_key",
+        "_words",
+        "answers",
+        "asks",
+        "block",
+        "end",
+        "folded",
+        "index",
+        "mail",
+        "opens_paragraph",
+        "possible",
+        "start",
+        "sure",
+        "text",
+        "triggered",
+    )
+
+    def __init__(
+        self, *, mail: int, index: int, start: int, end: int, text: str, block: int, opens: bool
+    ) -> None:
+        self.mail = mail
+        """The number of the mail in its thread."""
+        self.index = index
+        self.start = start
+        self.end = end
+        self.text = text
+        self.folded = fold(text)
+        self.asks = text.rstrip("\"') ").endswith("?")
+        self.block = block
+        """The number of the quoted block right above; -1 where none is."""
+        self.opens_paragraph = opens
+        self.answers: dict[object, bool] = {}
+        """Whether the cues found something in it."""
+        self.possible: int | None = None
+        """The wordings that it may have, as bits, once asked for: see `cues.possible`."""
+        self.triggered = 0
+        """Those that one of its words triggers, possible or not."""
+        self.sure = 0
+        """Those that it has: a word is enough for them."""
+        # Kept by hand: a thread has a thousand sentences, and `cached_property` takes a lock for each.
+        self._words: frozenset[str] | None = None
+        self._key: str | None = None
+
+    @property
+    def words(self) -> frozenset[str]:
+        if self._words is None:
+            self._words = _words(self.folded)
+        return self._words
+
+    @property
+    def key(self) -> str:
+        """The bare words: the same for the same sentence, however it was wrapped or marked."""
+        if self._key is None:
+            self._key = word_key(self.folded)
+        return self._key
+
+
+def fold(text: str) -> str:
+    """Lower case, straight quotes, plain dashes."""
+    # Most mail is ASCII, of which only the backtick changes.
+    return text.replace("`", "'").lower() if text.isascii() else text.translate(_PLAIN).lower()
+
+
+def word_key(text: str) -> str:
+    """The bare words, with one space between them."""
+    if text.isascii():
+        return b" ".join(text.encode().translate(_BARE).split()).decode()
+    return " ".join(_KEY.findall(text.lower()))
+
+
+def _words(folded: str) -> frozenset[str]:
+    may_vote = ("1" in folded or "0" in folded) and ("+" in folded or "-" in folded)
+    if may_vote or not folded.isascii():
+        return frozenset(_WORD.findall(folded))
+    # No mark stands in it: words are what stands between other characters.
+    found = folded.encode().translate(_LETTERS_ONLY).decode().split()
+    if "'" not in folded:
+        return frozenset(found)
+    contracted = " ".join([word for word in found if "'" in word])
+    return frozenset([word for word in found if "'" not in word] + _WORD.findall(contracted))
+
+
+def own_sentences(text: str, quotes: tuple[QuotedBlock, ...], mail: int) -> list[OwnSentence]:
+    """A mail's own sentences in order; spans count in `text`."""
+    positions = [quote.position for quote in quotes]
+    found: list[OwnSentence] = []
+    courtesies: list[OwnSentence] = []
+    for start, end in _paragraphs(text[:MAX_CHARS], positions):
+        opens = True
+        for first, last in _sentence_spans(text, start, end):
+            shown = " ".join(text[first:last].split())
+            if not _LETTER.search(shown):
+                continue
+            block = bisect_right(positions, first) - 1
+            kept = courtesies if _is_greeting(shown) else found
+            kept.append(
+                OwnSentence(
+                    mail=mail, index=len(kept), start=first, end=last, text=shown, block=block, opens=opens
+                )
+            )
+            opens = opens and kept is courtesies
+            if len(found) >= MAX_SENTENCES:
+                return found
+    # "Thanks." that is all of a mail is what its writer says; above or below a text it is a courtesy.
+    return found or courtesies[:1]
+
+
+def _paragraphs(text: str, positions: list[int]) -> Iterator[tuple[int, int]]:
+    """Stretches of prose: cut at blank lines, quotes, trailers, votes and list items; diffs left out."""
+    cuts = set(positions)
+    start = offset = -1
+    in_diff = False
+    position = 0
+    patch = _is_patch(text)
+    for line in text.split("\n"):
+        offset, position = position, position + len(line) + 1
+        if in_diff and line[:1] in _IN_DIFF:
+            continue
+        if not in_diff and _is_prose(line) and offset not in cuts:
+            start = offset if start < 0 else start
+            continue
+        if _FORWARDED.match(line) or (patch and line == "---"):
+            break
+        in_diff = bool(_DIFF_START.match(line)) or (in_diff and bool(_DIFF_LINE.match(line)) and line != "")
+        stops = in_diff or not line.strip() or _hides(line)
+        alone = not stops and (bool(_TRAILER.match(line)) or bool(_VOTE_LINE.match(line)))
+        if start >= 0 and (stops or alone or offset in cuts or _LIST_ITEM.match(line) or _is_greeting(line)):
+            yield start, offset
+            start = -1
+        if stops:
+            continue
+        if alone or _is_greeting(line):
+            yield offset, offset + len(line)
+        elif start < 0:
+            start = offset
+    else:
+        offset = position
+    if start >= 0:
+        yield start, min(offset, len(text))
+
+
+def _is_prose(line: str) -> bool:
+    """A line of running text: none of the patterns below can match it, so none is tried."""
+    return (
+        line[:1].isalpha()
+        and ":" not in line
+        and ">" not in line
+        and not line.startswith(_NO_PROSE)
+        and not _may_attribute(line)
+        and (len(line) >= _LONGEST_GREETING or not (_is_greeting(line) or _LIST_ITEM.match(line)))
+    )
+
+
+def _may_attribute(line: str) -> bool:
+    # Each word by itself is found sooner than any of them by a pattern.
+    return ("wrote" in line or "writes" in line or "said" in line) and bool(_WROTE.search(line))
+
+
+def _is_patch(text: str) -> bool:
+    return "\ndiff --git " in text or "\n--- a/" in text
+
+
+def _is_greeting(line: str) -> bool:
+    return len(line) < _LONGEST_GREETING and bool(_GREETING.match(line.strip()))
+
+
+def _hides(line: str) -> bool:
+    """Lines that are somebody else's, though the parser left them in."""
+    if _UNMARKED_QUOTE.match(line):
+        return True
+    # Most lines cannot end an attribution: the pattern is tried on the others only.
+    may_attribute = line.rstrip().endswith((":", "wrote", "writes", "said")) or " on " in line
+    return may_attribute and len(line) < _LONGEST_ATTRIBUTION and bool(_ATTRIBUTION.match(line))
+
+
+def _sentence_spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    # One by one: a mail of many sentences is not read to its end.
+    first = start
+    for match in _END.finditer(text, start, end):
+        if _ABBREVIATION.search(text, max(first, match.start() - 8), match.start() + 1):
+            continue
+        yield from _pieces(text, first, match.end())
+        first = match.end()
+    yield from _pieces(text, first, end)
+
+
+def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """The stretch without white space around it, cut at spaces where it is too long."""
+    found: list[tuple[int, int]] = []
+    while start < end:
+        stop = end if end - start <= MAX_SENTENCE else _cut(text, start)
+        piece = text[start:stop]
+        left = len(piece) - len(piece.lstrip(" \t\n\r*\u2022"))
+        right = len(piece.rstrip())
+        if left < right:
+            found.append((start + left, start + right))
+        start = stop
+    return found
+
+
+def _cut(text: str, start: int) -> int:
+    """Where a stretch that is too long is cut."""
+    limit = start + MAX_SENTENCE
+    space = max(text.rfind(" ", start + 1, limit), text.rfind("\n", start + 1, limit))
+    return space if space > 0 else limit
+
+
+ENGLISH, UNKNOWN = "en", "und"
+_SAMPLE = 1_500
+_LEAST_WORDS = 8
+"""Fewer words than this ("+1", "Danke, passt") show no language of their own."""
+_LEAST_SHARE = 0.08
+_LEAST_FOUND = 3
+"""Different function words: one alone may be a name, or the end of an address."""
+_PLAINLY = 4
+_GLANCE = 400
+_IN_NO_LANGUAGE = re.compile(r"\S*[@/\\_=<>{}]\S*|^[a-z]+(?:-[a-z]+)*-by:.*$|\w+\.\w+\S*", re.MULTILINE)
+"""Addresses, links, code and trailers are in no language."""
+_ALPHABETIC = re.compile(r"[^\W\d_]+")
+_SCRIPTS = (
+    ("ja", re.compile(r"[\u3040-\u30ff]")),
+    ("zh", re.compile(r"[\u4e00-\u9fff]")),
+    ("ko", re.compile(r"[\uac00-\ud7af]")),
+    ("ru", re.compile(r"[\u0400-\u04ff]")),
+    ("el", re.compile(r"[\u0370-\u03ff]")),
+    ("ar", re.compile(r"[\u0600-\u06ff]")),
+    ("he", re.compile(r"[\u0590-\u05ff]")),
+)
+# Words that hold a sentence together, none of them shared with English.
+_FUNCTION_WORDS = {
+    ENGLISH: "the and of to is that it for with this be are not have you we as was but if would should from "
+    "they what there",
+    "de": "und der die das nicht ist ich wir mit auf ein eine dass auch wie wird sind haben aber oder nur "
+    "noch sich f\u00fcr werden",
+    "fr": "le la les des est une que pas pour dans qui sur avec nous vous mais ce cette sont par aussi je "
+    "c'est au",
+    "es": "el los las que una para con por pero como est\u00e1 este esta son del muy tambi\u00e9n "
+    "m\u00e1s hay ser yo nosotros",
+    "it": "il che non per una con sono questo questa della anche come pi\u00f9 ma gli nel alla essere ho "
+    "abbiamo",
+    "pt": "que n\u00e3o uma para com os por mais como mas isso est\u00e1 s\u00e3o tamb\u00e9m da ao "
+    "voc\u00ea muito eu n\u00f3s",
+    "nl": "het een niet van dat voor met zijn ook maar wij deze wordt aan bij nog geen naar kan ik",
+    "sv": "och att det inte som med f\u00f6r \u00e4r jag vi men har till kan den ett om p\u00e5 ska",
+    "pl": "nie jest si\u0119 na \u017ce jak ale dla przez tak czy jest po od tylko mo\u017ce ten tego",
+}
+_MANY_WORDS = 15
+_ENGLISH_WORDS = frozenset(_FUNCTION_WORDS[ENGLISH].split()) | {"my", "or", "can", "when", "which"}
+_OWNERS = {word: language for language, words in reversed(_FUNCTION_WORDS.items()) for word in words.split()}
+_PLAIN_WORDS = frozenset(word for word, language in _OWNERS.items() if language == ENGLISH)
+_OTHER_WORDS = frozenset(_OWNERS) - _PLAIN_WORDS
+
+
+def language_of(text: str) -> str:
+    """The language's code, or `und` where the text shows none."""
+    sample = text[:_SAMPLE].lower()
+    # Most mail is English, and shows it at once.
+    if _is_plainly_english(sample[:_GLANCE]) or _is_plainly_english(sample):
+        return ENGLISH
+    return _looked_into(_IN_NO_LANGUAGE.sub(" ", sample))
+
+
+def _is_plainly_english(sample: str) -> bool:
+    words = set(sample.split())
+    return len(_PLAIN_WORDS & words) >= _PLAINLY and _OTHER_WORDS.isdisjoint(words)
+
+
+def is_readable(text: str, language: str) -> bool:
+    """English, or too little of anything to tell: prose of many words, none of them English, is not read."""
+    if language != UNKNOWN:
+        return language == ENGLISH
+    words = _ALPHABETIC.findall(_IN_NO_LANGUAGE.sub(" ", text[:_SAMPLE].lower()))
+    return len(words) < _MANY_WORDS or not _ENGLISH_WORDS.isdisjoint(words)
+
+
+def _looked_into(sample: str) -> str:
+    letters = _ALPHABETIC.findall(sample)
+    total = sum(map(len, letters))
+    for code, script in _SCRIPTS:
+        if total and len(script.findall(sample)) > total * 0.3:
+            return code
+    if len(letters) < _LEAST_WORDS:
+        return UNKNOWN
+    words = [word for word in letters if word in _OWNERS]
+    counts = Counter(map(_OWNERS.__getitem__, words))
+    if not counts:
+        return UNKNOWN
+    best, count = counts.most_common(1)[0]
+    if counts[ENGLISH] >= count:
+        return ENGLISH
+    different = len({word for word in words if _OWNERS[word] == best})
+    return best if different >= _LEAST_FOUND and count >= len(letters) * _LEAST_SHARE else UNKNOWN
+
+
+def main_language(languages: Iterable[str]) -> str:
+    """The language of most mails; English where none shows one."""
+    counts = Counter(language for language in languages if language != UNKNOWN)
+    return counts.most_common(1)[0][0] if counts else ENGLISH

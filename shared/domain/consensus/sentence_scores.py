@@ -1,0 +1,643 @@
+"""Which sentences carry a key point, a decision, an objection or an open issue: fitted weights and few rules.
+
+Rules alone carried over worse than weights here. What a head finds is shown as a quote, never as a claim.
+"""
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from enum import StrEnum
+from functools import lru_cache
+from itertools import chain
+
+from shared.documents.values import Genre, PropositionForm
+from shared.domain.consensus.cues import (
+    ACCEPTS,
+    CONDITION,
+    CONTRAST,
+    NEGATION,
+    OPEN,
+    PROMISES,
+    PROPOSES,
+    RULES,
+    SOLVED,
+    THANKS,
+    WITHDRAWS,
+    Cue,
+    Family,
+    possible,
+)
+from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
+from shared.domain.consensus.mails import OwnSentence, word_key
+from shared.domain.consensus.proposal import Put, asks_group
+from shared.domain.consensus.sentence_weights import THRESHOLDS, WEIGHTS
+from shared.domain.consensus.stance_cues import AGREES, APPROVES, DOUBTS, OPPOSES, SUPPORTS
+from shared.domain.consensus.stances import relation
+
+
+class Head(StrEnum):
+    """One column of fitted weights each."""
+
+    POINT = "point"
+    DECISION = "decision"
+    OBJECTION = "objection"
+    OPEN_ISSUE = "open issue"
+
+
+# ruff: noqa: PLR2004 -- the bound of a feature is its definition
+
+
+_STOP = frozenset(
+    [
+        "this",
+        "that",
+        "with",
+        "from",
+        "have",
+        "would",
+        "could",
+        "should",
+        "there",
+        "their",
+        "they",
+        "them",
+        "then",
+        "than",
+        "what",
+        "when",
+        "which",
+        "while",
+        "will",
+        "been",
+        "being",
+        "were",
+        "your",
+        "about",
+        "into",
+        "some",
+        "also",
+        "just",
+        "like",
+        "more",
+        "most",
+        "much",
+        "only",
+        "over",
+        "such",
+        "very",
+        "does",
+        "doing",
+        "done",
+        "here",
+        "these",
+        "those",
+        "other",
+        "because",
+        "since",
+        "where",
+        "think",
+        "make",
+        "made",
+        "want",
+        "need",
+        "know",
+        "using",
+        "used",
+    ]
+)
+_CODE_RUN = re.compile(r"[{}=;<>|][{}=;<>|]")  # spelled out: so the engine skips to the first of them
+_CODE_START = re.compile(r"\W{0,3}\$|\d")
+_CALL = re.compile(r"\w\(\)")
+_JUDGES = Cue(
+    "think|believe|guess|agree|prefer|suggest|so|should",
+    r"\bi (?:think|believe|guess|agree|prefer|suggest)\b|\bso\b|\bshould\b",
+)
+_MUST = Cue(
+    "must|should|need|needs|needed|have|cannot|can't",
+    r"\b(?:must|should|need(?:s|ed)? to|have to|cannot|can't)\b",
+)
+_BAD = Cue(
+    "problem|problems|issue|issues|wrong|bad|worse|break|breaks|breaking|broken|confusing|complex|"
+    "complexity|unnecessary|risk|risky|"
+    "concern|concerns|worry|fail|fails|lose|hard|difficult|ugly|fragile|unclear|surprising|expensive|hack|"
+    "dangerous|harm",
+)
+_WISHES = Cue(
+    "please|should|need|needs|missing|typo|forgot|better|must|instead|drop|remove|rather|could|why|prefer",
+    r"\bplease (?:\w+ )?(?:use|add|fix|change|remove|drop|split|include|rebase|resend|don't|do not|send|"
+    r"move|make|"
+    r"rename|put|keep|wrap|document|explain|avoid|replace|update|run|check)\b",
+    r"\b(?:this|that|it|these|you) (?:should|must|needs? to|could)\b",
+    r"\b(?:would|will|might) be (?:better|nicer|cleaner|simpler)\b|\byou (?:forgot|missed)\b|\btypos?\b",
+    r"\bshould (?:\w+ )?be\b|\bwhy (?:not|don't|do you|do we|is|are|can't)\b|\bi(?:'d| would) (?:rather|"
+    r"prefer|suggest)\b",
+    r"^\W{0,4}(?:missing|drop|remove|use|rename|move)\b|\binstead\b",
+)
+_ACTS = Cue("i'll|will|we'll|let's|let|i've|done|agreed|fixed|merged|queued")
+_FIRST_PERSON = Cue("i|i'll|i've|i'd|we|we'll|we've|let's|my|our|i'm")
+_QUESTION_WORD = re.compile(
+    r"\W{0,3}(?:is|are|do|does|should|can|could|would|what|why|how|where|which|who|any)\b"
+)
+_REASONS = Cue(
+    "because|since|therefore|instead|rather|so|order|means|otherwise|reason|point|basically|short|summary|"
+    "problem|fact",
+    r"\b(?:because|since|therefore|instead|rather than|so that|in order to|which means|otherwise|the "
+    r"reason|the point|basically|in short|in summary|the problem|the fact)\b",
+)
+# What two features say together and neither alone.
+_TOGETHER = {
+    "acts to the proposition": ("acts", "to the proposer"),
+    "accepts by a role": ("accepts", "by a role"),
+    "rules by a role": ("rules", "by a role"),
+    "approves the proposition": ("approves", "to the proposition"),
+    "doubts the proposition": ("doubts", "to the proposer"),
+    "negates to the proposer": ("negation", "to the proposer"),
+    "bad to the proposer": ("bad", "to the proposer"),
+    "promises by the proposer": ("promises", "by the proposer"),
+    "asks at the end": ("asks", "end of thread"),
+    "asks, unanswered": ("asks", "unanswered"),
+    "proposes in the proposition": ("proposes", "in the proposition"),
+    "first in the proposition": ("early", "in the proposition"),
+    "first of an answer": ("first", "to the proposer"),
+    "judges on topic": ("judges", "topic words"),
+    "must on topic": ("must", "topic words"),
+    "wishes for a patch": ("wishes", "to a patch"),
+    "under a quote of a patch": ("under a quote", "to a patch"),
+    "asks of a patch": ("asks", "to a patch"),
+}
+_WORDED: dict[Cue, str] = {
+    PROPOSES: "proposes",
+    _JUDGES: "judges",
+    DOUBTS: "doubts",
+    OPPOSES: "opposes",
+    ACCEPTS: "accepts",
+    RULES: "rules",
+    PROMISES: "promises",
+    WITHDRAWS: "withdraws",
+    SOLVED: "solved",
+    OPEN: "open",
+    THANKS: "thanks",
+    NEGATION: "negation",
+    CONTRAST: "contrast",
+    CONDITION: "condition",
+    _MUST: "must",
+    _BAD: "bad",
+    _WISHES: "wishes",
+    _ACTS: "acts",
+    _FIRST_PERSON: "first person",
+    _REASONS: "reasons",
+}
+PAIRS: dict[str, list[tuple[str, str]]] = {}
+"""By a sentence's feature: what it is called together with another, and that other one."""
+for _name, (_one, _other) in _TOGETHER.items():
+    PAIRS.setdefault(_one, []).append((_name, _other))
+_APPROVAL = Family(AGREES, *APPROVES.cues, *SUPPORTS.cues)
+_SIZES = (15, 40, 60, 201, 221)
+"""Letters from which on a sentence is no longer tiny, no longer short, middling, no longer that, and long."""
+_FIRST, _LAST = 16, 4
+_DEEP = 11
+_COUNT_BITS = 16
+_ONE_COUNT = (1 << _COUNT_BITS) - 1
+_DIGIT = re.compile(r"[0-9]")
+_CODE_MARK = re.compile(r"[{}=;<>|$:()]")
+_YOU = frozenset({"you", "your", "you're"})
+_BUT = ("but ", "however", "still,", "that said")
+_MAX_QUOTED, _MAX_ALL_QUOTED = 600, 6_000
+_SHINGLE = 4
+"""Words in a row by which a sentence is known again in a quote."""
+
+
+Place = tuple[int, bool, bool, bool, int]
+"""Where a sentence stands in its mail, and its size: what `features_of_place` is asked for."""
+
+
+Amounts = tuple[int, int, int, int, int]
+"""Counts of a sentence's words, and of quotes of its start: what `features_of_amounts` is asked for."""
+OwnFeatures = tuple[Place, list[str], Amounts]
+"""What a sentence has of its own: its place, what it has or has not, and what it has more or less of."""
+
+
+class FeatureReader:
+    """Holds what the features of all sentences of a thread share."""
+
+    def __init__(self, thread: LinkedThread, put: Put, genre: Genre) -> None:
+        self._thread = thread
+        self._put = put
+        self._genre = genre
+        self._words = _ThreadWords(thread, put)
+        self._last_of = {mail.person: mail.number for mail in thread.mails}
+        self._first_of = {mail.person: mail.number for mail in reversed(thread.mails)}
+        self._replies = Counter(mail.parent for mail in thread.mails)
+        self._promised_to = {
+            mail.parent
+            for mail in thread.mails
+            if mail.parent is not None
+            and mail.person in put.proposers
+            and any(map(PROMISES.finds, mail.sentences))
+        }
+        self._of_mail: dict[tuple[int, str], dict[str, float]] = {}
+        self._of_block: dict[tuple[int, int], dict[str, float]] = {}
+
+    def features(self, sentence: OwnSentence) -> dict[str, float]:
+        """All features: of the mail, of the sentence, and of both together."""
+        place, flags, amounts = self.own(sentence)
+        found = {**features_of_place(*place), **dict.fromkeys(flags, 1.0), **features_of_amounts(*amounts)}
+        both = {**self.shared(sentence), **found}
+        together = {
+            name: found[one] * both[other]
+            for one in PAIRS.keys() & found.keys()
+            for name, other in PAIRS[one]
+            if other in both
+        }
+        return {**both, **together}
+
+    def shared(self, sentence: OwnSentence) -> dict[str, float]:
+        """What all sentences of a mail that answer the same have in common: the same dict for all of them."""
+        # What stands under one quoted block answers the same.
+        block = (sentence.mail, sentence.block)
+        if block not in self._of_block:
+            self._of_block[block] = self._find_shared(sentence)
+        return self._of_block[block]
+
+    def _find_shared(self, sentence: OwnSentence) -> dict[str, float]:
+        mail = self._thread.mail_of(sentence)
+        towards = relation(self._thread, self._put, sentence) if mail is not self._thread.root else "none"
+        place = (mail.number, towards)
+        if place not in self._of_mail:
+            self._of_mail[place] = self._shared(mail, towards)
+        return self._of_mail[place]
+
+    def own(self, sentence: OwnSentence) -> OwnFeatures:
+        index = sentence.index
+        is_last = index == len(self._thread.mail_of(sentence).sentences) - 1
+        size = bisect_right(_SIZES, len(sentence.text))
+        place = (min(index, _DEEP), is_last, sentence.opens_paragraph, sentence.block >= 0, size)
+        flags = ["puts it"] if sentence is self._put.words else []
+        _add_form(sentence.folded, flags)
+        _add_wording(sentence, flags)
+        return place, flags, self._words.amounts(sentence)
+
+    def _shared(self, mail: LinkedMail, towards: str) -> dict[str, float]:
+        count, total = len(mail.sentences), len(self._thread.mails)
+        flags = {
+            "last mail": mail.number == total - 1,
+            "end of thread": total > 3 and mail.number >= total - 2,
+            "person's last mail": self._last_of[mail.person] == mail.number,
+            "person's first mail": self._first_of[mail.person] == mail.number,
+            "mail of one": count == 1,
+            "mail of few": count <= 4,
+            "mail of many": count > 25,
+            "first half": mail.number * 2 <= total,
+            "unanswered": mail.number not in self._thread.answered_by_others,
+            "much answered": self._replies[mail.number] > 1,
+            "in the proposition": mail is self._put.mail,
+            "in a later version": mail.number in self._put.mails and mail is not self._put.mail,
+            "in the root": mail is self._thread.root,
+            "short thread": total <= 5,
+            "long thread": total > 12,
+            "by a role": self._thread.people.role(mail.number) is not None,
+            "by the proposer": mail.person in self._put.proposers,
+            "to the proposition": towards == "put",
+            "to the proposer": towards in {"put", "author"},
+            "something proposed": self._genre in {Genre.PATCH, Genre.CALL, Genre.PROPOSAL},
+            "patch": self._genre is Genre.PATCH,
+            "formal": self._put.form in {PropositionForm.VOTE, PropositionForm.CALL},
+            "asked or told": self._genre
+            in {Genre.QUESTION, Genre.ANNOUNCEMENT, Genre.DISCUSSION, Genre.OTHER},
+        }
+        flags["to a patch"] = flags["patch"] and flags["to the proposer"]
+        flags["approves elsewhere"] = _approves(mail)
+        flags["promised after"] = mail.number in self._promised_to
+        flags["short thread's answer"] = flags["mail of few"] and flags["last mail"]
+        return {name: 1.0 for name, flag in flags.items() if flag}
+
+
+class _ThreadWords:
+    """Words that tell what a thread is about, and the starts of sentences that its quotes repeat."""
+
+    def __init__(self, thread: LinkedThread, put: Put) -> None:
+        candidates = candidates_of(thread)
+        by_mail: dict[int, list[frozenset[str]]] = {mail.number: [] for mail in thread.mails}
+        for one in candidates:
+            by_mail[one.mail].append(one.words)
+        words = {number: set().union(*found) for number, found in by_mail.items()}
+        self._content = {word for word in set().union(*words.values()) if len(word) > 3} - _STOP
+        spread = Counter(chain.from_iterable(map(self._content.intersection, words.values())))
+        common = {word for word, count in spread.items() if count > 1}
+        topic = (words[put.mail.number] & common) or common
+        title = word_key(thread.root.mail.subject).split()
+        # Three counts in one number: the words of a sentence are gone through once.
+        self._kinds = dict.fromkeys(self._content, 0)
+        for number, kind in enumerate((topic, [word for word in common if spread[word] > 2], set(title))):
+            for word in self._content.intersection(kind):
+                self._kinds[word] += 1 << number * _COUNT_BITS
+        self._starts = {id(one): _start(one) for one in candidates}
+        self._quoted = _quoted_starts(thread, set(self._starts.values()))
+
+    def amounts(self, sentence: OwnSentence) -> Amounts:
+        content = self._content & sentence.words
+        counts = sum(map(self._kinds.__getitem__, content))
+        topic, shared, title = (
+            counts & _ONE_COUNT,
+            counts >> _COUNT_BITS & _ONE_COUNT,
+            counts >> 2 * _COUNT_BITS,
+        )
+        return topic, len(content), shared, title, self._quoted.get(self._starts[id(sentence)], 0)
+
+
+def _approves(mail: LinkedMail) -> bool:
+    """The mail gives its consent somewhere: what it asks for is a wish."""
+    return any(map(APPROVES.finds, mail.sentences)) or any("-by: " in one.folded for one in mail.sentences)
+
+
+def candidates_of(thread: LinkedThread) -> list[OwnSentence]:
+    """Each mail's first sentences and its last: 98 in 100 labelled ones stand there."""
+    return [
+        sentence
+        for mail in thread.mails
+        for sentence in mail.sentences
+        if sentence.index < _FIRST or sentence.index >= len(mail.sentences) - _LAST
+    ]
+
+
+@lru_cache(maxsize=1_000)
+def features_of_place(index: int, is_last: bool, opens: bool, under: bool, size: int) -> dict[str, float]:  # noqa: FBT001 -- a key of the cache
+    flags = {
+        "first": index == 0,
+        "second": index == 1,
+        "last of its mail": is_last,
+        "deep in its mail": index >= _DEEP,
+        "early": index < 5,
+        "paragraph start": opens,
+        "under a quote": under,
+        "short": size < 2,
+        "tiny": size < 1,
+        "long": size > 4,
+        "middling": size == 3,
+    }
+    return {name: 1.0 for name, flag in flags.items() if flag}
+
+
+def features_of_amounts(topic: int, content: int, shared: int, title: int, requoted: int) -> dict[str, float]:
+    found = {
+        "topic words": min(1.0, topic / 5),
+        "density": topic / (content + 3),
+        "shared words": min(1.0, shared / 8),
+        "title words": min(1.0, title / 3),
+    }
+    return {**found, "requoted": min(2.0, requoted)} if requoted else found
+
+
+def _add_form(folded: str, flags: list[str]) -> None:
+    if folded.endswith((".", "!")):
+        flags.append("ends in a full stop")
+    elif folded.endswith(":"):
+        flags.append("ends in colon")
+    elif folded.endswith(">") and "-by:" in folded:
+        flags.append("trailer")
+    if _DIGIT.search(folded):
+        flags.append("names a number")
+    if _CODE_MARK.search(folded) and _is_code(folded):
+        flags.append("code or link")
+    if folded.lstrip("\"'( ").startswith(_BUT):
+        flags.append("starts with but")
+
+
+def _is_code(folded: str) -> bool:
+    # One pattern for all of these would be tried at every letter.
+    if "::" in folded or "http:" in folded or "https:" in folded or _CODE_START.match(folded):
+        return True
+    return bool(_CODE_RUN.search(folded)) or ("()" in folded and bool(_CALL.search(folded)))
+
+
+def _add_wording(sentence: OwnSentence, flags: list[str]) -> None:
+    if sentence.asks:
+        flags.append("asks")
+        if _QUESTION_WORD.match(sentence.folded):
+            flags.append("asks openly")
+    if asks_group(sentence):
+        flags.append("asks the group")
+    if _APPROVAL.finds(sentence):
+        flags.append("approves")
+    if not _YOU.isdisjoint(sentence.words):
+        flags.append("you")
+    ways = possible(sentence)
+    flags += [name for cue, name in _WORDED.items() if cue.ways & ways and cue.finds(sentence)]
+
+
+def _start(sentence: OwnSentence) -> tuple[str, ...]:
+    return tuple(sentence.key.split(" ", _SHINGLE)[:_SHINGLE])
+
+
+def _quoted_starts(thread: LinkedThread, starts: set[tuple[str, ...]]) -> Counter[tuple[str, ...]]:
+    """How often each of these runs of words stands in a quote."""
+    runs = chain.from_iterable(
+        zip(*(words[shift:] for shift in range(_SHINGLE)), strict=False) for words in _quoted_words(thread)
+    )
+    return Counter(filter(starts.__contains__, runs))
+
+
+def _quoted_words(thread: LinkedThread) -> Iterator[list[str]]:
+    """The words of each quoted block, up to a bound for all of them."""
+    left = _MAX_ALL_QUOTED
+    for mail in thread.mails:
+        for block in mail.mail.quotes[:12]:
+            words = word_key(block.text[-_MAX_QUOTED:]).split()[:left]
+            left -= len(words)
+            yield words
+            if not left:
+                return
+
+
+Row = tuple[float, float, float, float]
+"""For a key point, a decision, an objection and an open issue."""
+_DIGITS = 9
+_NO_WEIGHT = (0.0, 0.0, 0.0, 0.0)
+_PARTNERS = frozenset(other for pairs in PAIRS.values() for _, other in pairs)
+_AMOUNTS = features_of_amounts(0, 0, 0, 0, 1).keys()
+_WITH_AMOUNT = {
+    one: [(name, other) for name, other in pairs if other in _AMOUNTS] for one, pairs in PAIRS.items()
+}
+_WITH_AMOUNT = {one: pairs for one, pairs in _WITH_AMOUNT.items() if pairs}
+
+
+class SentenceScorer:
+    def __init__(self, reader: FeatureReader) -> None:
+        self._reader = reader
+        self._of_mail: dict[int, tuple[Row, _Weights]] = {}
+
+    def scores(self, sentence: OwnSentence) -> Row:
+        shared = self._reader.shared(sentence)
+        # The same dict for all sentences of a mail that answer the same: the reader keeps it.
+        found = self._of_mail.get(id(shared))
+        if found is None:
+            found = self._of_mail[id(shared)] = _of_mail(shared)
+        base, weights = found
+        place, flags, amounts = self._reader.own(sentence)
+        rows = [base, weights.of_place(place), _of_amounts(amounts), *map(weights.__getitem__, flags)]
+        rows += [_of_pairs(one, amounts) for one in flags if one in _WITH_AMOUNT]
+        point, decision, objection, issue = _total(rows)
+        # Features come in no fixed order, and the last digit of a sum depends on it: two runs must agree.
+        return (
+            round(point, _DIGITS),
+            round(decision, _DIGITS),
+            round(objection, _DIGITS),
+            round(issue, _DIGITS),
+        )
+
+
+class _Weights(dict[str, Row]):
+    """What a sentence's features weigh in a mail that has `partners`, together with these."""
+
+    def __init__(self, partners: frozenset[str]) -> None:
+        super().__init__()
+        self._partners = partners
+        self._places: dict[Place, Row] = {}
+
+    def __missing__(self, name: str) -> Row:
+        together = (pair for pair, other in PAIRS.get(name, ()) if other in self._partners)
+        row = self[name] = _total([WEIGHTS.get(one, _NO_WEIGHT) for one in chain((name,), together)])
+        return row
+
+    def of_place(self, place: Place) -> Row:
+        row = self._places.get(place)
+        if row is None:
+            names = features_of_place(*place)
+            row = self._places[place] = _total([_NO_WEIGHT, *map(self.__getitem__, names)])
+        return row
+
+
+def _of_mail(shared: dict[str, float]) -> tuple[Row, _Weights]:
+    """What the mail's own features weigh, and the weights of its sentences'."""
+    rows = [WEIGHTS["bias"], *(WEIGHTS.get(name, _NO_WEIGHT) for name in shared)]
+    return _total(rows), _weights(_PARTNERS.intersection(shared))
+
+
+@lru_cache(maxsize=256)
+def _weights(partners: frozenset[str]) -> _Weights:
+    return _Weights(partners)
+
+
+@lru_cache(maxsize=4_096)
+def _of_amounts(amounts: Amounts) -> Row:
+    return _total(
+        [
+            _times(WEIGHTS.get(name, _NO_WEIGHT), value)
+            for name, value in features_of_amounts(*amounts).items()
+        ]
+    )
+
+
+@lru_cache(maxsize=4_096)
+def _of_pairs(one: str, amounts: Amounts) -> Row:
+    values = features_of_amounts(*amounts)
+    return _total(
+        [_times(WEIGHTS.get(name, _NO_WEIGHT), values.get(other, 0.0)) for name, other in _WITH_AMOUNT[one]]
+    )
+
+
+def _times(row: Row, value: float) -> Row:
+    return row[0] * value, row[1] * value, row[2] * value, row[3] * value
+
+
+def _total(rows: list[Row]) -> Row:
+    # Spelled out: this is the innermost loop of the reader.
+    point = decision = objection = issue = 0.0
+    for for_point, for_decision, for_objection, for_issue in rows:
+        point += for_point
+        decision += for_decision
+        objection += for_objection
+        issue += for_issue
+    return point, decision, objection, issue
+
+
+MOST_MAILS = {Head.POINT: 12, Head.DECISION: 4, Head.OBJECTION: 4, Head.OPEN_ISSUE: 2}
+MOST_SHOWN = 12
+"""Sentences that a page shows of one thread, in all."""
+_PER_MAIL = 4
+_MOST_SCORED = 6_000
+"""Sentences of one thread that are scored; a longer thread is read from both ends."""
+_HOUSEKEEPING = Cue("rebased|rebasing|resent|resending")
+"""What somebody did with their own branch settles nothing."""
+_MACHINE_WORDS = ("traceback ", 'file "', ">>>", "$ ")
+_COLUMNS = {head: column for column, head in enumerate(Head)}
+
+
+def may_be(head: Head, sentence: OwnSentence, thread: LinkedThread, put: Put) -> bool:
+    """What a sentence cannot be, whatever its score."""
+    if head is Head.OBJECTION:
+        return thread.mail_of(sentence).person not in put.proposers
+    if head is Head.OPEN_ISSUE:
+        return sentence.mail not in thread.answered_by_others and _may_be_open(sentence)
+    if head is Head.DECISION:
+        # A patch's log message tells what was done before, not what is decided here.
+        told = thread.mail_of(sentence).is_patch or _HOUSEKEEPING.finds(sentence)
+        return not sentence.asks and not told
+    return True
+
+
+def _may_be_open(sentence: OwnSentence) -> bool:
+    if sentence.folded.startswith(_MACHINE_WORDS):
+        return False
+    return sentence.asks or OPEN.finds(sentence) or DOUBTS.finds(sentence)
+
+
+class SentenceScores:
+    def __init__(self, thread: LinkedThread, put: Put, genre: Genre) -> None:
+        self._thread, self._put = thread, put
+        scorer = SentenceScorer(FeatureReader(thread, put, genre))
+        self._sentences = _bounded(candidates_of(thread))
+        self._scores = {id(sentence): scorer.scores(sentence) for sentence in self._sentences}
+
+    def score(self, sentence: OwnSentence, head: Head) -> float:
+        found = self._scores.get(id(sentence))
+        return found[_COLUMNS[head]] if found else float("-inf")
+
+    def found(
+        self, head: Head, besides: Iterable[OwnSentence] = (), *, without: Collection[int] = ()
+    ) -> list[OwnSentence]:
+        """The best sentence of each of the best mails, in the order of the thread.
+
+        `besides` always count; `without` are numbers of mails that have none.
+        """
+        column, threshold = _COLUMNS[head], THRESHOLDS[head]
+        chosen = [
+            one
+            for one in self._sentences
+            if self._scores[id(one)][column] > threshold
+            and one.mail not in without
+            and may_be(head, one, self._thread, self._put)
+        ]
+        ranked = [*besides, *sorted(chosen, key=lambda one: -self._scores[id(one)][column])]
+        best: dict[int, OwnSentence] = {}
+        keys: set[str] = set()
+        for sentence in ranked:
+            # Who sends the next version of a text repeats what stands in it.
+            if sentence.mail not in best and sentence.key not in keys:
+                best[sentence.mail] = sentence
+                keys.add(sentence.key)
+        kept = list(best.values())[: MOST_MAILS[head]]
+        return sorted(kept, key=lambda one: (one.mail, one.index))
+
+    def points(self, already: Sequence[OwnSentence]) -> list[OwnSentence]:
+        """The best of the rest, so that with what is shown anyway no more than MOST_SHOWN are."""
+        shown = {id(one) for one in already}
+        room = MOST_SHOWN - len(shown)
+        per_mail: Counter[int] = Counter()
+        points: list[OwnSentence] = []
+        for sentence in sorted(self._sentences, key=lambda one: -self._scores[id(one)][0]):
+            if len(points) >= room:
+                break
+            if id(sentence) in shown or per_mail[sentence.mail] >= _PER_MAIL:
+                continue
+            per_mail[sentence.mail] += 1
+            points.append(sentence)
+        return sorted(points, key=lambda one: (one.mail, one.index))
+
+
+def _bounded(sentences: list[OwnSentence]) -> list[OwnSentence]:
+    if len(sentences) <= _MOST_SCORED:
+        return sentences
+    half = _MOST_SCORED // 2
+    return sentences[:half] + sentences[-half:]

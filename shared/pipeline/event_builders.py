@@ -1,0 +1,298 @@
+"""One builder for each event, so that whoever publishes it again publishes the same.
+
+The sweep, the integrity check and the operators' tools rebuild an event from stored documents. Duplicate
+detection and idempotency work only if their event equals the one that the stage publishes.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from shared.core.errors import ClassifiedError
+from shared.core.ids import report_id
+from shared.documents.reports import Report, Summary
+from shared.documents.threads import Chunk
+from shared.documents.values import Citation
+from shared.pipeline.event_types import (
+    ArchiveIngested,
+    ArchiveIngestionFailed,
+    ChunksPrepared,
+    EmbeddingGenerationFailed,
+    EmbeddingsGenerated,
+    EventCitation,
+    EventData,
+    FailureData,
+    JSONParsed,
+    ReportDeliveryFailed,
+    ReportPublished,
+    SummarizationRequested,
+    SummaryComplete,
+    SummaryRecheck,
+)
+from shared.pipeline.events import Event
+from shared.pipeline.topology import StageRow
+from shared.settings.app import Settings
+
+# An event stays far under the broker's 256 KB: readers load the whole text from the stored summary.
+MARKDOWN_IN_EVENT = 4000
+CITATIONS_IN_EVENT = 100
+# What the specification names in a request; the reader of a thread goes by neither.
+TOP_K = 12
+TEMPLATE = "consensus-summary-v1"
+API_CHANNEL = "api"  # where a report is published before any webhook hears of it
+
+
+class PreparedChunk(NamedTuple):
+    id: str
+    thread_id: str
+    message_key: str
+    token_count: int
+
+
+def archive_ingested(
+    archive_id: str, stored: Mapping[str, Any], *, started_at: datetime, completed_at: datetime
+) -> ArchiveIngested:
+    """From the archive's stored fields."""
+    return ArchiveIngested(
+        archive_id=archive_id,
+        source_name=stored["source"],
+        source_type=stored.get("source_type") or "upload",  # archives of earlier versions have none
+        source_url=stored["source_url"],
+        file_path=stored["file_path"],
+        file_size_bytes=stored["file_size_bytes"],
+        file_hash_sha256=stored["file_hash"],
+        ingestion_started_at=started_at,
+        ingestion_completed_at=completed_at,
+    )
+
+
+def json_parsed(archive_id: str, messages: Sequence[tuple[str, str]], *, seconds: float = 0.0) -> JSONParsed:
+    """Of messages as pairs of key and thread id; `seconds` is what parsing the archive took."""
+    threads = [thread for _, thread in messages]
+    distinct = list(dict.fromkeys(threads))
+    return JSONParsed(
+        archive_id=archive_id,
+        message_count=len(messages),
+        message_keys=[key for key, _ in messages],
+        thread_count=len(distinct),
+        thread_ids=distinct,
+        parsing_duration_seconds=round(seconds, 3),
+        message_threads=threads,
+    )
+
+
+def chunks_prepared(
+    chunks: Sequence[PreparedChunk],
+    *,
+    message_keys: Sequence[str],
+    thread_ids: set[str],
+    strategy: str,
+    archive_id: str | None,
+    contents: str = "",
+) -> ChunksPrepared:
+    """Messages and threads are named apart from the chunks: some have no text of their own."""
+    tokens = sum(chunk.token_count for chunk in chunks)
+    return ChunksPrepared(
+        message_keys=list(message_keys),
+        chunk_count=len(chunks),
+        chunk_ids=[chunk.id for chunk in chunks],
+        chunks_ready=True,
+        chunking_strategy=strategy,
+        avg_chunk_size_tokens=round(tokens / max(len(chunks), 1), 1),
+        chunk_threads=[chunk.thread_id for chunk in chunks],
+        chunk_messages=[chunk.message_key for chunk in chunks],
+        thread_ids=sorted(thread_ids),
+        contents=contents,
+        archive_id=archive_id,
+    )
+
+
+def embeddings_generated(
+    prepared: ChunksPrepared,
+    chunks: Sequence[Chunk],
+    *,
+    count: int,
+    model: str,
+    backend: str,
+    dimension: int,
+    collection: str,
+    milliseconds_per_chunk: float,
+) -> EmbeddingsGenerated:
+    """Names the threads of the event before: those whose messages have no chunk are not named otherwise."""
+    return EmbeddingsGenerated(
+        chunk_ids=[chunk.id for chunk in chunks],
+        embedding_count=count,
+        embedding_model=model,
+        embedding_backend=backend,
+        embedding_dimension=dimension,
+        vector_store_collection=collection,
+        vector_store_updated=count > 0,
+        avg_generation_time_ms=round(milliseconds_per_chunk, 2),
+        chunk_threads=[chunk.thread_id for chunk in chunks],
+        thread_ids=prepared.thread_ids,
+        contents=prepared.contents,
+    )
+
+
+def summary_request(thread_id: str, version: str, settings: Settings) -> SummarizationRequested:
+    """The same thread and version give the same request, whoever makes it."""
+    return SummarizationRequested(
+        thread_ids=[thread_id],
+        top_k=TOP_K,
+        llm_backend=settings.SUMMARY_BACKEND,
+        llm_model=settings.SUMMARY_MODEL,
+        context_window_tokens=settings.SUMMARY_CONTEXT_TOKENS,
+        prompt_template=TEMPLATE,
+        content_hashes=[version],
+    )
+
+
+def summary_recheck(threads: Sequence[tuple[str, str]], claimer: str) -> SummaryRecheck:
+    """Of threads as pairs of id and version."""
+    return SummaryRecheck(
+        thread_ids=[thread_id for thread_id, _ in threads],
+        versions=[version for _, version in threads],
+        claimed_by=claimer,
+    )
+
+
+def summary_complete(
+    summary: Summary,
+    *,
+    backend: str,
+    model: str,
+    citations: Sequence[Citation] = (),
+    usage: Mapping[str, Any] | None = None,
+    latency_ms: float = 0.0,
+) -> SummaryComplete:
+    """Of a thread's summary or of a digest; `usage` has the tokens that a chat model has counted."""
+    tokens = usage or {}
+    return SummaryComplete(
+        thread_id=summary.thread_id or summary.scope,
+        summary_id=summary.id,
+        summary_type=summary.summary_type.value,
+        generated_at=summary.generated_at,
+        summary_markdown=summary.content_markdown[:MARKDOWN_IN_EVENT],
+        citations=[_citation(citation) for citation in citations[:CITATIONS_IN_EVENT]],
+        llm_backend=backend,
+        llm_model=model,
+        tokens_prompt=tokens.get("tokens_prompt", 0),
+        tokens_completion=tokens.get("tokens_completion", 0),
+        latency_ms=round(latency_ms, 1),
+    )
+
+
+def _citation(citation: Citation) -> EventCitation:
+    return EventCitation(
+        message_id=citation.message_id, chunk_id=citation.chunk_id, offset=citation.offset or 0
+    )
+
+
+def report_published(report: Report) -> ReportPublished:
+    return ReportPublished(
+        thread_id=report.thread_id or report.scope,
+        report_id=report.id,
+        format=report.format,
+        notified=report.notified,
+        delivery_channels=report.delivery_channels,
+        summary_url=f"/api/reports/{report.id}",
+    )
+
+
+# failures
+
+
+def failed_event(
+    stage: StageRow[Any],
+    event: Event[Any],
+    failure: ClassifiedError,
+    *,
+    attempts: int,
+    record_id: str | None = None,
+    now: datetime,
+) -> FailureData:
+    """The stage's *Failed event about the event that it gave up."""
+    fields = {**_subject_fields(event, failure.details), **_error_fields(failure, attempts)}
+    fields["record_id"] = record_id
+    if "failed_at" in stage.fails_as.model_fields:
+        fields["failed_at"] = now
+    return stage.fails_as(**fields)
+
+
+def chunks_given_up(
+    chunk_ids: Sequence[str], failure: ClassifiedError, *, backend: str, attempts: int, now: datetime
+) -> EmbeddingGenerationFailed:
+    """These chunks cannot be embedded; the others of their event were."""
+    return EmbeddingGenerationFailed(
+        chunk_ids=list(chunk_ids),
+        embedding_backend=backend,
+        failed_at=now,
+        **_error_fields(failure, attempts),
+    )
+
+
+def archive_ingestion_failed(
+    failure: ClassifiedError,
+    *,
+    source: str,
+    source_type: str,
+    source_url: str,
+    attempts: int,
+    started_at: datetime,
+    now: datetime,
+) -> ArchiveIngestionFailed:
+    return ArchiveIngestionFailed(
+        source_name=source,
+        source_type=source_type,
+        source_url=source_url,
+        ingestion_started_at=started_at,
+        failed_at=now,
+        **_error_fields(failure, attempts),
+    )
+
+
+def report_delivery_failed(
+    report: Report, *, channel: str, error_type: str, error_message: str, retries: int
+) -> ReportDeliveryFailed:
+    """A webhook did not take the report; the report itself is published."""
+    return ReportDeliveryFailed(
+        report_id=report.id,
+        thread_id=report.thread_id or report.scope,
+        delivery_channel=channel,
+        error_message=error_message,
+        error_type=error_type,
+        retry_count=retries,
+    )
+
+
+def _error_fields(failure: ClassifiedError, attempts: int) -> dict[str, Any]:
+    return {"error_message": failure.message, "error_type": failure.error_type, "retry_count": attempts}
+
+
+def _subject_fields(event: Event[Any], details: Mapping[str, Any]) -> dict[str, Any]:
+    """What the *Failed event says about its subject, by the event that failed."""
+    data: EventData = event.data
+    match data:
+        case ArchiveIngested():
+            parsed = details.get("messages_parsed", 0)
+            return {
+                "archive_id": data.archive_id,
+                "file_path": data.file_path,
+                "messages_parsed_before_failure": parsed,
+            }
+        case JSONParsed():
+            return {"message_keys": data.message_keys}
+        case ChunksPrepared():
+            return {"chunk_ids": data.chunk_ids, "embedding_backend": details.get("backend", "")}
+        case EmbeddingsGenerated() | SummaryRecheck():
+            # The failed event needs a subject, also where the event that failed names no thread.
+            return {"thread_ids": data.named_threads() or data.subject_ids()[:1] or [event.event_id]}
+        case SummarizationRequested():
+            return {"thread_id": data.thread_ids[0]}
+        case SummaryComplete():
+            return {
+                "report_id": report_id(data.summary_id or "unknown"),
+                "thread_id": data.thread_id,
+                "delivery_channel": API_CHANNEL,
+            }
+    raise TypeError(f"no stage consumes {event.event_type}")

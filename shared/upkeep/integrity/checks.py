@@ -1,0 +1,329 @@
+"""Checks summaries, reports and index entries: broken citations, and references to what does not exist."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.core.concurrency import in_pages
+from shared.core.ids import report_id
+from shared.documents.base import ProcessingStatus
+from shared.documents.containers import read_document
+from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.operations import PENDING_ARCHIVE_IDS
+from shared.documents.queries.reports import REPORTS_TO_CHECK, SUMMARIES_TO_CHECK
+from shared.documents.queries.threads import (
+    ALL_CHUNK_THREADS,
+    ALL_MESSAGE_THREADS,
+    CHUNK_TEXTS,
+    CHUNKS_BY_ID,
+    CHUNKS_TO_CHECK,
+    ENTRIES_TO_CHECK,
+    EXISTING_CHUNK_IDS,
+    MESSAGES_TO_CHECK,
+    THREADS_TO_CHECK,
+)
+from shared.documents.reports import Report, Summary
+from shared.documents.threads import Chunk, Message, Thread
+from shared.domain.summaries.citations import verify_stored
+from shared.pipeline.readiness import has_all_messages, is_finished
+
+PAGE_SIZE = 100  # rows that a check holds at a time, however much is stored
+
+
+class FindingKind(StrEnum):
+    CHUNK_WITHOUT_VECTOR = "chunk_without_vector"  # embedded again
+    VECTOR_WITHOUT_CHUNK = "vector_without_chunk"  # deleted
+    VECTOR_MISPLACED = "vector_misplaced"  # its thread is corrected
+    MESSAGE_WITHOUT_CHUNKS = "message_without_chunks"  # chunked again
+    CHUNK_WITHOUT_MESSAGE = "chunk_without_message"  # deleted, with its vector
+    MESSAGE_WITHOUT_THREAD = "message_without_thread"  # threaded again
+    THREAD_COUNT_WRONG = "thread_count_wrong"  # its archives parsed again, or threaded again
+    CITATION_BROKEN = "citation_broken"  # the summary is made again
+    SUMMARY_WITHOUT_THREAD = "summary_without_thread"  # deleted, with its report
+    SUMMARY_WITHOUT_REPORT = "summary_without_report"  # published again
+    REPORT_WITHOUT_SUMMARY = "report_without_summary"  # deleted
+    ENTRY_WITHOUT_THREAD = "entry_without_thread"  # the entry forgets the thread
+    ARCHIVE_CHANGED = "archive_changed"  # these are for a person to judge
+    MESSAGE_CHANGED = "message_changed"
+    MESSAGE_MISSING = "message_missing"
+    MESSAGE_ADDED = "message_added"
+    MESSAGE_MOVED = "message_moved"
+    THREAD_CHANGED = "thread_changed"
+    EVIDENCE_CHANGED = "evidence_changed"
+
+
+@dataclass(frozen=True)
+class Finding:
+    kind: FindingKind
+    container: str
+    id: str
+    partition: str
+    detail: str
+    data: dict[str, Any] = field(default_factory=dict)  # what its repair needs
+
+    def shown(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind.value,
+            "container": self.container,
+            "id": self.id,
+            "partition": self.partition,
+            "detail": self.detail,
+        }
+
+
+THREADS_AT_ONCE = 16
+Row = dict[str, Any]
+
+
+@dataclass
+class _ThreadMembers:
+    thread: Row
+    messages: list[Row]
+    chunks: list[Row]
+
+
+async def check_threads(clients: Clients, before: int) -> AsyncIterator[Finding]:
+    """Judges only what has not changed since `before` (a Unix time): other work may be in flight."""
+    in_flight = {str(row) async for row in clients.store.query(PENDING_ARCHIVE_IDS, Session())}
+    async for page in in_pages(clients.store.query(THREADS_TO_CHECK, Session()), THREADS_AT_ONCE):
+        quiet = [row for row in page if row["_ts"] <= before and not in_flight & set(row["archive_ids"])]
+        loaded = await asyncio.gather(*(_load(clients, thread) for thread in quiet))
+        settled = [
+            members
+            for members in loaded
+            if all(row["_ts"] <= before for row in [*members.messages, *members.chunks])
+            and all(is_finished(ProcessingStatus(row["status"])) for row in members.messages)
+        ]
+        for members in settled:
+            for finding in _structure(members):
+                yield finding
+            async for finding in _unchunked(clients, members):
+                yield finding
+        async for finding in _vectors(clients, settled):
+            yield finding
+
+
+async def _load(clients: Clients, thread: Row) -> _ThreadMembers:
+    async def rows(query: NamedQuery) -> list[Row]:
+        return [row async for row in clients.store.query(query, Session(), partition_value=thread["id"])]
+
+    return _ThreadMembers(thread, await rows(MESSAGES_TO_CHECK), await rows(CHUNKS_TO_CHECK))
+
+
+def _structure(members: _ThreadMembers) -> list[Finding]:
+    id_, stored, counted = members.thread["id"], len(members.messages), members.thread["message_count"]
+    findings = []
+    if stored != counted:
+        detail = f"it counts {counted} messages and has {stored}"
+        data = {"archives": members.thread["archive_ids"], "lost": not has_all_messages(counted, stored)}
+        findings.append(Finding(FindingKind.THREAD_COUNT_WRONG, "threads", id_, id_, detail, data))
+    keys = {row["id"] for row in members.messages}
+    findings += [
+        _orphaned_chunk(chunk["id"], id_, chunk["message_key"])
+        for chunk in members.chunks
+        if chunk["message_key"] not in keys
+    ]
+    return findings
+
+
+def _orphaned_chunk(id_: str, thread: str, key: str) -> Finding:
+    return Finding(
+        FindingKind.CHUNK_WITHOUT_MESSAGE, "chunks", id_, thread, f"message {key} is not in its thread"
+    )
+
+
+async def _unchunked(clients: Clients, members: _ThreadMembers) -> AsyncIterator[Finding]:
+    chunked = {chunk["message_key"] for chunk in members.chunks}
+    for row in members.messages:
+        if row["id"] in chunked or row["status"] != ProcessingStatus.PROCESSED or not row["length"]:
+            continue
+        thread_id = members.thread["id"]
+        message = await clients.store.find(Message, row["id"], thread_id, Session())
+        if message is not None and message.body_normalized.strip():
+            detail = f"{row['length']} characters of its own, and no chunk"
+            yield Finding(FindingKind.MESSAGE_WITHOUT_CHUNKS, "messages", row["id"], thread_id, detail, row)
+
+
+async def _vectors(clients: Clients, loaded: list[_ThreadMembers]) -> AsyncIterator[Finding]:
+    embedded = {
+        chunk["id"]: (chunk, members.thread["id"])
+        for members in loaded
+        for chunk in members.chunks
+        if chunk["embedding_generated"]
+    }
+    indexed_threads = await clients.index.places(list(embedded))
+    for id_, (chunk, thread) in embedded.items():
+        if id_ not in indexed_threads:
+            detail = "it is marked as embedded, and the index does not have it"
+            yield Finding(FindingKind.CHUNK_WITHOUT_VECTOR, "chunks", id_, thread, detail, chunk)
+        elif indexed_threads[id_] != thread:
+            detail = f"the index has it in thread {indexed_threads[id_]}"
+            yield Finding(FindingKind.VECTOR_MISPLACED, "chunks", id_, thread, detail)
+
+
+async def check_orphans(clients: Clients, before: int) -> AsyncIterator[Finding]:
+    """Messages, and chunks without messages, whose thread does not exist."""
+    async for page in in_pages(clients.store.query(ALL_MESSAGE_THREADS, Session(), before=before), PAGE_SIZE):
+        for thread, row in (await _missing_threads(clients, page)).items():
+            detail = "its thread is not there"
+            yield Finding(FindingKind.MESSAGE_WITHOUT_THREAD, "messages", row["id"], thread, detail)
+    async for page in in_pages(clients.store.query(ALL_CHUNK_THREADS, Session(), before=before), PAGE_SIZE):
+        lost = await _missing_threads(clients, page)
+        rows = [row for row in page if row["thread_id"] in lost]
+        keys = [(row["message_key"], row["thread_id"]) for row in rows]
+        found = await clients.store.find_many(Message, keys, Session())
+        for row in rows:
+            message = found.get(row["message_key"])
+            if message is None or message.thread_id != row["thread_id"]:
+                yield _orphaned_chunk(row["id"], row["thread_id"], row["message_key"])
+
+
+async def _missing_threads(clients: Clients, page: list[Row]) -> dict[str, Row]:
+    """The threads of these rows that do not exist, with one row of each."""
+    by_thread = {row["thread_id"]: row for row in page}
+    keys = [(thread_id, thread_id) for thread_id in by_thread]
+    found = await clients.store.find_many(Thread, keys, Session())
+    return {thread_id: row for thread_id, row in by_thread.items() if thread_id not in found}
+
+
+DIGITS = "0123456789abcdef"
+MAX_PER_RANGE = 50_000  # a search goes no further than its 100,000th result
+MAX_PREFIX = 4
+
+
+async def check_vectors(clients: Clients, before: int) -> AsyncIterator[Finding]:
+    ranges = ["chunk_id lt '0'", "chunk_id ge 'g'"]
+    for condition in [*ranges, *(_between(digit) for digit in DIGITS)]:
+        async for finding in _check_range(clients, condition, before):
+            yield finding
+
+
+def _between(prefix: str) -> str:
+    """The range of keys with this prefix: they are hexadecimal, so all sort before the prefix and a `g`."""
+    return f"chunk_id ge '{prefix}' and chunk_id lt '{prefix}g'"
+
+
+async def _check_range(clients: Clients, condition: str, before: int) -> AsyncIterator[Finding]:
+    for part in await _parts(clients, condition):
+        async for page in in_pages(clients.index.listed(part), PAGE_SIZE):
+            for finding in await _without_chunk(clients, page, before):
+                yield finding
+
+
+async def _parts(clients: Clients, condition: str) -> list[str]:
+    """The range, or smaller ones where it has more results than a search returns."""
+    if await clients.index.count_of(condition) <= MAX_PER_RANGE or condition.count("'") < MAX_PREFIX:
+        return [condition]
+    prefix = condition.split("'")[1]
+    if len(prefix) >= MAX_PREFIX:
+        return [condition]
+    return [part for digit in DIGITS for part in await _parts(clients, _between(prefix + digit))]
+
+
+async def _without_chunk(clients: Clients, page: list[dict[str, Any]], before: int) -> list[Finding]:
+    old = [vector for vector in page if _is_old(vector.get("embedding_date"), before)]
+    missing = await _missing(clients, {vector["chunk_id"]: vector.get("thread_id") or "" for vector in old})
+    if missing:  # its chunk may be in another thread: that is for the check of threads to tell
+        elsewhere = {
+            str(row) async for row in clients.store.query(EXISTING_CHUNK_IDS, Session(), ids=sorted(missing))
+        }
+        missing = {id_: thread for id_, thread in missing.items() if id_ not in elsewhere}
+    return [
+        Finding(FindingKind.VECTOR_WITHOUT_CHUNK, "index", id_, thread, "there is no such chunk")
+        for id_, thread in missing.items()
+    ]
+
+
+async def _missing(clients: Clients, thread_of: dict[str, str]) -> dict[str, str]:
+    keys = [(id_, thread) for id_, thread in thread_of.items() if thread]
+    found = await clients.store.find_many(Chunk, keys, Session())
+    return {id_: thread for id_, thread in thread_of.items() if id_ not in found}
+
+
+def _is_old(date: str | None, before: int) -> bool:
+    return date is None or datetime.fromisoformat(date).astimezone(UTC).timestamp() <= before
+
+
+SUMMARIES_AT_ONCE = 50  # whole documents, which can be large
+
+
+async def check_summaries(clients: Clients, before: int) -> AsyncIterator[Finding]:
+    async for page in in_pages(
+        clients.store.query(SUMMARIES_TO_CHECK, Session(), before=before), SUMMARIES_AT_ONCE
+    ):
+        summaries = [read_document(Summary, row) for row in page]
+        threads = await _threads(clients, [summary.thread_id for summary in summaries if summary.thread_id])
+        for summary in summaries:
+            if summary.thread_id and summary.thread_id not in threads:
+                detail = f"thread {summary.thread_id} is not there"
+                yield _about(FindingKind.SUMMARY_WITHOUT_THREAD, summary, detail)
+            elif not summary.outdated:
+                async for finding in _current(clients, summary):
+                    yield finding
+
+
+async def _current(clients: Clients, summary: Summary) -> AsyncIterator[Finding]:
+    """An outdated summary may cite what has changed since; the current one may not."""
+    broken = verify_stored(summary.citations, await _texts(clients, summary))
+    if broken:
+        number = f"{len(broken)} of {len(summary.citations)}"
+        detail = f"{number} citations do not hold, among them of chunk {broken[0].chunk_id}"
+        yield _about(FindingKind.CITATION_BROKEN, summary, detail)
+        return
+    report = await clients.store.find(Report, report_id(summary.id), summary.scope, Session())
+    if report is None:
+        yield _about(FindingKind.SUMMARY_WITHOUT_REPORT, summary, "no report was published of it")
+    elif summary.thread_id is not None:
+        thread = await clients.store.find(Thread, summary.thread_id, summary.thread_id, Session())
+        if thread is not None and thread.summary_id == summary.id and thread.report_id != report.id:
+            detail = f"its thread says that its report is {thread.report_id}"
+            yield _about(FindingKind.SUMMARY_WITHOUT_REPORT, summary, detail)
+
+
+async def _texts(clients: Clients, summary: Summary) -> dict[str, str]:
+    ids = sorted({citation.chunk_id for citation in summary.citations})
+    if not ids:
+        return {}
+    if summary.thread_id is None:  # a digest cites chunks of several threads
+        rows = await clients.store.query_by_ids(CHUNKS_BY_ID, ids, Session())
+        return {row["id"]: row["text"] for row in rows}
+    found = clients.store.query(CHUNK_TEXTS, Session(), partition_value=summary.thread_id, ids=ids)
+    return {row["id"]: row["text"] async for row in found}
+
+
+def _about(kind: FindingKind, summary: Summary, detail: str) -> Finding:
+    data = {"thread_id": summary.thread_id}
+    return Finding(kind, "summaries", summary.id, summary.scope, detail, data)
+
+
+async def check_reports(clients: Clients, before: int) -> AsyncIterator[Finding]:
+    async for page in in_pages(clients.store.query(REPORTS_TO_CHECK, Session(), before=before), PAGE_SIZE):
+        keys = [(row["summary_id"], row["scope"]) for row in page]
+        found = await clients.store.find_many(Summary, keys, Session())
+        for row in page:
+            if row["summary_id"] not in found:
+                detail = f"summary {row['summary_id']} is not there"
+                yield Finding(FindingKind.REPORT_WITHOUT_SUMMARY, "reports", row["id"], row["scope"], detail)
+
+
+async def check_entries(clients: Clients, before: int) -> AsyncIterator[Finding]:
+    """Entries of the thread index that name a thread which does not exist: harmless, and removed."""
+    async for page in in_pages(clients.store.query(ENTRIES_TO_CHECK, Session(), before=before), PAGE_SIZE):
+        existing = await _threads(clients, [name for row in page for name in row["threads"]])
+        for row in page:
+            lost = [name for name in row["threads"] if name not in existing]
+            if lost:
+                detail, data = f"it names {len(lost)} threads that are not there", {"threads": lost}
+                yield Finding(
+                    FindingKind.ENTRY_WITHOUT_THREAD, "thread_index", row["id"], row["bucket"], detail, data
+                )
+
+
+async def _threads(clients: Clients, names: list[Any]) -> set[str]:
+    keys = [(name, name) for name in sorted(set(names))]
+    return set(await clients.store.find_many(Thread, keys, Session()))

@@ -1,0 +1,197 @@
+"""What only the app can measure, every five minutes: how long messages wait, and what is late.
+
+Service Bus has no metric for the age of a message, and Azure's export of its metrics does not say which queue
+a figure is of. The bounds of the settings are sent beside the figures, so that an alert compares with the
+setting and not with a copy of it.
+"""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from shared.clients.blobs import ARCHIVES_CONTAINER
+from shared.clients.classify import classify
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.clients.deadlines import somebody_waits
+from shared.clients.search.versions import IndexMissingError
+from shared.clients.servicebus.bus import is_scheduled
+from shared.clients.telemetry.metrics import Metrics, pipeline_metrics
+from shared.core.errors import PermanentError
+from shared.core.times import stored_time
+from shared.documents.queries.several_containers import count_late
+from shared.documents.records import Run
+from shared.embedding.model_facts import check_model_folder, known_dimension
+from shared.embedding.openvino.model_folder import ModelFolderError
+from shared.pipeline.topology import PARSING, QUEUES
+from shared.settings.app import Settings
+from shared.upkeep.due_documents import COLLECTIONS, THREADS, Collection, count
+from shared.upkeep.oversight.system_status import AgeBounds
+
+KIND = "consumers"
+ID = "latest"
+
+
+def enabled_queues(environ: Mapping[str, str] = os.environ) -> list[str]:
+    """Those whose function is not disabled by an app setting, as the Functions host reads it."""
+    return [queue for queue in QUEUES if not _disabled(queue, environ)]
+
+
+def _disabled(function: str, environ: Mapping[str, str]) -> bool:
+    names = (f"AzureWebJobs.{function}.Disabled", f"AzureWebJobs_{function}_Disabled")
+    return any(environ.get(name, "").lower() in {"true", "1"} for name in names)
+
+
+async def say_consumers(clients: Clients, queues: list[str]) -> None:
+    """Note that these have a consumer now."""
+    session, now = Session(), clients.runtime.now()
+    found = await clients.store.find(Run, ID, KIND, session)
+    seen = {**(found.cursor if found else {}), **dict.fromkeys(queues, stored_time(now))}
+    note = Run(
+        id=ID,
+        kind=KIND,
+        requested_by="timer",
+        started_at=now,
+        created_at=found.created_at if found else now,
+        cursor=seen,
+    )
+    await clients.store.upsert(note, session)
+
+
+async def last_consumers(clients: Clients) -> dict[str, datetime]:
+    """By queue, when one was last known to take its messages."""
+    found = await clients.store.find(Run, ID, KIND, Session())
+    return {queue: datetime.fromisoformat(time) for queue, time in (found.cursor if found else {}).items()}
+
+
+MAKE = "run `azd provision`; locally, `python -m shared.upkeep.provisioning`"
+
+
+class NotProvisionedError(PermanentError):
+    """Something that the app needs was not made, or is of another shape."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """What came of asking one dependency."""
+
+    ok: bool
+    seconds: float
+    says: str | None = None  # in one line, where it is not well
+
+
+async def check_dependencies(clients: Clients) -> dict[str, Check]:
+    """By dependency: model, cosmos, servicebus, search, blobs."""
+    asked = {
+        "model": _model,
+        "cosmos": _cosmos,
+        "servicebus": _servicebus,
+        "search": _search,
+        "blobs": _blobs,
+    }
+    with somebody_waits():
+        checks = await asyncio.gather(*(_checked(clients, ask) for ask in asked.values()))
+    return dict(zip(asked, checks, strict=True))
+
+
+async def _checked(clients: Clients, ask: Callable[[Clients], Awaitable[object]]) -> Check:
+    started = clients.runtime.monotonic()
+    says: str | None = None
+    try:
+        await ask(clients)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer
+        says = _said(error)
+    return Check(says is None, round(clients.runtime.monotonic() - started, 3), says)
+
+
+def _said(error: Exception) -> str:
+    failure = classify(error)
+    return failure.message if failure.safe_to_log else failure.error_type
+
+
+async def _model(clients: Clients) -> None:
+    await asyncio.to_thread(check_model_folder, clients.settings)
+
+
+async def _cosmos(clients: Clients) -> None:
+    await last_consumers(clients)
+
+
+async def _servicebus(clients: Clients) -> None:
+    await clients.bus.peek(PARSING.name, start=1, count=1)
+
+
+async def _blobs(clients: Clients) -> None:
+    if not await clients.blobs.has_container(ARCHIVES_CONTAINER):
+        raise NotProvisionedError(f"there is no blob container {ARCHIVES_CONTAINER}: {MAKE}")
+
+
+async def _search(clients: Clients) -> None:
+    """The index of this model, which takes vectors of its length."""
+    versions = clients.index.versions
+    found = await versions.dimensions()
+    if found is None:
+        raise IndexMissingError(versions.own)
+    try:
+        wanted = known_dimension(clients.settings)
+    except ModelFolderError:  # the model says so itself
+        return
+    if wanted is not None:
+        versions.require(found, wanted)
+
+
+LOOKED_AT = 50  # for the oldest that waits: the first may be scheduled for later
+ERROR_BUDGET = 0.01  # one report in a hundred may come later than SLO_REPORT_MINUTES
+STUCK_FOR_GOOD = timedelta(days=7)
+# A thread has a date of its own for each version: its messages and chunks say whether it is late.
+TIMED = tuple(collection for collection in COLLECTIONS if collection is not THREADS)
+
+
+def oldest_time(messages: list[Any]) -> datetime | None:
+    """When the oldest came. One that is scheduled for later does not wait yet."""
+    times = [message.enqueued_time_utc for message in messages if not is_scheduled(message)]
+    return min(filter(None, times), default=None)
+
+
+async def count_late_documents(clients: Clients, collection: Collection, now: datetime) -> int:
+    """Those that are not done in the time of the objective."""
+    return await _count_older(clients, collection, now - AgeBounds.from_settings(clients.settings).report)
+
+
+async def _count_older(clients: Clients, collection: Collection, than: datetime) -> int:
+    return await count(clients.store, count_late(collection), before=stored_time(than))
+
+
+def emit_bounds(settings: Settings, metrics: Metrics | None = None) -> None:
+    """What the alerts compare with."""
+    instruments, bounds = metrics or pipeline_metrics(), AgeBounds.from_settings(settings)
+    limits = {
+        "report_error_budget": ERROR_BUDGET,
+        "sweep_interval_seconds": settings.RETRY_JOB_INTERVAL_SECONDS,
+    }
+    for name, value in limits.items():
+        instruments.bounds.record(value, {"name": name})
+    for queue in QUEUES:
+        instruments.queue_bounds.record(bounds.of_queue(queue).total_seconds(), {"service": queue})
+
+
+async def measure_ages(clients: Clients, now: datetime, metrics: Metrics | None = None) -> None:
+    """The age of the oldest message of each queue, 0 where nothing waits; what is late in each collection."""
+    instruments = metrics or pipeline_metrics()
+    emit_bounds(clients.settings, instruments)
+    waiting, late = await asyncio.gather(
+        asyncio.gather(*(clients.bus.peek(queue, start=1, count=LOOKED_AT) for queue in QUEUES)),
+        asyncio.gather(*(count_late_documents(clients, collection, now) for collection in TIMED)),
+    )
+    for queue, messages in zip(QUEUES, waiting, strict=True):
+        oldest = oldest_time(messages)
+        age = (now - oldest).total_seconds() if oldest else 0.0
+        instruments.oldest_message.record(max(age, 0.0), {"service": queue})
+    for collection, number in zip(TIMED, late, strict=True):
+        labels = {"collection": collection.name}
+        instruments.late_documents.record(number, labels)
+        old = await _count_older(clients, collection, now - STUCK_FOR_GOOD) if number else 0
+        instruments.old_documents.record(old, labels)

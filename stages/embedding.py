@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import azure.functions as func
-from shared.documents.records import FailureRecord
-from shared.pipeline.event_builders import chunks_given_up, embeddings_generated
 
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
@@ -36,6 +34,7 @@ from shared.embedding.instance import embedder
 from shared.embedding.port import Embedder
 from shared.embedding.vector_cache import VectorCache
 from shared.pipeline import topology
+from shared.pipeline.event_builders import chunks_given_up, embeddings_generated
 from shared.pipeline.event_types import ChunksPrepared, EmbeddingGenerationFailed
 from shared.pipeline.events import Event
 from shared.pipeline.failures import failure_record, isolate_poison

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import datetime
 
 import azure.functions as func
-from shared.pipeline.event_builders import report_published
 
 from shared.core.errors import InvalidEventError
 from shared.core.ids import person_id, report_id
@@ -14,6 +13,7 @@ from shared.documents.threads import Thread
 from shared.documents.values import SummaryType
 from shared.domain.mail.mentions import draft_base
 from shared.pipeline import topology
+from shared.pipeline.event_builders import report_published
 from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.events import Event
 from shared.pipeline.lifecycle.summaries import digest_flags_settled, orphan_deleted, thread_flags_settled

@@ -16,7 +16,7 @@ from shared.core.runtime import Runtime
 from shared.documents.threads import Chunk, Message, Thread
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.event_types import EmbeddingsGenerated, SummarizationRequested, SummaryRecheck
-from shared.pipeline.events import Event, parse_event
+from shared.pipeline.events import Event
 from shared.pipeline.runner import StageFailedError, StageRunner
 from shared.pipeline.stage import StageResult, Work
 from stages.orchestration import MAX_QUIET_PERIODS, ORCHESTRATION

@@ -5,7 +5,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from shared.clients.connections import clients
 from shared.core.ids import CORRECTION_ID, HASH_ID
-from shared.documents.reports import Summary
 from shared.retrieval.parameters import page_of
 from shared.retrieval.threads import conversation_of, resolved_thread, summary_of
 from shared.upkeep.audit import Actor

@@ -10,9 +10,7 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
 from shared.documents.base import ProcessingStatus
-from shared.documents.queries.chunks import CHUNKS_OF_THREAD
-from shared.documents.queries.messages import MESSAGES_OF_THREAD
-from shared.documents.queries.threads import THREADS_OF_VOTE
+from shared.documents.queries.threads import CHUNKS_OF_THREAD, MESSAGES_OF_THREAD, THREADS_OF_VOTE
 from shared.documents.sources import Source
 from shared.documents.threads import Chunk, Message, Thread
 from shared.documents.values import SourceProfile

@@ -1,8 +1,6 @@
 """Ingestion: fetches the sources that a user or the housekeeping asked for.
 
-Uploads come in over HTTP (web/api/archives.py). A fetch that fails is recorded, announced as
-ArchiveIngestionFailed, and over: the source's next time comes by its schedule. One that breaks off is the
-broker's to deliver again.
+A fetch that fails is recorded and announced, and not repeated: the schedule has the next one.
 """
 
 import json

@@ -13,7 +13,6 @@ from shared.clients.cosmos.store import Conflict, Store
 from shared.clients.openai_client import (
     ChatPort,
     ChatRefusedError,
-    Completion,
     CompletionOptions,
     Endpoint,
     OpenAIClient,

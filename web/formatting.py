@@ -8,6 +8,7 @@ from shared.documents.readings import ShownOpenCall, ShownOutcome, StoredOutcome
 from shared.documents.threads import Address
 from shared.documents.values import OutcomeKind, Tier
 from shared.domain.consensus.mails import ENGLISH, UNKNOWN, language_of
+from shared.domain.mail.subjects import split_subject
 from shared.domain.summaries.markdown import basis_words
 from shared.pipeline.progress import ArchiveProgress, StageProgress
 from shared.retrieval.mails import masked
@@ -40,7 +41,6 @@ _UNSEEN = re.compile(
 LONGEST_WORD = 300
 _ENDLESS = re.compile(rf"\S{{{LONGEST_WORD}}}(?=\S)")
 _QUOTED = re.compile(r"^ {0,3}(?:[A-Z][A-Za-z]{0,2})?> ?", re.MULTILINE)
-_LABEL = re.compile(r"^(?:(?:re|fwd?|aw|sv|antw)\s*:\s*|\[[^\]]{1,40}\]\s*)+", re.IGNORECASE)
 
 
 def plain(text: object) -> str:
@@ -72,7 +72,7 @@ def unquoted(text: str) -> str:
 def bare_subject(text: str) -> str:
     """A subject without the list's label and without `Re:`."""
     flat = plain(text)
-    return _LABEL.sub("", flat) or flat
+    return split_subject(flat).text or flat
 
 
 def writer(person: Address) -> str:

@@ -17,8 +17,7 @@ from typing import Self
 from shared.clients.connections import Clients
 from shared.core.child_processes import BlockingChild, available_cores, python_module
 from shared.core.frames import Frame
-from shared.domain.mail.errors import MailboxError
-from shared.domain.mail.models import Share
+from shared.domain.mail.models import MailboxError, Share
 from shared.ingestion.errors import ArchiveError, ReaderDiedError, ReaderStuckError, UnreadableArchiveError
 from shared.ingestion.reader_process import Batch, batch_from_marshal, read_batches
 
@@ -79,8 +78,7 @@ class ReaderPool:
 
     def _take(self) -> BlockingChild:
         while self.idle:
-            process = self.idle.pop()
-            if process.returncode is None:
+            if (process := self.idle.pop()).returncode is None:
                 return process
         return _start()
 
@@ -157,10 +155,7 @@ class Reader:
             await asyncio.to_thread(thread.join, JOIN_SECONDS)
 
     async def slices(self, size: int) -> AsyncIterator[Batch]:
-        """So many messages together, or a few more; the last of them are fewer.
-
-        A slice of large messages ends early: it is held in memory until it is stored.
-        """
+        """So many messages together, or a few more. A slice of large messages ends early: it is in memory."""
         ahead, text = Batch([], []), 0
         while (batch := await self._next()) is not None:
             ahead = Batch(ahead.arrivals + batch.arrivals, ahead.skipped + batch.skipped)
@@ -210,11 +205,11 @@ class Reader:
 
 async def reader_pool(clients: Clients) -> ReaderPool:
     """That of a client set, which closes it."""
-    return await clients.resources.get(READERS, _new_pool)
 
+    async def start() -> ReaderPool:
+        return ReaderPool()
 
-async def _new_pool() -> ReaderPool:
-    return ReaderPool()
+    return await clients.resources.get(READERS, start)
 
 
 def prepare_reader(pool: ReaderPool, size: int) -> None:

@@ -1,7 +1,4 @@
-"""A source from an address that somebody pasted: what is there, and how it would be fetched.
-
-One request at most, of bounded size, to an address that sources may lead to. Nothing is stored.
-"""
+"""Recognizes from a pasted address which source it would be. At most one request of bounded size is made."""
 
 import re
 import tempfile
@@ -47,7 +44,7 @@ class SourceProposal:
 
 
 async def recognise(text: str, clients: Clients, policy: AddressPolicy | None = None) -> SourceProposal:
-    """SourceError or FetchError where nothing can be made of it; the message says why."""
+    """SourceError or FetchError where no source can be made of it; the message says why."""
     address = text.strip()
     if not address or len(address) > LONGEST_ADDRESS or not address.isprintable():
         raise SourceError("paste one address, such as https://lists.example.org/pipermail/my-list/")

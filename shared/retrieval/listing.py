@@ -1,7 +1,6 @@
 """Lists out of Cosmos DB: filtered, sorted, and cut into pages by opaque cursors.
 
-A cursor names the last item of a page by its position in the order. It is bound to the sort and the filters
-that it was made for, and every value in it becomes a parameter: a forged one can only skip items.
+A cursor names the last item of a page, for one sort and its filters. A forged one can only skip items.
 """
 
 import base64

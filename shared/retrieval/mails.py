@@ -17,9 +17,8 @@ from shared.documents.queries.threads import MESSAGES_WITH_ID
 from shared.documents.sources import Archive, Source
 from shared.documents.threads import Address, Copy, Message
 from shared.domain.mail.archive_addresses import archive_address, bare_message_id
-from shared.domain.mail.errors import MailboxError
 from shared.domain.mail.mbox_writer import WrittenMail, mbox_of
-from shared.domain.mail.models import ParsedMail
+from shared.domain.mail.models import MailboxError, ParsedMail
 from shared.domain.mail.parse import parse_archive
 from shared.domain.threading.prepared_message import prepare_message
 from shared.ingestion.archive_members import open_members
@@ -34,9 +33,8 @@ async def mail_with_id(clients: Clients, given: str) -> list[Message]:
         raise NotFoundError("This is not a Message-ID.")
     # A host may leave %2F as it is, since it would become another segment of the path.
     spellings = dict.fromkeys((bare, bare.replace("%2F", "/").replace("%2f", "/")))
-    found = await clients.store.query_documents(
-        Message, MESSAGES_WITH_ID, Session(), message_ids=[f"<{spelling}>" for spelling in spellings]
-    )
+    ids = [f"<{spelling}>" for spelling in spellings]
+    found = await clients.store.query_documents(Message, MESSAGES_WITH_ID, Session(), message_ids=ids)
     if not found:
         raise NotFoundError("No archive here has a mail with this Message-ID.")
     return sorted(found, key=lambda message: (message.created_at, message.source, message.id))
@@ -48,10 +46,7 @@ async def address_in_archive(clients: Clients, message: Message, sources: Sequen
     for source in found.values():
         if source.archive_template:
             return archive_address(
-                source.archive_template,
-                message_id=message.message_id,
-                source=source.name,
-                date=message.date,
+                source.archive_template, message_id=message.message_id, source=source.name, date=message.date
             )
     return None
 
@@ -98,23 +93,21 @@ _SAID = ("subject", "from", "to", "cc", "date", "body_raw", "body_normalized", "
 
 @dataclass(frozen=True)
 class OriginalMail:
-    """A copy of a message, read from its archive and not from what is stored."""
+    """A copy of a message, read from its archive. `message` has its contents."""
 
     message: Message
-    """With what the copy says in place of what is stored."""
     copy: Copy
     file_hash: str
-    is_unchanged: bool
-    """Whether it says what it said when the archive was parsed."""
+    is_unchanged: bool  # since the archive was parsed
 
 
 async def original_bytes(clients: Clients, message: Message) -> bytes:
-    """As they stand in the archive; NotFoundError where nothing says where, or the archive is gone."""
+    """As they are in the archive; NotFoundError where their place is unknown, or the archive is gone."""
     return (await _original(clients, message, 0))[0]
 
 
 async def original_mail(clients: Clients, message: Message, number: int) -> OriginalMail:
-    """That of its copies, the first of which is the message; the others may say something else."""
+    """A copy of it by its number. The first is the message; the others may say something else."""
     content, archive = await _original(clients, message, number)
     parsed = await asyncio.to_thread(_parsed, content)
     if parsed is None:
@@ -146,17 +139,13 @@ async def _original(clients: Clients, message: Message, number: int) -> tuple[by
             _, start, length = copy.place
             part = await clients.blobs.read_part(ARCHIVES_CONTAINER, archive.file_path, start, length)
             return part, archive
-        return await _slice_of_member(clients, archive, copy), archive
+        with tempfile.TemporaryDirectory(prefix="raw-") as folder:
+            path = Path(folder) / "archive"
+            with path.open("wb") as file:
+                await clients.blobs.save(ARCHIVES_CONTAINER, archive.file_path, file)
+            return await asyncio.to_thread(_read_member, path, copy), archive
     except DocumentNotFoundError:
         raise NotFoundError(f"the file of archive {copy.archive_id} no longer exists") from None
-
-
-async def _slice_of_member(clients: Clients, archive: Archive, copy: Copy) -> bytes:
-    with tempfile.TemporaryDirectory(prefix="raw-") as folder:
-        path = Path(folder) / "archive"
-        with path.open("wb") as file:
-            await clients.blobs.save(ARCHIVES_CONTAINER, archive.file_path, file)
-        return await asyncio.to_thread(_read_member, path, copy)
 
 
 def _read_member(path: Path, copy: Copy) -> bytes:

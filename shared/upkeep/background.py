@@ -10,8 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.clients.servicebus.dead_letter_mover import OperationObserver
-from shared.clients.servicebus.rate_limit import RateLimiter
+from shared.clients.servicebus.dead_letter_mover import OperationObserver, RateLimiter
 from shared.core.concurrency import gather_limited
 from shared.core.errors import DocumentNotFoundError, InvalidEventError, PermanentError
 from shared.core.ids import HASH_ID

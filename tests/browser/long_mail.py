@@ -10,8 +10,7 @@ from shared.core.ids import thread_id
 from shared.documents.readings import ShownOutcome
 from shared.documents.threads import Address, Message, Thread
 from shared.documents.values import ConsensusBasis, OutcomeKind, Tier
-from shared.domain.mail.normalize import NormalizedBody
-from shared.domain.mail.segments import segment
+from shared.domain.mail.segments import NormalizedBody, segment
 from shared.settings.app import Settings
 
 MAILS, THREADS = 300, 2000

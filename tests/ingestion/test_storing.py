@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.core.ids import archive_id, file_hash
 from shared.documents.records import FailureRecord
 from shared.documents.sources import ArchiveStatus

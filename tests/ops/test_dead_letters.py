@@ -12,7 +12,7 @@ from azure.servicebus.amqp import AmqpAnnotatedMessage
 
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.dead_letter_mover import OperationObserver
-from shared.clients.servicebus.message_copy import MessageCopy
+from shared.clients.servicebus.dead_letters import MessageCopy
 from shared.core.ids import invalid_key
 from shared.documents.records import Audit, AuditStatus
 from shared.pipeline.events import parse_event

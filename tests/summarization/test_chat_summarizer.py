@@ -12,7 +12,7 @@ import pytest
 
 from localcloud.httpd import Response, json_response
 from shared.clients.classify import classify
-from shared.clients.openai.client import Endpoint, InvalidEndpointError, OpenAIClient, open_client
+from shared.clients.openai_client import Endpoint, InvalidEndpointError, OpenAIClient, open_client
 from shared.core.errors import ErrorKind, PermanentError, TransientError
 from shared.documents.values import ThreadReading
 from shared.domain.chat_reading.answer import ANSWER_SCHEMA

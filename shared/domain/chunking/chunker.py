@@ -12,7 +12,7 @@ from enum import StrEnum
 from shared.domain.chunking import cut_points as cuts
 from shared.domain.chunking.tokens import WINDOW, ModelTokenizer, TokenizedText
 from shared.domain.mail.models import Segment
-from shared.domain.mail.normalize import NormalizedBody
+from shared.domain.mail.segments import NormalizedBody
 
 Embedder = Callable[[Sequence[str]], Sequence[Sequence[float]]]
 """Sentences to vectors."""

@@ -26,7 +26,6 @@ from shared.domain.consensus.cues import (
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread, display_name
 from shared.domain.consensus.mails import OwnSentence, word_key
 from shared.domain.consensus.proposal import (
-    SUBJECT_TAGS,
     Put,
     acts_in,
     puts_forward,
@@ -102,6 +101,7 @@ from shared.domain.consensus.stances import (
     tells_of_trouble,
 )
 from shared.domain.consensus.votes import Ballot, is_legend
+from shared.domain.mail.subjects import split_subject
 
 SAID_RULES = {
     "vote": 0.97,
@@ -234,7 +234,7 @@ class _ClaimReader:
         self.put = put
         self.by_mail: dict[int, list[StanceClaim]] = defaultdict(list)
         words = put.words.folded if put.words else ""
-        self.matter = f"{SUBJECT_TAGS.sub('', put.mail.mail.subject).lower()} {words}"
+        self.matter = f"{split_subject(put.mail.mail.subject).text.lower()} {words}"
         """In which words it is put: the subject's and those of the sentence that puts it best."""
         self.announces = _announces(put.mail)
         self.decidable = something_is_put(put) or (not self.announces and puts_forward(put))

@@ -17,9 +17,10 @@ from shared.documents.values import (
 from shared.domain.consensus.cues import CONDITION, NEGATION, OPEN, SOLVED, THANKS, TRAILER, Cue
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.mails import OwnSentence
-from shared.domain.consensus.proposal import SUBJECT_TAGS, Put
+from shared.domain.consensus.proposal import Put
 from shared.domain.consensus.rulings import EndingWord, Settlements
 from shared.domain.consensus.stance_cues import APPROVES, DOUBTS, OPPOSES
+from shared.domain.mail.subjects import split_subject
 
 _CHANGES = re.compile(
     r"\bwith (?:the following|some|minor|small|a few|slight|my|your|these|those)\b|"
@@ -463,7 +464,7 @@ def _is_open(sentence: OwnSentence) -> bool:
 def _keeps_to_it(thread: LinkedThread) -> bool:
     """A thread that changed its subject went on to something else."""
     first, last = (
-        " ".join(SUBJECT_TAGS.sub("", mail.mail.subject).casefold().split())
+        " ".join(split_subject(mail.mail.subject).text.casefold().split())
         for mail in (thread.root, thread.mails[-1])
     )
     return first == last

@@ -26,9 +26,9 @@ from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread, disp
 from shared.domain.consensus.mails import OwnSentence
 from shared.domain.consensus.proposal import Put
 from shared.domain.consensus.rulings import EndingWord
+from shared.domain.mail.subjects import split_subject
 
 MAX_WORDS = 25
-_HEAD = re.compile(r"^\s*(?:(?:re|aw|fwd?):\s*|\[[^\]]{0,80}\]\s*)+", re.IGNORECASE)
 _SUBJECT_WORDS, _NAME_WORDS = 10, 6
 _NOTHING = "No decision found."
 KINDS = {
@@ -165,7 +165,7 @@ def three_lines(
     open_issues: Sequence[OwnSentence],
     open_call: OpenCall | None,
 ) -> Headline:
-    asked = clipped(put.words.text, MAX_WORDS) if put.words else _HEAD.sub("", put.mail.mail.subject)
+    asked = clipped(put.words.text, MAX_WORDS) if put.words else split_subject(put.mail.mail.subject).text
     outstanding = [one for one in objections if one.fate is Fate.OUTSTANDING]
     left = ""
     if outstanding:
@@ -179,7 +179,7 @@ def three_lines(
 
 def subject_words(subject: str) -> str:
     """A subject without its tags, short enough for a headline."""
-    return clipped(_HEAD.sub("", subject) or "the proposal", _SUBJECT_WORDS)
+    return clipped(split_subject(subject).text or "the proposal", _SUBJECT_WORDS)
 
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from shared.documents.values import Preset, RoleHolder, SentenceCitation, SourceProfile
 from shared.domain.consensus.cues import TRAILER
 from shared.domain.consensus.mails import MAX_CHARS, OwnSentence, ThreadMail, own_sentences, word_key
+from shared.domain.mail.subjects import split_subject
 
 _LOOKS_LIKE = str.maketrans(
     {
@@ -218,7 +219,6 @@ def _claims_role(text: str) -> bool:
     return any(word in lowered for word in _ROLE_WORDS) and bool(_CLAIMS_ROLE.search(sample))
 
 
-_REPLY = re.compile(r"\s*(?:\[[^\]]{0,80}\]\s*)?(?:re|aw|sv|antw)\s*(?:\[\d+\])?\s*:", re.IGNORECASE)
 _PATCH_TAG = re.compile(
     r"\[[^\]]{0,80}\b(?:PATCH|PULL)\b|\bGIT PULL\b|"
     r"\[RFC(?: [A-Za-z][\w-]{0,20})?(?: v\d{1,2})?,? \d{1,3}/\d{1,3}\s*\]"
@@ -306,7 +306,7 @@ class LinkedThread:
         wanted = [mail.reply_to, *reversed(mail.references)]
         # A parent may stand later where clocks were wrong. Cycles do no harm: `ancestors` is bounded.
         parent = next((numbers[one] for one in wanted if one in numbers and numbers[one] != number), None)
-        is_reply = bool(_REPLY.match(mail.subject))
+        is_reply = split_subject(mail.subject).is_reply
         return LinkedMail(
             number=number,
             mail=mail,

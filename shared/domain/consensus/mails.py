@@ -11,7 +11,7 @@ from typing import Any
 
 from shared.documents.values import Preset, RoleHolder, SourceProfile
 from shared.domain.mail.models import ParsedMail, Segment, SegmentKind
-from shared.domain.mail.normalize import NormalizedBody, normalize
+from shared.domain.mail.segments import NormalizedBody, normalize
 
 
 @dataclass(frozen=True, slots=True)

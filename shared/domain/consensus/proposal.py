@@ -8,6 +8,7 @@ from shared.domain.consensus.cues import ANNOUNCES, ASKS_GROUP, ASKS_HELP, PROPO
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.mails import OwnSentence, word_key
 from shared.domain.consensus.stance_cues import AGREES, APPROVES, OPPOSES, SUPPORTS
+from shared.domain.mail.subjects import split_subject
 
 VOTE_TAG = re.compile(r"\[\s*(?:VOTE|POLL)\b[^\]]{0,30}\]|^\s*VOTE\s*:", re.IGNORECASE)
 RESULT_TAG = re.compile(r"\[\s*(?:RESULTS?|VOTE RESULTS?)\s*\]|\[VOTE\]\s*\[RESULT", re.IGNORECASE)
@@ -16,7 +17,6 @@ _RESULT = re.compile(
     r"(?:vote|poll|ballot)\b",
     re.IGNORECASE,
 )
-SUBJECT_TAGS = re.compile(r"^(?:\s*(?:re|aw|fwd?)\s*:|\s*\[[^\]]{0,80}\])+\s*", re.IGNORECASE)
 _LAST_CALL_IN_PASSING = Cue(
     "call|wglc",
     r"\b(?:like any other|in preparation for|during|comments? (?:from|on|in)|after|result of|prior to|"
@@ -189,7 +189,7 @@ def _is_of_the_work(patch: LinkedMail, first: LinkedMail, mails: set[int]) -> bo
         return True
     if patch.is_part:
         return patch.parent is None or patch.parent in mails
-    words, others = (set(word_key(SUBJECT_TAGS.sub("", one.mail.subject)).split()) for one in (patch, first))
+    words, others = (set(word_key(split_subject(one.mail.subject).text).split()) for one in (patch, first))
     return len(words & others) * 2 >= min(len(words), len(others))
 
 
@@ -328,11 +328,10 @@ def result_subject(thread: LinkedThread) -> str | None:
     subject = thread.root.mail.subject
     if thread.preset not in {Preset.APACHE, Preset.FREE} or not RESULT_TAG.search(subject):
         return None
-    return SUBJECT_TAGS.sub("", subject).strip() or None
+    return split_subject(subject).text or None
 
 
 _SUBJECT_TAGS = re.compile(r"\[([^\]]{0,80})\]")
-_SUBJECT_HEAD = re.compile(r"^\s*(?:(?:re|aw|fwd?):\s*|\[[^\]]{0,80}\]\s*)+", re.IGNORECASE)
 _ANNOUNCEMENT = re.compile(
     r"^ann(?:ounc\w*)?\b|\bannounc\w+\b|what's cooking|\bminutes\b|\bcfp\b|\breleased\b|\bcall for "
     r"(?:papers|participation)\b|\brelease announcement\b",
@@ -408,7 +407,7 @@ def read_genre(thread: LinkedThread, put: Put) -> ReadGenre:
 def _kind(thread: LinkedThread, put: Put) -> tuple[Genre, bool]:
     root = thread.root
     opening = _Opening(
-        subject=_SUBJECT_HEAD.sub("", root.mail.subject),
+        subject=split_subject(root.mail.subject).text,
         tags=" ".join(_SUBJECT_TAGS.findall(root.mail.subject)),
         sentences=root.sentences,
         tells_a_result=tells_a_result(root.mail.subject),

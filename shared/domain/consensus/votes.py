@@ -9,7 +9,8 @@ from shared.documents.values import Preset, PropositionForm, VoteCount
 from shared.domain.consensus.cues import NEGATION
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.mails import OwnSentence
-from shared.domain.consensus.proposal import RESULT_TAG, SUBJECT_TAGS, VOTE_TAG, Put
+from shared.domain.consensus.proposal import RESULT_TAG, VOTE_TAG, Put
+from shared.domain.mail.subjects import split_subject
 
 BINDING_ROLES = frozenset({"binding", "release manager", "pmc", "chair", "committer", "maintainer"})
 
@@ -187,7 +188,7 @@ def vote_subject(subject: str) -> str | None:
     """What the vote is about, without tags, for a thread that calls a vote or brings a result; else None."""
     if not VOTE_TAG.search(subject) and not RESULT_TAG.search(subject):
         return None
-    return " ".join(SUBJECT_TAGS.sub("", subject).casefold().split())[:500] or None
+    return " ".join(split_subject(subject).text.casefold().split())[:500] or None
 
 
 def results_of_votes(threads: Sequence[VoteThread]) -> dict[str, str]:

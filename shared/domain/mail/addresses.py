@@ -7,8 +7,7 @@ groups, comments.
 import re
 from functools import lru_cache
 
-from shared.domain.mail.charsets import printable
-from shared.domain.mail.encoded_words import decode_words
+from shared.domain.mail.charsets import decode_words, printable
 from shared.domain.mail.models import ParsedAddress
 
 # The common case: one plain name, one address, nothing to decode.

@@ -1,11 +1,13 @@
 """The header block of a message or a part: fields, parameters, message ids."""
 
 import re
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from functools import lru_cache
 from urllib.parse import unquote_to_bytes
 
 from shared.domain.mail import charsets
-from shared.domain.mail.encoded_words import decode_words
+from shared.domain.mail.charsets import decode_words
 
 _NAME = re.compile(r"[!-9;-~]+[ \t]*\Z")
 _FIELD = re.compile(r"[!-9;-~]{1,200}[ \t]*:")
@@ -206,3 +208,42 @@ def _rfc2231(parts: dict[int, tuple[str, bool]]) -> str:
             charset, _, text = text.split("'", 2)
         data += unquote_to_bytes(text) if encoded else text.encode("utf-8", "replace")
     return charsets.decode(data, charset or "utf-8")[0]
+
+
+_AUTHENTICATION_FIELD = "authentication-results"
+_COMMENT = re.compile(r"\([^()]{0,500}\)")
+_RESULT = re.compile(r"\b(dmarc|dkim|spf|arc)\s*=\s*([a-z]{2,12})\b", re.IGNORECASE)
+
+
+class SenderCheck(StrEnum):
+    PASSED = "passed"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+def check_sender(trace: Mapping[str, Sequence[str]], authserv_id: str) -> SenderCheck:
+    """By DMARC, which compares with the From field; else by DKIM and SPF where both failed."""
+    results = _results(trace, authserv_id)
+    if not results:
+        return SenderCheck.UNKNOWN
+    dmarc = results.get("dmarc", {"none"})
+    if "pass" in dmarc:
+        return SenderCheck.PASSED
+    others = results.get("dkim", set()) | results.get("spf", set())
+    if "fail" in dmarc or (others and not others & {"pass", "none", "neutral", "temperror"}):
+        return SenderCheck.FAILED
+    return SenderCheck.PASSED if "pass" in results.get("dkim", set()) else SenderCheck.UNKNOWN
+
+
+def _results(trace: Mapping[str, Sequence[str]], authserv_id: str) -> dict[str, set[str]]:
+    wanted = authserv_id.strip().lower()
+    if not wanted:
+        return {}
+    for value in trace.get(_AUTHENTICATION_FIELD, ()):
+        server, _, rest = _COMMENT.sub(" ", value).partition(";")
+        if server.split()[:1] and server.split()[0].lower() == wanted:
+            found: dict[str, set[str]] = {}
+            for method, result in _RESULT.findall(rest):
+                found.setdefault(method.lower(), set()).add(result.lower())
+            return found
+    return {}

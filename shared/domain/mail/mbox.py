@@ -5,11 +5,103 @@ The whole archive is never held; what is held is the message being cut out and t
 
 import re
 from collections.abc import Iterator
-from typing import Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
-from shared.domain.mail.errors import NotAMailboxError
-from shared.domain.mail.models import Limits, RawMessage, Share, Skipped
-from shared.domain.mail.separators import EML, LOOKAHEAD, MMDF, detect
+from shared.domain.mail.models import EmptyArchiveError, Limits, NotAMailboxError, RawMessage, Share, Skipped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+LOOKAHEAD = 2048
+"""Bytes that a dialect may look at from a separator on."""
+
+_HEADER_LINE = rb"(?:[!-9;-~]+[ \t]*:|>From )"
+_TIME = re.compile(rb"\b\d{1,2}:\d\d\b")
+_YEAR = re.compile(rb"(?<!\d)(?:19|20)\d\d(?!\d)")
+_GIT_PATCH = re.compile(rb"From [0-9a-f]{40,64} Mon Sep 17 00:00:00 2001")
+_STARTS_WITH_HEADER = re.compile(rb"[!-9;-~]+[ \t]*:[^\n]*\n", re.ASCII)
+_MAIL_HEADER = re.compile(
+    rb"^(?:from|to|date|subject|message-id|received|return-path|mime-version|content-type|"
+    rb"delivered-to)[ \t]*:",
+    re.IGNORECASE | re.MULTILINE,
+)
+_BLANK_START = b"\xef\xbb\xbf \t\r\n"
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """Where one message ends and the next begins. Every pattern starts with a line's end."""
+
+    name: str
+    pattern: "re.Pattern[bytes]"
+    accepts: "Callable[[re.Match[bytes]], bool]" = lambda _match: True
+    """Whether a match of the pattern really separates two messages."""
+
+
+def _follows_blank_line(match: "re.Match[bytes]") -> bool:
+    before = match.string[max(0, match.start() - 2) : match.start()]
+    return before in {b"", b"\r"} or before.endswith((b"\n", b"\n\r"))
+
+
+_FROM_LINE = re.compile(rb"\nFrom ([^\n]{0,1000})\n(?=" + _HEADER_LINE + rb")")
+# Four control-A on a line of their own, before and after each message.
+MMDF = Dialect("mmdf", re.compile(rb"\n\x01\x01\x01\x01\r?(?:\n|\Z)"))
+# A bare year on a line of its own, as some LISTSERV exports have it.
+YEAR = Dialect("year", re.compile(rb"\n(?:19|20)\d\d\r?\n(?=" + _HEADER_LINE + rb")"), _follows_blank_line)
+# A long rule of equals signs, as in LISTSERV's notebooks.
+NOTEBOOK = Dialect("notebook", re.compile(rb"\n={60,80}\r?\n(?=" + _HEADER_LINE + rb")"))
+# One message and nothing else.
+EML = Dialect("eml", re.compile(rb"(?!)"))
+
+
+def _mbox(*, dated: bool = True, patches: bool = False) -> Dialect:
+    """From lines that carry a date and are followed by a header.
+
+    Where the archive's first From line has no date, none is asked for; then a blank line has to stand before.
+    """
+
+    def accepts(match: "re.Match[bytes]") -> bool:
+        line = match[1]
+        if dated and not (_TIME.search(line) and _YEAR.search(line)):
+            return False
+        if not patches and _GIT_PATCH.match(match[0], 1):
+            return False
+        return dated or _follows_blank_line(match)
+
+    return Dialect("mbox", _FROM_LINE, accepts)
+
+
+def detect(beginning: bytes) -> Dialect:
+    """The dialect of an archive that begins like this."""
+    text = beginning.lstrip(_BLANK_START)
+    if not text:
+        raise EmptyArchiveError
+    if text.startswith(b"\x01\x01\x01\x01"):
+        return MMDF
+    if text.startswith(b"From "):
+        return _mbox_like(text)
+    for dialect in (YEAR, NOTEBOOK):
+        if dialect.pattern.match(b"\n" + text):
+            return dialect
+    if re.search(rb"\nFrom ", beginning) and not _looks_like_mail(text):
+        return _mbox()
+    if _looks_like_mail(text):
+        return EML
+    raise NotAMailboxError
+
+
+def _mbox_like(text: bytes) -> Dialect:
+    line = text.split(b"\n", 1)[0]
+    dated = bool(_TIME.search(line) and _YEAR.search(line))
+    return _mbox(dated=dated, patches=bool(_GIT_PATCH.match(line)))
+
+
+def _looks_like_mail(text: bytes) -> bool:
+    headers = re.split(rb"\r?\n\r?\n", text, maxsplit=1)[0]
+    return bool(_STARTS_WITH_HEADER.match(text)) and len(_MAIL_HEADER.findall(headers)) >= 2  # noqa: PLR2004 -- two known headers are no accident
+
 
 _BLOCK = 1024 * 1024
 _DETECT_BYTES = 64 * 1024

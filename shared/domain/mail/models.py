@@ -1,9 +1,10 @@
 """What parsing an archive gives: messages, and what had to be skipped."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from shared.core.ids import node_without_id
 
@@ -24,6 +25,11 @@ class Segment(NamedTuple):
     kind: SegmentKind
     start: int
     end: int
+
+
+def read_segments(stored: Iterable[Mapping[str, Any]]) -> list[Segment]:
+    """The segments of a stored message."""
+    return [Segment(SegmentKind(part["kind"]), part["start"], part["end"]) for part in stored]
 
 
 class ParsedAddress(NamedTuple):
@@ -122,3 +128,18 @@ class ParsedMail:
     def node(self) -> str:
         """The id that stands for the message in a thread."""
         return self.message_id or node_without_id(self.message_key)
+
+
+class MailboxError(ValueError):
+    """The archive cannot be read as mail."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or self.__doc__)
+
+
+class EmptyArchiveError(MailboxError):
+    """The archive holds nothing but white space. Fetch it again or remove it from the source."""
+
+
+class NotAMailboxError(MailboxError):
+    """The archive has no From line and no MMDF separator. Check that it is a mailbox at all."""

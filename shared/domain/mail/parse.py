@@ -7,8 +7,8 @@ from datetime import datetime
 from shared.core.ids import message_key, message_key_without_id
 from shared.domain.mail import charsets
 from shared.domain.mail.addresses import parse_addresses
+from shared.domain.mail.charsets import decode_words
 from shared.domain.mail.dates import best_date
-from shared.domain.mail.encoded_words import decode_words
 from shared.domain.mail.headers import (
     TRACE_FIELDS,
     Headers,
@@ -23,8 +23,7 @@ from shared.domain.mail.mbox import BinaryStream, read_archive
 from shared.domain.mail.mentions import find_mentions
 from shared.domain.mail.mime import Content, read_content
 from shared.domain.mail.models import Limits, ParsedAddress, ParsedMail, RawMessage, Segment, Share, Skipped
-from shared.domain.mail.normalize import normalize
-from shared.domain.mail.segments import segment
+from shared.domain.mail.segments import normalize, segment
 
 _OWN_FIELDS = frozenset(
     {"message-id", "in-reply-to", "references", "subject", "from", "to", "cc", "date", "content-type",

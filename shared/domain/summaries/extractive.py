@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from shared.documents.values import PositionStance, SentenceCitation, ThreadReading, Tier
 from shared.domain.consensus.mails import ENGLISH, UNKNOWN, language_of, own_sentences
+from shared.domain.mail.subjects import split_subject
 from shared.domain.summaries.citations import cite, supported_only
 from shared.domain.summaries.claim_sections import said_positions
 from shared.domain.summaries.models import (
@@ -15,7 +16,14 @@ from shared.domain.summaries.models import (
     ThreadContext,
     ThreadSummary,
 )
-from shared.domain.summaries.titles import summary_title
+
+_MAX_TITLE_CHARS = 200
+
+
+def summary_title(context: ThreadContext) -> str:
+    subject = " ".join(context.subject.split())[: 4 * _MAX_TITLE_CHARS]
+    return split_subject(subject).title[:_MAX_TITLE_CHARS].strip() or "(no subject)"
+
 
 _QUOTED_ONCE = frozenset(
     {Section.POSSIBLE_DECISIONS, Section.CONCERNS, Section.OPEN_ISSUES, Section.KEY_POINTS}

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from shared.core.json_size import json_bytes_at_most
 from shared.core.times import stored_time
 from shared.domain.mail.models import ParsedMail, Segment, SegmentKind
-from shared.domain.mail.normalize import normalize
+from shared.domain.mail.segments import normalize
 from shared.domain.threading.assignment import Links, links_of
 
 MAX_DOCUMENT_BYTES = 1_900_000

@@ -7,7 +7,7 @@ from email.message import EmailMessage
 from email.policy import SMTP
 
 from shared.settings.app import Settings
-from shared.settings.mail_server import MailServer
+from shared.settings.outgoing import MailServer
 
 TIMEOUT_SECONDS = 10  # of one command: a server that is silent for longer is down
 _REFUSED_FOR_GOOD = range(500, 600)

@@ -28,7 +28,7 @@ from shared.pipeline.lifecycle.deliveries import (
 from shared.pipeline.retry import exponential
 from shared.publishing.webhooks.sending import NotDeliveredError, SendOptions, send
 from shared.settings.app import Settings
-from shared.settings.webhooks import Webhook, parse_webhooks
+from shared.settings.outgoing import Webhook, parse_webhooks
 
 log = logging.getLogger(__name__)
 MAX_A_RUN = 200

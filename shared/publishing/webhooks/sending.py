@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from shared.clients.classify import retry_after_seconds
 from shared.clients.outbound import (
     AddressPolicy,
     FetchError,
@@ -16,17 +17,16 @@ from shared.clients.outbound import (
 )
 from shared.core.ids import delivery_id
 from shared.core.lazy_import import lazy
-from shared.core.retry_after import retry_after_seconds
 from shared.documents.reports import Report
-from shared.settings.webhooks import Webhook
+from shared.settings.outgoing import Webhook
 
 if TYPE_CHECKING:
     import aiohttp
 
-    from shared.clients import outbound_connector
+    from shared.clients import outbound
 else:  # the stage that plans deliveries imports this module, and sends nothing
     aiohttp = lazy("aiohttp")
-    outbound_connector = lazy("shared.clients.outbound_connector")
+    outbound = lazy("shared.clients.outbound")
 
 _SUCCESS = range(200, 300)
 _REDIRECTS = range(300, 400)
@@ -87,7 +87,7 @@ async def send(hook: Webhook, report: Report, policy: AddressPolicy, *, options:
         timeout = aiohttp.ClientTimeout(total=options.seconds)
         async with (
             aiohttp.ClientSession(
-                connector=outbound_connector.checked_connector(policy),
+                connector=outbound.checked_connector(policy),
                 timeout=timeout,
                 cookie_jar=aiohttp.DummyCookieJar(),
             ) as session,

@@ -11,10 +11,16 @@ from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.servicebus.bus import ReceivedMessage
-from shared.clients.servicebus.dead_letter_mover import Act, Mover, MoveResult, OperationObserver
+from shared.clients.servicebus.dead_letter_mover import (
+    Act,
+    Mover,
+    MoveResult,
+    OperationObserver,
+    RateLimiter,
+    resubmission,
+    send_again,
+)
 from shared.clients.servicebus.dead_letters import DeadLetter
-from shared.clients.servicebus.rate_limit import RateLimiter
-from shared.clients.servicebus.resending import resubmission, send_again
 from shared.core.errors import DocumentNotFoundError, PermanentError
 from shared.documents.records import Audit, AuditStatus
 from shared.pipeline.topology import QUEUES

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from shared.domain.chunking.chunker import ChunkSettings, Strategy, TextChunk, chunk_body
 from shared.domain.chunking.tokens import WINDOW, ModelTokenizer
 from shared.domain.mail.models import Segment, SegmentKind, Skipped
-from shared.domain.mail.normalize import NormalizedBody
 from shared.domain.mail.parse import parse_archive
-from shared.domain.mail.segments import segment
+from shared.domain.mail.segments import NormalizedBody, segment
 from shared.embedding.tokenizer_file import TokenizerNotFoundError, find_tokenizer_file, model_tokenizer
 from tests.support.mail_data import WHY_SKIPPED, archives, data_folder, open_archive
 

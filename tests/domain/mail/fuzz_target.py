@@ -12,8 +12,7 @@ from typing import Any
 atheris: Any = importlib.import_module("atheris")
 
 with atheris.instrument_imports(include=["shared.domain.mail"]):
-    from shared.domain.mail.errors import MailboxError
-    from shared.domain.mail.models import Skipped
+    from shared.domain.mail.models import MailboxError, Skipped
     from shared.domain.mail.parse import parse_archive
 from tests.domain.mail.hard_mails import CASES  # noqa: E402 -- only after the instrumented imports
 from tests.domain.mail.test_fuzz import check  # noqa: E402 -- as above

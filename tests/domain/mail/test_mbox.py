@@ -5,9 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from shared.domain.mail.errors import EmptyArchiveError, NotAMailboxError
 from shared.domain.mail.mbox import read_archive
-from shared.domain.mail.models import Limits, RawMessage, Skipped
+from shared.domain.mail.models import EmptyArchiveError, Limits, NotAMailboxError, RawMessage, Skipped
 from shared.domain.mail.parse import parse_archive
 
 FROM = b"From ann@example.org Mon Feb  5 10:00:00 2024\n"

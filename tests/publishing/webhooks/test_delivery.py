@@ -6,8 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.clients.outbound import AddressPolicy
 from shared.core.times import stored_time
 from shared.documents.reports import Report

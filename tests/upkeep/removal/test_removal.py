@@ -8,8 +8,7 @@ from azure.cosmos import CosmosClient
 
 from localcloud.up.settings_file import COSMOS_KEY
 from shared.clients.blobs import ARCHIVES_CONTAINER
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import thread_id
 from shared.documents.containers import read_document

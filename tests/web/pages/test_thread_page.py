@@ -9,8 +9,7 @@ import pytest
 from shared.documents.reports import Report, Summary, SummaryClaim, SummaryStance
 from shared.documents.threads import Address, Chunk, Message, Thread
 from shared.documents.values import Citation
-from shared.domain.mail.normalize import NormalizedBody
-from shared.domain.mail.segments import segment
+from shared.domain.mail.segments import NormalizedBody, segment
 from shared.retrieval.read_models import AnswerElsewhere
 from tests.support.documents import CREATED
 from tests.web.markup import Page, check

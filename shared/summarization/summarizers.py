@@ -228,8 +228,7 @@ def _notes(reading: ThreadReading) -> tuple[str, ...]:
             f"{len(model.refused)} of its claims were rejected because the mails do not support them."
         )
     if model.kept_out:
-        kept = f"{model.kept_out} mails that speak to the program that reads them"
-        notes.append(f"{kept} were kept from the model.")
+        notes.append(f"{model.kept_out} mails with instructions to a model were left out.")
     if model.unread:
         notes.append(f"{model.unread} mails did not fit and were not read by the model.")
     notes += [

@@ -1,7 +1,7 @@
 """The search page: passages with what was found in them, narrowed by list, sender, draft and year."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -46,6 +46,7 @@ async def search_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
     found = await find(connected, wanted)
     items = found_items(found.hits)
+    threads = await _threads(connected, items)
     parameters = as_parameters(wanted)
     return show(
         req,
@@ -54,8 +55,8 @@ async def search_page(req: func.HttpRequest) -> func.HttpResponse:
         wanted=wanted,
         found=found,
         found_in=_by_thread(items),
-        threads=await _threads(connected, items),
-        facets=_facets(found, parameters),
+        threads=threads,
+        facets=_facets(found, parameters, threads.values()),
         hidden={name: value for name, value in parameters.items() if name not in {"q", "skip"}},
         before=_page(parameters, wanted.skip - wanted.limit) if wanted.skip else None,
         after=_after(wanted, found, parameters),
@@ -90,8 +91,12 @@ def _page(parameters: Mapping[str, Any], skip: int) -> str:
     return f"/search?{urlencode({**kept, 'skip': skip} if skip > 0 else kept)}"
 
 
-def _facets(found: SearchResult, parameters: Mapping[str, Any]) -> dict[str, list[Choice]]:
-    names = {hit.payload.get("sender"): hit.payload.get("sender_name") for hit in found.hits}
+def _facets(
+    found: SearchResult, parameters: Mapping[str, Any], threads: Iterable[Thread]
+) -> dict[str, list[Choice]]:
+    names = {person.email.lower(): person.name for thread in threads for person in thread.participants}
+    named = [hit.payload for hit in found.hits if hit.payload.get("sender_name")]
+    names.update({payload.get("sender", ""): payload["sender_name"] for payload in named})
     made: dict[str, list[Choice]] = {title: [] for title in FACETS.values()}
     for name, values in found.hits.facets.items():
         for facet in filter(lambda value: value.count, values):

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from localcloud.up import app as app_module
 from localcloud.up.app import AppError, Taken, open_app
-from localcloud.up.showing import _print_a_report, _print_outcomes, _without_citations
+from localcloud.up.showing import _print_a_report, _print_outcomes, _without_repetition
 
 TITLE = "\x1b]0;owned\x07\x1b[2J\x9b31mAll agree"
 REPORT = {"report_id": "rpt-1", "title": TITLE, "has_consensus": True, "participants": [], "thread_id": "t"}
@@ -36,7 +36,8 @@ async def test_a_subject_does_not_steer_the_terminal() -> None:
 
 @pytest.mark.parametrize("width", [80, 100])
 def test_a_table_has_thread_outcome_by_whom_and_link_and_counts_the_rest(width: int) -> None:
-    said = {"kind": "accepted", "tier": "said", "sentence": "Accepted by Bo.", "by": "\x1b[2JBo (chair)"}
+    name = "\x1b[2JBo van der Longername (chair)"
+    said = {"kind": "accepted", "tier": "said", "sentence": "Accepted by Bo.", "by": name}
     guessed = {"kind": None, "tier": "remark", "sentence": "No decision found."}
     old = {"title": "Rename it", "thread_id": "2" * 16, "last_message_date": "2026-01-01", "outcome": said}
     new = {"title": "Adopt it", "thread_id": "1" * 16, "last_message_date": "2026-02-01", "outcome": said}
@@ -46,7 +47,7 @@ def test_a_table_has_thread_outcome_by_whom_and_link_and_counts_the_rest(width: 
     shown = printed.getvalue()
     assert max(map(len, shown.splitlines())) <= width
     assert shown.index("Adopt it") < shown.index("Rename it")
-    assert shown.count("accepted") == shown.count("Bo (chair)") == 2
+    assert shown.count("accepted") == shown.count("Bo van") == shown.count("(chair)") == 2
     assert f"http://localhost:7071/threads/{'1' * 16}" in shown
     assert "2 without a decision found" in shown
     assert "\x1b" not in shown
@@ -57,7 +58,7 @@ def test_a_report_quotes_a_sentence_once() -> None:
         "# T\n\n- **Bo**: We take it. [[1]](#citation-1) [[2]](#citation-2)\n\n## Citations\n\n"
         '1. <a id="citation-1"></a>\u201cWe take it.\u201d (<1@a>)\n\n*Not all was read.*\n'
     )
-    shown = _without_citations(markdown)
+    shown = _without_repetition(markdown)
     assert shown.count("We take it.") == 1
     assert "citation" not in shown
     assert shown.endswith("\n*Not all was read.*")
@@ -82,3 +83,18 @@ async def test_a_busy_app_is_asked_again_and_one_that_stays_away_is_named(
         monkeypatch.setattr(app_module, "BUSY_SECONDS", 0.05)
         with pytest.raises(AppError, match="503 Busy"):
             await opened.get("/away")
+
+
+def test_a_report_in_the_terminal_repeats_neither_title_nor_sentence() -> None:
+    markdown = (
+        "# T\n\n- **Ed**: Yes.\n- **Flo**: Yes.\n\nTally by Bo (chair): “All are for it.”\n\n## Possible objections\n\n"
+        "- **Cy**: I object. [[1]](#citation-1) *(withdrawn: “I withdraw it.”)*\n\n## Key points\n\n"
+        "- **Cy**: I withdraw it. [[2]](#citation-2)\n- **Bo**: All are for it. [[3]](#citation-3)\n\n"
+        "## Citations\n\n1. “I object.” (<1@a>)\n"
+    )
+    shown = _without_repetition(markdown)
+    assert shown.count("I withdraw it.") == shown.count("All are for it.") == shown.count("I object.") == 1
+    assert shown.count("Yes.") == 2  # of two people
+    assert "# T" not in shown
+    assert "Key points" not in shown
+    assert "Possible objections" in shown

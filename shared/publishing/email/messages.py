@@ -44,8 +44,17 @@ class DigestEntry:
 def entries_of(
     rows: Sequence[Mapping[str, Any]], public_url: str, since: datetime | None = None
 ) -> list[DigestEntry]:
-    """What was decided comes first, else the newest; `since` is when the reader was last written to."""
-    entries = [_entry(row, public_url.rstrip("/"), stored_time(since) if since else "") for row in rows]
+    """Decisions come first, then the newest; `since` is when the reader was last written to.
+
+    A thread stands once: as an entry of its own, else under the first week or month that lists it.
+    """
+    told = {row.get("thread_id") for row in rows}
+    entries: list[DigestEntry] = []
+    for row in rows:
+        threads = [one for one in row.get("threads") or [] if one["thread_id"] not in told]
+        told.update(one["thread_id"] for one in threads)
+        known = {**row, "threads": threads}
+        entries.append(_entry(known, public_url.rstrip("/"), stored_time(since) if since else ""))
     return sorted(entries, key=lambda entry: not (entry.outcome or entry.decided))
 
 

@@ -103,3 +103,18 @@ def test_a_link_is_for_one_purpose_and_one_subscription() -> None:
 )  # fmt: skip
 def test_which_addresses_mail_is_sent_to(text: str, *, fits: bool) -> None:
     assert is_address(text) is fits
+
+
+def test_a_thread_stands_once_in_a_mail() -> None:
+    outcome = {"tier": "said", "sentence": "Accepted by Bo."}
+    both, own = ({"thread_id": name * 16, "title": name, "outcome": outcome} for name in "ab")
+    at = {"published_at": "2026-03-01T00:00:00Z"}
+    rows: list[dict[str, object]] = [
+        {"id": "rpt-1", "title": "Week 9", "threads": [both, own], **at},
+        {"id": "rpt-2", "title": "Week 8", "threads": [both, own], **at},
+        {"id": "rpt-3", "title": "b", "thread_id": "b" * 16, "outcome": outcome, **at},
+    ]
+    entries = entries_of(rows, "https://lists.example.org/")
+    assert [(entry.title, [one.title for one in entry.decided]) for entry in entries] == [
+        ("Week 9", ["a"]), ("b", []), ("Week 8", []),
+    ]  # fmt: skip

@@ -23,6 +23,9 @@ _UNPRINTABLE = re.compile(
 
 _SHOWN_OUTCOMES = 12
 _CITATIONS = "\n## Citations\n"
+_BORDERS, _NARROWEST = 10, 8  # of the table, and of its last column
+_CLAIM = re.compile(r"(- \*\*.+?\*\*: (.+?))(?: \*\(.*\)\*)?")  # without what became of it
+_EMPTY_SECTION = re.compile(r"^## .*\n\s*(?=## |\Z)", re.MULTILINE)
 _MARK = re.compile(r" *\[\[\d+\]\]\(#citation-\d+\)")
 
 
@@ -62,7 +65,7 @@ async def _print_a_report(app: App, taken: Sequence[Taken], console: Console) ->
     console.print()
     console.rule(_text(f"Report: {report['title']}"), align="left", style="dim")
     console.print(
-        Padding(Markdown(_printable(_without_citations(report["summary"]["content_markdown"]))), (0, 2))
+        Padding(Markdown(_printable(_without_repetition(report["summary"]["content_markdown"]))), (0, 2))
     )
     console.rule(style="dim")
     console.print(_text(f"View the thread: {app.base}/threads/{report['thread_id']}"))
@@ -74,7 +77,7 @@ def _print_outcomes(reports: Sequence[dict[str, Any]], base: str, console: Conso
     said.sort(key=lambda report: report.get("last_message_date") or "", reverse=True)
     if said:
         console.print()
-        console.print(_table(said[:_SHOWN_OUTCOMES], base))
+        console.print(_table(said[:_SHOWN_OUTCOMES], base, console.width))
     more = len(said) - _SHOWN_OUTCOMES
     rest = len(reports) - len(said)
     counted = ([f"{more} more"] if more > 0 else []) + ([f"{rest} without a decision found"] if rest else [])
@@ -82,12 +85,16 @@ def _print_outcomes(reports: Sequence[dict[str, Any]], base: str, console: Conso
         console.print(_text(f"  and {', '.join(counted)}: {base}/", style="dim"))
 
 
-def _table(reports: Sequence[dict[str, Any]], base: str) -> Table:
+def _table(reports: Sequence[dict[str, Any]], base: str, width: int) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=True)
     links = [f"{base}/threads/{report['thread_id']}" for report in reports]
-    table.add_column("Thread", overflow="fold", min_width=max(map(len, links)))
+    link_width = max(map(len, links))
+    outcome_width = max(len("Outcome"), *(len(report["outcome"]["kind"]) for report in reports))
+    table.add_column("Thread", overflow="fold", min_width=link_width)
     table.add_column("Outcome", no_wrap=True)
-    table.add_column("By", overflow="fold")
+    # Rich does not shrink a column beside one with a least width: it would cut names off.
+    left = width - link_width - outcome_width - _BORDERS
+    table.add_column("By", overflow="fold", max_width=max(left, _NARROWEST))
     for report, link in zip(reports, links, strict=True):
         thread = _text(report["title"])
         thread.append(f"\n{link}", style="dim")
@@ -95,11 +102,18 @@ def _table(reports: Sequence[dict[str, Any]], base: str) -> Table:
     return table
 
 
-def _without_citations(markdown: str) -> str:
-    """Sentences stand in the text once: their list at the end repeats them. Notes after it stay."""
+def _without_repetition(markdown: str) -> str:
+    """Each sentence once, without the title, which the terminal has already. Notes at the end stay."""
     text, _, rest = markdown.partition(_CITATIONS)
     notes = "".join(f"\n{line}" for line in rest.splitlines() if line.startswith("*"))
-    return _MARK.sub("", text) + notes
+    kept: list[str] = []
+    for line in _MARK.sub("", text).splitlines():
+        claim = _CLAIM.fullmatch(line)
+        told = claim and any(claim[1] in earlier or f"“{claim[2]}”" in earlier for earlier in kept)
+        if told or line.startswith("# "):
+            continue
+        kept.append(line)
+    return _EMPTY_SECTION.sub("", "\n".join(kept) + "\n") + notes
 
 
 def _text(text: str, style: str = "") -> Text:

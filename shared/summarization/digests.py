@@ -24,8 +24,7 @@ from shared.documents.values import Citation, ConsensusType, SummaryType, Tier
 from shared.domain.consensus.positions import may_say_agreed
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.digest_scopes import DigestScope, parse_scope
-from shared.domain.summaries.html import render_html
-from shared.domain.summaries.markdown import escape_markdown
+from shared.domain.summaries.markdown import escape_markdown, render_html
 from shared.pipeline.event_builders import summary_complete
 from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.events import Event

@@ -18,8 +18,7 @@ from shared.documents.threads import Thread
 from shared.documents.values import CorrectionKind, PositionStance, SentenceCitation, ThreadReading, Tier
 from shared.domain.consensus.corrections import ReadingCorrection, corrected_reading, is_hidden
 from shared.domain.summaries.extractive import ExtractiveSummarizer
-from shared.domain.summaries.html import render_html
-from shared.domain.summaries.markdown import render_markdown
+from shared.domain.summaries.markdown import render_html, render_markdown
 from shared.domain.summaries.models import Claim, ContextMessage, Section, ThreadContext, ThreadSummary
 
 

@@ -26,9 +26,8 @@ from shared.core.ids import delivery_id
 from shared.documents.reports import Report
 from shared.documents.threads import Message, Thread
 from shared.domain.summaries.extractive import ExtractiveSummarizer
-from shared.domain.summaries.html import render_html
-from shared.embedding.encoder import Vectors, normalised
-from shared.embedding.port import EncodingResult
+from shared.domain.summaries.markdown import render_html
+from shared.embedding.encoder import EncodingResult, Vectors, normalised
 from shared.ingestion import archive_reader
 from shared.ingestion.reader_process import Batch, read_batches
 from shared.publishing.webhooks import delivery

@@ -24,8 +24,7 @@ from shared.pipeline.lifecycle.summaries import (
 from shared.pipeline.lifecycle.threads import thread_reported
 from shared.pipeline.progress import measure_report
 from shared.pipeline.stage import Stage, StageResult, Work
-from shared.publishing.webhooks.delivery import planned_deliveries
-from shared.publishing.webhooks.wake_up import wake_deliveries
+from shared.publishing.webhooks import planned_deliveries, wake_deliveries
 from shared.summarization.digest_touching import touch_digests
 from stages.registration import register_stage
 

@@ -6,8 +6,15 @@ import pytest
 
 from shared.core.mail_address import is_address
 from shared.documents.reports import Cadence, Subscription, Topic, TopicKind
-from shared.publishing.email.links import LinkPurpose, is_signed, link_to, token_of
-from shared.publishing.email.messages import confirmation, digest, entries_of
+from shared.publishing.mails import (
+    LinkPurpose,
+    confirmation,
+    digest,
+    entries_of,
+    is_signed,
+    link_to,
+    token_of,
+)
 from shared.settings.app import Settings, load_settings
 from tests.settings.test_app import LOCAL
 

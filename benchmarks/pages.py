@@ -27,10 +27,10 @@ from uuid import UUID
 import azure.functions as func
 
 from shared.clients import connections
-from shared.clients.call_metrics import Calls
+from shared.clients.calls import Calls
 from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
-from shared.clients.search.payload import indexed_chunk
+from shared.clients.search.fields import indexed_chunk
 from shared.core.ids import chunk_id, person_id, report_id, thread_id
 from shared.core.times import stored_time
 from shared.documents.readings import ShownOpenCall, ShownOutcome

@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from shared.core.garbage_collection import tune_garbage_collector
+from shared.core.lazy_import import tune_garbage_collector
 from shared.domain.mail.models import Skipped
 from shared.domain.mail.parse import parse_archive
 from shared.domain.threading.assignment import assign

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.parsing import FIRST, read, real_archives
-from shared.core.garbage_collection import tune_garbage_collector
+from shared.core.lazy_import import tune_garbage_collector
 from stages.parsing import PARSING
 from tests.stages.mail_in import mail_in
 from tests.support.cloud import local_cloud, servicebus

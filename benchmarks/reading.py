@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from shared.core.garbage_collection import tune_garbage_collector
+from shared.core.lazy_import import tune_garbage_collector
 from shared.domain.consensus.mails import ThreadMail, thread_mail_of
 from shared.domain.consensus.reader import read_thread
 from shared.domain.mail.models import ParsedMail, Skipped

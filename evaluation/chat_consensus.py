@@ -21,8 +21,7 @@ from evaluation.consensus import prediction_of, print_table, score_corpus
 from evaluation.consensus_corpus import CorpusError, LabelledThread, read_corpus
 from evaluation.consensus_scores import figures
 from evaluation.data import MissingDataError, corpus_files
-from shared.clients.openai.client import Endpoint, open_client
-from shared.clients.openai.ports import ChatPort
+from shared.clients.openai_client import ChatPort, Endpoint, open_client
 from shared.core.errors import PipelineError
 from shared.domain.chat_reading.answer import ANSWER_SCHEMA
 from shared.domain.consensus.reader import read_thread

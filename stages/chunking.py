@@ -1,14 +1,12 @@
 """Chunking: messages become chunks that fit the embedding model's window.
 
-A message that contains only quotes yields no chunks. It is still marked processed and announced, because its
-thread may be waiting for it. A thread that was merged since the event was published is followed to the thread
-that it is part of now. A message whose content was replaced by another variant gets new chunks: those that
-differ are overwritten, and surplus ones are deleted.
+A message of quotes alone has no chunks. It is still marked processed and announced: its thread may wait for
+it. A message whose content was replaced has its stored chunks overwritten, and surplus ones deleted.
 """
 
 import asyncio
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 import azure.functions as func
@@ -19,7 +17,7 @@ from shared.core.ids import chunk_id
 from shared.documents.threads import Chunk, Message
 from shared.domain.chunking.chunker import ChunkSettings, Embedder, Strategy, TextChunk, chunk_body
 from shared.domain.chunking.tokens import ModelTokenizer
-from shared.domain.mail.models import Segment, SegmentKind
+from shared.domain.mail.models import read_segments
 from shared.embedding.factory import embed_with, embedder
 from shared.embedding.model_tokens import model_tokens
 from shared.pipeline import topology
@@ -50,7 +48,7 @@ async def chunk(event: Event[JSONParsed], work: Work) -> StageResult:
     named = [place for place in _documents(event.data) if place[0] in remaining]
     try:
         await _store(chunks, messages, work)
-    finally:  # also where a message has moved meanwhile: nobody else knows of the chunks at the old place
+    finally:  # also where a message has moved: nothing else knows of the chunks at the old place
         await ensure_in_place(work.clients, written, work.session, named=named)
     await check_variants(work.clients, messages, work.session)
     return StageResult(
@@ -61,29 +59,22 @@ async def chunk(event: Event[JSONParsed], work: Work) -> StageResult:
 
 async def _store(chunks: Sequence[Chunk], messages: Sequence[Message], work: Work) -> None:
     store, session = work.clients.store, work.session
-    created = await store.create_missing(chunks, session)
-    _count(chunks, created)
-    await sync_stored_chunks(work.clients, messages, chunks, created, session)
-    await messages_processed(store, messages, attempt=work.attempt, now=work.now(), session=session)
-
-
-def _count(chunks: Sequence[Chunk], created: Collection[str]) -> None:
-    """Those that are new: an event that comes again makes none."""
+    created, metrics = await store.create_missing(chunks, session), pipeline_metrics()
     new = [chunk for chunk in chunks if chunk.id in created]
-    metrics = pipeline_metrics()
     metrics.chunks_created.add(len(new), LABELS)
     if len(new) < len(chunks):
         metrics.duplicates.add(len(chunks) - len(new), {**LABELS, "kind": "chunk"})
     for chunk in new:
         metrics.chunk_size.record(chunk.token_count, LABELS)
+    await sync_stored_chunks(work.clients, messages, chunks, created, session)
+    await messages_processed(store, messages, attempt=work.attempt, now=work.now(), session=session)
 
 
 def _settings(work: Work, most: int) -> ChunkSettings:
-    """As the settings say, within what the model reads: what is beyond that would have no vector."""
+    """From the app's settings, and no more than the model reads: the rest would have no vector."""
     given = work.clients.settings
     size = min(given.CHUNKING_MAX_TOKENS, most)
-    overlap = min(OVERLAP_TOKENS, size // 2)
-    return ChunkSettings(Strategy(given.CHUNKING_STRATEGY), size, overlap)
+    return ChunkSettings(Strategy(given.CHUNKING_STRATEGY), size, min(OVERLAP_TOKENS, size // 2))
 
 
 async def _load(data: JSONParsed, work: Work) -> list[Message]:
@@ -116,13 +107,7 @@ def _chunks_of(
     return [
         _document(message, piece, now)
         for message in messages
-        for piece in chunk_body(message.body_raw, _segments(message), tokenizer, settings, embed)
-    ]
-
-
-def _segments(message: Message) -> list[Segment]:
-    return [
-        Segment(SegmentKind(stored["kind"]), stored["start"], stored["end"]) for stored in message.segments
+        for piece in chunk_body(message.body_raw, read_segments(message.segments), tokenizer, settings, embed)
     ]
 
 
@@ -157,7 +142,7 @@ def _document(message: Message, piece: TextChunk, now: datetime) -> Chunk:
 def _announcement(
     archive_id: str, messages: Sequence[Message], chunks: Sequence[Chunk], strategy: Strategy
 ) -> ChunksPrepared:
-    """Also where there is no chunk: the threads are as ready as they will be, and somebody waits for that."""
+    """Also where there is no chunk: orchestration waits for the threads."""
     return chunks_prepared(
         [PreparedChunk(chunk.id, chunk.thread_id, chunk.message_key, chunk.token_count) for chunk in chunks],
         message_keys=[message.id for message in messages],
@@ -169,9 +154,9 @@ def _announcement(
 
 
 def _contents(archive_id: str, messages: Sequence[Message]) -> str:
-    """Tells the event from one of the same messages for another reason: the broker drops repeats.
+    """What tells the event from an earlier one of the same messages, which the broker would drop as a repeat.
 
-    They may have other content, or conflicting copies; or another archive has moved messages of their thread.
+    They may have other content or conflicting copies, or another archive has moved messages of their thread.
     """
     said = [archive_id, *(f"{message.variant} {message.conflicts}" for message in messages)]
     return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]

@@ -5,7 +5,7 @@ import logging
 import azure.functions as func
 
 from shared.clients.connections import Clients, clients
-from shared.clients.telemetry.tracing import consumer_span
+from shared.clients.telemetry.metrics import consumer_span
 from shared.pipeline.requests import run_request
 from shared.pipeline.topology import DELIVERIES
 from shared.publishing.webhooks import deliver_and_wake

@@ -1,23 +1,22 @@
 """Embedding: chunks become vectors in the index.
 
-Vectors first, then the flag on the chunk, then the event. A chunk that the model cannot take, or that the
-index refuses, ends as failed_max_retries with its error; everything else goes on, and its thread still gets
-ready. The chunks of an event are written group by group, while the next ones are encoded.
+Vectors first, then the flag on the chunk, then the event. A chunk that the model or the index refuses ends as
+failed_max_retries with its error, and its thread gets ready without it.
 """
 
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import azure.functions as func
 
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
-from shared.clients.search.payload import indexed_chunk
+from shared.clients.cosmos.session import Patch
+from shared.clients.search.fields import indexed_chunk
 from shared.clients.telemetry.metrics import pipeline_metrics
+from shared.core.concurrency import batches_of
 from shared.core.errors import (
     ClassifiedError,
     DocumentNotFoundError,
@@ -29,14 +28,13 @@ from shared.core.errors import (
 )
 from shared.core.times import stored_time
 from shared.documents.base import ProcessingStatus
-from shared.documents.records import FailureRecord
 from shared.documents.threads import Chunk, Thread
 from shared.embedding.encoder import Embedder, Vectors
 from shared.embedding.factory import embedder
 from shared.embedding.vector_cache import VectorCache
 from shared.pipeline import topology
 from shared.pipeline.event_builders import chunks_given_up, embeddings_generated
-from shared.pipeline.event_types import ChunksPrepared, EmbeddingGenerationFailed, EmbeddingsGenerated
+from shared.pipeline.event_types import ChunksPrepared, EmbeddingGenerationFailed
 from shared.pipeline.events import Event
 from shared.pipeline.failures import failure_record, isolate_poison
 from shared.pipeline.lifecycle.archives import chunk_embedded, chunk_given_up, chunks_recovered, is_settled
@@ -73,16 +71,16 @@ class Done:
 
 async def embed(event: Event[ChunksPrepared], work: Work) -> StageResult:
     try:
-        return await _embed(event, work)
+        return await _embed(event.data, work)
     except Exception as error:
         add_details(error, backend=work.clients.settings.EMBEDDING_BACKEND)
         raise
 
 
-async def _embed(event: Event[ChunksPrepared], work: Work) -> StageResult:
-    chunks = await load_retained_chunks(work.clients, event.data, work.session)
-    if event.data.chunk_ids and not chunks:  # all of them go with their archive, or went
-        return StageResult(counts={"removed": len(event.data.chunk_ids)})
+async def _embed(data: ChunksPrepared, work: Work) -> StageResult:
+    chunks = await load_retained_chunks(work.clients, data, work.session)
+    if data.chunk_ids and not chunks:  # deleted with their archive
+        return StageResult(counts={"removed": len(data.chunk_ids)})
     model = await embedder(work.clients)
     await work.clients.index.versions.check(model.dimension)
     thread_ids = {chunk.thread_id for chunk in chunks}
@@ -94,33 +92,37 @@ async def _embed(event: Event[ChunksPrepared], work: Work) -> StageResult:
     relabelled = await _relabel(chunks, model, work)
     opened = {chunk.id for chunk in (*open_ones, *relabelled)}
     settled = [chunk for chunk in chunks if chunk.embedding_generated and chunk.id not in opened]
-    # An embedding for the first archive may have overtaken the chunking that the second one caused.
+    # The embedding for a first archive may have overtaken the chunking for a second one.
     shared = [chunk for chunk in settled if len(chunk.archive_ids) > 1]
     await index_archives(work.clients, shared)
     await ensure_texts_unchanged(work.clients, [*open_ones, *relabelled, *shared], work.session)
-    await _place_moved(event.data, chunks, work)
+    await _place_moved(data, chunks, work)
     written = {(chunk.message_key, chunk.thread_id) for chunk in chunks}
-    named = zip(event.data.chunk_messages, event.data.chunk_threads, strict=False)
     remaining = {chunk.message_key for chunk in chunks}
-    await ensure_in_place(
-        work.clients, written, work.session, named=[place for place in named if place[0] in remaining]
+    places = zip(data.chunk_messages, data.chunk_threads, strict=False)
+    named = [place for place in places if place[0] in remaining]
+    await ensure_in_place(work.clients, written, work.session, named=named)
+    generated = embeddings_generated(
+        data,
+        chunks,  # all that are settled now, those that were before and those given up included
+        count=len(chunks) - len(done.failed),
+        model=model.model,
+        backend=model.backend,
+        dimension=model.dimension,
+        collection=work.clients.index.name,
+        milliseconds_per_chunk=done.milliseconds / max(done.embedded, 1),
     )
-
     return StageResult(
-        [_announcement(event.data, chunks, done, model, work), *await _given_up(chunks, done, model, work)],
+        [generated, *await _record_given_up(chunks, done, model, work)],
         after_announcing=lambda: chunks_recovered(work.clients.store, chunks, work.session),
         counts={"chunks": len(chunks), "embedded": done.embedded, "given_up": len(done.failed)},
     )
 
 
-async def _given_up(
+async def _record_given_up(
     chunks: Sequence[Chunk], done: Done, model: Embedder, work: Work
 ) -> list[EmbeddingGenerationFailed]:
-    """What no attempt can embed leaves a record for each kind of error, an event, a count and a line.
-
-    Those that an earlier delivery gave up are told again: it may have broken off before it did. The record
-    and the event are the same then.
-    """
+    """Record what no attempt can embed, by kinds of error; what an earlier delivery gave up, once more."""
     by_error: dict[str, dict[str, ClassifiedError]] = {}
     for chunk in sorted(chunks, key=lambda chunk: chunk.id):
         failure = _failure_of(chunk, done)
@@ -132,7 +134,17 @@ async def _given_up(
         data = chunks_given_up(
             list(failures), failure, backend=model.backend, attempts=work.attempt, now=work.now()
         )
-        await work.clients.store.upsert(_record(data, failure, work), work.session)
+        event = Event.of(data, now=work.now())
+        record = failure_record(
+            EMBEDDING.name,
+            failure,
+            event=event,
+            message_id=event.message_id,
+            reason=GIVEN_UP,
+            attempt_count=work.attempt,
+            now=work.now(),
+        )
+        await work.clients.store.upsert(record, work.session)
         log.error(
             "embedding gave %d chunks up, among them %s: %s: %s",
             len(failures), next(iter(failures)), error_type, failure.for_logs,
@@ -152,40 +164,22 @@ def _failure_of(chunk: Chunk, done: Done) -> ClassifiedError | None:
     return ClassifiedError(ErrorKind.PERMANENT, error_type, message, safe_to_log=False)
 
 
-def _record(data: EmbeddingGenerationFailed, failure: ClassifiedError, work: Work) -> FailureRecord:
-    event = Event.of(data, now=work.now())
-    return failure_record(
-        EMBEDDING.name,
-        failure,
-        event=event,
-        message_id=event.message_id,
-        reason=GIVEN_UP,
-        attempt_count=work.attempt,
-        now=work.now(),
-    )
-
-
 async def _place_moved(data: ChunksPrepared, chunks: Sequence[Chunk], work: Work) -> None:
-    """Say again where the chunks of merged threads are now.
-
-    An earlier delivery may have written a vector with the old thread after the merge had moved it.
-    """
+    """Name the threads of merged chunks again: an earlier delivery may have written the old one late."""
     named = dict(zip(data.chunk_ids, data.chunk_threads, strict=False))
     moved = [chunk for chunk in chunks if named.get(chunk.id, chunk.thread_id) != chunk.thread_id]
     embedded = [chunk for chunk in moved if chunk.status is not ProcessingStatus.FAILED_MAX_RETRIES]
-    await work.clients.index.upsert(
-        [{"chunk_id": chunk.id, "thread_id": chunk.thread_id} for chunk in embedded]
-    )
+    labels = [{"chunk_id": chunk.id, "thread_id": chunk.thread_id} for chunk in embedded]
+    await work.clients.index.upsert(labels)
 
 
 async def _relabel(chunks: Sequence[Chunk], model: Embedder, work: Work) -> list[Chunk]:
-    """Those that have their vector, while what else the index says of them has changed."""
+    """Write the labels of pending chunks that have their vector."""
+    name, attempt = model.model, work.attempt
     pending = [chunk for chunk in chunks if chunk.status is ProcessingStatus.PENDING]
-    relabelled = [chunk for chunk in pending if is_settled(chunk, model.model)]
+    relabelled = [chunk for chunk in pending if is_settled(chunk, name)]
     await index_labels(work.clients, relabelled)
-    patches = [
-        chunk_embedded(chunk, model=model.model, attempt=work.attempt, now=work.now()) for chunk in relabelled
-    ]
+    patches = [chunk_embedded(chunk, model=name, attempt=attempt, now=work.now()) for chunk in relabelled]
     await work.clients.store.patch_all(Chunk, patches, work.session)
     return relabelled
 
@@ -195,10 +189,8 @@ async def _embed_groups(
 ) -> Done:
     """All groups at once: the encoder takes them in turn. What one has stored stays when another fails."""
     ordered = sorted(chunks, key=lambda chunk: chunk.thread_id)  # a thread's chunks are one write
-    groups = [ordered[start : start + GROUP] for start in range(0, len(ordered), GROUP)]
-    results = await asyncio.gather(
-        *(_embed_group(group, threads, model, work) for group in groups), return_exceptions=True
-    )
+    embedding = [_embed_group(group, threads, model, work) for group in batches_of(ordered, GROUP)]
+    results = await asyncio.gather(*embedding, return_exceptions=True)
     done = Done()
     for result in results:
         if isinstance(result, BaseException):
@@ -219,7 +211,7 @@ async def _embed_group(
     try:
         await work.clients.store.patch_all(Chunk, _outcomes(encoded, model, work), work.session)
     except DocumentNotFoundError as error:
-        # It moved, and its vector says by now that it did not: nobody else may come to say where it is.
+        # It moved, and its vector now has the old thread: this stage has to write the new one.
         raise ThreadMovedError(str(error)) from error
     unstored.drop(_key(chunk, model) for chunk in chunks)
     return encoded
@@ -227,11 +219,11 @@ async def _embed_group(
 
 async def unstored_vectors(clients: Clients) -> VectorCache:
     """Vectors whose write failed, kept with the clients: the next attempt does not encode them again."""
-    return await clients.resources.get(VectorCache, _new_cache)
 
+    async def new_cache() -> VectorCache:
+        return VectorCache()
 
-async def _new_cache() -> VectorCache:
-    return VectorCache()
+    return await clients.resources.get(VectorCache, new_cache)
 
 
 async def _encode(chunks: Sequence[Chunk], model: Embedder, unstored: VectorCache, work: Work) -> Encoded:
@@ -256,8 +248,15 @@ def _key(chunk: Chunk, model: Embedder) -> str:
 async def _store_vectors(
     encoded: Encoded, threads: Mapping[str, Thread], model: Embedder, work: Work
 ) -> None:
-    """What the index refuses for good is given up; the rest of the group is stored all the same."""
-    items = _vectors(encoded, threads, model, work)
+    """Store the group's vectors, and give up those that the index refuses for good."""
+    now = stored_time(work.now())
+    items = [
+        indexed_chunk(
+            chunk, encoded.vectors[chunk.id].tolist(), threads.get(chunk.thread_id), model.model, now
+        )
+        for chunk in encoded.chunks
+        if chunk.id not in encoded.failed
+    ]
     stored = await isolate_poison(items, work.clients.index.upsert)
     if len(stored.poison) == len(items) > 1:
         raise RefusesEverythingError(
@@ -266,19 +265,6 @@ async def _store_vectors(
     for item, failure in stored.poison:
         id_ = item["chunk_id"]
         encoded.failed[id_] = RejectedItemsError(f"the index refuses it: {failure.message}", {id_: ""})
-
-
-def _vectors(
-    encoded: Encoded, threads: Mapping[str, Thread], model: Embedder, work: Work
-) -> list[dict[str, Any]]:
-    now = stored_time(work.now())
-    return [
-        indexed_chunk(
-            chunk, encoded.vectors[chunk.id].tolist(), threads.get(chunk.thread_id), model.model, now
-        )
-        for chunk in encoded.chunks
-        if chunk.id not in encoded.failed
-    ]
 
 
 def _outcomes(encoded: Encoded, model: Embedder, work: Work) -> list[Patch]:
@@ -290,22 +276,6 @@ def _outcomes(encoded: Encoded, model: Embedder, work: Work) -> list[Patch]:
         else:
             patches.append(chunk_given_up(chunk, classify(error), attempt=work.attempt, now=now))
     return patches
-
-
-def _announcement(
-    data: ChunksPrepared, chunks: Sequence[Chunk], done: Done, model: Embedder, work: Work
-) -> EmbeddingsGenerated:
-    """All chunks that are settled now: those that were before and those given up included."""
-    return embeddings_generated(
-        data,
-        chunks,
-        count=len(chunks) - len(done.failed),
-        model=model.model,
-        backend=model.backend,
-        dimension=model.dimension,
-        collection=work.clients.index.name,
-        milliseconds_per_chunk=done.milliseconds / max(done.embedded, 1),
-    )
 
 
 def _documents(data: ChunksPrepared) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The failure ledger: every *Failed event ends as a failure record, even where its stage could write none."""
+"""The failure ledger: every *Failed event becomes a failure record, even where its stage could write none."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import azure.functions as func
 from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
-from shared.clients.telemetry.tracing import PipelineSpan, consumer_span
+from shared.clients.telemetry.metrics import PipelineSpan, consumer_span
 from shared.core.errors import ClassifiedError, ErrorKind
 from shared.core.ids import failed_event_of
 from shared.documents.records import FailureRecord
@@ -26,7 +26,6 @@ blueprint = func.Blueprint()
 @blueprint.function_name("failures")
 @blueprint.service_bus_queue_trigger(arg_name="msg", queue_name=FAILURES.name, connection=CONNECTION)
 async def failures(msg: func.ServiceBusMessage) -> None:
-    """What keeps the stage from its record keeps the ledger from it, too: it has to outlast that."""
     connected, delivery = await clients(), delivery_from_functions(msg)
     with consumer_span(
         "stage failures", delivery.properties, attributes={"pipeline.stage": "failures"}
@@ -42,24 +41,20 @@ async def _keep(body: bytes, connected: Clients, recording: PipelineSpan) -> Non
 
 
 async def _settle_flags(event: Event[Any], store: Store) -> None:
-    """Who failed may have set them by an earlier summary, and not have come to look again."""
-    if not isinstance(event.data, SummarizationFailed | ReportDeliveryFailed):
-        return
-    if is_digest(event.data.thread_id):
-        await digest_flags_settled(store, event.data.thread_id, Session())
-    else:
-        await thread_flags_settled(store, event.data.thread_id, Session())
+    """The stage that failed may have set the flags by an earlier summary."""
+    if isinstance(event.data, SummarizationFailed | ReportDeliveryFailed):
+        settle = digest_flags_settled if is_digest(event.data.thread_id) else thread_flags_settled
+        await settle(store, event.data.thread_id, Session())
 
 
 async def record_failure(event: Event[Any], store: Store) -> bool:
-    """Write the record unless the stage has; whether it was missing."""
+    """Write the record unless the stage has. Return whether it was missing."""
     return await store.create(ledger_record(event), Session())
 
 
 def ledger_record(event: Event[Any]) -> FailureRecord:
-    """The event does not say of which kind its error was: as a transient one, it has no delivery refused."""
+    """The event does not name the kind of its error. A transient one has no delivery refused."""
     failure = ClassifiedError(ErrorKind.TRANSIENT, event.data.error_type, event.data.error_message)
-    told = event.data.record_id
     record = failure_record(
         STAGE_OF_FAILURE[event.event_type],
         failure,
@@ -68,7 +63,7 @@ def ledger_record(event: Event[Any]) -> FailureRecord:
         attempt_count=event.data.retry_count,
         now=event.timestamp,
     )
-    if told is None:
+    if (id_ := event.data.record_id) is None:
         return record
-    key, attempt = failed_event_of(told)
-    return record.model_copy(update={"id": told, "idempotency_key": key, "attempt": attempt})
+    key, attempt = failed_event_of(id_)
+    return record.model_copy(update={"id": id_, "idempotency_key": key, "attempt": attempt})

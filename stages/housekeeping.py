@@ -3,7 +3,7 @@
 import azure.functions as func
 
 from shared.clients.connections import clients
-from shared.clients.telemetry.tracing import span
+from shared.clients.telemetry.metrics import span
 from shared.upkeep.housekeeping import keep_house
 
 blueprint = func.Blueprint()

@@ -1,8 +1,6 @@
 """Ingestion: fetches the sources that a user or the housekeeping asked for.
 
-Uploads come in over HTTP (web/api/archives.py). A fetch that fails is recorded, announced as
-ArchiveIngestionFailed, and over: the source's next time comes by its schedule. One that breaks off is the
-broker's to deliver again.
+A fetch that fails is recorded and announced, and not repeated: the schedule has the next one.
 """
 
 import json
@@ -13,7 +11,7 @@ import azure.functions as func
 
 from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
-from shared.clients.telemetry.tracing import PipelineSpan, consumer_span
+from shared.clients.telemetry.metrics import PipelineSpan, consumer_span
 from shared.core.errors import InvalidEventError
 from shared.ingestion.fetch_runs import run_operation
 from shared.pipeline.requests import run_request

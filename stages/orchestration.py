@@ -1,15 +1,11 @@
 """Orchestration: requests the summary of a thread that is ready, once for each version of it.
 
-Debounces summaries. The first event that sees a new version of a thread claims it with a conditional patch
-and schedules a re-check after the quiet period (ORCHESTRATION_QUIET_SECONDS). If the version is still the
-same at the re-check, the summary is requested; otherwise the newer version's own claim takes over. A crash at
-any point is safe: the redelivered event finds its own claim and continues.
+The first event that sees a new version claims it with a conditional patch and schedules a re-check after the
+quiet period (ORCHESTRATION_QUIET_SECONDS). If the version is the same then, the summary is requested; if not,
+the newer version has its own claim. After a crash, the redelivered event finds its claim and continues.
 
     EmbeddingsGenerated --> claim --> SummaryRecheck, scheduled on our own queue
     SummaryRecheck      --> same version? --> SummarizationRequested
-
-When a thread is ready is decided in shared/pipeline/readiness.py, who holds a claim in
-shared/pipeline/lifecycle/threads.py.
 """
 
 from collections.abc import Iterable, Sequence
@@ -38,16 +34,13 @@ THREADS_PER_RECHECK = 500  # some 20 KB: far under the largest event
 
 async def orchestrate(event: Event[EmbeddingsGenerated], work: Work) -> StageResult:
     """Claim the new versions; request the quiet ones, and schedule a re-check of those still changing."""
-    if event.data.settled_versions:
-        return await _recheck_of_earlier_release(event, work)
     threads = await _threads(event.data.named_threads(), work)
     quiet, still_changing = list[ReadyThread](), list[ReadyThread]()
     for thread in await _new_versions(threads, work):
         (quiet if _is_quiet(thread, work) else still_changing).append(thread)
     requested = await _claimed(quiet, event.event_id, work)
     waiting = await _claimed(still_changing, event.event_id, work)
-    counts = {"threads": len(threads), "ready": len(requested), "waiting": len(waiting)}
-    return _result(requested, work, counts, rechecks=_rechecks(waiting, event.event_id, work))
+    return _result(threads, requested, waiting, event.event_id, work)
 
 
 async def recheck(event: Event[SummaryRecheck], work: Work) -> StageResult:
@@ -60,42 +53,35 @@ async def recheck(event: Event[SummaryRecheck], work: Work) -> StageResult:
         for thread in await _new_versions(threads, work)
         if claimed_versions.get(thread.thread.id) == thread.version or _is_quiet(thread, work)
     ]
-    requested = await _claimed(quiet, data.claimed_by, work)
-    return _result(requested, work, {"threads": len(threads), "ready": len(requested), "waiting": 0})
-
-
-async def _recheck_of_earlier_release(event: Event[EmbeddingsGenerated], work: Work) -> StageResult:
-    """Version 0.1 scheduled its re-check as an EmbeddingsGenerated; remove this with the next release."""
-    data = event.data
-    claimer = data.claimed_by or event.event_id
-    return await recheck(
-        Event.of(
-            SummaryRecheck(thread_ids=data.thread_ids, versions=data.settled_versions, claimed_by=claimer),
-            session=event.session,
-            attempt=event.attempt,
-            now=event.timestamp,
-        ),
-        work,
-    )
+    return _result(threads, await _claimed(quiet, data.claimed_by, work), [], data.claimed_by, work)
 
 
 def _result(
+    threads: Sequence[Thread],
     requested: Sequence[ReadyThread],
+    waiting: Sequence[ReadyThread],
+    claimer: str,
     work: Work,
-    counts: dict[str, int],
-    *,
-    rechecks: Sequence[ScheduledEvent] = (),
 ) -> StageResult:
+    store, settings = work.clients.store, work.clients.settings
+
     async def record_requests() -> None:
         """After publishing: a crash before it leads to the same request again, which the broker drops."""
-        await gather_limited((_record_request(thread, work) for thread in requested), CLAIMED_AT_ONCE)
+        requests = (
+            summary_requested(store, ready.thread.id, ready.version, work.session, ends_claim=True)
+            for ready in requested
+        )
+        await gather_limited(requests, CLAIMED_AT_ONCE)
 
-    settings = work.clients.settings
+    rechecks = (
+        summary_recheck([(ready.thread.id, ready.version) for ready in part], claimer)
+        for part in batches_of(waiting, THREADS_PER_RECHECK)
+    )
     return StageResult(
-        [summary_request(thread.thread.id, thread.version, settings) for thread in requested],
-        scheduled=rechecks,
+        [summary_request(ready.thread.id, ready.version, settings) for ready in requested],
+        scheduled=[ScheduledEvent(settings.ORCHESTRATION_QUIET_SECONDS, again) for again in rechecks],
         after_announcing=record_requests,
-        counts=counts,
+        counts={"threads": len(threads), "ready": len(requested), "waiting": len(waiting)},
     )
 
 
@@ -126,34 +112,13 @@ def _is_quiet(ready: ReadyThread, work: Work) -> bool:
 
 async def _claimed(wanted: Sequence[ReadyThread], claimer: str, work: Work) -> list[ReadyThread]:
     """Those that this claimer may request. A re-check claims for the event that scheduled it."""
-    claims = await gather_limited((_claim(thread, claimer, work) for thread in wanted), CLAIMED_AT_ONCE)
-    return [thread for thread, claimed in zip(wanted, claims, strict=True) if claimed]
+    claims = await gather_limited((_claim(ready, claimer, work) for ready in wanted), CLAIMED_AT_ONCE)
+    return [ready for ready, claimed in zip(wanted, claims, strict=True) if claimed]
 
 
 async def _claim(ready: ReadyThread, claimer: str, work: Work) -> bool:
-    return await thread_claimed(
-        work.clients.store,
-        ready.thread,
-        ready.version,
-        claimer=claimer,
-        now=work.now(),
-        session=work.session,
-    )
-
-
-def _rechecks(waiting: Sequence[ReadyThread], claimer: str, work: Work) -> list[ScheduledEvent]:
-    seconds = work.clients.settings.ORCHESTRATION_QUIET_SECONDS
-    return [
-        ScheduledEvent(
-            seconds, summary_recheck([(thread.thread.id, thread.version) for thread in part], claimer)
-        )
-        for part in batches_of(waiting, THREADS_PER_RECHECK)
-    ]
-
-
-async def _record_request(ready: ReadyThread, work: Work) -> None:
-    store = work.clients.store
-    await summary_requested(store, ready.thread.id, ready.version, work.session, ends_claim=True)
+    store, thread, now = work.clients.store, ready.thread, work.now()
+    return await thread_claimed(store, thread, ready.version, claimer=claimer, now=now, session=work.session)
 
 
 def _documents(data: EmbeddingsGenerated | SummaryRecheck) -> list[tuple[str, str]]:

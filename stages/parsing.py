@@ -1,9 +1,7 @@
 """Parsing: an archive's blob becomes messages in threads.
 
-The blob is saved to a temporary file and read slice by slice, so memory does not grow with the archive.
-Each slice is threaded and stored under a lease: threads reach across archives, and two workers must not
-thread at once. When all messages are stored, JSONParsed announces them in batches of whole threads, and only
-then is the archive marked as processed.
+The blob is read slice by slice, so memory does not grow with the archive. Each slice is threaded and stored
+under a lease, because threads reach across archives. Then JSONParsed announces batches of whole threads.
 """
 
 import tempfile
@@ -48,7 +46,7 @@ class Parsed:
 
     threads: dict[str, str] = field(default_factory=dict)
     touched: dict[str, str] = field(default_factory=dict)
-    """Messages of threads that changed although they got no message: these are announced, too."""
+    """Messages of threads that changed without a new message: they are announced, too."""
     skipped: list[Skipped] = field(default_factory=list)
     skipped_count: int = 0
     removed: bool = False
@@ -66,18 +64,19 @@ class Parsed:
 
 async def parse(event: Event[ArchiveIngested], work: Work) -> StageResult:
     started = work.runtime.monotonic()
-    archive = await work.clients.store.find(
-        Archive, event.data.archive_id, event.data.archive_id, work.session
-    )
-    if archive is None:
-        return await _removed(event.data.archive_id, work)
-    if archive.removing:
+    store, id_ = work.clients.store, event.data.archive_id
+    archive = await store.find(Archive, id_, id_, work.session)
+    if archive is None and await find_removal(store, "archive", id_) is None:
+        raise DocumentNotFoundError(f"archives/{id_} is not there")  # a race, as nobody deleted it
+    if archive is None or archive.removing:
         return REMOVED
     parsed = Parsed()
     try:
         with tempfile.TemporaryDirectory() as folder:
             prepare_reader(await reader_pool(work.clients), archive.file_size_bytes)
-            path = await _download(work, archive, Path(folder) / "archive")
+            path = Path(folder) / "archive"
+            with path.open("wb") as file:
+                await work.clients.blobs.save(ARCHIVES_CONTAINER, archive.file_path, file)
             await _parse_all(path, archive, work, parsed)
     except Exception as error:
         if isinstance(error, DocumentNotFoundError) and await _arrived_late(archive, work):
@@ -90,30 +89,14 @@ async def parse(event: Event[ArchiveIngested], work: Work) -> StageResult:
         raise NoMessagesError(f"{archive.file_path}: none of {parsed.skipped_count} messages could be parsed")
     duration = work.runtime.monotonic() - started
     return StageResult(
-        _announcements(archive.id, parsed, duration),
+        _announcements(id_, parsed, duration),
         after_announcing=lambda: _mark_processed(archive, parsed, work),
         counts={"messages": len(parsed.threads), "skipped": parsed.skipped_count},
     )
 
 
-async def _download(work: Work, archive: Archive, path: Path) -> Path:
-    with path.open("wb") as file:
-        await work.clients.blobs.save(ARCHIVES_CONTAINER, archive.file_path, file)
-    return path
-
-
-async def _removed(archive_id: str, work: Work) -> StageResult:
-    """Nothing is done for an archive that was deleted; any other that is missing is a race."""
-    if await find_removal(work.clients.store, "archive", archive_id) is None:
-        raise DocumentNotFoundError(f"archives/{archive_id} is not there")
-    return REMOVED
-
-
 async def _arrived_late(archive: Archive, work: Work) -> bool:
-    """Whether its document was stored after its deletion, which took the blob: then it goes, too.
-
-    An upload stores the blob first, so an archive that has come in again since has one.
-    """
+    """Delete a document that was stored after its archive's deletion, which took the blob."""
     store = work.clients.store
     removal = await find_removal(store, "archive", archive.id)
     if removal is None or removal.finished_at is None or archive.ingestion_date > removal.finished_at:
@@ -123,7 +106,7 @@ async def _arrived_late(archive: Archive, work: Work) -> bool:
 
 async def _parse_all(path: Path, archive: Archive, work: Work, parsed: Parsed) -> None:
     registry, lease = Registry(work.clients), Lease(work.clients.store, THREADING, work.clients.runtime)
-    parts = [ArchiveOfSource(archive.id, archive.source, stored_time(archive.ingestion_date))]
+    part = ArchiveOfSource(archive.id, archive.source, stored_time(archive.ingestion_date))
     async with Reader(await reader_pool(work.clients), path, archive.file_path) as reader:
         async for batch in reader.slices(SLICE):
             parsed.skip(batch.skipped)
@@ -133,8 +116,7 @@ async def _parse_all(path: Path, archive: Archive, work: Work, parsed: Parsed) -
                 if await is_removing(work.clients.store, archive.id, work.session):
                     parsed.removed = True
                     return
-                for part in parts:
-                    parsed.add(await registry.add(batch.arrivals, part, work.session))
+                parsed.add(await registry.add(batch.arrivals, part, work.session))
 
 
 def _announcements(archive_id: str, parsed: Parsed, duration: float) -> list[JSONParsed]:
@@ -174,11 +156,7 @@ def _documents(data: ArchiveIngested) -> list[tuple[str, str]]:
 
 
 PARSING = Stage(
-    topology.PARSING,
-    parse,
-    _documents,
-    counts_attempt_first=True,
-    failed_status=ArchiveStatus.FAILED.value,
+    topology.PARSING, parse, _documents, counts_attempt_first=True, failed_status=ArchiveStatus.FAILED.value
 )
 
 register_stage(blueprint, PARSING)

@@ -1,8 +1,7 @@
-"""From a Functions trigger to the stage's runner.
+"""From a Functions trigger to the stage's runner. The host settles a message by the function's end.
 
-By default a function takes the message and the host settles it by the function's end. With the app setting
-SERVICEBUS_SETTLEMENT=preview, and `azurefunctions-extensions-bindings-servicebus` installed, the stage
-settles its message itself: a permanent failure is dead-lettered at once, with our reason.
+With the app setting SERVICEBUS_SETTLEMENT=preview and `azurefunctions-extensions-bindings-servicebus`
+installed, the stage settles it itself: a permanent failure is dead-lettered at once, with our reason.
 """
 
 import asyncio
@@ -18,8 +17,10 @@ from shared.pipeline.delivery import Delivery, RaiseToAbandon, Settlement
 from shared.pipeline.runner import StageRunner
 from shared.pipeline.stage import Stage
 
-# The broker cuts both at this length, and refuses what is longer.
-REASON_LENGTH = 4096
+CONNECTION = "SERVICEBUS_CONNECTION"
+SETTLEMENT = "SERVICEBUS_SETTLEMENT"
+PREVIEW = "preview"
+REASON_LENGTH = 4096  # the broker refuses a longer reason or description
 
 
 class PreviewSettlement:
@@ -40,18 +41,8 @@ class PreviewSettlement:
         return True
 
 
-CONNECTION = "SERVICEBUS_CONNECTION"
-SETTLEMENT = "SERVICEBUS_SETTLEMENT"
-PREVIEW = "preview"
-
-
-async def run_stage(stage: Stage[Any], delivery: Delivery) -> None:
-    """Run the stage on a delivery. An error that goes through has the host abandon the message."""
-    await StageRunner(stage, await clients()).run(delivery)
-
-
 def register_stage(blueprint: func.Blueprint, stage: Stage[Any]) -> None:
-    """Give the stage its function, on the queue of its own name."""
+    """Give the stage its function on the queue of its name. After an error the host abandons the message."""
     if os.environ.get(SETTLEMENT) == PREVIEW:
         run, automatic = _settled_by_stage(stage), False
     else:
@@ -64,7 +55,7 @@ def register_stage(blueprint: func.Blueprint, stage: Stage[Any]) -> None:
 
 def _settled_by_host(stage: Stage[Any]) -> Any:
     async def run(msg: func.ServiceBusMessage) -> None:
-        await run_stage(stage, delivery_from_functions(msg))
+        await StageRunner(stage, await clients()).run(delivery_from_functions(msg))
 
     return run
 
@@ -74,7 +65,8 @@ def _settled_by_stage(stage: Stage[Any]) -> Any:
     import azurefunctions.extensions.bindings.servicebus as sb  # type: ignore[import-not-found]  # noqa: PLC0415
 
     async def run(msg: Any, actions: Any) -> None:
-        await run_stage(stage, delivery_from_sdk(msg, PreviewSettlement(msg, actions)))
+        delivery = delivery_from_sdk(msg, PreviewSettlement(msg, actions))
+        await StageRunner(stage, await clients()).run(delivery)
 
     # The worker goes by the annotations; they are known only here.
     run.__annotations__ |= {"msg": sb.ServiceBusReceivedMessage, "actions": sb.ServiceBusMessageActions}

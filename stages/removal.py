@@ -6,7 +6,7 @@ import logging
 import azure.functions as func
 
 from shared.clients.connections import Clients, clients
-from shared.clients.telemetry.tracing import PipelineSpan, consumer_span
+from shared.clients.telemetry.metrics import PipelineSpan, consumer_span
 from shared.core.errors import InvalidEventError
 from shared.pipeline.lifecycle.archives import DONE
 from shared.pipeline.requests import run_request
@@ -28,7 +28,10 @@ async def removal(msg: func.ServiceBusMessage) -> None:
 
 
 async def _remove(body: bytes, connected: Clients, removing: PipelineSpan) -> None:
-    id_ = _request(body)
+    try:
+        id_ = str(json.loads(body)["removal_id"])
+    except (ValueError, TypeError, KeyError):
+        raise InvalidEventError("removal_id: missing; the message is not a request for a deletion") from None
     removing.set_attribute("pipeline.operation_id", id_)
     try:
         done = await run_removal(id_, connected)
@@ -39,11 +42,3 @@ async def _remove(body: bytes, connected: Clients, removing: PipelineSpan) -> No
     removing.set_attribute("pipeline.outcome", done.status)
     if done.status not in DONE:
         await ask_again(connected, done, connected.runtime.now())
-
-
-def _request(body: bytes) -> str:
-    """The id of the removal."""
-    try:
-        return str(json.loads(body)["removal_id"])
-    except (ValueError, TypeError, KeyError):
-        raise InvalidEventError("removal_id: missing; the message is not a request for a deletion") from None

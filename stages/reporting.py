@@ -16,11 +16,7 @@ from shared.pipeline import topology
 from shared.pipeline.event_builders import report_published
 from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.events import Event
-from shared.pipeline.lifecycle.summaries import (
-    digest_flags_settled,
-    orphan_deleted,
-    thread_flags_settled,
-)
+from shared.pipeline.lifecycle.summaries import digest_flags_settled, orphan_deleted, thread_flags_settled
 from shared.pipeline.lifecycle.threads import thread_reported
 from shared.pipeline.progress import measure_report
 from shared.pipeline.stage import Stage, StageResult, Work
@@ -34,28 +30,24 @@ blueprint = func.Blueprint()
 async def publish(event: Event[SummaryComplete], work: Work) -> StageResult:
     data = event.data
     if data.summary_id is None:
-        raise InvalidEventError(
-            "SummaryComplete: data.summary_id: missing; the report is made of the summary"
-        )
+        raise InvalidEventError("SummaryComplete: data.summary_id: missing; the report is made of it")
     store, session = work.clients.store, work.session
     summary = await store.read(Summary, data.summary_id, data.thread_id, session)
     await _touch_digests(summary, work)
-    bare = _report(summary, work.now())
-    threads, archives = await _evidence(bare, work)
-    report = _with_deliveries(_with_evidence(bare, archives), work)
+    report = _report(summary, work.now())
+    threads, archives = await _evidence(report, work)
+    report = _with_evidence(report, archives, work)
     if await store.create(report, session):
         thread = threads.get(report.thread_id or "")
         await measure_report(work.clients, report, thread, archives, session)
     else:
         report = await store.read(Report, report.id, report.scope, session)
-    # A deletion that took the summary away may have looked for its report before that was stored.
+    # The summary may have been deleted before its report was stored.
     if await orphan_deleted(store, report.id, summary.id, report.scope, session):
         return StageResult()
     # A later summary may have come between reading this one and storing its report.
-    if summary.thread_id is None:
-        await digest_flags_settled(store, summary.scope, session)
-    else:
-        await thread_flags_settled(store, summary.thread_id, session)
+    settle = digest_flags_settled if summary.thread_id is None else thread_flags_settled
+    await settle(store, summary.thread_id or summary.scope, session)
     await thread_reported(store, report, session)
 
     async def wake() -> None:
@@ -66,7 +58,7 @@ async def publish(event: Event[SummaryComplete], work: Work) -> StageResult:
 
 
 async def _touch_digests(summary: Summary, work: Work) -> None:
-    """A thread's news are its source's and its drafts' news. Its digests are made later, many at a time."""
+    """Mark the digests that show the thread. They are made later, many at a time."""
     if summary.thread_id is None or summary.outdated:
         return
     thread = await work.clients.store.find(Thread, summary.thread_id, summary.thread_id, work.session)
@@ -75,7 +67,8 @@ async def _touch_digests(summary: Summary, work: Work) -> None:
 
 
 def _report(summary: Summary, now: datetime) -> Report:
-    id_, known = report_id(summary.id), summary.metadata
+    id_, known, reading = report_id(summary.id), summary.metadata, summary.reading
+    people = known.get("participants", [])
     return Report(
         id=id_,
         report_id=id_,
@@ -89,21 +82,15 @@ def _report(summary: Summary, now: datetime) -> Report:
         title=summary.title,
         published_at=now,
         created_at=now,
-        participants=known.get("participants", []),
-        person_ids=sorted(
-            {
-                person_id(participant["email"])
-                for participant in known.get("participants", [])
-                if participant["email"]
-            }
-        ),
+        participants=people,
+        person_ids=sorted({person_id(person["email"]) for person in people if person["email"]}),
         draft_mentions=sorted({draft_base(draft) for draft in known.get("draft_mentions", [])}),
         has_consensus=bool(known.get("has_consensus")),
         consensus_type=known.get("consensus_type"),
         counts=summary.counts,
-        outcome=summary.reading.shown_outcome if summary.reading else None,
-        open_call=summary.reading.shown_call if summary.reading else None,
-        genre=summary.reading.shown_genre if summary.reading else None,
+        outcome=reading.shown_outcome if reading else None,
+        open_call=reading.shown_call if reading else None,
+        genre=reading.shown_genre if reading else None,
         first_message_date=known.get("first_message_date"),
         last_message_date=known.get("last_message_date"),
         outdated=summary.outdated,
@@ -120,14 +107,10 @@ async def _evidence(report: Report, work: Work) -> tuple[dict[str, Thread], list
     return threads, [found[id_] for id_ in ids if id_ in found]
 
 
-def _with_evidence(report: Report, archives: Sequence[Archive]) -> Report:
+def _with_evidence(report: Report, archives: Sequence[Archive], work: Work) -> Report:
+    """Also with its deliveries: webhooks get it later, so that one that is down does not stop the report."""
     evidence = [ReportedArchive(archive_id=archive.id, file_hash=archive.file_hash) for archive in archives]
-    return report.model_copy(update={"evidence": evidence})
-
-
-def _with_deliveries(report: Report, work: Work) -> Report:
-    """Webhooks hear of it later: one that is down does not keep a report from being published."""
-    now = work.now()
+    report, now = report.model_copy(update={"evidence": evidence}), work.now()
     planned = [] if report.outdated else planned_deliveries(work.clients.settings, report, now)
     due = now if planned else None
     return report.model_copy(update={"deliveries": planned, "next_delivery_at": due})

@@ -1,7 +1,6 @@
 """Summarization: a thread that is ready becomes a summary whose every claim is cited and verified.
 
-A summary's id is made of the thread, its version, the template and the model: so there is one for each,
-however often it is asked for. Earlier versions stay, marked as outdated.
+A summary's id is made of the thread, its version, the template and the model. Earlier ones stay, outdated.
 """
 
 import logging
@@ -48,16 +47,15 @@ MAX_OFFERS = 5  # of a summary to its thread: others may change the thread at th
 
 
 class _OutdatedRequestError(Exception):
-    """The thread has other content by now. Whoever changed it asks for that, and if not the sweep does."""
+    """The thread has other content by now: its change, or else the sweep, asks for a summary of that."""
 
 
 async def summarize(event: Event[SummarizationRequested], work: Work) -> StageResult:
     data = event.data
     check_backend(data, work.clients.settings)
     versions = data.content_hashes or [""] * len(data.thread_ids)
-    pairs = zip(data.thread_ids, versions, strict=True)
     announced, unread = list[SummaryComplete](), list[VotePair]()
-    for thread, version in pairs:
+    for thread, version in zip(data.thread_ids, versions, strict=True):
         try:
             complete, pair = await _summarize_thread(thread, version, data, work)
         except _OutdatedRequestError:
@@ -80,7 +78,7 @@ async def _summarize_thread(
 ) -> tuple[SummaryComplete, VotePair | None]:
     started, session = work.runtime.monotonic(), work.session
     place = await resolve_thread(work.clients, thread_id, session)
-    if place != thread_id:  # an earlier attempt may have written there after the merge, and then have failed
+    if place != thread_id:  # an earlier attempt may have written there after the merge
         await outdate_merged(work.clients, thread_id, session)
     thread = await work.clients.store.read(Thread, place, place, session)
     id_ = thread_summary_id(place, version, data.prompt_template, data.llm_backend, data.llm_model)
@@ -88,7 +86,8 @@ async def _summarize_thread(
     if summary is None:
         async with _turn(id_, data, work):
             summary = await _made_once(id_, thread, version, data, work)
-    elif summary.outdated and _is_asked_for(thread, version):
+    elif summary.outdated and version in (thread.content_hash, (thread.requesting or {}).get("version")):
+        # The thread has this version again; no event of an earlier one is repeated.
         summary = await summary_revived(work.clients.store, summary, work.now(), session)
     await _offer(thread, summary, work)
     await thread_flags_settled(work.clients.store, place, session)
@@ -96,16 +95,19 @@ async def _summarize_thread(
     return _announcement(summary, data, (work.runtime.monotonic() - started) * 1000), pair
 
 
-def _is_asked_for(thread: Thread, version: str) -> bool:
-    """Whether the thread has this version again; not where an event of an earlier one is repeated."""
-    return version in (thread.content_hash, (thread.requesting or {}).get("version"))
+def _announcement(summary: Summary, data: SummarizationRequested, milliseconds: float) -> SummaryComplete:
+    return summary_complete(
+        summary,
+        backend=data.llm_backend,
+        model=data.llm_model,
+        citations=summary.citations,
+        usage=summary.metadata,
+        latency_ms=milliseconds,
+    )
 
 
 def _turn(id_: str, data: SummarizationRequested, work: Work) -> AbstractAsyncContextManager[None]:
-    """A chat model is asked once a version: of two workers with the same event, one waits for the other.
-
-    The extractive summary needs no turn: two workers make the same one, and one of them is stored.
-    """
+    """Of two workers with the same event one waits for the other, so that a chat model is asked once."""
     if data.llm_backend == EXTRACTIVE:
         return nullcontext()
     longest = work.clients.settings.SUMMARY_TIMEOUT_SECONDS + STORING_SECONDS
@@ -149,9 +151,8 @@ async def _make(id_: str, thread: Thread, version: str, data: SummarizationReque
     notes = (*made.notes, *context.gaps, *placement_notes(placements))
     made = replace(made, notes=tuple(dict.fromkeys(notes)))
     fields = summary_fields(made, thread, context.messages)
-    marked = corrections.marked(fields["reading"])
-    placed = marked.model_copy(update={"placements": placements})
-    fields["reading"] = marked_positions(placed, context.marks)
+    reading = corrections.marked(fields["reading"]).model_copy(update={"placements": placements})
+    fields["reading"] = marked_positions(reading, context.marks)
     fields["metadata"]["flags"] = dict(context.flags)
     if pair is not None and result is not None:
         fields["metadata"]["result_thread"] = pair.result
@@ -174,7 +175,7 @@ async def _make(id_: str, thread: Thread, version: str, data: SummarizationReque
 async def _made_uncorrected(
     thread: Thread, version: str, data: SummarizationRequested, work: Work
 ) -> ThreadSummary | None:
-    """What a chat model made of the same mails before people corrected it: it is not asked again."""
+    """The summary of a chat model of the same mails before corrections: the model is not asked again."""
     content = uncorrected_version(version)
     if data.llm_backend == EXTRACTIVE or content == version:
         return None
@@ -186,14 +187,14 @@ async def _made_uncorrected(
 
 
 async def _offer(read: Thread, summary: Summary, work: Work) -> None:
-    """Give it to the thread, unless the thread has a better one. `read`: as it was when the work began."""
+    """Name it in the thread, unless the thread has a better one. `read`: the thread when the work began."""
     store, session = work.clients.store, work.session
     now: Thread | None = read
     for _ in range(MAX_OFFERS):
         thread = await _check_place(read, now, summary, work)
         held = None
         if thread.summary_id is not None:
-            await store.catch_up(Summary, [thread.id], session)  # one that is not seen would seem to be gone
+            await store.catch_up(Summary, [thread.id], session)  # a replica may not show it yet
             held = await store.find(Summary, thread.summary_id, thread.id, session)
         if not supersedes(summary, held, thread):
             return
@@ -207,10 +208,9 @@ async def _offer(read: Thread, summary: Summary, work: Work) -> None:
 
 
 async def _covers_all(summary: Summary, work: Work) -> bool:
-    """Whether the thread has this version now, and not one that is still in the making.
+    """Whether the thread has this version now, and no mail has come since it was requested.
 
-    A mail may have come between the request and the work: its own event asks for the next summary. Where that
-    event is a dead letter, only the sweep does, which looks at threads that are not done.
+    Where that mail's event is a dead letter, only the sweep finds the thread, which is not done then.
     """
     if not summary.content_hash or summary.thread_id is None:
         return True
@@ -219,27 +219,16 @@ async def _covers_all(summary: Summary, work: Work) -> bool:
 
 
 async def _check_place(thread: Thread, now: Thread | None, summary: Summary, work: Work) -> Thread:
-    """A summary of a thread that was merged or made anew meanwhile is not the last word on anything."""
+    """ThreadMovedError where the thread was merged or made anew since it was read."""
     store, session = work.clients.store, work.session
     if now is None or now.created_at != thread.created_at:
-        # Messages were deleted from it, and the summary may quote them.
+        # The summary may quote deleted messages.
         await store.delete(Summary, summary.id, thread.id, session)
         raise ThreadMovedError(f"thread {thread.id} was made anew")
     if now.merged_into is not None:
         await all_outdated(store, thread.id, session)
         raise ThreadMovedError(f"thread {thread.id} was merged into another")
     return now
-
-
-def _announcement(summary: Summary, data: SummarizationRequested, milliseconds: float) -> SummaryComplete:
-    return summary_complete(
-        summary,
-        backend=data.llm_backend,
-        model=data.llm_model,
-        citations=summary.citations,
-        usage=summary.metadata,
-        latency_ms=milliseconds,
-    )
 
 
 def _documents(data: SummarizationRequested) -> list[tuple[str, str]]:

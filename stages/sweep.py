@@ -1,8 +1,4 @@
-"""The sweep's timer: RETRY_JOB_INTERVAL_SECONDS says how often.
-
-The schedule is fixed when the app is indexed, so a change of the setting takes a restart, which changing an
-app setting brings with it.
-"""
+"""The sweep's timer. RETRY_JOB_INTERVAL_SECONDS says how often, as it is when the app starts."""
 
 import logging
 import os
@@ -11,7 +7,7 @@ import azure.functions as func
 
 from shared.clients.classify import SDK_ERRORS
 from shared.clients.connections import Clients, clients
-from shared.clients.telemetry.tracing import span
+from shared.clients.telemetry.metrics import span
 from shared.core.schedule import interval_schedule
 from shared.documents.records import RunStatus
 from shared.settings.app import Settings
@@ -25,7 +21,7 @@ INTERVAL = "RETRY_JOB_INTERVAL_SECONDS"
 
 
 def schedule() -> str:
-    """By the setting; where that is malformed by the default, and who reads the settings complains."""
+    """From the setting, or its default where it is malformed: the check of the settings reports that."""
     given = os.environ.get(INTERVAL, "")
     seconds = int(given) if given.isdecimal() and int(given) else Settings.model_fields[INTERVAL].default
     return interval_schedule(seconds)
@@ -37,13 +33,13 @@ async def sweep_timer(timer: func.TimerRequest) -> None:  # noqa: ARG001 - the b
     connected = await clients()
     with span("sweep"):
         done = await sweep(connected)
-        await _resolve_letters(connected)
+        await _resolve_dead_letters(connected)
     if done is not None and done.status is RunStatus.FAILED:
         raise SweepFailedError("; ".join(done.errors))
 
 
-async def _resolve_letters(connected: Clients) -> None:
-    """What the sweep healed may have left a dead letter, which would ring for nothing."""
+async def _resolve_dead_letters(connected: Clients) -> None:
+    """Resolve those whose work the sweep has done: their alert would be for nothing."""
     try:
         audit = await resolve_satisfied(connected, Actor("sweep", "timer"))
     except SDK_ERRORS:

@@ -9,8 +9,8 @@ from typing import Any
 import azure.functions as func
 from pydantic import ValidationError
 
+from shared.clients.calls import somebody_waits
 from shared.clients.classify import classify
-from shared.clients.deadlines import somebody_waits
 from shared.core.errors import (
     EditConflictError,
     ErrorKind,

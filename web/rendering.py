@@ -14,7 +14,7 @@ from typing import Any
 import azure.functions as func
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from shared.clients.deadlines import somebody_waits
+from shared.clients.calls import somebody_waits
 from shared.documents.values import rejoined
 from shared.domain.mail.mentions import draft_base
 from shared.retrieval.parameters import page_of_mail

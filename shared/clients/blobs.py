@@ -14,7 +14,7 @@ from azure.core.exceptions import (
     ResourceNotFoundError,
 )
 
-from shared.clients.call_metrics import Calls
+from shared.clients.calls import Calls
 from shared.core.errors import DocumentNotFoundError
 from shared.core.lazy_import import lazy
 

@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Any, Self
 from azure.core.credentials import AzureKeyCredential
 
 from shared.clients.blobs import Blobs
-from shared.clients.call_metrics import Calls
+from shared.clients.calls import Calls, Deadlines
 from shared.clients.cosmos.store import Store
-from shared.clients.deadlines import Deadlines
 from shared.clients.search.index import Index
 from shared.clients.servicebus.bus import Bus
 from shared.clients.telemetry.setup import telemetry_ready
-from shared.core.garbage_collection import tune_garbage_collector
-from shared.core.lazy_import import lazy
+from shared.core.concurrency import StartedOnce
+from shared.core.lazy_import import lazy, tune_garbage_collector
 from shared.core.runtime import Runtime
-from shared.core.started_once import StartedOnce
 from shared.documents.containers import CONTAINERS, ContainerSpec
 from shared.settings.app import Settings, settings
 

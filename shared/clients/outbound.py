@@ -9,10 +9,18 @@ import socket
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import TYPE_CHECKING
 
 from yarl import URL
 
 from shared.core.errors import PermanentError, TransientError
+from shared.core.lazy_import import lazy
+
+if TYPE_CHECKING:
+    import aiohttp
+    from aiohttp import abc
+else:  # slow to import
+    aiohttp, abc = lazy("aiohttp"), lazy("aiohttp.abc")
 
 Address = IPv4Address | IPv6Address
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -164,3 +172,31 @@ def check_http_url(text: str, policy: AddressPolicy) -> URL:
         raise SourceError("the address must not hold a user or password")
     policy.check_literal(url.raw_host)
     return url
+
+
+def checked_connector(policy: AddressPolicy) -> "aiohttp.TCPConnector":
+    """Return a connector that goes to allowed addresses only. There is no second look-up after the check."""
+
+    class CheckedResolver(abc.AbstractResolver):
+        async def resolve(
+            self,
+            host: str,
+            port: int = 0,
+            family: socket.AddressFamily = socket.AF_INET,  # noqa: ARG002 - both kinds are fine
+        ) -> list[abc.ResolveResult]:
+            return [
+                abc.ResolveResult(
+                    hostname=host,
+                    host=address,
+                    port=port,
+                    family=socket.AF_INET6 if ":" in address else socket.AF_INET,
+                    proto=0,
+                    flags=socket.AI_NUMERICHOST,
+                )
+                for address in await policy.resolved(host, port)
+            ]
+
+        async def close(self) -> None:
+            pass
+
+    return aiohttp.TCPConnector(resolver=CheckedResolver(), use_dns_cache=False, force_close=True)

@@ -7,8 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from shared.clients.openai.client import Endpoint, open_client
-from shared.clients.openai.ports import EmbeddingPort
+from shared.clients.openai_client import EmbeddingPort, Endpoint, open_client
 from shared.core.errors import PermanentError, RefusesEverythingError, TransientError, UnencodableTextError
 from shared.embedding.encoder import (
     EncodingResult,

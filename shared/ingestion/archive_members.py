@@ -1,7 +1,7 @@
 """The mailboxes and messages inside an archive file, one stream after the other.
 
-Members are told by their content. One that is compressed with gzip is unpacked; an archive inside the archive
-is not opened. What is passed over is told to `on_skip`, with the reason.
+Members are recognized by their content. One that is compressed with gzip is unpacked; an archive inside the
+archive is not opened. `on_skip` gets each member that is skipped, with the reason.
 """
 
 import io
@@ -74,12 +74,14 @@ def detect_format(path: Path, limits: UnpackLimits | None = None) -> ArchiveForm
     with path.open("rb") as file:
         beginning = file.read(PEEK)
     compression = compression_of(beginning)
+    limits = limits or UnpackLimits()
     if compression is None:
         return ArchiveFormat(_container(path, None, beginning, limits))
-    unpacked = _peek_unpacked(path, compression, limits)
+    with open_plain(path, compression, limits) as (stream, _):
+        unpacked = buffered(stream).read(PEEK)
     if compression_of(unpacked) or unpacked.startswith(ZIP_MAGIC):
         raise UnsupportedArchiveError(
-            f"it is an archive inside a {compression} file; unpack the outer one, and send what is inside"
+            f"it is an archive inside a {compression} file; unpack it and upload what is inside"
         )
     return ArchiveFormat(_container(path, compression, unpacked, limits), compression)
 
@@ -109,14 +111,13 @@ def in_maildir(name: str) -> bool:
 
 
 def _container(
-    path: Path, compression: Compression | None, beginning: bytes, limits: UnpackLimits | None
+    path: Path, compression: Compression | None, beginning: bytes, limits: UnpackLimits
 ) -> Container:
     if beginning.startswith(ZIP_MAGIC):
         return Container.ZIP
     if is_tar_header(beginning[:BLOCK]):
-        return _tar_kind(path, compression, limits or UnpackLimits())
-    found = mail_in(beginning)
-    if found is None:
+        return _tar_kind(path, compression, limits)
+    if (found := mail_in(beginning)) is None:
         raise UnsupportedArchiveError(_no_mail(beginning))
     return found
 
@@ -126,15 +127,10 @@ def _no_mail(beginning: bytes) -> str:
         return "the file is empty; fetch it again"
     for magic, name in _OTHER_ARCHIVES.items():
         if beginning.startswith(magic):
-            return f"it is a {name} archive, which is not read; what is: {FORMATS_READ}"
+            return f"it is a {name} archive, which is not supported; supported: {FORMATS_READ}"
     if beginning.lstrip()[:15].lower().startswith((b"<!doctype", b"<html")):
-        return "it is a web page, and no archive of mail; give the address of the archive itself"
-    return f"it is no archive of mail; what is read: {FORMATS_READ}"
-
-
-def _peek_unpacked(path: Path, compression: Compression, limits: UnpackLimits | None) -> bytes:
-    with open_plain(path, compression, limits or UnpackLimits()) as (stream, _):
-        return buffered(stream).read(PEEK)
+        return "it is a web page, not a mail archive; use the address of the archive itself"
+    return f"it is not a mail archive; supported: {FORMATS_READ}"
 
 
 def _tar_kind(path: Path, compression: Compression | None, limits: UnpackLimits) -> Container:
@@ -149,20 +145,11 @@ def _tar_kind(path: Path, compression: Compression | None, limits: UnpackLimits)
     return Container.TAR
 
 
-NOT_READ = "an archive inside the archive is not opened; send it by itself"
-
-
-class MemberKind(StrEnum):
-    MBOX = "mbox"
-    EML = "eml"
-
-
 @dataclass(frozen=True)
 class Member:
     """A mailbox or a message. Its stream is good until the next member is asked for."""
 
     name: str
-    kind: MemberKind
     stream: io.BufferedReader
 
 
@@ -173,6 +160,8 @@ class SkippedMember:
 
 
 OnSkip = Callable[[SkippedMember], None]
+_Entry = tuple[str, EntryKind, Readable, UnpackBudget]
+"""Name, kind and content of a member, and the budget that its content is read on."""
 
 
 def open_members(
@@ -182,15 +171,23 @@ def open_members(
     limits = limits or UnpackLimits()
     format_ = detect_format(path, limits)
     if format_.container in {Container.MBOX, Container.EML}:
-        yield from _single(path, format_, limits)
+        with open_plain(path, format_.compression, limits) as (stream, _):
+            yield Member(path.name, buffered(stream))
         return
-    read = _zip_members if format_.container is Container.ZIP else _tar_members
-    found = 0
-    for member in read(path, format_, limits, on_skip):
-        found += 1
-        yield member
+    read, found = _zip_entries if format_.container is Container.ZIP else _tar_entries, 0
+    for name, kind, content, budget in read(path, format_, limits):
+        budget.count_member(name)
+        if kind is EntryKind.FILE:
+            member = _member(name, content, budget)
+        else:
+            member = SkippedMember(name, f"a {kind} is not read")
+        if isinstance(member, Member):
+            found += 1
+            yield member
+        elif kind is not EntryKind.FOLDER:
+            on_skip(member)
     if not found:
-        raise UnsupportedArchiveError(f"no mail was found in the {format_}; what is read: {FORMATS_READ}")
+        raise UnsupportedArchiveError(f"no mail was found in the {format_}; supported: {FORMATS_READ}")
 
 
 def check_archive(path: Path, limits: UnpackLimits | None = None) -> ArchiveFormat:
@@ -204,55 +201,31 @@ def check_archive(path: Path, limits: UnpackLimits | None = None) -> ArchiveForm
     return format_
 
 
-def _single(path: Path, format_: ArchiveFormat, limits: UnpackLimits) -> Iterator[Member]:
-    with open_plain(path, format_.compression, limits) as (stream, _):
-        yield Member(path.name, MemberKind(format_.container), buffered(stream))
-
-
-def _tar_members(
-    path: Path, format_: ArchiveFormat, limits: UnpackLimits, on_skip: OnSkip
-) -> Iterator[Member]:
+def _tar_entries(path: Path, format_: ArchiveFormat, limits: UnpackLimits) -> Iterator[_Entry]:
     with open_plain(path, format_.compression, limits) as (stream, budget):
         for entry in read_tar(stream):
-            budget.count_member(entry.name)
-            if entry.kind is EntryKind.FILE:
-                yield from _member(entry.name, entry, budget, on_skip)
-            elif entry.kind is not EntryKind.FOLDER:
-                on_skip(SkippedMember(entry.name, f"a {entry.kind} is not read"))
+            yield entry.name, entry.kind, entry, budget
 
 
-def _zip_members(
-    path: Path, _format: ArchiveFormat, limits: UnpackLimits, on_skip: OnSkip
-) -> Iterator[Member]:
+def _zip_entries(path: Path, _format: ArchiveFormat, limits: UnpackLimits) -> Iterator[_Entry]:
     budget = UnpackBudget(limits, path.stat().st_size)
     for entry in zips.read_zip(path, limits):
-        budget.count_member(entry.name)
-        if entry.kind is EntryKind.FILE:
-            yield from _member(entry.name, Spending(entry, budget, entry.name), budget, on_skip)
-        elif entry.kind is not EntryKind.FOLDER:
-            on_skip(SkippedMember(entry.name, f"a {entry.kind} is not read"))
+        yield entry.name, entry.kind, Spending(entry, budget, entry.name), budget
 
 
-def _member(name: str, content: Readable, budget: UnpackBudget, on_skip: OnSkip) -> Iterator[Member]:
+def _member(name: str, content: Readable, budget: UnpackBudget) -> Member | SkippedMember:
     stream = buffered(content)
     if compression_of(stream.peek(PEEK)) is Compression.GZ:
         stream = buffered(Spending(Inflated(stream, Compression.GZ, name), budget, name))
-    kind = _kind(name, stream.peek(PEEK))
-    if isinstance(kind, MemberKind):
-        yield Member(name, kind, stream)
-    else:
-        on_skip(SkippedMember(name, kind))
+    reason = _why_skipped(name, stream.peek(PEEK))
+    return Member(name, stream) if reason is None else SkippedMember(name, reason)
 
 
-def _kind(name: str, beginning: bytes) -> MemberKind | str:
-    """What it is, or why it is passed over."""
+def _why_skipped(name: str, beginning: bytes) -> str | None:
     if PurePosixPath(name).parts[:1] == ("__MACOSX",):
-        return "what macOS notes about files is not mail"
+        return "macOS file metadata is not mail"
     if compression_of(beginning) or beginning.startswith(ZIP_MAGIC) or is_tar_header(beginning[:BLOCK]):
-        return NOT_READ
-    if in_maildir(name) and beginning.strip():
-        return MemberKind.EML
-    mail = mail_in(beginning)
-    if mail is not None:
-        return MemberKind(mail)
+        return "an archive inside the archive is not opened; upload it separately"
+    if beginning.strip() and (in_maildir(name) or mail_in(beginning)):
+        return None
     return "it is not mail" if beginning.strip() else "it is empty"

@@ -78,8 +78,7 @@ class ReaderPool:
 
     def _take(self) -> BlockingChild:
         while self.idle:
-            process = self.idle.pop()
-            if process.returncode is None:
+            if (process := self.idle.pop()).returncode is None:
                 return process
         return _start()
 
@@ -156,10 +155,7 @@ class Reader:
             await asyncio.to_thread(thread.join, JOIN_SECONDS)
 
     async def slices(self, size: int) -> AsyncIterator[Batch]:
-        """So many messages together, or a few more; the last of them are fewer.
-
-        A slice of large messages ends early: it is held in memory until it is stored.
-        """
+        """So many messages together, or a few more. A slice of large messages ends early: it is in memory."""
         ahead, text = Batch([], []), 0
         while (batch := await self._next()) is not None:
             ahead = Batch(ahead.arrivals + batch.arrivals, ahead.skipped + batch.skipped)
@@ -177,7 +173,7 @@ class Reader:
                 async with asyncio.timeout(self._silence):
                     got = await self._ready.get()
             except TimeoutError:
-                raise ReaderStuckError(f"nothing was read for {self._silence:g} s") from None
+                raise ReaderStuckError(f"no data was read for {self._silence:g} s") from None
             if isinstance(got, BaseException):
                 raise got
             if got is not None:
@@ -209,11 +205,11 @@ class Reader:
 
 async def reader_pool(clients: Clients) -> ReaderPool:
     """That of a client set, which closes it."""
-    return await clients.resources.get(READERS, _new_pool)
 
+    async def start() -> ReaderPool:
+        return ReaderPool()
 
-async def _new_pool() -> ReaderPool:
-    return ReaderPool()
+    return await clients.resources.get(READERS, start)
 
 
 def prepare_reader(pool: ReaderPool, size: int) -> None:

@@ -34,7 +34,7 @@ async def fetch_local(source: Source, around: FetchContext) -> AsyncGenerator[Fe
             await asyncio.to_thread(spool.copy, path)
             seen = {**seen, path.name: version}
             cursor = {"url": source.url, "files": seen}
-            yield Fetched(spool.path, spool.sha256, spool.size, path.name, path.as_uri(), cursor)
+            yield Fetched.of(spool, path.name, path.as_uri(), cursor)
 
 
 def check_local_allowed(settings: Settings) -> None:
@@ -55,7 +55,7 @@ def local_path(url: str) -> Path:
 
 def _local_files(path: Path) -> list[Path]:
     if path.is_symlink() or not path.exists():
-        raise SourceError(f"{path}: there is no such file or folder")
+        raise SourceError(f"{path}: no such file or folder")
     if path.is_file():
         return [path]
     found = sorted(file for file in path.iterdir() if file.is_file() and not file.is_symlink())
@@ -70,6 +70,8 @@ LOOK_SECONDS = 0.5
 SHOWN_ERROR = 500
 SHOWN_NAMES = 10
 MAX_FILES = 10_000
+_OPTIONS = ["--recursive", "--times", "--prune-empty-dirs", "--no-links", "--no-devices", "--no-specials"]
+_OPTIONS += ["--no-motd", "--info=skip1", f"--contimeout={CONNECT_SECONDS}"]
 _OVER = b" is over max-size"
 _HOST = r"(?P<host>[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\])"
 _MODULE = r"(?P<module>[A-Za-z0-9_][A-Za-z0-9_.-]{0,99})"
@@ -105,29 +107,15 @@ def rsync_address(url: str, policy: AddressPolicy) -> RsyncAddress:
 
 
 def rsync_command(program: str, remote: str, target: Path, *, largest: int, idle_seconds: float) -> list[str]:
-    return [
-        program,
-        "--recursive",
-        "--times",
-        "--prune-empty-dirs",
-        "--no-links",
-        "--no-devices",
-        "--no-specials",
-        "--no-motd",
-        "--info=skip1",
-        f"--max-size={largest}",
-        f"--contimeout={CONNECT_SECONDS}",
-        f"--timeout={max(1, int(idle_seconds))}",
-        "--",
-        remote,
-        f"{target}/",
-    ]
+    """As a list, which no shell reads; the address stands after `--`."""
+    limits = [f"--max-size={largest}", f"--timeout={max(1, int(idle_seconds))}"]
+    return [program, *_OPTIONS, *limits, "--", remote, f"{target}/"]
 
 
 async def fetch_rsync(source: Source, around: FetchContext) -> AsyncGenerator[Fetched, None]:
-    """Every file that the source has; those that were stored before are found to be by their hash.
+    """Fetch every file of the source; those that are stored already are recognized by their hash later.
 
-    One that is too large does not come, and the others do before that is said.
+    A file that is too large is left out, which is an error after all the others.
     """
     program = shutil.which("rsync", path=around.secrets.get("PATH"))
     if program is None:
@@ -140,9 +128,7 @@ async def fetch_rsync(source: Source, around: FetchContext) -> AsyncGenerator[Fe
         with around.spool() as spool:
             await asyncio.to_thread(spool.copy, path)
             inside = path.relative_to(target).as_posix()
-            yield Fetched(
-                spool.path, spool.sha256, spool.size, path.name, f"{source.url.rstrip('/')}/{inside}", {}
-            )
+            yield Fetched.of(spool, path.name, f"{source.url.rstrip('/')}/{inside}", {})
     if left_out:
         names, most = ", ".join(left_out[:SHOWN_NAMES]), around.settings.ARCHIVE_MAX_BYTES
         raise ArchiveTooLargeError(
@@ -152,15 +138,11 @@ async def fetch_rsync(source: Source, around: FetchContext) -> AsyncGenerator[Fe
 
 
 async def _copy_all(program: str, address: RsyncAddress, target: Path, around: FetchContext) -> list[str]:
-    """Copy what is there; the names of files that are too large."""
+    """Copy the files, and return the names of those that are too large."""
     (checked, *_) = await around.policy.resolved(address.host, address.port)
     settings = around.settings
     command = rsync_command(
-        program,
-        address.at(checked),
-        target,
-        largest=settings.ARCHIVE_MAX_BYTES,
-        idle_seconds=IDLE_SECONDS,
+        program, address.at(checked), target, largest=settings.ARCHIVE_MAX_BYTES, idle_seconds=IDLE_SECONDS
     )
     # Its environment has none of the app's settings: rsync would pass them to programs that it starts.
     environment = {"PATH": os.defpath, "LC_ALL": "C"}
@@ -178,7 +160,7 @@ async def _copy_all(program: str, address: RsyncAddress, target: Path, around: F
 
 
 async def _watch(process: ChildProcess, target: Path, most: int) -> None:
-    """Wait for its end, and stop it where it brings more than it may."""
+    """Wait for its end. ArchiveTooLargeError where it brings more than it may."""
     waiting = asyncio.ensure_future(process.wait())
     while not (await asyncio.wait({waiting}, timeout=LOOK_SECONDS))[0]:
         await asyncio.to_thread(_check_size, target, most)
@@ -201,7 +183,7 @@ def _check_size(target: Path, most: int) -> None:
 
 
 async def _left_out(process: ChildProcess) -> list[str]:
-    """The names of the files that it passes over for their size; some of them where there are many."""
+    """The names of the files that it leaves out for their size; some of them where there are many."""
     names: list[str] = []
     rest = b""
     while piece := await process.stdout.read(4096):

@@ -1,4 +1,7 @@
-"""http(s): conditional, resumed where it broke off, redirects followed by hand, each hop checked."""
+"""http(s): files, pages that list archives (pipermail), and lists kept by public-inbox.
+
+Requests are conditional and resume where they broke off. Redirects are followed one by one, each checked.
+"""
 
 import asyncio
 import re
@@ -10,9 +13,8 @@ from urllib.parse import unquote
 import aiohttp
 from yarl import URL
 
-from shared.clients.outbound import FetchError, SourceError, check_http_url, redacted_url
-from shared.clients.outbound_connector import checked_connector
-from shared.core.retry_after import retry_after_seconds
+from shared.clients.classify import retry_after_seconds
+from shared.clients.outbound import FetchError, SourceError, check_http_url, checked_connector, redacted_url
 from shared.documents.sources import Source
 from shared.ingestion.fetcher import IDLE_SECONDS, FetchContext, Fetched, Spool
 from shared.ingestion.index_pages import archive_links
@@ -44,9 +46,7 @@ async def fetch_http(source: Source, around: FetchContext) -> AsyncGenerator[Fet
         transfer = HttpTransfer(source, around, spool)
         if await around.retried(transfer.attempt, source):
             spool.flush()
-            yield Fetched(
-                spool.path, spool.sha256, spool.size, transfer.filename, source.url, transfer.cursor()
-            )
+            yield Fetched.of(spool, transfer.filename, source.url, transfer.cursor())
 
 
 class HttpTransfer:
@@ -67,7 +67,7 @@ class HttpTransfer:
         return {"url": self._source.url, "etag": self._etag, "last_modified": self._last_modified}
 
     async def attempt(self) -> bool:
-        """Whether there is a new file; it is whole then."""
+        """Fetch the file. False where there is no new one."""
         try:
             async with http_session(self._around) as session:
                 return await self._follow(session, self._take)
@@ -89,7 +89,7 @@ class HttpTransfer:
         raise SourceError(f"{redacted_url(self._source.url)}: more than {MAX_REDIRECTS} redirects")
 
     async def beginning(self, most: int, seconds: float) -> bytes:
-        """What stands at the address, up to so many bytes: to see what it is."""
+        """What is at the address, up to so many bytes."""
 
         async def take(response: aiohttp.ClientResponse) -> bytes:
             self._check_status(response)
@@ -103,7 +103,7 @@ class HttpTransfer:
             async with asyncio.timeout(seconds), http_session(self._around) as session:
                 return await self._follow(session, take)
         except TimeoutError:
-            raise FetchError(f"{where}: no whole answer within {seconds:g} s") from None
+            raise FetchError(f"{where}: no complete answer within {seconds:g} s") from None
         except (aiohttp.ClientError, OSError) as error:
             raise FetchError(f"{where}: {type(error).__name__}: {error}") from error
 
@@ -151,12 +151,10 @@ class HttpTransfer:
         return True
 
     def _check_status(self, response: aiohttp.ClientResponse) -> None:
-        status, where = (
-            response.status,
-            f"{redacted_url(response.url)}: the server answered {response.status}",
-        )
+        status = response.status
         if status in {OK, PARTIAL}:
             return
+        where = f"{redacted_url(response.url)}: the server answered {status}"
         if status == RANGE_NOT_SATISFIABLE:
             self._spool.restart()
             raise FetchError(f"{where}; starting anew")
@@ -175,7 +173,7 @@ class HttpTransfer:
         if match is None or int(match[1]) != self._spool.size:
             self._spool.restart()
             raise FetchError(
-                f"{redacted_url(response.url)}: the server sent another part than asked for; starting anew"
+                f"{redacted_url(response.url)}: the server sent another part than requested; starting over"
             )
 
 
@@ -195,11 +193,11 @@ async def fetch_index(source: Source, around: FetchContext) -> AsyncGenerator[Fe
             spool.flush()
             seen = {**seen, file.url: transfer.cursor()}
             cursor = {"url": source.url, "files": seen}
-            yield Fetched(spool.path, spool.sha256, spool.size, transfer.filename, file.url, cursor)
+            yield Fetched.of(spool, transfer.filename, file.url, cursor)
 
 
 async def listed_archives(source: Source, around: FetchContext) -> list[URL]:
-    page = source.model_copy(update={"cursor": {}})  # the page itself is always read anew
+    page = source.model_copy(update={"cursor": {}})  # the page is always read anew
     with Spool(around.folder / "index", LARGEST_PAGE) as spool:
         await around.retried(HttpTransfer(page, around, spool).attempt, source)
         spool.flush()
@@ -225,7 +223,7 @@ async def fetch_public_inbox(source: Source, around: FetchContext) -> AsyncGener
                 continue
             spool.flush()
             cursor = {"url": source.url, "from": _resumes_at(month, today).isoformat()}
-            yield Fetched(spool.path, spool.sha256, spool.size, f"{month:%Y-%m}.mbox.gz", source.url, cursor)
+            yield Fetched.of(spool, f"{month:%Y-%m}.mbox.gz", source.url, cursor)
 
 
 def month_address(inbox: str, month: date) -> URL:

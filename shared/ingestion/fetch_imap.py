@@ -9,8 +9,9 @@ import ssl
 import time
 from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from shared.clients.outbound import AddressPolicy, FetchError, SourceError
 from shared.documents.sources import Source
@@ -77,7 +78,7 @@ class _Connection(imaplib.IMAP4):
         if self._left < 0:
             raise SourceError(f"{self.host}: the server sends more than {self._server.most_bytes} bytes")
         if time.monotonic() > self._server.deadline:
-            raise FetchError(f"{self.host}: the time for one fetch is over")
+            raise FetchError(f"{self.host}: the time limit of a fetch is reached")
 
 
 class Mailbox:
@@ -104,7 +105,9 @@ class Mailbox:
             raise
         except imaplib.IMAP4.error:
             # Its own words may repeat what was sent.
-            raise SourceError(f"{server.host}: the login was refused; check the source's settings") from None
+            raise SourceError(
+                f"{server.host}: the sign-in was rejected; check the source's settings"
+            ) from None
 
     def _examine(self, name: str) -> None:
         quoted = '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
@@ -221,7 +224,11 @@ class ImapAddress:
 
 def imap_address(source_url: str, settings: dict[str, Any], policy: AddressPolicy) -> ImapAddress:
     """`imaps://host[:port]/mailbox`, or `imap://` for STARTTLS; without TLS only where that is allowed."""
-    url, port = _parsed(source_url)
+    try:
+        url = urlsplit(source_url)
+        port = url.port
+    except ValueError:
+        raise SourceError(MALFORMED) from None
     host, mailbox = url.hostname or "", unquote(url.path.strip("/")) or "INBOX"
     if not host or url.scheme not in {"imap", "imaps"} or not _NAME.fullmatch(mailbox):
         raise SourceError(MALFORMED)
@@ -236,46 +243,31 @@ def imap_address(source_url: str, settings: dict[str, Any], policy: AddressPolic
     return ImapAddress(host, port or (993 if tls == "implicit" else 143), tls, mailbox)
 
 
-def _parsed(source_url: str) -> tuple[SplitResult, int | None]:
-    try:
-        url = urlsplit(source_url)
-        port = url.port
-    except ValueError:
-        raise SourceError(MALFORMED) from None
-    return url, port
-
-
 async def fetch_imap(
     source: Source, around: FetchContext, *, context: ssl.SSLContext | None = None
 ) -> AsyncGenerator[Fetched, None]:
-    """What is new, up to the size of one archive; the rest comes with the next fetch."""
+    """Fetch new messages, up to the size of one archive; the rest comes with the next fetch."""
     address = imap_address(source.url, source.settings, around.policy)
     credentials = around.secret(source, "username_setting"), around.secret(source, "password_setting")
     tls = context or ssl.create_default_context()
     deadline = time.monotonic() + TIMEOUT_SECONDS
+    largest = around.settings.ARCHIVE_MAX_BYTES
+    most = LINES_FOR_EACH_BYTE * largest + LARGEST_MESSAGE
     with around.spool() as spool:
 
         async def attempt() -> dict[str, Any] | None:
             (checked, *_) = await around.policy.resolved(address.host, address.port)
             spool.restart()
-            most = LINES_FOR_EACH_BYTE * around.settings.ARCHIVE_MAX_BYTES + LARGEST_MESSAGE
             server = ImapServer(
                 address.host, checked, address.port, address.tls, IDLE_SECONDS, deadline, most, tls
             )
-            return await asyncio.to_thread(
-                _collect,
-                server,
-                credentials,
-                address.mailbox,
-                source,
-                spool,
-                around.settings.ARCHIVE_MAX_BYTES,
-            )
+            collect = partial(_collect, server, credentials, address.mailbox, source, spool, largest)
+            return await asyncio.to_thread(collect)
 
         cursor = await around.retried(attempt, source)
         if cursor is not None and spool.size:
             name = f"{address.mailbox}-{cursor['uidvalidity']}-{cursor['last_uid']}.mbox"
-            yield Fetched(spool.path, spool.sha256, spool.size, name, source.url, cursor)
+            yield Fetched.of(spool, name, source.url, cursor)
 
 
 def _collect(
@@ -286,7 +278,7 @@ def _collect(
     spool: Spool,
     most: int,
 ) -> dict[str, Any] | None:
-    """Write what is new into the spool; the cursor after it. In a thread: imaplib blocks."""
+    """Write new messages to the spool, and return the cursor after them. In a thread: imaplib blocks."""
     try:
         mailbox = Mailbox(server, *credentials, mailbox_name)
         try:
@@ -299,8 +291,10 @@ def _collect(
 
 
 def _new_messages(mailbox: Mailbox, source: Source, spool: Spool, most: int) -> dict[str, Any] | None:
-    last = _last_uid(source, mailbox.uid_validity)
-    reached = last
+    known = source.cursor
+    # A server that has numbered its messages anew has another uid validity.
+    is_same = known.get("url") == source.url and known.get("uidvalidity") == mailbox.uid_validity
+    reached = last = int(known.get("last_uid", 0)) if is_same else 0
     for message in mailbox.messages(mailbox.uids_after(last), min(LARGEST_MESSAGE, most // 2)):
         if isinstance(message, int):
             log.warning("%s: message %d is too large and left out", source.name, message)
@@ -317,24 +311,12 @@ def _new_messages(mailbox: Mailbox, source: Source, spool: Spool, most: int) -> 
     return {"url": source.url, "uidvalidity": mailbox.uid_validity, "last_uid": reached}
 
 
-def _last_uid(source: Source, uid_validity: int) -> int:
-    """Where the last fetch ended, unless the server has numbered its messages anew since."""
-    cursor = source.cursor
-    same = cursor.get("url") == source.url and cursor.get("uidvalidity") == uid_validity
-    return int(cursor.get("last_uid", 0)) if same else 0
-
-
 def _mbox_entry(message: MailboxMessage) -> bytes:
     """In the mboxrd form, with line ends as mailboxes have them."""
     text = message.content.replace(b"\r\n", b"\n")
-    stamp = _stamp(message.internal_date)
-    return f"From MAILER-DAEMON {stamp}\n".encode() + _FROM.sub(rb">\1", text).rstrip(b"\n") + b"\n\n"
-
-
-def _stamp(internal_date: str) -> str:
-    """The first second there is, where the server names a month or a year that there is not."""
     try:
-        date = imaplib.Internaldate2tuple(b'INTERNALDATE "' + internal_date.encode() + b'"')
-        return time.asctime(time.gmtime(time.mktime(date) if date else 0))
-    except (LookupError, ValueError, OverflowError):
-        return time.asctime(time.gmtime(0))
+        date = imaplib.Internaldate2tuple(b'INTERNALDATE "' + message.internal_date.encode() + b'"')
+        stamp = time.asctime(time.gmtime(time.mktime(date) if date else 0))
+    except (LookupError, ValueError, OverflowError):  # the server names a month or a year that does not exist
+        stamp = time.asctime(time.gmtime(0))
+    return f"From MAILER-DAEMON {stamp}\n".encode() + _FROM.sub(rb">\1", text).rstrip(b"\n") + b"\n\n"

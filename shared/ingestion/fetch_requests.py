@@ -1,8 +1,7 @@
-"""Asking for a source to be fetched: by a user or by the timer, one at a time for each source.
+"""Requests to fetch a source, by a user or by the timer: one at a time for each source.
 
-The lease stands on the source's document and is taken by its ETag, so that of two who ask at once one gets
-it. Then the operation is written, and a message with its id goes to the queue. A crash in between leaves a
-lease that runs out; the source stays due until a fetch of it has ended, so that the timer asks again.
+The source's document has the lease, taken by its ETag. Then the operation is written, and a message with its
+id is sent. After a crash in between, the lease runs out, and the timer asks again: the source is still due.
 """
 
 import uuid
@@ -12,7 +11,7 @@ from datetime import datetime, timedelta
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
-from shared.clients.telemetry.tracing import span
+from shared.clients.telemetry.metrics import span
 from shared.core.times import stored_time
 from shared.documents.queries.operations import DUE_SOURCES
 from shared.documents.sources import Operation, Source
@@ -30,7 +29,7 @@ class Requested:
 async def request_fetch(
     source: Source, clients: Clients, *, requested_by: str, now: datetime
 ) -> Requested | Conflict:
-    """The operation that fetches the source; CONFLICT where the document changed meanwhile."""
+    """Request the operation that fetches the source; CONFLICT where the document changed meanwhile."""
     if source.lease_owner and source.lease_until and source.lease_until > now:
         return Requested(source.lease_owner, is_new=False)
     operation = Operation(id=uuid.uuid4().hex, source=source.name, requested_by=requested_by, created_at=now)
@@ -46,7 +45,7 @@ async def request_fetch(
 
 
 async def request_due_fetches(clients: Clients, now: datetime) -> list[str]:
-    """Ask for every source whose time has come; the new operations."""
+    """Request every source that is due. Return the new operations."""
     asked = []
     for source in await clients.store.query_documents(Source, DUE_SOURCES, Session(), now=stored_time(now)):
         requested = await request_fetch(source, clients, requested_by="timer", now=now)

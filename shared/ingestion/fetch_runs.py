@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.clients.cosmos.store import Conflict
 from shared.clients.outbound import AddressPolicy, FetchError, Resolve, SourceError, system_resolver
-from shared.clients.telemetry.tracing import span
+from shared.clients.telemetry.metrics import span
 from shared.core.errors import TransientError
 from shared.core.lazy_import import lazy
 from shared.core.times import stored_time
@@ -65,23 +64,18 @@ DONE = frozenset({OperationStatus.SUCCEEDED, OperationStatus.FAILED, OperationSt
 
 @dataclass(frozen=True)
 class FetchRun:
-    """How a run works: names, secrets and time, as dependencies."""
+    """Dependencies of a run."""
 
     resolve: Resolve = system_resolver
     secrets: Mapping[str, str] = field(default_factory=lambda: os.environ)
     progress: Callable[[str], None] = field(default=lambda _step: None)
     timeout_seconds: float = TIMEOUT_SECONDS
 
-    def surroundings(self, clients: Clients, folder: Path) -> FetchContext:
-        policy = AddressPolicy.parse(clients.settings.SOURCE_ALLOWED_HOSTS, self.resolve)
-        runtime = clients.runtime
-        return FetchContext(clients.settings, folder, policy, runtime.sleep, self.secrets, runtime.now)
-
 
 async def run_operation(
     operation_id: str, clients: Clients, session: Session | None = None, run: FetchRun | None = None
 ) -> Operation:
-    """Do what the operation asks for, unless it is done or another one is at it. Safe to repeat."""
+    """Do what the operation asks for, unless it is done or another one works on it. Safe to repeat."""
     run = run or FetchRun()
     session = session or Session()
     operation = await clients.store.read(Operation, operation_id, operation_id, session)
@@ -113,13 +107,12 @@ async def run_operation(
 async def _take_upload(
     operation: Operation, upload: JoinedUpload, clients: Clients, session: Session
 ) -> Operation:
-    """What is no archive of mail is said in the operation, where its sender looks; no source has failed."""
+    """An error is written to the operation, where the sender looks; no source has failed."""
     try:
         archive = await take_joined(operation, upload, clients)
-    except AbandonedError as error:
-        done = await _finish(operation, clients, session, OperationStatus.FAILED, error.failure.message)
-    except (ArchiveChangedError, ArchiveTooLargeError) as error:
-        done = await _finish(operation, clients, session, OperationStatus.FAILED, str(error))
+    except (AbandonedError, ArchiveChangedError, ArchiveTooLargeError) as error:
+        message = error.failure.message if isinstance(error, AbandonedError) else str(error)
+        done = await _finish(operation, clients, session, OperationStatus.FAILED, message)
     else:
         taken = {"archives": [archive.model_dump(mode="json")]}
         await _patch_operation(operation, clients, session, taken)
@@ -148,9 +141,10 @@ async def _lease(operation: Operation, clients: Clients, session: Session) -> So
 
 async def _fetch_all(operation: Operation, source: Source, clients: Clients, run: FetchRun) -> dict[str, Any]:
     """Fetch and store file by file; the cursor after the last."""
-    limit = run.timeout_seconds
+    limit, runtime = run.timeout_seconds, clients.runtime
+    policy = AddressPolicy.parse(clients.settings.SOURCE_ALLOWED_HOSTS, run.resolve)
     with tempfile.TemporaryDirectory(prefix="ingestion-") as folder:
-        around = run.surroundings(clients, Path(folder))
+        around = FetchContext(clients.settings, Path(folder), policy, runtime.sleep, run.secrets, runtime.now)
         try:
             async with asyncio.timeout(limit):
                 return await _take_files(operation, source, around, clients, run)
@@ -161,8 +155,7 @@ async def _fetch_all(operation: Operation, source: Source, clients: Clients, run
 async def _take_files(
     operation: Operation, source: Source, around: FetchContext, clients: Clients, run: FetchRun
 ) -> dict[str, Any]:
-    found = _Found(list(operation.archives))
-    cursor = source.cursor
+    found, cursor = _Found(list(operation.archives)), source.cursor
     async with aclosing(_fetcher(source)(source, around)) as files:
         async for fetched in files:
             run.progress("fetched")
@@ -176,7 +169,8 @@ async def _take_files(
                 found.refuse(fetched, error)
             cursor = fetched.cursor or cursor
             await _patch_operation(operation, clients, Session(), found.listed())
-    found.check()
+    if found.refused and not found.archives:  # a README beside archives is no failure
+        raise found.refused[0][1]
     return cursor
 
 
@@ -199,13 +193,13 @@ def _fetcher(source: Source) -> Fetcher:
 
 @dataclass
 class _Found:
-    """What a fetch has brought so far."""
+    """The archives and refused files of a fetch so far."""
 
     archives: list[FetchedArchive]
     refused: list[tuple[RefusedFile, AbandonedError]] = field(default_factory=list)
 
     def note(self, fetched: Fetched, stored: Stored) -> None:
-        """A fetch that is run again finds what it stored itself: that stays as it was noted."""
+        """An archive that an earlier attempt of this fetch has stored stays as it was noted."""
         id_, name = stored.archive.id, fetched.filename[:MAX_NAME]
         if all(archive.archive_id != id_ for archive in self.archives):
             self.archives.append(FetchedArchive(archive_id=id_, filename=name, duplicate=stored.duplicate))
@@ -215,16 +209,10 @@ class _Found:
         self.refused.append((refused, error))
 
     def listed(self) -> dict[str, Any]:
-        refused = [file for file, _ in self.refused]
         return {
             "archives": [archive.model_dump(mode="json") for archive in self.archives[-MAX_LISTED:]],
-            "refused": [file.model_dump(mode="json") for file in refused[-MAX_LISTED:]],
+            "refused": [file.model_dump(mode="json") for file, _ in self.refused[-MAX_LISTED:]],
         }
-
-    def check(self) -> None:
-        """A README beside archives is no failure; nothing but refused files is."""
-        if self.refused and not self.archives:
-            raise self.refused[0][1]
 
 
 async def _store(
@@ -257,7 +245,7 @@ async def _release(
     cursor: dict[str, Any] | None = None,
     error: str | None = None,
 ) -> None:
-    """Write what came of it and when the next is due, and let go; unless the lease is another's by now."""
+    """Write the outcome and the next time, and end the lease; unless another operation has it by now."""
     now = stored_time(clients.runtime.now())
     current = await clients.store.read(Source, source.id, source.id, Session())
     following = next_fetch(current, clients.runtime.now())
@@ -269,20 +257,12 @@ async def _release(
     if cursor is not None:
         outcome |= {"cursor": cursor, "last_success_at": now}
     outcome |= {"lease_owner": None, "lease_until": None}
-    await clients.store.patch(
-        Source,
-        Patch(source.id, source.id, set=outcome),
-        Session(),
-        condition=f"c.lease_owner = '{operation.id}'",
-    )
+    patch, is_ours = Patch(source.id, source.id, set=outcome), f"c.lease_owner = '{operation.id}'"
+    await clients.store.patch(Source, patch, Session(), condition=is_ours)
 
 
 async def _finish(
-    operation: Operation,
-    clients: Clients,
-    session: Session,
-    status: OperationStatus,
-    error: str | None,
+    operation: Operation, clients: Clients, session: Session, status: OperationStatus, error: str | None
 ) -> Operation:
     changes = {"status": status.value, "finished_at": stored_time(clients.runtime.now()), "error": error}
     return await _patch_operation(operation, clients, session, changes)

@@ -59,14 +59,11 @@ class Spool:
     def flush(self) -> None:
         self._file.flush()
 
-    def close(self) -> None:
-        self._file.close()
-
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self._file.close()
 
 
 # Only settings with this prefix can be named in a source: otherwise one could send any secret anywhere.
@@ -87,6 +84,10 @@ class Fetched:
     filename: str
     url: str
     cursor: dict[str, Any]
+
+    @classmethod
+    def of(cls, spool: Spool, filename: str, url: str, cursor: dict[str, Any]) -> Self:
+        return cls(spool.path, spool.sha256, spool.size, filename, url, cursor)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The reader process: `python -m shared.ingestion.reader_process`. It reads one archive after the other.
 
-A request names a path, and which share of the archive's messages is wanted of how many. The answers are
-batches of messages (a body of marshal), and at the end of each archive whether it could be read.
+A request names a path and a share of the archive's messages. The answers are batches of messages (a body of
+marshal), and at the end of each archive whether it could be read.
 """
 
 import marshal
@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from shared.core.frames import Frame, encode_frame, read_frame
-from shared.core.garbage_collection import tune_garbage_collector
-from shared.core.lazy_import import lazy
+from shared.core.lazy_import import lazy, tune_garbage_collector
 from shared.domain.mail.models import MailboxError, ParsedMail, Share, Skipped
 from shared.domain.mail.parse import parse_archive
 from shared.domain.threading.assignment import Links
@@ -40,44 +39,36 @@ class Batch(NamedTuple):
 
 
 def read_batches(path: Path, share: Share | None = None) -> Generator[Batch, None, None]:
-    """The messages of all mailboxes in the archive, however it is packed, and what was skipped.
+    """The messages of all mailboxes in the archive, and what was skipped, which the first share reports."""
+    left_out: list[Skipped] = []
 
-    Several processes may each read a share of the messages. The first share reports what was skipped.
-    """
-    left_out: list[SkippedMember] = []
-    on_skip = left_out.append if share is None or share.number == 0 else _ignore
+    def note(member: SkippedMember) -> None:
+        if share is None or share.number == 0:
+            left_out.append(Skipped(0, 0, 0, f"{member.name}: {member.reason}"))
+
     found = (
         (number, mail)
-        for number, member in enumerate(open_members(path, on_skip=on_skip))
+        for number, member in enumerate(open_members(path, on_skip=note))
         for mail in parse_archive(member.stream, share=share)
     )
     while some := _next_batch(found):
-        yield _batch(some, left_out)
-        left_out.clear()
+        skipped = [mail for _, mail in some if isinstance(mail, Skipped)]
+        arrivals = [prepare_message(mail, number) for number, mail in some if isinstance(mail, ParsedMail)]
+        yield Batch(arrivals, left_out + skipped)
+        left_out = []
     if left_out:
-        yield _batch([], left_out)
-
-
-def _ignore(_: SkippedMember) -> None:
-    pass
+        yield Batch([], left_out)
 
 
 def _next_batch(found: Iterator[_Found]) -> list[_Found]:
     """As many as make a batch; fewer where they are large: batches wait in memory."""
     some: list[_Found] = []
     size = 0
-    while len(some) < BATCH and size < BATCH_SIZE and (one := next(found, None)) is not None:
-        some.append(one)
-        mail = one[1]
+    while len(some) < BATCH and size < BATCH_SIZE and (numbered := next(found, None)) is not None:
+        some.append(numbered)
+        mail = numbered[1]
         size += len(mail.body_raw) + len(mail.body_html or "") if isinstance(mail, ParsedMail) else 0
     return some
-
-
-def _batch(found: list[_Found], left_out: list[SkippedMember]) -> Batch:
-    skipped = [Skipped(0, 0, 0, f"{member.name}: {member.reason}") for member in left_out]
-    skipped += [mail for _, mail in found if isinstance(mail, Skipped)]
-    arrivals = [prepare_message(mail, member) for member, mail in found if isinstance(mail, ParsedMail)]
-    return Batch(arrivals, skipped)
 
 
 def batch_to_marshal(batch: Batch) -> Any:
@@ -92,13 +83,11 @@ def batch_to_marshal(batch: Batch) -> Any:
 def batch_from_marshal(values: Any) -> Batch:
     """What `batch_to_marshal` made."""
     arrivals, skipped = values
-    return Batch([_arrival(*arrival) for arrival in arrivals], [Skipped(*part) for part in skipped])
-
-
-def _arrival(links: Any, document: dict[str, Any], size: int) -> PreparedMessage:
-    node, ancestors, entries = links
-    known = Links(node, ancestors, [SubjectEntry(*entry) for entry in entries])
-    return PreparedMessage(known, document, size)
+    prepared = [
+        PreparedMessage(Links(node, ancestors, [SubjectEntry(*entry) for entry in entries]), document, size)
+        for (node, ancestors, entries), document, size in arrivals
+    ]
+    return Batch(prepared, [Skipped(*part) for part in skipped])
 
 
 def main() -> None:

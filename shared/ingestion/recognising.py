@@ -1,7 +1,4 @@
-"""A source from an address that somebody pasted: what is there, and how it would be fetched.
-
-One request at most, of bounded size, to an address that sources may lead to. Nothing is stored.
-"""
+"""Recognizes from a pasted address which source it would be. At most one request of bounded size is made."""
 
 import re
 import tempfile
@@ -47,16 +44,14 @@ class SourceProposal:
 
 
 async def recognise(text: str, clients: Clients, policy: AddressPolicy | None = None) -> SourceProposal:
-    """SourceError or FetchError where nothing can be made of it; the message says why."""
+    """SourceError or FetchError where no source can be made of it; the message says why."""
     address = text.strip()
     if not address or len(address) > LONGEST_ADDRESS or not address.isprintable():
         raise SourceError("paste one address, such as https://lists.example.org/pipermail/my-list/")
     if address.startswith("rsync://") or _RSYNC.fullmatch(address):
-        return SourceProposal(
-            SourceType.RSYNC, address, _name_of(address), "a folder that is copied by rsync"
-        )
+        return SourceProposal(SourceType.RSYNC, address, _name_of(address), "a folder, fetched by rsync")
     if address.startswith(("imap://", "imaps://")):
-        return SourceProposal(SourceType.IMAP, address, _name_of(address), "a mailbox that is read by IMAP")
+        return SourceProposal(SourceType.IMAP, address, _name_of(address), "a mailbox, fetched by IMAP")
     if "://" not in address and _BARE_HOST.fullmatch(address):
         address = f"https://{address}"
     used = policy or AddressPolicy.parse(clients.settings.SOURCE_ALLOWED_HOSTS)
@@ -72,7 +67,7 @@ def _ietf(name: str) -> SourceProposal:
         SourceType.RSYNC,
         f"rsync://rsync.ietf.org/mailman-archive/{name}/",
         name,
-        "a list of the IETF, which has its archives by rsync",
+        "an IETF list, fetched by rsync",
         Preset.IETF,
         "https://mailarchive.ietf.org/arch/msg/{list}/{ietf_hash}/",
     )
@@ -123,7 +118,7 @@ def _inbox(folder: URL) -> SourceProposal:
         SourceType.PUBLIC_INBOX,
         str(folder),
         _name_of(folder.path),
-        "a list kept by public-inbox; the first fetch brings its last 90 days",
+        "a public-inbox list; the first fetch gets its last 90 days",
         preset,
         f"{folder}{{message_id}}/",
     )

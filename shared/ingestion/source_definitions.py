@@ -39,9 +39,8 @@ class SourceSettings(BaseModel):
     chairs: Annotated[list[_Address], Field(max_length=50)] = []
     aliases: _AddressGroups = []  # addresses of one person each
     namesakes: _AddressGroups = []  # addresses of different people with one name
-    authserv_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,200}$")] = (
-        ""  # whose Authentication-Results count
-    )
+    # The server whose Authentication-Results count.
+    authserv_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,200}$")] = ""
     require_authenticated: bool = False  # a sender that fails does not count
 
 
@@ -115,7 +114,7 @@ class SourceDefinition(BaseModel):
         if self.source_type is not SourceType.UPLOAD and not self.url:
             raise ValueError("url: is needed for this type of source")
         if self.source_type is SourceType.UPLOAD and self.schedule:
-            raise ValueError("schedule: uploads come when they come")
+            raise ValueError("schedule: a source of type upload has no schedule")
         has_login = self.settings.username_setting and self.settings.password_setting
         if self.source_type is SourceType.IMAP and not has_login:
             raise ValueError("settings: an IMAP source names a username_setting and a password_setting")
@@ -146,10 +145,10 @@ def check_reachable(definition: SourceDefinition, settings: Settings) -> None:
 
 
 def check_login_given(source: Source, definition: SourceDefinition, given: Any) -> None:
-    """ValueError where a stored login would be sent to a server that it was not given for.
+    """ValueError where a stored login would be sent to another server, port or user, or unencrypted.
 
-    A change of server, port, encryption or user needs the login in the same request (`given`: the settings
-    of it): otherwise whoever may change the address could have the password sent to a server of their own.
+    Such a change needs the login in the same request (`given`: its settings), so that nobody who may change
+    the address has the password sent to a server of their own.
     """
     stored = {name for name in LOGIN_SETTINGS if source.settings.get(name)}
     defined = definition.stored_settings()
@@ -174,43 +173,21 @@ def next_fetch(source: Source, after: datetime) -> datetime | None:
 
 
 def definition_of(source: Source) -> dict[str, Any]:
-    """What a user defined of it."""
-    return source.model_dump(
-        include={
-            "name",
-            "source_type",
-            "url",
-            "enabled",
-            "schedule",
-            "settings",
-            "preset",
-            "roles",
-            "archive_template",
-        }
-    )
+    """The fields that a user defines."""
+    return source.model_dump(include=set(SourceDefinition.model_fields))
 
 
 def source_of(definition: SourceDefinition, now: datetime) -> Source:
-    source = Source(
-        id=definition.name,
-        name=definition.name,
-        source_type=definition.source_type,
-        url=definition.url,
-        enabled=definition.enabled,
-        schedule=definition.schedule,
-        settings=definition.stored_settings(),
-        preset=definition.preset,
-        roles=[role.stored() for role in definition.roles],
-        archive_template=definition.archive_template,
-        created_at=now,
-    )
+    given = {name: getattr(definition, name) for name in SourceDefinition.model_fields}
+    given |= {"settings": definition.stored_settings(), "roles": [role.stored() for role in definition.roles]}
+    source = Source(id=definition.name, created_at=now, **given)
     return source.model_copy(update={"next_fetch_at": next_fetch(source, now)})
 
 
 def updated_source(source: Source, definition: SourceDefinition, now: datetime) -> Source:
-    """The new definition; what was learnt about the old address is forgotten with it."""
+    """The new definition. The cursor of another address is dropped."""
     defined = source_of(definition, now)
     changes = {name: getattr(defined, name) for name in SourceDefinition.model_fields}
-    moved = (source.url, source.source_type) != (defined.url, defined.source_type)
-    cursor = {} if moved else source.cursor
+    is_same = (source.url, source.source_type) == (defined.url, defined.source_type)
+    cursor = source.cursor if is_same else {}
     return source.model_copy(update={**changes, "cursor": cursor, "next_fetch_at": defined.next_fetch_at})

@@ -2,11 +2,9 @@
 
     blob -> document `pending` -> ArchiveIngested
 
-Whatever breaks off in between, the same file again goes through the same steps to the same end: the blob is
-written over with the same bytes, the document's id is a hash of the source and the file, the event's id is
-the document's. The same file for another source is another archive, with a blob of its own. A
-document that is still pending and was never worked on may be one whose event was lost: then the event is
-published again. The broker drops it where it has seen it lately, and parsing has no second effect.
+After a crash the same file goes through the same steps: the ids of document and event are made of the source
+and the file's hash. A document that is still pending may be one whose event was lost: the event is published
+again. The same file for another source is another archive.
 """
 
 import asyncio
@@ -20,8 +18,7 @@ from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.clients.telemetry.metrics import pipeline_metrics
-from shared.clients.telemetry.tracing import tag_with_archive
+from shared.clients.telemetry.metrics import pipeline_metrics, tag_with_archive
 from shared.core.errors import ClassifiedError
 from shared.core.ids import archive_id
 from shared.documents.sources import Archive, ArchiveStatus, Removal
@@ -37,6 +34,7 @@ from shared.pipeline.topology import INGESTION
 
 log = logging.getLogger(__name__)
 Progress = Callable[[str], None]
+BEING_DELETED = "the archive {} is being deleted: upload it again afterwards"
 
 
 @dataclass(frozen=True)
@@ -61,17 +59,14 @@ class Stored:
 
 
 async def store_archive(
-    incoming: Incoming,
-    clients: Clients,
-    *,
-    progress: Progress = lambda _step: None,
+    incoming: Incoming, clients: Clients, *, progress: Progress = lambda _step: None
 ) -> Stored:
     """Store the file and announce it, or find that it was already. ArchiveError where it is no mail."""
     session, now = Session(), clients.runtime.now
     known = await _find(incoming, clients, session)
     await _check_removals(
         incoming, clients
-    )  # after the look: a deletion is on record before it changes anything
+    )  # after the look: a deletion is recorded before it changes anything
     if known is None:
         archive = await _prepare(incoming, clients, now())
         progress("checked")
@@ -93,26 +88,19 @@ async def _upload(incoming: Incoming, archive: Archive, clients: Clients) -> Non
 
 
 async def _check_removals(incoming: Incoming, clients: Clients) -> Removal | None:
-    """What is acknowledged while its source or archive is being deleted would be lost.
-
-    An earlier deletion of the archive, which is done.
-    """
+    """Refuse while the source or archive is being deleted. Return an earlier deletion of the archive."""
     id_ = archive_id(incoming.sha256, incoming.source)
     source = await find_removal(clients.store, "source", incoming.source)
     if source is not None and source.status not in DONE:
         raise SourceRemovedError(f"the source {incoming.source} is being deleted: try again later")
     archive = await find_removal(clients.store, "archive", id_)
     if archive is not None and archive.status not in DONE:
-        raise _being_deleted(id_)
+        raise ArchiveRemovedError(BEING_DELETED.format(id_))
     return archive
 
 
-def _being_deleted(id_: str) -> ArchiveRemovedError:
-    return ArchiveRemovedError(f"the archive {id_} is being deleted: send it again when that is done")
-
-
 async def _ensure_kept(archive: Archive, incoming: Incoming, clients: Clients) -> None:
-    """A deletion may have begun after the look, and have met the blob, the document, or neither."""
+    """Undo what was stored where a deletion has begun meanwhile, which may have found a part of it."""
     try:
         removed = await _check_removals(incoming, clients)
     except (SourceRemovedError, ArchiveRemovedError):
@@ -127,22 +115,18 @@ async def _again(
     known: Archive, incoming: Incoming, clients: Clients, session: Session, now: datetime
 ) -> Stored:
     if known.removing:
-        raise _being_deleted(known.id)
+        raise ArchiveRemovedError(BEING_DELETED.format(known.id))
     if known.file_hash != incoming.sha256:
         raise HashCollisionError(f"{incoming.filename}: another archive has its id {known.id}; report this")
     untouched = known.status is ArchiveStatus.PENDING and known.lastAttemptTime is None
     if untouched:
         await _announce(known, incoming, clients, session, now)
-    duplicate = not _is_our_own(known, incoming)
+    # An earlier attempt at this very file may have written the document: then it is no duplicate.
+    duplicate = (known.ingestion_date, known.source) != (incoming.started_at, incoming.source)
     if duplicate:
         log.debug("archive %s is there already, skipping", known.id)
         pipeline_metrics().duplicates.add(1, {"service": INGESTION.name, "kind": "archive"})
     return Stored(known, duplicate=duplicate, announced=untouched)
-
-
-def _is_our_own(known: Archive, incoming: Incoming) -> bool:
-    """Whether an earlier attempt at this very file wrote the document: then it is no duplicate."""
-    return (known.ingestion_date, known.source) == (incoming.started_at, incoming.source)
 
 
 async def _find(incoming: Incoming, clients: Clients, session: Session) -> Archive | None:
@@ -182,7 +166,7 @@ async def _announce(
     ingested = archive_ingested(
         archive.id, archive.to_cosmos(), started_at=incoming.started_at, completed_at=now
     )
-    # The broker may still know the event of the same file that was deleted: this one is another.
+    # The broker may still know the event of the same archive before its deletion: this one is another.
     again = await find_removal(clients.store, "archive", archive.id) is not None
     event = Event.of(ingested, session=session.tokens(), attempt=2 if again else 1, now=now)
     with tag_with_archive(archive.id):

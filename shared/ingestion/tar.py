@@ -1,7 +1,7 @@
 """Reading tar as a stream: ustar, GNU and pax, as far as an archive of mail needs it.
 
-Our own, because the standard library reads extended headers of any size into memory, follows chains of them
-by recursion, and keeps every member. Here a header has a bound, and what is not a plain file has no content.
+The standard library reads extended headers of any size into memory, follows chains of them by recursion, and
+keeps every member. Here a header has a bound, and a member that is no plain file has no content.
 """
 
 from collections.abc import Iterator
@@ -52,25 +52,17 @@ class TarEntry:
     name: str
     kind: EntryKind
     size: int
-    _content: "_Content"
+    stream: Readable
 
-    def read(self, size: int, /) -> bytes:
-        return self._content.read(size)
-
-
-class _Content:
-    def __init__(self, stream: Readable, size: int, name: str) -> None:
-        self._stream = stream
-        self._left = size
-        self._padding = -size % BLOCK
-        self._name = name
+    def __post_init__(self) -> None:
+        self._left = self.size
 
     def read(self, size: int, /) -> bytes:
         if not self._left or size <= 0:
             return b""
-        piece = self._stream.read(min(size, self._left))
+        piece = self.stream.read(min(size, self._left))
         if not piece:
-            raise _cut_off(self._name)
+            raise _cut_off(self.name)
         self._left -= len(piece)
         return piece
 
@@ -78,7 +70,7 @@ class _Content:
         """Pass by what was not read, and the padding."""
         while self.read(BLOCK * 128):
             pass
-        self._left, self._padding = self._padding, 0
+        self._left = -self.size % BLOCK
         while self.read(BLOCK):
             pass
 
@@ -97,14 +89,22 @@ def read_tar(stream: Readable) -> Iterator[TarEntry]:
         kind, size = block[156:157], _number(block[124:136])
         if kind in {_GNU_NAME, _GNU_LINK, _PAX, _PAX_GLOBAL}:
             headers += 1
-            _check_extended(size, headers)
-            _merge_extended(extended, kind, _whole(stream, size))
+            if size > MAX_EXTENDED_BYTES or headers > MAX_EXTENDED_HEADERS:
+                raise ArchiveBombError(
+                    f"tar: a member has extended headers of more than {MAX_EXTENDED_BYTES} bytes,"
+                    f" or more than {MAX_EXTENDED_HEADERS} of them; pack the archive again"
+                )
+            content = _whole(stream, size)
+            if kind == _GNU_NAME:
+                extended["path"] = _text(content)
+            elif kind == _PAX:
+                extended.update(_pax_records(content))
             continue
         entry = _entry(stream, block, kind, size, extended)
         if kind == b"S":
             _skip_sparse_map(stream, block)
         yield entry
-        entry._content.finish()  # noqa: SLF001 - the content is this module's
+        entry.finish()
         extended, headers = {}, 0
 
 
@@ -119,7 +119,7 @@ def _entry(stream: Readable, block: bytes, kind: bytes, size: int, extended: dic
     if any(key.startswith("GNU.sparse.") for key in extended):
         meaning = EntryKind.SPARSE_FILE
     stored = 0 if kind in _WITHOUT_CONTENT else size
-    return TarEntry(name, meaning, stored, _Content(stream, stored, name))
+    return TarEntry(name, meaning, stored, stream)
 
 
 def _name(block: bytes) -> str:
@@ -166,27 +166,12 @@ def _cut_off(name: str) -> CorruptArchiveError:
     return CorruptArchiveError(f"{name}: the archive ends in the middle; fetch it again")
 
 
-def _check_extended(size: int, headers: int) -> None:
-    if size > MAX_EXTENDED_BYTES or headers > MAX_EXTENDED_HEADERS:
-        raise ArchiveBombError(
-            f"tar: a member has extended headers of more than {MAX_EXTENDED_BYTES} bytes,"
-            f" or more than {MAX_EXTENDED_HEADERS} of them; pack the archive anew"
-        )
-
-
 def _whole(stream: Readable, size: int) -> bytes:
-    content, pieces = _Content(stream, size, "tar"), list[bytes]()
+    content, pieces = TarEntry("tar", EntryKind.OTHER, size, stream), list[bytes]()
     while piece := content.read(BLOCK * 128):
         pieces.append(piece)
     content.finish()
     return b"".join(pieces)
-
-
-def _merge_extended(extended: dict[str, str], kind: bytes, content: bytes) -> None:
-    if kind == _GNU_NAME:
-        extended["path"] = _text(content)
-    elif kind == _PAX:
-        extended.update(_pax_records(content))
 
 
 def _pax_records(content: bytes) -> dict[str, str]:

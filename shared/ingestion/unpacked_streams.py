@@ -91,11 +91,7 @@ class Compression(StrEnum):
     XZ = "xz"
 
 
-_MAGIC = {
-    b"\x1f\x8b\x08": Compression.GZ,
-    b"BZh": Compression.BZ2,
-    b"\xfd7zXZ\x00": Compression.XZ,
-}
+_MAGIC = {b"\x1f\x8b\x08": Compression.GZ, b"BZh": Compression.BZ2, b"\xfd7zXZ\x00": Compression.XZ}
 
 
 def compression_of(beginning: bytes) -> Compression | None:
@@ -141,7 +137,7 @@ class Spending:
 
 
 class _Unpacker(Protocol):
-    """What bz2 and lzma have, and zlib does not quite."""
+    """The interface of bz2 and lzma, which zlib has not quite."""
 
     @property
     def eof(self) -> bool: ...
@@ -150,11 +146,9 @@ class _Unpacker(Protocol):
     def unused_data(self) -> bytes: ...
 
     @property
-    def needs_input(self) -> bool:
-        """Whether it gives no more without further input."""
+    def needs_input(self) -> bool: ...
 
-    def decompress(self, data: bytes, max_length: int) -> bytes:
-        """Up to `max_length` bytes, out of what was fed so far."""
+    def decompress(self, data: bytes, max_length: int) -> bytes: ...
 
 
 class _Gzip:
@@ -205,9 +199,11 @@ class Inflated:
     def _read(self, size: int) -> bytes:
         while self._unpacker is not None:
             if self._unpacker.eof:
-                self._next_stream()
+                self._next_stream(self._unpacker.unused_data)
                 continue
-            given = self._input()
+            given, self._pending = self._pending, b""
+            if not given and self._unpacker.needs_input:
+                given = self._stream.read(BLOCK)
             piece = self._unpacker.decompress(given, size)
             if piece:
                 return piece
@@ -215,17 +211,9 @@ class Inflated:
                 raise EOFError("it ends in the middle")
         return b""
 
-    def _input(self) -> bytes:
-        assert self._unpacker is not None  # noqa: S101 - the caller's loop
-        given, self._pending = self._pending, b""
-        if given or not self._unpacker.needs_input:
-            return given
-        return self._stream.read(BLOCK)
-
-    def _next_stream(self) -> None:
-        """Another one may follow, after zeros at most; anything else is padding, which is not ours."""
-        assert self._unpacker is not None  # noqa: S101 - the caller's loop
-        rest = self._unpacker.unused_data.lstrip(b"\0")
+    def _next_stream(self, rest: bytes) -> None:
+        """Another one may follow after zeros. Anything else is padding, and ignored."""
+        rest = rest.lstrip(b"\0")
         while len(rest) < len(b"\xfd7zXZ\x00") and (more := self._stream.read(BLOCK)):
             rest = (rest + more).lstrip(b"\0")
         if compression_of(rest) is self._compression:

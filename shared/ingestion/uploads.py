@@ -1,4 +1,8 @@
-"""An upload: its bytes to a temporary file, and on as any other archive."""
+"""Uploads: in one request, or in parts, so that a transfer that breaks off goes on where it stopped.
+
+The parts are blocks of one blob, which Blob storage keeps for a week until they are put together. They come
+through the app, or straight from the browser to an address for this file.
+"""
 
 import asyncio
 import logging
@@ -6,15 +10,15 @@ import tempfile
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
+from shared.clients.calls import current_request
 from shared.clients.classify import SDK_ERRORS, classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.clients.deadlines import current_request
-from shared.clients.telemetry.tracing import span
+from shared.clients.telemetry.metrics import span
 from shared.core.errors import PermanentError, ServiceSilentError
 from shared.core.ids import upload_id
 from shared.documents.sources import FetchedArchive, JoinedUpload, Operation, Source, SourceType
@@ -49,12 +53,9 @@ class Upload:
 
 
 async def take_upload(
-    upload: Upload,
-    clients: Clients,
-    *,
-    progress: Callable[[str], None] = lambda _step: None,
+    upload: Upload, clients: Clients, *, progress: Callable[[str], None] = lambda _step: None
 ) -> Stored:
-    """Store it. ArchiveError where it is no mail, which is the sender's to know; other failures are told."""
+    """Store it. ArchiveError where it is no mail, which the sender gets; other failures are recorded."""
     started = clients.runtime.now()
     with (
         span("upload", attributes={"pipeline.source": upload.source}),
@@ -62,16 +63,7 @@ async def take_upload(
         Spool(Path(folder) / "upload", clients.settings.ARCHIVE_MAX_BYTES) as spool,
     ):
         await asyncio.to_thread(_write, upload.content, spool)
-        incoming = Incoming(
-            path=spool.path,
-            sha256=spool.sha256,
-            size=spool.size,
-            filename=upload.filename,
-            source=upload.source,
-            source_type=SourceType.UPLOAD,
-            source_url=f"{URL}{upload.filename}",
-            started_at=started,
-        )
+        incoming = _incoming(spool, upload.filename, upload.source, started)
         try:
             return await with_backoff(
                 lambda: _stored_in_time(incoming, clients, progress),
@@ -82,11 +74,24 @@ async def take_upload(
         except AbandonedError as error:
             if isinstance(error.__cause__, (ArchiveError, SourceRemovedError, ArchiveRemovedError)):
                 raise error.__cause__ from None
-            if error.reason == NO_TIME:  # who sent it is told, and has the file
+            if error.reason == NO_TIME:  # the sender sees the error, and has the file
                 raise
             given = IngestionAttempt(upload.source, SourceType.UPLOAD, incoming.source_url, started)
             await record_ingestion_failure(error, given, clients, now=clients.runtime.now())
             raise
+
+
+def _incoming(spool: Spool, filename: str, source: str, started: datetime) -> Incoming:
+    return Incoming(
+        path=spool.path,
+        sha256=spool.sha256,
+        size=spool.size,
+        filename=filename,
+        source=source,
+        source_type=SourceType.UPLOAD,
+        source_url=f"{URL}{filename}",
+        started_at=started,
+    )
 
 
 async def note_on_source(name: str, clients: Clients) -> str | None:
@@ -101,7 +106,7 @@ async def note_on_source(name: str, clients: Clients) -> str | None:
 
 
 async def _stored_in_time(incoming: Incoming, clients: Clients, progress: Callable[[str], None]) -> Stored:
-    """Somebody who waits is told at once of a service that does not answer, instead of after all retries."""
+    """A request that waits fails at once where a service does not answer, instead of after all retries."""
     try:
         return await store_archive(incoming, clients, progress=progress)
     except ServiceSilentError as error:
@@ -119,7 +124,7 @@ def _write(content: bytes | memoryview, spool: Spool) -> None:
 
 
 async def take_joined(operation: Operation, upload: JoinedUpload, clients: Clients) -> FetchedArchive:
-    """Store it as an archive. The blob that it came in goes when the operation has ended."""
+    """Store it as an archive. Its own blob is deleted when the operation has ended."""
     with (
         tempfile.TemporaryDirectory(prefix="upload-") as folder,
         Spool(Path(folder) / "upload", clients.settings.ARCHIVE_MAX_BYTES) as spool,
@@ -127,18 +132,9 @@ async def take_joined(operation: Operation, upload: JoinedUpload, clients: Clien
         async for piece in clients.blobs.read(ARCHIVES_CONTAINER, upload.path):
             spool.write(piece)
         spool.flush()
-        if spool.size != upload.size:  # somebody who may write to its address has put something else there
+        if spool.size != upload.size:  # its address can be written to until it expires
             raise ArchiveChangedError(f"the file has {spool.size} bytes, and {upload.size} were sent")
-        incoming = Incoming(
-            path=spool.path,
-            sha256=spool.sha256,
-            size=spool.size,
-            filename=upload.filename,
-            source=operation.source,
-            source_type=SourceType.UPLOAD,
-            source_url=f"{URL}{upload.filename}",
-            started_at=operation.created_at,
-        )
+        incoming = _incoming(spool, upload.filename, operation.source, operation.created_at)
         stored: Stored = await with_backoff(
             lambda: store_archive(incoming, clients),
             Backoff.from_settings(clients.settings),
@@ -157,7 +153,7 @@ async def forget_joined(upload: JoinedUpload, clients: Clients) -> None:
 log = logging.getLogger(__name__)
 PART_BYTES = 8 * 1024 * 1024
 FOLDER = "incoming"
-ADDRESS_VALID = timedelta(minutes=30)  # who sends for longer asks for another
+ADDRESS_VALID = timedelta(minutes=30)  # a longer upload asks for another
 
 
 class WrongPartError(PermanentError):
@@ -169,7 +165,7 @@ class PartedUpload:
     source: str
     filename: str
     size: int
-    modified: int  # what the browser says of the file, in milliseconds
+    modified: int  # milliseconds, from the browser
 
     @property
     def path(self) -> str:
@@ -197,7 +193,7 @@ async def parts_here(clients: Clients, upload: PartedUpload) -> list[int]:
 
 
 async def direct_address(clients: Clients, upload: PartedUpload) -> str | None:
-    """Where the parts can be sent to past this app; None where that is off, or nothing can be signed."""
+    """An address in Blob storage for the parts; None where that is off, or nothing can be signed."""
     if not clients.settings.DIRECT_UPLOADS:
         return None
     now = clients.runtime.now()
@@ -219,7 +215,7 @@ async def keep_part(clients: Clients, upload: PartedUpload, number: int, content
 
 
 async def join_and_request(clients: Clients, upload: PartedUpload, requested_by: str) -> str:
-    """Put the parts together and have the file taken in; the operation that does it."""
+    """Put the parts together and request to store the file. Return the operation's id."""
     missing = upload.count - len(await parts_here(clients, upload))
     if missing:
         raise WrongPartError(f"{missing} of {upload.count} parts are missing: send them, and end it again")

@@ -21,7 +21,7 @@ TYPE_MASK = 0o170000
 
 
 class _CautiousFile(io.BufferedReader):
-    """zipfile reads the whole directory at once, however large it says it is: that read is refused here."""
+    """zipfile reads the whole directory at once, however large it says it is. Here that read has a bound."""
 
     def __init__(self, path: Path, largest_read: int) -> None:
         super().__init__(io.FileIO(path))
@@ -39,11 +39,11 @@ class _CautiousFile(io.BufferedReader):
 class ZipEntry:
     name: str
     kind: EntryKind
-    _content: IO[bytes] = field(default_factory=io.BytesIO)
+    content: IO[bytes] = field(default_factory=io.BytesIO)
 
     def read(self, size: int, /) -> bytes:
         try:
-            return self._content.read(size)
+            return self.content.read(size)
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
             raise CorruptArchiveError(
                 f"{self.name}: the zip data is damaged ({error}); fetch the archive again"
@@ -86,7 +86,7 @@ def _check_readable(info: zipfile.ZipInfo) -> None:
     if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
         method = zipfile.compressor_names.get(info.compress_type, str(info.compress_type))  # type: ignore[attr-defined]  # not in typeshed
         raise UnsupportedArchiveError(
-            f"{printable(info.filename)}: the compression method {method!r} is not read; pack it with deflate"
+            f"{printable(info.filename)}: the compression method {method!r} is not supported; use deflate"
         )
 
 

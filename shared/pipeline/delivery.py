@@ -11,7 +11,7 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
 from shared.clients.servicebus.bus import as_it_came, to_message
-from shared.clients.servicebus.message_copy import REQUEUED_BY, REQUEUED_FROM, RETRY_PREFIX
+from shared.clients.servicebus.dead_letters import REQUEUED_BY, REQUEUED_FROM, RETRY_PREFIX
 from shared.core.errors import ErrorKind, TransientError
 from shared.documents.queries.operations import RETRY_LOCKS
 from shared.documents.records import Lock

@@ -172,8 +172,7 @@ class EmbeddingsGenerated(EventData):
     avg_generation_time_ms: Amount
     chunk_threads: list[Id] = []  # extension: the thread of each chunk
     thread_ids: list[Id] = []  # extension: threads that have changed, those without a chunk here included
-    # Version 0.1 scheduled its re-checks with these two, where SummaryRecheck is sent now. They are read for
-    # one release, so that messages that are scheduled during an upgrade are understood.
+    # The next two are of version 0.1, which was never deployed. Nothing reads them; the schema has them.
     settled_versions: list[str] = []
     claimed_by: str | None = None
     contents: str = ""  # extension: as ChunksPrepared has it

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from shared.clients.classify import classify
-from shared.clients.telemetry.tracing import current_trace_id
+from shared.clients.telemetry.metrics import current_trace_id
 from shared.core.errors import ClassifiedError, ErrorKind
 from shared.core.ids import failure_id, invalid_key
 from shared.documents.records import FailureRecord

@@ -18,8 +18,7 @@ from shared.clients.classify import SDK_ERRORS, classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
-from shared.clients.telemetry.metrics import Metrics, pipeline_metrics
-from shared.clients.telemetry.tracing import PipelineSpan, consumer_span, set_ids
+from shared.clients.telemetry.metrics import Metrics, PipelineSpan, consumer_span, pipeline_metrics, set_ids
 from shared.core.errors import (
     ClassifiedError,
     ErrorKind,

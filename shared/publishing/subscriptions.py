@@ -39,7 +39,7 @@ from shared.pipeline.lifecycle.deliveries import (
 from shared.pipeline.retry import exponential
 from shared.publishing.mails import confirmation, digest, entries_of
 from shared.settings.app import Settings
-from shared.settings.mail_server import MailServer
+from shared.settings.outgoing import MailServer
 
 TIMEOUT_SECONDS = 10  # of one command: a server that is silent for longer is down
 _REFUSED_FOR_GOOD = range(500, 600)
@@ -197,7 +197,7 @@ async def _create(clients: Clients, subscription: Subscription) -> Subscription 
     after = stored_time(subscription.asked_at - ASK_AGAIN_AFTER)
     (asked,) = [row async for row in clients.store.query(LATELY_ASKED, Session(), after=after)]
     if int(asked) >= MAX_ASKED_AN_HOUR:  # type: ignore[call-overload]
-        raise TooManyRequestsError("too many subscription requests, try again in an hour")
+        raise TooManyRequestsError("too many subscription requests. Try again in an hour")
     created = await clients.store.create(subscription, Session())
     return subscription if created else None
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from shared.clients.classify import classify
+from shared.clients.classify import classify, retry_after_seconds
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.outbound import (
@@ -25,13 +25,13 @@ from shared.clients.outbound import (
     ForbiddenAddressError,
     SourceError,
     check_http_url,
+    checked_connector,
 )
 from shared.clients.telemetry.metrics import pipeline_metrics
 from shared.core.concurrency import gather_limited
 from shared.core.errors import ErrorKind
 from shared.core.ids import delivery_id
 from shared.core.lazy_import import lazy
-from shared.core.retry_after import retry_after_seconds
 from shared.core.times import stored_time
 from shared.documents.queries.reports import DUE_DELIVERIES, NEXT_DELIVERY
 from shared.documents.reports import DeliveryStatus, Report, ReportDelivery
@@ -47,15 +47,12 @@ from shared.pipeline.lifecycle.deliveries import (
 from shared.pipeline.retry import exponential
 from shared.pipeline.topology import DELIVERIES
 from shared.settings.app import Settings
-from shared.settings.webhooks import Webhook, parse_webhooks
+from shared.settings.outgoing import Webhook, parse_webhooks
 
 if TYPE_CHECKING:
     import aiohttp
-
-    from shared.clients import outbound_connector
 else:  # the stage that plans deliveries imports this module, and sends nothing
     aiohttp = lazy("aiohttp")
-    outbound_connector = lazy("shared.clients.outbound_connector")
 
 _SUCCESS = range(200, 300)
 _REDIRECTS = range(300, 400)
@@ -116,7 +113,7 @@ async def send(hook: Webhook, report: Report, policy: AddressPolicy, *, options:
         timeout = aiohttp.ClientTimeout(total=options.seconds)
         async with (
             aiohttp.ClientSession(
-                connector=outbound_connector.checked_connector(policy),
+                connector=checked_connector(policy),
                 timeout=timeout,
                 cookie_jar=aiohttp.DummyCookieJar(),
             ) as session,
@@ -133,7 +130,7 @@ def _check(status: int, retry_after: float | None) -> None:
     if status in _SUCCESS:
         return
     if status in _REDIRECTS:
-        raise NotDeliveredError(f"it answered {status}: redirects are not followed, set its own address")
+        raise NotDeliveredError(f"it answered {status}: redirects are not followed; set its final address")
     raise NotDeliveredError(f"it answered {status}", retry_after=retry_after)
 
 
@@ -206,7 +203,7 @@ class _DeliveryRun:
         hooks = (hook for hook in _webhooks(self.clients.settings) if hook.name == delivery.channel)
         hook = next(hooks, None)
         if hook is None:
-            return await self._give_up(report, index, "the webhook is not in the settings any more")
+            return await self._give_up(report, index, "the webhook is no longer in the settings")
         if report.outdated:
             return await delivery_superseded(self.clients.store, report, index)
         if delivery.attempts >= MAX_ATTEMPTS:

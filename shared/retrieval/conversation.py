@@ -21,10 +21,14 @@ class Placed:
     depth: int
 
 
+def in_time(messages: Iterable[Message]) -> list[Message]:
+    return sorted(messages, key=lambda message: (message.date or _NEVER, message.id))
+
+
 def placed_by_operator(thread: Thread) -> dict[str, str]:
-    """By Message-ID: the parents that an operator gave; empty for one that begins the thread."""
+    """By Message-ID: the parents that an operator gave; empty for a message that begins the thread."""
     members = thread.threading.get("members", [])
-    return {one["id"]: one.get("parent", "") for one in members if one.get("via") == BY_OPERATOR}
+    return {member["id"]: member.get("parent", "") for member in members if member.get("via") == BY_OPERATOR}
 
 
 def in_reading_order(messages: Sequence[Message], decided: Mapping[str, str] | None = None) -> list[Placed]:
@@ -32,18 +36,18 @@ def in_reading_order(messages: Sequence[Message], decided: Mapping[str, str] | N
 
     `decided` has the parents that an operator gave, which count before the headers.
     """
-    in_time = sorted(messages, key=lambda message: (message.date or _NEVER, message.id))
-    by_id = {message.message_id: message for message in reversed(in_time)}
+    ordered = in_time(messages)
+    by_id = {message.message_id: message for message in reversed(ordered)}
     given = decided or {}
     parents = {
         message.id: by_id.get(given[message.message_id])
         if message.message_id in given
         else _parent(message, by_id)
-        for message in in_time
+        for message in ordered
     }
-    _break_cycles(in_time, parents)
+    _break_cycles(ordered, parents)
     replies: dict[str, list[Message]] = {}
-    for message in in_time:
+    for message in ordered:
         above = parents[message.id]
         replies.setdefault(above.id if above else "", []).append(message)
     placed: list[Placed] = []
@@ -57,10 +61,8 @@ def in_reading_order(messages: Sequence[Message], decided: Mapping[str, str] | N
 
 def _parent(message: Message, by_id: dict[str, Message]) -> Message | None:
     named = [message.in_reply_to, *reversed(message.references)]
-    for name in named:
-        if name and name != message.message_id and name in by_id:
-            return by_id[name]
-    return None
+    found = (name for name in named if name and name != message.message_id and name in by_id)
+    return by_id.get(next(found, ""))
 
 
 def _break_cycles(messages: Sequence[Message], parents: dict[str, Message | None]) -> None:
@@ -127,9 +129,10 @@ async def threads_of_series(clients: Clients, thread: Thread) -> list[tuple[int,
     series, source = series_of(thread), next(iter(thread.sources), thread.source)
     if series is None or source is None:
         return []
-    rows = await clients.store.query_documents(
-        Thread, THREADS_OF_SERIES, Session(), source=source, words=series.title
+    words = series.title
+    found = await clients.store.query_documents(
+        Thread, THREADS_OF_SERIES, Session(), source=source, words=words
     )
-    found = [(patch_subject(row.subject), row) for row in rows]
-    same = [(patch.version, row) for patch, row in found if patch is not None and patch.title == series.title]
-    return sorted(same, key=lambda each: (each[0], each[1].id))
+    patches = [(patch_subject(row.subject), row) for row in found]
+    same = [(patch.version, row) for patch, row in patches if patch is not None and patch.title == words]
+    return sorted(same, key=lambda versioned: (versioned[0], versioned[1].id))

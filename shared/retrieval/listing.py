@@ -1,7 +1,6 @@
 """Lists out of Cosmos DB: filtered, sorted, and cut into pages by opaque cursors.
 
-A cursor names the last item of a page by its position in the order. It is bound to the sort and the filters
-that it was made for, and every value in it becomes a parameter: a forged one can only skip items.
+A cursor names the last item of a page, for one sort and its filters. A forged one can only skip items.
 """
 
 import base64
@@ -90,7 +89,7 @@ def _position(cursor: str, binding: str) -> ListPosition:
         if not (isinstance(value, str | int | None) and isinstance(id_, str)):
             raise TypeError  # noqa: TRY301 - likewise
     except (ValueError, TypeError, RecursionError):
-        raise InvalidCursorError("is not a cursor of ours") from None
+        raise InvalidCursorError("is not a cursor of this API") from None
     if made_for != binding:
-        raise InvalidCursorError("was made for another list: keep the filters and the order while you page")
+        raise InvalidCursorError("belongs to another request: keep filters and order while paging")
     return value, id_

@@ -82,10 +82,7 @@ class MonthOfList:
 
 
 async def timeline_of_list(clients: Clients, name: str) -> list[MonthOfList]:
-    """Two years, up to the month of the latest thread: a month without a thread is there, and empty.
-
-    A call for each thousand threads of these years, and one for the latest.
-    """
+    """Two years, up to the month of the latest thread. A month without a thread is empty."""
     latest = await THREADS.page(clients.store, filters={"source": name}, size=1)
     if not latest.items or latest.items[0].last_message_date is None:
         return []
@@ -109,11 +106,8 @@ def months_of(rows: Iterable[Mapping[str, Any]]) -> list[MonthOfList]:
 
 def band_of(row: Mapping[str, Any]) -> str:
     """An outcome that is only a guess is none."""
-    if row.get("tier") == Tier.SAID:
-        for name, kinds in BANDS.items():
-            if row.get("kind") in kinds:
-                return name
-    return "other"
+    found = (name for name, kinds in BANDS.items() if row.get("kind") in kinds)
+    return next(found, "other") if row.get("tier") == Tier.SAID else "other"
 
 
 def months_before(last: str, count: int) -> list[str]:
@@ -163,12 +157,9 @@ def month_bounds(month: str) -> tuple[datetime, datetime]:
 
 
 async def threads_of_list(clients: Clients, name: str, wanted: ListAsked, size: int) -> Page[Thread]:
+    filters = {"source": name, **wanted.filters()}
     return await THREADS.page(
-        clients.store,
-        sort=_SORTS[wanted.sort],
-        filters={"source": name, **wanted.filters()},
-        after=wanted.after,
-        size=size,
+        clients.store, sort=_SORTS[wanted.sort], filters=filters, after=wanted.after, size=size
     )
 
 

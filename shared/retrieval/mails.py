@@ -33,11 +33,10 @@ async def mail_with_id(clients: Clients, given: str) -> list[Message]:
         raise NotFoundError("This is not a Message-ID.")
     # A host may leave %2F as it is, since it would become another segment of the path.
     spellings = dict.fromkeys((bare, bare.replace("%2F", "/").replace("%2f", "/")))
-    found = await clients.store.query_documents(
-        Message, MESSAGES_WITH_ID, Session(), message_ids=[f"<{spelling}>" for spelling in spellings]
-    )
+    ids = [f"<{spelling}>" for spelling in spellings]
+    found = await clients.store.query_documents(Message, MESSAGES_WITH_ID, Session(), message_ids=ids)
     if not found:
-        raise NotFoundError("There is no mail with this Message-ID in any of the archives here.")
+        raise NotFoundError("No archive here has a mail with this Message-ID.")
     return sorted(found, key=lambda message: (message.created_at, message.source, message.id))
 
 
@@ -47,10 +46,7 @@ async def address_in_archive(clients: Clients, message: Message, sources: Sequen
     for source in found.values():
         if source.archive_template:
             return archive_address(
-                source.archive_template,
-                message_id=message.message_id,
-                source=source.name,
-                date=message.date,
+                source.archive_template, message_id=message.message_id, source=source.name, date=message.date
             )
     return None
 
@@ -97,27 +93,25 @@ _SAID = ("subject", "from", "to", "cc", "date", "body_raw", "body_normalized", "
 
 @dataclass(frozen=True)
 class OriginalMail:
-    """A copy of a message, read from its archive and not from what is stored."""
+    """A copy of a message, read from its archive. `message` has its contents."""
 
     message: Message
-    """With what the copy says in place of what is stored."""
     copy: Copy
     file_hash: str
-    is_unchanged: bool
-    """Whether it says what it said when the archive was parsed."""
+    is_unchanged: bool  # since the archive was parsed
 
 
 async def original_bytes(clients: Clients, message: Message) -> bytes:
-    """As they stand in the archive; NotFoundError where nothing says where, or the archive is gone."""
+    """As they are in the archive; NotFoundError where their place is unknown, or the archive is gone."""
     return (await _original(clients, message, 0))[0]
 
 
 async def original_mail(clients: Clients, message: Message, number: int) -> OriginalMail:
-    """That of its copies, the first of which is the message; the others may say something else."""
+    """A copy of it by its number. The first is the message; the others may say something else."""
     content, archive = await _original(clients, message, number)
     parsed = await asyncio.to_thread(_parsed, content)
     if parsed is None:
-        raise NotFoundError("there is no mail any more where this copy stood in its archive")
+        raise NotFoundError("the archive no longer has a mail at the place of this copy")
     document, copy = prepare_message(parsed).document, message.copies[number]
     said = {name: document[name] for name in _SAID}
     shown = read_document(Message, {**message.to_cosmos(), **said})
@@ -135,27 +129,23 @@ def _parsed(content: bytes) -> ParsedMail | None:
 
 async def _original(clients: Clients, message: Message, number: int) -> tuple[bytes, Archive]:
     if number >= len(message.copies):
-        raise NotFoundError("where this message stands in its archive is not known: parse the archive again")
+        raise NotFoundError("the place of this message in its archive is unknown; parse the archive again")
     copy = message.copies[number]
     archive = await clients.store.find(Archive, copy.archive_id, copy.archive_id, Session())
     if archive is None:
-        raise NotFoundError(f"archive {copy.archive_id} is not there any more")
+        raise NotFoundError(f"archive {copy.archive_id} no longer exists")
     try:
         if archive.format in _PLAIN:
             _, start, length = copy.place
             part = await clients.blobs.read_part(ARCHIVES_CONTAINER, archive.file_path, start, length)
             return part, archive
-        return await _slice_of_member(clients, archive, copy), archive
+        with tempfile.TemporaryDirectory(prefix="raw-") as folder:
+            path = Path(folder) / "archive"
+            with path.open("wb") as file:
+                await clients.blobs.save(ARCHIVES_CONTAINER, archive.file_path, file)
+            return await asyncio.to_thread(_read_member, path, copy), archive
     except DocumentNotFoundError:
-        raise NotFoundError(f"the file of archive {copy.archive_id} is not there any more") from None
-
-
-async def _slice_of_member(clients: Clients, archive: Archive, copy: Copy) -> bytes:
-    with tempfile.TemporaryDirectory(prefix="raw-") as folder:
-        path = Path(folder) / "archive"
-        with path.open("wb") as file:
-            await clients.blobs.save(ARCHIVES_CONTAINER, archive.file_path, file)
-        return await asyncio.to_thread(_read_member, path, copy)
+        raise NotFoundError(f"the file of archive {copy.archive_id} no longer exists") from None
 
 
 def _read_member(path: Path, copy: Copy) -> bytes:

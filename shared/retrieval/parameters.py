@@ -101,9 +101,6 @@ def page_of_mail(message_id: str, quoted: str = "") -> str:
 
 
 def page_of_message(thread_id: str, message_key: str, anchor: str = "", report: str = "") -> str:
-    """The message on its thread's page. `at` selects the page, if the thread fills several.
-
-    With a report, the page marks what that report cites.
-    """
+    """The message on its thread's page, which `at` selects. With a report, the page marks its citations."""
     asked = urlencode({"report": report, "at": message_key} if report else {"at": message_key})
     return f"{page_of('threads', thread_id)}?{asked}#{anchor or 'm-' + message_key}"

@@ -1,7 +1,7 @@
 """The documents as readers see them, without the fields that only the stages use."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -24,6 +24,12 @@ Links = dict[str, str]
 
 class ReadModel(BaseModel):
     model_config = ConfigDict(populate_by_name=True, extra="forbid")
+
+    @classmethod
+    def taken(cls, document: BaseModel, **others: Any) -> Self:
+        """The fields that both have, as they are, and the others."""
+        common = type(document).model_fields.keys() & cls.model_fields.keys()
+        return cls(**{**{name: getattr(document, name) for name in common}, **others})
 
 
 class ThreadItem(ReadModel):
@@ -51,7 +57,7 @@ class ThreadItem(ReadModel):
 
     @classmethod
     def of(cls, thread: Thread) -> "ThreadItem":
-        return cls(**_taken(thread, cls), genre=thread.genre, links=_thread_links(thread))
+        return cls.taken(thread, genre=thread.genre, links=_thread_links(thread))
 
 
 class ThreadDetail(ThreadItem):
@@ -61,12 +67,8 @@ class ThreadDetail(ThreadItem):
 
     @classmethod
     def of(cls, thread: Thread) -> "ThreadDetail":
-        return cls(
-            **_taken(thread, cls),
-            genre=thread.genre,
-            last_error=thread.lastError,
-            links=_thread_links(thread),
-        )
+        links = _thread_links(thread)
+        return cls.taken(thread, genre=thread.genre, last_error=thread.lastError, links=links)
 
 
 class ThreadList(ReadModel):
@@ -146,17 +148,13 @@ class MessageDetail(ReadModel):
 
     @classmethod
     def of(cls, message: Message) -> "MessageDetail":
-        taken = _taken(message, cls)
-        return cls(
-            **{**taken, "segments": [SegmentOfBody(**segment) for segment in message.segments]},
+        own, thread = message_links(message.id, message.thread_id), api_of("threads", message.thread_id)
+        return cls.taken(
+            message,
+            segments=[SegmentOfBody(**segment) for segment in message.segments],
             sender=message.from_,
             last_error=message.lastError,
-            links={
-                "self": api_of("messages", message.id),
-                "raw": f"{api_of('messages', message.id)}/raw",
-                "thread": api_of("threads", message.thread_id),
-                "page": page_of_message(message.thread_id, message.id),
-            },
+            links={**own, "raw": f"{own['self']}/raw", "thread": thread},
         )
 
 
@@ -187,7 +185,7 @@ class ChunkItem(ReadModel):
             "thread": api_of("threads", chunk.thread_id),
         }
         spans = chunk.metadata.get("spans", [])
-        return cls(**_taken(chunk, cls), spans=spans, last_error=chunk.lastError, links=links)
+        return cls.taken(chunk, spans=spans, last_error=chunk.lastError, links=links)
 
 
 class ChunkList(ReadModel):
@@ -224,7 +222,7 @@ class ReportItem(ReadModel):
 
     @classmethod
     def of(cls, report: Report) -> "ReportItem":
-        return cls(**_taken(report, cls), links=_report_links(report))
+        return cls.taken(report, links=_report_links(report))
 
 
 class CitationShown(ReadModel):
@@ -241,7 +239,7 @@ class CitationShown(ReadModel):
 
     @classmethod
     def of(cls, citation: Citation, thread_id: str | None, page: str | None) -> "CitationShown":
-        return cls(**{**_taken(citation, cls), "thread_id": thread_id}, page=page)
+        return cls.taken(citation, thread_id=thread_id, page=page)
 
 
 class SummaryDetail(ReadModel):
@@ -266,11 +264,8 @@ class SummaryDetail(ReadModel):
     @classmethod
     def of(cls, summary: Summary, citations: list[CitationShown]) -> "SummaryDetail":
         known = summary.metadata
-        return cls(
-            **{**_taken(summary, cls), "citations": citations},
-            reason=known.get("reason"),
-            notes=known.get("notes", []),
-        )
+        reason, notes = known.get("reason"), known.get("notes", [])
+        return cls.taken(summary, citations=citations, reason=reason, notes=notes)
 
 
 class ReportList(ReadModel):
@@ -338,10 +333,8 @@ class DraftDetail(ReadModel):
     links: Links
 
 
-def _taken(document: BaseModel, shape: type[ReadModel]) -> dict[str, Any]:
-    """The fields that both have, as they are."""
-    common = type(document).model_fields.keys() & shape.model_fields.keys()
-    return {name: getattr(document, name) for name in common}
+def message_links(key: str, thread_id: str) -> Links:
+    return {"self": api_of("messages", key), "page": page_of_message(thread_id, key)}
 
 
 def _thread_links(thread: Thread) -> Links:

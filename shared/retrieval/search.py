@@ -9,8 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from shared.clients.connections import Clients
-from shared.clients.search.facets import Facet, FacetValue
-from shared.clients.search.filters import Filters
+from shared.clients.search.fields import Facet, FacetValue, Filters
 from shared.clients.search.index import Hit, Hits
 from shared.core.errors import PipelineError
 from shared.documents.threads import Address
@@ -31,17 +30,14 @@ from shared.retrieval.read_models import FacetCount, FoundItem, Highlight
 
 log = logging.getLogger(__name__)
 DEEPEST = 1000  # paging ends here: the service ranks no deeper
-MARKS = (
-    "\ue000",
-    "\ue001",
-)  # around matches: private-use characters, so that text of a mail cannot be mistaken for them
+MARKS = ("\ue000", "\ue001")  # around matches: private-use characters, which a mail's text hardly has
 FACETS = (
     Facet("source", 20),
     Facet("sender", 12),
     Facet("draft_mentions", 12),
     Facet("date", interval="year"),
 )
-WITHOUT_MEANING = "The model that searches by meaning is not available now: these are matches of words alone."
+WITHOUT_MEANING = "Semantic search is not available right now. Results are keyword matches only."
 Mode = Literal["hybrid", "words", "meaning"]
 
 
@@ -50,10 +46,10 @@ class SearchAsked(QueryParameters):
     mode: Mode = "hybrid"
     source: SourceName | None = None
     thread: HashId | None = None
-    message: HashId | None = Field(None, description="a message's key: the passages of that mail alone")
+    message: HashId | None = Field(None, description="a message's key: only passages of that mail")
     archive: HashId | None = None
     sender: str | None = Field(None, min_length=1, max_length=320, description="an address")
-    draft: Mention | None = Field(None, description="one version of a draft, or all; or an RFC, BCP or STD")
+    draft: Mention | None = Field(None, description="a draft (one version or all), RFC, BCP or STD")
     since: Day | None = Field(None, alias="from", description="sent on this day or later")
     until: Day | None = Field(None, alias="to", description="sent on this day or earlier")
     limit: int = Field(20, ge=1, le=50)
@@ -74,10 +70,8 @@ class SearchAsked(QueryParameters):
 
 def _versions(mention: str | None) -> tuple[str, ...]:
     """The names to look for: a draft without a version means all its versions."""
-    if mention is None:
-        return ()
-    if not mention.startswith("draft-") or draft_base(mention) != mention:
-        return (mention,)
+    if mention is None or not mention.startswith("draft-") or draft_base(mention) != mention:
+        return () if mention is None else (mention,)
     return (mention, *(f"{mention}-{number:02d}" for number in range(100)))
 
 
@@ -127,8 +121,7 @@ def found_items(hits: Sequence[Hit]) -> list[FoundItem]:
 
 
 def _item(hit: Hit) -> FoundItem:
-    payload = hit.payload
-    date = payload.get("date")
+    payload, date = hit.payload, hit.payload.get("date")
     return FoundItem(
         score=hit.score,
         chunk_id=hit.chunk_id,

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TypeVar
 
 from shared.clients.connections import Clients
@@ -12,24 +11,27 @@ from shared.core.errors import NotFoundError
 from shared.documents.queries.several_containers import first_with_id
 from shared.documents.queries.threads import (
     MESSAGES_AND_ANSWERS_OF_OTHER_LISTS,
-    MESSAGES_OF_THREAD,
     THREADS_OF_MESSAGES,
 )
 from shared.documents.reports import Report, Summary
 from shared.documents.sources import Archive
 from shared.documents.threads import Chunk, Message, Thread
 from shared.documents.values import Citation
-from shared.retrieval.parameters import api_of, page_of_message
+from shared.retrieval.conversation import Placed, in_reading_order, in_time, placed_by_operator
+from shared.retrieval.parameters import page_of_message
 from shared.retrieval.read_models import (
     AnswerElsewhere,
     CitationShown,
     ReportDetail,
     ReportItem,
     SummaryDetail,
+    message_links,
 )
-from shared.threads.moving import resolve_thread
+from shared.threads.moving import load_messages, resolve_thread
 
 Model = TypeVar("Model", Chunk, Message, Report)
+MOST_ANSWERS = 50
+BEGINNING = 300
 
 
 async def find_by_id(clients: Clients, model: type[Model], id_: str) -> Model:
@@ -52,12 +54,15 @@ async def report_and_summary(clients: Clients, id_: str) -> tuple[Report, Summar
     report = await find_by_id(clients, Report, id_)
     summary = await summary_of(clients, report)
     if summary is None:
-        raise NotFoundError("The summary of this report is no longer there.")
+        raise NotFoundError("The summary of this report no longer exists.")
     return report, summary
 
 
-async def summary_of(clients: Clients, report: Report) -> Summary | None:
-    return await clients.store.find(Summary, report.summary_id, report.scope, Session())
+async def summary_of(clients: Clients, document: Report | Thread) -> Summary | None:
+    """The summary that a report was made of, or that a thread has now."""
+    if document.summary_id is None:
+        return None
+    return await clients.store.find(Summary, document.summary_id, document.partition_value, Session())
 
 
 async def resolved_thread(clients: Clients, id_: str) -> Thread:
@@ -69,12 +74,6 @@ async def resolved_thread(clients: Clients, id_: str) -> Thread:
     if thread is None:
         raise NotFoundError("There is no thread with this id.")
     return thread
-
-
-async def messages_of(clients: Clients, thread_id: str) -> list[Message]:
-    return await clients.store.query_documents(
-        Message, MESSAGES_OF_THREAD, Session(), partition_value=thread_id
-    )
 
 
 async def cited_chunks(clients: Clients, citations: Sequence[Citation], thread_id: str) -> dict[str, Chunk]:
@@ -97,22 +96,18 @@ async def cited_in(clients: Clients, report: Report, summary: Summary) -> list[C
     threads = await _threads_of(clients, report, summary.citations)
     shown = []
     for number, citation in enumerate(summary.citations, 1):
-        thread = threads.get(citation.message_key or "")
-        page = None
-        if thread is not None and citation.message_key is not None:
-            page = page_of_message(thread, citation.message_key, f"c{number}", report.id)
+        key = citation.message_key or ""
+        thread = threads.get(key)
+        page = page_of_message(thread, key, f"c{number}", report.id) if thread and key else None
         shown.append(CitationShown.of(citation, thread, page))
     return shown
 
 
 async def _threads_of(clients: Clients, report: Report, citations: Sequence[Citation]) -> dict[str, str]:
-    """The thread of every cited message: from the citation or the report, where these are current.
-
-    Otherwise it is looked up, because the message may have moved to another thread since.
-    """
-    keyed = [citation for citation in citations if citation.message_key]
-    keys = sorted({citation.message_key or "" for citation in keyed})
-    known = {citation.message_key or "": citation.thread_id for citation in keyed if citation.thread_id}
+    """The thread of every cited message: from the citation or a current report, or else looked up."""
+    keyed = [(citation.message_key, citation.thread_id) for citation in citations if citation.message_key]
+    keys = sorted({key for key, _ in keyed})
+    known = {key: thread for key, thread in keyed if thread}
     if len(known) == len(keys) or not keys:
         return known
     if report.thread_id is not None and not report.outdated:
@@ -121,25 +116,25 @@ async def _threads_of(clients: Clients, report: Report, citations: Sequence[Cita
     return {row["id"]: row["thread_id"] async for row in rows}
 
 
-MOST_ANSWERS = 50
-BEGINNING = 300
-_NEVER = datetime.max.replace(tzinfo=UTC)
-
-
 @dataclass(frozen=True)
 class Conversation:
+    thread: Thread
     messages: list[Message]
     elsewhere: list[AnswerElsewhere]
 
+    def placed(self) -> list[Placed]:
+        """The messages in the order of reading."""
+        return in_reading_order(self.messages, placed_by_operator(self.thread))
 
-async def conversation_of(clients: Clients, thread: Thread) -> Conversation:
-    """A thread's messages, and at most fifty answers of other lists, in one query.
 
-    A cross-post, which the thread has itself, is no answer. What the messages are called is known from the
-    thread's document, so that the answers need not wait for them.
+async def conversation_of(clients: Clients, thread: Thread, *, answers: bool = True) -> Conversation:
+    """A thread's messages, and at most fifty answers of other lists (In-Reply-To), in one query.
+
+    Nothing of another list is stored with a thread, and answers are not counted there. A cross-post, which
+    the thread has itself, is no answer.
     """
-    if not thread.source:
-        return Conversation(await messages_of(clients, thread.id), [])
+    if not thread.source or not answers:
+        return Conversation(thread, await load_messages(clients, thread.id, Session()), [])
     members = thread.threading.get("members", [])
     found = await clients.store.query_documents(
         Message,
@@ -149,14 +144,13 @@ async def conversation_of(clients: Clients, thread: Thread) -> Conversation:
         ids=sorted(member["id"] for member in members)[:MAX_IDS_PER_QUERY],
         source=thread.source,
     )
-    messages = [message for message in found if message.thread_id == thread.id]
-    messages.sort(key=lambda message: (message.date or _NEVER, message.id))
+    messages = in_time([message for message in found if message.thread_id == thread.id])
     own = {message.message_id for message in messages}
     others = [
         message for message in found if message.thread_id != thread.id and message.message_id not in own
     ]
     others.sort(key=lambda answer: (answer.source, answer.message_id))
-    return Conversation(messages, [_answer(message) for message in others[:MOST_ANSWERS]])
+    return Conversation(thread, messages, [_answer(message) for message in others[:MOST_ANSWERS]])
 
 
 def _answer(message: Message) -> AnswerElsewhere:
@@ -169,8 +163,5 @@ def _answer(message: Message) -> AnswerElsewhere:
         sender=message.from_,
         date=message.date,
         beginning=" ".join(message.body_normalized[:BEGINNING].split()),
-        links={
-            "self": api_of("messages", message.id),
-            "page": page_of_message(message.thread_id, message.id),
-        },
+        links=message_links(message.id, message.thread_id),
     )

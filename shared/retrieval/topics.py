@@ -9,7 +9,7 @@ from datetime import datetime
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.clients.search.facets import Facet
+from shared.clients.search.fields import Facet
 from shared.core.errors import NotFoundError
 from shared.core.ids import HASH_ID, person_id
 from shared.documents.readings import StoredEarlierStance, StoredQuote, StoredReading
@@ -38,14 +38,10 @@ async def count_draft_mentions(connected: Clients) -> Counter[str]:
 
 async def of_draft(connected: Clients, name: str) -> DraftContents:
     """Its reports and its threads, the latest first."""
+    store, current = connected.store, {"draft": name, "current": True}
     reports, threads = await asyncio.gather(
-        REPORTS.page(
-            connected.store,
-            sort="-last_message_date",
-            filters={"draft": name, "current": True},
-            size=MAX_SHOWN,
-        ),
-        THREADS.page(connected.store, filters={"draft": name}, size=MAX_SHOWN),
+        REPORTS.page(store, sort="-last_message_date", filters=current, size=MAX_SHOWN),
+        THREADS.page(store, filters={"draft": name}, size=MAX_SHOWN),
     )
     if not reports.items and not threads.items:
         raise NotFoundError(f"No thread mentions {name}.")
@@ -85,19 +81,13 @@ class PersonShown:
 
 
 async def person_shown(clients: Clients, id_: str) -> PersonShown:
-    page = await REPORTS.page(
-        clients.store,
-        sort="-last_message_date",
-        filters={"person": id_, "type": "thread", "current": True},
-        size=MOST_THREADS,
-    )
+    current = {"person": id_, "type": "thread", "current": True}
+    page = await REPORTS.page(clients.store, sort="-last_message_date", filters=current, size=MOST_THREADS)
     if not page.items:
-        raise NotFoundError("There is nobody with this id in a report.")
+        raise NotFoundError("No report has a person with this id.")
+    places = [(report.summary_id, report.scope) for report in page.items]
     summaries, sources = await asyncio.gather(
-        clients.store.find_many(
-            Summary, [(report.summary_id, report.scope) for report in page.items], Session()
-        ),
-        _sources(clients, page.items),
+        clients.store.find_many(Summary, places, Session()), _sources(clients, page.items)
     )
     known = _addresses(id_, page.items)
     return PersonShown(
@@ -116,17 +106,12 @@ async def person_shown(clients: Clients, id_: str) -> PersonShown:
 
 
 def stands_of(id_: str, report: Report, reading: StoredReading) -> Iterable[PersonStand]:
-    """Only what is said of them with confidence: a guess about somebody is not repeated on their page."""
+    """Only what is certain: a guess about a person is not repeated on their page."""
     for position in reading.positions:
         if _is(position.person, id_) and position.tier is Tier.SAID and position.stance in _STANDS:
+            cited, marks = position.citation, tuple(position.marks)
             yield PersonStand(
-                report,
-                position.stance,
-                None,
-                position.citation,
-                tuple(position.marks),
-                said_at=position.at,
-                earlier=position.earlier,
+                report, position.stance, None, cited, marks, said_at=position.at, earlier=position.earlier
             )
     for objection in reading.objections:
         if _is(objection.person, id_) and objection.tier is Tier.SAID:
@@ -140,12 +125,8 @@ async def _sources(clients: Clients, reports: Sequence[Report]) -> list[Source]:
 
 
 def _addresses(id_: str, reports: Sequence[Report]) -> list[Address]:
-    return [
-        participant
-        for report in reports
-        for participant in report.participants
-        if _is(participant.email, id_)
-    ]
+    everyone = (participant for report in reports for participant in report.participants)
+    return [participant for participant in everyone if _is(participant.email, id_)]
 
 
 def _is(address: str, id_: str) -> bool:

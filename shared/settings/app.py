@@ -5,6 +5,7 @@ the Bicep sets. A service is reached by its connection string or key where one i
 where only its address is.
 """
 
+import json
 import os
 from collections.abc import Mapping
 from functools import lru_cache
@@ -14,10 +15,32 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
-from shared.core.mail_address import is_address
-from shared.settings.mail_server import InvalidMailServerError, MailServer, parse_mail_server
-from shared.settings.model_name import manifest_model, model_in
-from shared.settings.webhooks import InvalidWebhooksError, parse_webhooks
+from shared.settings.outgoing import (
+    InvalidMailServerError,
+    InvalidWebhooksError,
+    MailServer,
+    is_address,
+    parse_mail_server,
+    parse_webhooks,
+)
+
+MANIFEST = "manifest.json"
+
+
+def model_in(folder: str | None) -> str | None:
+    """As its manifest has it, else the folder's name. None without a folder: who loads it says so."""
+    if folder is None or not Path(folder).is_dir():
+        return None
+    return manifest_model(Path(folder)) or Path(folder).resolve().name
+
+
+def manifest_model(folder: Path) -> str | None:
+    """As the manifest beside a built model has it; None without one that can be read."""
+    try:
+        return str(json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["model"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
 
 Positive = Annotated[int, Field(gt=0)]
 EXTRACTIVE_MODEL = "extractive-v2"
@@ -56,7 +79,7 @@ class ChatModelSettings(BaseModel):
 class Settings(ChatModelSettings):
     """All settings of the app."""
 
-    # How long a page's or the API's read may take; other calls have more (shared/clients/deadlines.py)
+    # How long a page's or the API's read may take; other calls have more (shared/clients/calls.py)
     REQUEST_SECONDS: Annotated[float, Field(gt=0, le=60)] = 2
 
     # Service Bus
@@ -123,7 +146,7 @@ class Settings(ChatModelSettings):
     ORCHESTRATION_QUIET_SECONDS: Annotated[float, Field(ge=0, le=24 * 3600)] = 5
 
     # What a summary is asked for with
-    # Webhooks: a JSON list of {name, url, secret, types, sources}; see shared/settings/webhooks.py
+    # Webhooks: a JSON list of {name, url, secret, types, sources}; see shared/settings/outgoing.py
     WEBHOOKS: SecretStr | None = None
     WEBHOOK_ALLOWED_HOSTS: str = ""
     # Where the site is reached from outside, for links that leave it
@@ -250,7 +273,7 @@ def _incomplete_summaries(loaded: ChatModelSettings) -> list[str]:
         return []
     problems = []
     if not (loaded.SUMMARY_ENDPOINT or "").startswith(("https://", "http://")):
-        problems.append(f"SUMMARY_ENDPOINT: missing or no URL; SUMMARY_BACKEND {backend} needs it")
+        problems.append(f"SUMMARY_ENDPOINT: missing or not a URL; SUMMARY_BACKEND {backend} needs it")
     if loaded.SUMMARY_MODEL == EXTRACTIVE_MODEL:
         problems.append(f"SUMMARY_MODEL: missing; SUMMARY_BACKEND {backend} needs a model or deployment")
     return problems

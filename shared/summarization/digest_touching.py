@@ -1,7 +1,7 @@
-"""Which digests have to be made again: a document for each counts how often it was touched.
+"""Marks digests that have to be made again: a document for each counts how often it was touched.
 
-A refresh notes the count that it starts from. So a touch is left out only where one is waiting already that
-no refresh has seen: thousands of threads of one week cost one write between two refreshes.
+A refresh notes the count that it starts from. So thousands of threads of one week cost one write between two
+refreshes.
 """
 
 from collections.abc import Iterable

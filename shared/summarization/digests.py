@@ -102,13 +102,8 @@ async def _is_active(clients: Clients, thread: Thread, scope: DigestScope, sessi
 
 
 def _weight(thread: Thread) -> tuple[bool, bool, bool, int, str]:
-    return (
-        _is_decided(thread),
-        thread.has_consensus,
-        thread.consensus_type is not None,
-        thread.message_count,
-        _last(thread),
-    )
+    is_read = thread.consensus_type is not None
+    return _is_decided(thread), thread.has_consensus, is_read, thread.message_count, _last(thread)
 
 
 def _is_decided(thread: Thread) -> bool:
@@ -131,8 +126,8 @@ def _last(thread: Thread) -> str:
     return stored_time(thread.last_message_date) if thread.last_message_date else ""
 
 
+# Claims of each thread.
 CLAIMS = {SummaryType.WEEKLY: 3, SummaryType.CONSENSUS: 5, SummaryType.DRAFT_FOCUSED: 4}
-"""Of each thread."""
 _ORDER = (
     "decisions", "dissent", "agreed", "possible decisions", "concerns", "open issues", "proposals",
     "key points",
@@ -158,31 +153,32 @@ def compose(scope: DigestScope, selected: Selected, chunk_texts: Mapping[str, st
     """Claims of each thread whose every citation is still found in its chunk, and the digest's text."""
     composed, parts = Composed(), dict[str, list[str]]()
     for entry in selected.shown:
-        numbers = [_add(composed, entry, claim, chunk_texts) for claim in _chosen(scope, entry)]
-        marked = [number for number in numbers if number is not None]
-        parts.setdefault(_group(entry), []).extend(_thread_lines(entry, composed, marked))
+        before = len(composed.claims)
+        for claim in _chosen(scope, entry):
+            _add(composed, entry, claim, chunk_texts)
+        parts.setdefault(_group(entry), []).extend(_thread_lines(entry, composed.claims[before:]))
     composed.markdown = "\n".join(_lines(scope, selected, parts, composed)).rstrip() + "\n"
     return composed
 
 
-def _chosen(scope: DigestScope, entry: DigestThread) -> Iterator[SummaryClaim]:
-    """The claims that tell most: those on the draft first, then what was decided and who objects."""
+def _chosen(scope: DigestScope, entry: DigestThread) -> list[SummaryClaim]:
+    """The most important claims: those on the draft first, then decisions and objections."""
 
     def weight(claim: SummaryClaim) -> tuple[bool, int]:
         quotes = " ".join(entry.summary.citations[index].quote for index in claim.citations)
         on_topic = scope.draft is not None and scope.draft.lower() in f"{claim.text} {quotes}".lower()
         return not on_topic, _ORDER.index(claim.section) if claim.section in _ORDER else len(_ORDER)
 
-    yield from sorted(entry.summary.claims, key=weight)[: CLAIMS[scope.kind]]
+    return sorted(entry.summary.claims, key=weight)[: CLAIMS[scope.kind]]
 
 
 def _add(
     composed: Composed, entry: DigestThread, claim: SummaryClaim, chunk_texts: Mapping[str, str]
-) -> int | None:
-    """The index of the claim in the digest; None where a citation of it does not hold any more."""
+) -> None:
+    """Add the claim to the digest, unless one of its citations does not hold any more."""
     cited = [entry.summary.citations[index] for index in claim.citations]
     if verify_stored(cited, chunk_texts):
-        return None
+        return
     indexes = []
     for citation in cited:
         of_thread = citation.model_copy(update={"thread_id": entry.thread.id})
@@ -190,11 +186,10 @@ def _add(
             composed.citations.append(of_thread)
         indexes.append(composed.citations.index(of_thread))
     composed.claims.append(claim.model_copy(update={"citations": indexes, "thread_id": entry.thread.id}))
-    return len(composed.claims) - 1
 
 
 def _is_agreed(entry: DigestThread) -> bool:
-    """By what its own report may say, so that the two say the same."""
+    """As its own report says it."""
     reading = entry.summary.reading
     return reading is not None and may_say_agreed(
         has_consensus=reading.has_consensus, kind=reading.outcome.kind, tier=reading.outcome.tier
@@ -208,13 +203,13 @@ def _group(entry: DigestThread) -> str:
     return _CONTESTED if divided else _OTHER
 
 
-def _thread_lines(entry: DigestThread, composed: Composed, claims: Sequence[int]) -> list[str]:
+def _thread_lines(entry: DigestThread, claims: Sequence[SummaryClaim]) -> list[str]:
     people = len(entry.thread.participants)
     statistics = f"{_many(entry.thread.message_count, 'message')}, {_many(people, 'participant')}."
     reading = entry.summary.reading
     outcome = [f"**{escape_markdown(reading.outcome.shown.headline)}**", ""] if reading else []
     lines = [f"### {escape_markdown(entry.summary.title)}", "", *outcome, statistics, ""]
-    lines += [_item(composed.claims[index]) for index in claims]
+    lines += map(_item, claims)
     return [*lines, ""] if claims else lines
 
 
@@ -241,11 +236,11 @@ def _lines(
 
 def _opening(selected: Selected) -> str:
     left = selected.threads - len(selected.shown)
-    more = f" The {_many(left, 'thread')} in which less was said or settled are not shown." if left else ""
+    more = f" The {_many(left, 'thread')} with less activity or no outcome are not shown." if left else ""
     reached = sum(map(_is_agreed, selected.shown))
     return (
         f"**{_many(selected.threads, 'thread')}**, {_many(selected.messages, 'message')};"
-        f" consensus in {reached} of those below.{more}"
+        f" consensus in {reached} of the threads below.{more}"
     )
 
 
@@ -254,12 +249,12 @@ def _many(count: int, what: str) -> str:
 
 
 log = logging.getLogger(__name__)
-MODEL = "digest-v1"
+MODEL, TEMPLATE = "digest-v1", "{}-digest-v1"
 MAX_A_RUN = 200
 
 
 async def refresh_due(clients: Clients, now: datetime, limit: int = MAX_A_RUN) -> list[str]:
-    """Make those that were touched since they were made, as many as the limit allows; which they were."""
+    """Make those that were touched since they were made, up to the limit. Return their names."""
     touched = clients.store.query(TOUCHED_DIGESTS, Session(), limit=limit)
     due, failures = [row["scope"] async for row in touched], []
     for scope in due:
@@ -275,11 +270,11 @@ async def refresh_due(clients: Clients, now: datetime, limit: int = MAX_A_RUN) -
 
 
 async def refresh_digest(clients: Clients, scope: DigestScope, now: datetime) -> Summary | None:
-    """The digest as it has to be now; None where there is nothing to say. It is announced if it is new."""
+    """Make the digest, and announce it if it is new. None where no thread is to be shown."""
     store, session = clients.store, Session()
     digest = await _begin(clients, scope, now)
     selected = await select_threads(clients, scope, session)
-    summary = await _stored(clients, scope, selected, now, session) if selected.shown else None
+    summary = await _store(clients, scope, selected, now, session) if selected.shown else None
     is_last = await digest_named(store, digest, summary.id if summary else None, session)
     await digest_flags_settled(store, scope.name, session)
     if not is_last:
@@ -292,7 +287,7 @@ async def refresh_digest(clients: Clients, scope: DigestScope, now: datetime) ->
 
 
 async def _begin(clients: Clients, scope: DigestScope, now: datetime) -> Digest:
-    """Note which touches this refresh has seen, before it looks at any thread."""
+    """Note which touches this refresh has seen, before it reads any thread."""
     store = clients.store
     await store.create(Digest(id=scope.id, scope=scope.name, created_at=now), Session())
     digest = await store.read(Digest, scope.id, scope.id, Session())
@@ -300,11 +295,11 @@ async def _begin(clients: Clients, scope: DigestScope, now: datetime) -> Digest:
     return digest
 
 
-async def _stored(
+async def _store(
     clients: Clients, scope: DigestScope, selected: Selected, now: datetime, session: Session
 ) -> Summary:
     version = content_hash(selected)
-    id_ = digest_summary_id(scope.name, version, _template(scope), MODEL)
+    id_ = digest_summary_id(scope.name, version, TEMPLATE.format(scope.kind), MODEL)
     known = await clients.store.find(Summary, id_, scope.name, session)
     if known is None:
         composed = compose(scope, selected, await _chunk_texts(clients, selected, session))
@@ -313,10 +308,6 @@ async def _stored(
     elif known.outdated:
         known = await summary_revived(clients.store, known, now, session)
     return known
-
-
-def _template(scope: DigestScope) -> str:
-    return f"{scope.kind.value}-digest-v1"
 
 
 async def _chunk_texts(clients: Clients, selected: Selected, session: Session) -> dict[str, str]:
@@ -353,7 +344,7 @@ def _document(
         created_at=now,
         content_hash=version,
         outdated=True,  # until it is named
-        prompt_template=_template(scope),
+        prompt_template=TEMPLATE.format(scope.kind),
         metadata={
             "source": scope.source,
             "draft_mentions": [scope.draft] if scope.draft else [],

@@ -1,7 +1,4 @@
-"""What a reader has to know of a thread's record: copies that conflict, senders that fail, and so on.
-
-A flag changes nothing that is counted, unless its sentence says so.
-"""
+"""Flags of a thread: conflicting copies, senders that fail, and so on. They change no count."""
 
 from collections.abc import Mapping, Sequence
 
@@ -48,29 +45,25 @@ def record_flags(thread: Thread, messages: Sequence[Message], people: People, ma
 
 
 def message_marks(thread: Thread, messages: Sequence[Message]) -> dict[str, tuple[str, ...]]:
-    """What is odd about a message itself, by Message-ID; those of which nothing is are left out."""
+    """The marks of messages that have some, by Message-ID."""
     via = {member["id"]: member.get("via") for member in thread.threading.get("members", [])}
-    marks = {
-        message.message_id: tuple(
-            mark
-            for mark, holds in (
-                (CONFLICTING, message.conflicts > 0),
-                (HAS_HIDDEN_TEXT, _HIDDEN in message.warnings),
-                (JOINED, via.get(message.message_id) == BY_SUBJECT),
-                (MOVED, via.get(message.message_id) == BY_OPERATOR),
-            )
-            if holds
+    found = {}
+    for message in messages:
+        marks = (
+            (CONFLICTING, message.conflicts > 0),
+            (HAS_HIDDEN_TEXT, _HIDDEN in message.warnings),
+            (JOINED, via.get(message.message_id) == BY_SUBJECT),
+            (MOVED, via.get(message.message_id) == BY_OPERATOR),
         )
-        for message in messages
-    }
-    return {message_id: odd for message_id, odd in marks.items() if odd}
+        found[message.message_id] = tuple(mark for mark, holds in marks if holds)
+    return {message_id: odd for message_id, odd in found.items() if odd}
 
 
 def marked_positions(reading: StoredReading, marks: Mapping[str, Sequence[str]]) -> StoredReading:
-    """A position is shown with what is odd about the message that it stands in."""
+    """Add the marks of its message to each position."""
     positions = [
-        one.model_copy(update={"marks": [*one.marks, *marks.get(one.citation.message_id, ())]})
-        for one in reading.positions
+        position.model_copy(update={"marks": [*position.marks, *marks.get(position.citation.message_id, ())]})
+        for position in reading.positions
     ]
     return reading.model_copy(update={"positions": positions})
 

@@ -8,11 +8,16 @@ from datetime import datetime
 from typing import Protocol
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.clients.cosmos.store import Conflict, Store
-from shared.clients.openai.client import Endpoint, OpenAIClient, open_client
-from shared.clients.openai.ports import ChatPort, ChatRefusedError, Completion, CompletionOptions
+from shared.clients.openai_client import (
+    ChatPort,
+    ChatRefusedError,
+    CompletionOptions,
+    Endpoint,
+    OpenAIClient,
+    open_client,
+)
 from shared.core.errors import DocumentNotFoundError, PermanentError, TransientError
 from shared.documents.reports import TokenAccount
 from shared.documents.threads import Thread
@@ -65,9 +70,9 @@ class MemoryTokenBudget:
 
 @dataclass(frozen=True)
 class StoredBudget:
-    """Of one archive, for all workers: an account in Cosmos DB, changed only by conditional patches.
+    """Of one archive, for all workers: an account in Cosmos DB, changed by conditional patches.
 
-    What a crashed call had set aside stays so: it may have been spent.
+    The tokens that a crashed call had set aside stay so: they may have been spent.
     """
 
     store: Store
@@ -118,9 +123,9 @@ class ChatSettings(CompletionOptions):
 
 @dataclass
 class ChatSummarizer:
-    """One call a thread where it fits the window, else one a part and one to merge them.
+    """One call where the thread fits the window, else one for each part and one to merge them.
 
-    Where the model gives nothing usable, the rules' reading stands alone.
+    Where the model has no usable answer, the reading by rules stands alone.
     """
 
     client: ChatPort
@@ -147,7 +152,7 @@ class ChatSummarizer:
         try:
             answer = await asking.answer_to(thread, numbered)
         except ChatRefusedError as error:
-            # A content filter or a length limit: another try ends the same way, and the thread stays.
+            # A content filter or a length limit: another try would end the same way.
             log.warning("Thread %s is read without the model: %s", context.thread_id, error)
             return self._without_model(context, "the model's endpoint refused this thread", asking.tokens)
         except BudgetUsedUpError:
@@ -156,29 +161,24 @@ class ChatSummarizer:
             return self._without_model(context, "the model gave no usable answer", asking.tokens)
         run = ModelRun(self.name, self.now(), len(numbered.kept_out), len(numbered.unread))
         reading = await asyncio.to_thread(combine, thread, context.subject, context.reading, answer, run)
-        return await asyncio.to_thread(self._summary, context, reading, asking.tokens)
+        made = await asyncio.to_thread(self.writer.summary, replace(context, reading=reading))
+        return replace(made, generated_by=self.name, notes=_notes(reading), tokens=asking.tokens)
 
     def _prepare(self, context: ThreadContext) -> tuple[LinkedThread, NumberedThread]:
-        thread = LinkedThread(context.mails, context.profile)
-        return thread, number_thread(
-            thread, context.subject, room=self.room(context), count_tokens=self.count_tokens
-        )
+        thread, room = LinkedThread(context.mails, context.profile), self.room(context)
+        return thread, number_thread(thread, context.subject, room=room, count_tokens=self.count_tokens)
 
     def room(self, context: ThreadContext) -> int:
         return context.context_window_tokens - self.settings.answer_tokens
 
-    def _summary(self, context: ThreadContext, reading: ThreadReading, tokens: Tokens) -> ThreadSummary:
-        made = self.writer.summary(replace(context, reading=reading))
-        return replace(made, generated_by=self.name, notes=_notes(reading), tokens=tokens)
-
     def _without_model(self, context: ThreadContext, why: str, tokens: Tokens | None = None) -> ThreadSummary:
-        note = f"Read by rules alone: {why}."
+        note = f"Read by rules only: {why}."
         return replace(self.writer.summary(context), notes=(note,), tokens=tokens or Tokens())
 
 
 @dataclass
 class _Asking:
-    """The calls for one thread, and what they have cost so far."""
+    """The calls for one thread, and their tokens so far."""
 
     by: ChatSummarizer
     context: ThreadContext
@@ -192,10 +192,7 @@ class _Asking:
         if not found:
             return ModelAnswer()
         whole = merge_part(
-            self.context.subject,
-            found,
-            room=self.by.room(self.context),
-            count_tokens=self.by.count_tokens,
+            self.context.subject, found, room=self.by.room(self.context), count_tokens=self.by.count_tokens
         )
         return merge_answers(answers, await self._ask(whole))
 
@@ -206,10 +203,12 @@ class _Asking:
         used = 0
         try:
             answer = await self.by.client.complete(part.system, part.user, self.by.settings)
-            price = self._price(part, answer)
+            price = Tokens(answer.prompt_tokens, answer.completion_tokens)
+            if not price.total:  # the endpoint does not report it: our own count
+                price = Tokens(part.tokens, self.by.count_tokens(answer.text))
             used = price.total
         except TransientError as error:
-            # The endpoint charges for what it was still at work on when we hung up.
+            # The endpoint charges for a call that it was still working on.
             used = part.tokens if error.timed_out else 0
             raise
         finally:
@@ -217,29 +216,24 @@ class _Asking:
         self.tokens = Tokens(self.tokens.prompt + price.prompt, self.tokens.completion + price.completion)
         return await asyncio.to_thread(parse_answer, answer.text)
 
-    def _price(self, part: Part, answer: Completion) -> Tokens:
-        """As the endpoint tells it; where it does not, by our own count."""
-        reported = Tokens(answer.prompt_tokens, answer.completion_tokens)
-        return reported if reported.total else Tokens(part.tokens, self.by.count_tokens(answer.text))
-
 
 def _notes(reading: ThreadReading) -> tuple[str, ...]:
-    """What a reader has to know of a model's part in this."""
-    model = reading.model
-    if model is None:
+    """The part that the model had in the summary."""
+    if (model := reading.model) is None:
         return ()
     notes = [f"Read by {model.model} on {model.read_at.date()}; every claim was checked against the mails."]
     if model.refused:
-        notes.append(f"{len(model.refused)} of its claims were refused, because the mails do not bear them.")
-    if model.kept_out:
         notes.append(
-            f"{model.kept_out} mails that speak to the program that reads them were kept from the model."
+            f"{len(model.refused)} of its claims were rejected because the mails do not support them."
         )
+    if model.kept_out:
+        kept = f"{model.kept_out} mails that speak to the program that reads them"
+        notes.append(f"{kept} were kept from the model.")
     if model.unread:
-        notes.append(f"{model.unread} mails were too many for the model to read.")
+        notes.append(f"{model.unread} mails did not fit and were not read by the model.")
     notes += [
         f"Read differently: {one.what} is {one.by_rules} by the rules, {one.by_model} by the model. "
-        "The rules' reading stands."
+        "The rules' reading is shown."
         for one in model.differences
     ]
     return tuple(notes)
@@ -291,11 +285,10 @@ async def summarizer_for(clients: Clients, data: SummarizationRequested, thread:
 
 
 async def _chat_client(clients: Clients) -> ChatPort:
-    """One for the client set: it keeps its connections and its tokens."""
+    """The one of the client set, which keeps its connections and its tokens."""
 
     async def start() -> OpenAIClient:
-        settings = clients.settings
-        key = settings.SUMMARY_API_KEY
+        settings, key = clients.settings, clients.settings.SUMMARY_API_KEY
         endpoint = Endpoint(
             settings.SUMMARY_ENDPOINT or "",
             is_azure=settings.SUMMARY_BACKEND == _AZURE,

@@ -23,7 +23,7 @@ from shared.domain.summaries.models import Claim, ContextMessage, Section, Threa
 
 
 def summary_fields(made: ThreadSummary, thread: Thread, messages: Sequence[ContextMessage]) -> dict[str, Any]:
-    """The fields of a thread's summary that come from what was made of it."""
+    """The fields of a thread's stored summary that come from the summarizer."""
     markdown, stances = render_markdown(made), stored_stances(made.reading, messages)
     return {
         "title": made.title,
@@ -40,10 +40,10 @@ def summary_fields(made: ThreadSummary, thread: Thread, messages: Sequence[Conte
 
 
 def thread_summary(stored: Summary) -> ThreadSummary:
-    """What was made of a thread, as a summarizer gave it; without the claims that were rejected."""
+    """The summary as the summarizer gave it, without the claims that were rejected."""
     if stored.reading is None:
         raise ValueError("a summary of several threads has no reading")
-    claims = (
+    claims = tuple(
         Claim(
             text=claim.text,
             section=Section(claim.section),
@@ -53,22 +53,18 @@ def thread_summary(stored: Summary) -> ThreadSummary:
         for claim in stored.claims
     )
     notes = tuple(stored.metadata.get("notes", []))
-    return ThreadSummary(
-        stored.title, tuple(claims), stored.generated_by, stored.reading.reading(), notes=notes
-    )
+    return ThreadSummary(stored.title, claims, stored.generated_by, stored.reading.reading(), notes=notes)
 
 
 def stored_claims(made: ThreadSummary) -> list[SummaryClaim]:
-    """The claims that are borne by a citation; each names its citations by their positions."""
+    """The claims that a citation supports; each names its citations by their positions."""
     indexes = {(citation.chunk_id, citation.quote): index for index, citation in enumerate(made.citations)}
     return [
         SummaryClaim(
             text=claim.text,
             section=claim.section.value,
             speaker=claim.speaker,
-            citations=list(
-                dict.fromkeys(indexes[citation.chunk_id, citation.quote] for citation in claim.citations)
-            ),
+            citations=[*dict.fromkeys(indexes[cited.chunk_id, cited.quote] for cited in claim.citations)],
         )
         for claim in made.claims
         if claim.is_supported
@@ -79,7 +75,7 @@ _STANCES = {PositionStance.SUPPORT: "support", PositionStance.OPPOSE: "objection
 
 
 def stored_stances(reading: ThreadReading, messages: Sequence[ContextMessage]) -> list[SummaryStance]:
-    """Only positions that are said: everything else is a remark, which claims no stance."""
+    """The positions that are said. Everything else is a remark without a stance."""
     by_id = {message.message_id: message for message in messages}
     return [
         SummaryStance(
@@ -106,9 +102,7 @@ def _metadata(thread: Thread, made: ThreadSummary) -> dict[str, Any]:
         "consensus_type": reading.consensus_type.value if reading.consensus_type else None,
         "basis": reading.basis.value,
         "reason": reading.outcome.sentence,
-        "participants": stored["participants"],
-        "first_message_date": stored["first_message_date"],
-        "last_message_date": stored["last_message_date"],
+        **{name: stored[name] for name in ("participants", "first_message_date", "last_message_date")},
         "draft_mentions": thread.draft_mentions,
         "source": thread.source,
         "notes": list(made.notes),
@@ -128,71 +122,73 @@ async def corrections_of(clients: Clients, message_ids: Iterable[str], session: 
 async def load_corrections(
     clients: Clients, thread: Thread, context: ThreadContext, session: Session
 ) -> "ThreadCorrections":
-    if thread.corrections:  # one that a replica does not show yet would be missing for good
+    if thread.corrections:  # a replica may not show the latest one yet
         await clients.store.catch_up(Correction, [message.key for message in context.messages], session)
     ids = [message.message_id for message in context.messages]
     active = [found for found in await corrections_of(clients, ids, session) if not found.revoked]
-    # Where threads were merged, what was said of the whole holds by the root's own correction.
+    # Of merged threads, the correction of the root holds for the whole.
     active.sort(key=lambda correction: correction.message_id == thread.root_message_id)
     messages = {message.message_id: message for message in context.messages}
-    laid = [_in_reading(correction, messages[correction.message_id]) for correction in active]
+    found = [_in_reading(correction, messages[correction.message_id]) for correction in active]
     senders = {id_: message.sender_email.lower() for id_, message in messages.items()}
-    return ThreadCorrections(context.subject, active, [one for one in laid if one is not None], senders)
+    applied = [correction for correction in found if correction is not None]
+    return ThreadCorrections(context.subject, active, applied, senders)
 
 
 @dataclass(frozen=True)
 class ThreadCorrections:
     subject: str
     documents: Sequence[Correction]
-    laid: Sequence[ReadingCorrection]
+    applied: Sequence[ReadingCorrection]
     senders: Mapping[str, str]  # addresses by Message-ID
 
     def of_context(self, context: ThreadContext) -> ThreadContext:
-        """What a summarizer reads: it is to know what people have corrected."""
-        return replace(context, reading=corrected_reading(context.reading, self.laid, subject=self.subject))
+        """Correct the reading that the summarizer gets."""
+        return replace(
+            context, reading=corrected_reading(context.reading, self.applied, subject=self.subject)
+        )
 
     def of_summary(self, made: ThreadSummary, context: ThreadContext) -> ThreadSummary:
-        """What it made, whatever it read."""
-        if not self.laid:
+        """Correct the reading and the claims that it made, and note by whom."""
+        if not self.applied:
             return made
-        reading = corrected_reading(made.reading, self.laid, subject=self.subject)
-        hidden = [one.citation for one in self.laid if one.kind is CorrectionKind.HIDDEN and one.citation]
+        reading = corrected_reading(made.reading, self.applied, subject=self.subject)
+        hidden = [
+            correction.citation
+            for correction in self.applied
+            if correction.kind is CorrectionKind.HIDDEN and correction.citation
+        ]
         # A summary's claims follow from the reading, a model's narrative included.
         claims = ExtractiveSummarizer().summary(replace(context, reading=reading)).claims
         shown = tuple(claim for claim in claims if not _rests_on(claim, hidden))
-        return replace(made, reading=reading, claims=shown, notes=(*made.notes, *self._notes()))
-
-    def _notes(self) -> list[str]:
-        """So that whoever reads only the text sees it."""
-        said = (
-            f"Corrected by {one.last.by} on {one.last.at:%Y-%m-%d}: {one.kind}." for one in self.documents
+        notes = dict.fromkeys(
+            f"Corrected by {document.last.by} on {document.last.at:%Y-%m-%d}: {document.kind}."
+            for document in self.documents
         )
-        return list(dict.fromkeys(said))
+        return replace(made, reading=reading, claims=shown, notes=(*made.notes, *notes))
 
     def marked(self, reading: StoredReading) -> StoredReading:
         """The stored reading, with who corrected what."""
         if not self.documents:
             return reading
-        outcomes = [one for one in self.documents if one.kind is CorrectionKind.OUTCOME]
         outcome = reading.outcome
-        if outcomes:
-            last = outcomes[-1].last
-            outcome = outcome.model_copy(update={"corrected": CorrectedBy(by=last.by, at=last.at)})
-        shown = [_shown(one, self.senders[one.message_id]) for one in self.documents]
+        for document in self.documents:
+            if document.kind is CorrectionKind.OUTCOME:
+                corrected = CorrectedBy(by=document.last.by, at=document.last.at)
+                outcome = outcome.model_copy(update={"corrected": corrected})
+        shown = [
+            ShownCorrection(
+                correction_id=document.id,
+                kind=document.kind,
+                message_id=document.message_id,
+                person=self.senders[document.message_id] if document.kind is CorrectionKind.POSITION else "",
+                by=document.last.by,
+                at=document.last.at,
+                reason=document.last.reason,
+            )
+            for document in self.documents
+        ]
         return reading.model_copy(update={"outcome": outcome, "corrections": shown})
-
-
-def _shown(correction: Correction, sender: str) -> ShownCorrection:
-    last, is_position = correction.last, correction.kind is CorrectionKind.POSITION
-    return ShownCorrection(
-        correction_id=correction.id,
-        kind=correction.kind,
-        message_id=correction.message_id,
-        person=sender if is_position else "",
-        by=last.by,
-        at=last.at,
-        reason=last.reason,
-    )
 
 
 def _rests_on(claim: Claim, hidden: Sequence[SentenceCitation]) -> bool:

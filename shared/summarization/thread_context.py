@@ -10,7 +10,6 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
 from shared.documents.base import ProcessingStatus
-from shared.documents.containers import read_document
 from shared.documents.queries.threads import CHUNKS_OF_THREAD, MESSAGES_OF_THREAD, THREADS_OF_VOTE
 from shared.documents.sources import Source
 from shared.documents.threads import Chunk, Message, Thread
@@ -20,7 +19,7 @@ from shared.domain.consensus.mails import ThreadMail, quoted_blocks
 from shared.domain.consensus.reader import read_thread
 from shared.domain.consensus.votes import VoteThread, results_of_votes, vote_subject
 from shared.domain.mail.headers import SenderCheck, check_sender
-from shared.domain.mail.models import Segment, SegmentKind
+from shared.domain.mail.models import read_segments
 from shared.domain.mail.segments import normalize
 from shared.domain.summaries.models import ContextChunk, ContextMessage, ThreadContext
 from shared.pipeline.lifecycle.threads import result_linked, vote_marked
@@ -34,24 +33,14 @@ PROCESSED, GIVEN_UP = ProcessingStatus.PROCESSED, ProcessingStatus.FAILED_MAX_RE
 async def load_context(
     clients: Clients, thread: Thread, session: Session, *, window: int, result: ThreadMail | None = None
 ) -> ThreadContext:
-    """All messages of the thread, in order, and all their chunks.
-
-    `result`: of a vote, the mail that brings its result, where that has a thread of its own.
-    """
-    store = clients.store
-    for model in (Message, Chunk):  # what a replica does not show yet would be missing from the summary
-        await store.catch_up(model, [thread.id], session)
-    messages = [
-        read_document(Message, stored)
-        async for stored in store.query(MESSAGES_OF_THREAD, session, partition_value=thread.id)
-    ]
+    """All messages of the thread in order, and their chunks. `result`: a vote's result in another thread."""
+    for model in (Message, Chunk):  # a replica may not show the latest ones yet
+        await clients.store.catch_up(model, [thread.id], session)
+    store, pk = clients.store, thread.id
+    messages = await store.query_documents(Message, MESSAGES_OF_THREAD, session, partition_value=pk)
     if not messages or not has_all_messages(thread.message_count, len(messages)):
         raise DocumentNotFoundError(f"{len(messages)} of {thread.message_count} messages are there")
-    chunks = [
-        read_document(Chunk, stored)
-        async for stored in store.query(CHUNKS_OF_THREAD, session, partition_value=thread.id)
-    ]
-    read = [_message(message) for message in messages]
+    chunks = await store.query_documents(Chunk, CHUNKS_OF_THREAD, session, partition_value=pk)
     profile = await _profile(clients, thread, session)
     mails = mails_of(thread, messages, profile, result)
     flags = record_flags(thread, messages, People(mails, profile), len(mails))
@@ -60,7 +49,7 @@ async def load_context(
     return ThreadContext(
         thread_id=thread.id,
         subject=thread.subject,
-        messages=read,
+        messages=[_message(message) for message in messages],
         chunks=[
             ContextChunk(chunk.id, chunk.message_key, chunk.chunk_index, chunk.text, chunk.token_count)
             for chunk in chunks
@@ -78,48 +67,44 @@ async def load_context(
 
 
 def _version(thread: Thread, messages: Sequence[Message], chunks: Sequence[Chunk]) -> str:
-    """Of what was read. What is worked on again at this moment has been part of it before."""
+    """The version of what was read. A document that is processed again at this moment is part of it."""
     documents: list[Message | Chunk] = [*messages, *chunks]
     states = [MemberState.of(document.model_dump(include=VERSIONED)) for document in documents]
-    read = [MemberState(PROCESSED, one.version_part) for one in states if one.status is not GIVEN_UP]
+    read = [MemberState(PROCESSED, state.version_part) for state in states if state.status is not GIVEN_UP]
     return corrected_version(version_of(read, thread.edition), thread.corrections)
 
 
 def _gaps(messages: Sequence[Message], chunks: Sequence[Chunk]) -> tuple[str, ...]:
-    """A thread is summarised without what was given up, and its reader is told how much that is."""
-    unread = sum(message.status is ProcessingStatus.FAILED_MAX_RETRIES for message in messages)
-    unindexed = sum(chunk.status is ProcessingStatus.FAILED_MAX_RETRIES for chunk in chunks)
+    """How much the summary leaves out because it failed for good."""
+    unread = sum(message.status is GIVEN_UP for message in messages)
+    unindexed = sum(chunk.status is GIVEN_UP for chunk in chunks)
     sentences = (
         (unread, f"{unread} of {len(messages)} messages could not be processed."),
-        (unindexed, f"{unindexed} of {len(chunks)} passages could not be indexed: a search misses them."),
+        (
+            unindexed,
+            f"{unindexed} of {len(chunks)} passages could not be indexedand are missing from search.",
+        ),
     )
     return tuple(sentence for count, sentence in sentences if count)
-
-
-def from_root(thread: Thread, messages: Sequence[Message]) -> list[Message]:
-    """By date, but for the root: a clock that goes wrong does not make an answer the first mail."""
-    return sorted(messages, key=lambda message: message.message_id != thread.root_message_id)
 
 
 def mails_of(
     thread: Thread, messages: Sequence[Message], profile: SourceProfile, result: ThreadMail | None = None
 ) -> list[ThreadMail]:
-    """As a reader takes them, the root first, each with what its source's server says of its sender."""
-    mails = [
-        replace(
-            thread_mail(message),
-            failed=check_sender(message.trace, profile.authserv_id) is SenderCheck.FAILED,
-        )
-        for message in from_root(thread, messages)
-    ]
+    """As the reader takes them, each with the check of its sender.
+
+    By date, but for the root: a wrong clock does not make an answer the first mail.
+    """
+    mails = []
+    for message in sorted(messages, key=lambda message: message.message_id != thread.root_message_id):
+        failed = check_sender(message.trace, profile.authserv_id) is SenderCheck.FAILED
+        mails.append(replace(thread_mail(message), failed=failed))
     return [*mails, result] if result else mails
 
 
 def thread_mail(message: Message) -> ThreadMail:
-    """A stored message as the reader takes it: the same as of the mail that it was parsed from."""
-    segments = [
-        Segment(SegmentKind(stored["kind"]), stored["start"], stored["end"]) for stored in message.segments
-    ]
+    """A stored message as the reader takes it: the same as the mail that it was parsed from."""
+    segments = read_segments(message.segments)
     return ThreadMail(
         message_id=message.message_id,
         address=message.from_.email.lower(),
@@ -134,7 +119,7 @@ def thread_mail(message: Message) -> ThreadMail:
 
 
 async def _profile(clients: Clients, thread: Thread, session: Session) -> SourceProfile:
-    """What its own source says; nothing where mail came without one that is defined."""
+    """The profile of its source; an empty one where that is not defined."""
     name = thread.source or next(iter(thread.sources), None)
     source = await clients.store.find(Source, name, name, session) if name else None
     return source.profile if source else SourceProfile()

@@ -1,8 +1,7 @@
 """The index over the threads of a source: which know a message id, and which have a subject around a time.
 
-A stored message names its thread itself. Entries are needed for ids that are only referred to, and for
-subjects. Entries only grow: an id whose thread was never stored finds nothing, and one whose thread was
-merged finds the redirect. A thread that an entry names may not want it any more: then it is loaded in vain.
+A stored message names its thread. Entries are for ids that are only referred to, and for subjects. They only
+grow: the thread that an entry names may not be stored, be merged (then there is a redirect) or not need it.
 """
 
 import asyncio
@@ -13,8 +12,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from shared.clients.cosmos.batches import RawDocument
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import RawDocument, Session
 from shared.clients.cosmos.store import Conflict, Store
 from shared.core.errors import TransientError
 from shared.core.ids import message_key, subject_entry_id
@@ -24,18 +22,15 @@ from shared.documents.threads import ThreadEntry
 from shared.domain.threading.assignment import ThreadState
 from shared.domain.threading.subject_links import MARGIN, SubjectEntry, title_of
 
-_PERIOD = 64 * 24 * 3600
-"""Seconds. A subject that recurs for years has an entry for each period, so that none grows without bound."""
-
-_EMPTY_BYTES, _NAME_BYTES = 300, 80
-"""The size of an entry, and of each thread in it, at most."""
+_PERIOD = 64 * 24 * 3600  # seconds; a subject that recurs for years has an entry for each period
+_EMPTY_BYTES, _NAME_BYTES = 300, 80  # of an entry, and of each thread in it, at most
 
 Spans = dict[str, list[int]]
 """Thread id to the first and last time at which it matches; empty where it matches at any time."""
 
 
 class EntryChangedError(TransientError):
-    """An entry changed between being read and being written: another worker has the lease by now."""
+    """An entry changed since it was read: another worker has the lease by now."""
 
 
 @dataclass
@@ -71,10 +66,9 @@ class IndexLookup:
 
 
 class ThreadIndex:
-    """Entries are looked up by id only, so the cost grows with the lookup and not with the index.
+    """Entries are looked up by id only: one query to each physical partition.
 
-    An entry is stored in the partition of the archive that created it, so that entries are written in full
-    batches. A lookup is one query to each physical partition.
+    An entry is in the partition of the archive that created it, so that entries are written in full batches.
     """
 
     def __init__(self, store: Store, now: Callable[[], datetime]) -> None:
@@ -117,8 +111,8 @@ class ThreadIndex:
     ) -> bool:
         """Add these threads to the entries that were looked up; all their other entries exist already.
 
-        A thread id that has `moved` (its redirect is stored) is replaced on the way. False where an entry is
-        not as it was looked up: some are written then, and others are not.
+        A thread id that has `moved` (its redirect is stored) is replaced. False where an entry is not as it
+        was looked up: some are written then, and others are not.
         """
         changed, now = [], stored_time(self._now())
         for id_, threads in _entries(states, found).items():
@@ -136,9 +130,8 @@ class ThreadIndex:
         ids = {message_key(one, source) for one in (*state.members, *state.absent())}
         for entry in state.subjects:
             ids.update(_subject_ids(title_of(entry.key), entry.at, entry.at, source))
-        await self._forget(
-            names, await self._store.query_by_ids(THREAD_ENTRIES, sorted(ids), session), session
-        )
+        entries = await self._store.query_by_ids(THREAD_ENTRIES, sorted(ids), session)
+        await self._forget(names, entries, session)
 
     async def forget(self, bucket: str, names: Collection[str], session: Session) -> None:
         """Remove threads that do not exist from the bucket's entries. The caller holds the lease."""
@@ -209,16 +202,7 @@ _subject_entry_id = lru_cache(10_000)(subject_entry_id)
 
 
 def _raw(id_: str, bucket: str, threads: Spans, now: str, etag: str | None = None) -> RawDocument:
-    return RawDocument(
-        ThreadEntry.container,
-        bucket,
-        {
-            "id": id_,
-            "bucket": bucket,
-            "threads": threads,
-            "schema_version": ThreadEntry.current_version,
-            "created_at": now,
-        },
-        _EMPTY_BYTES + _NAME_BYTES * len(threads),
-        etag,
-    )
+    document = {"id": id_, "bucket": bucket, "threads": threads, "created_at": now}
+    document["schema_version"] = ThreadEntry.current_version
+    size = _EMPTY_BYTES + _NAME_BYTES * len(threads)
+    return RawDocument(ThreadEntry.container, bucket, document, size, etag)

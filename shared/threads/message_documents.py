@@ -1,15 +1,21 @@
-"""Messages as they are stored: built from parsed mails, with all copies of them in the list's own order."""
+"""Messages as they are stored, built from parsed mails, with all their copies.
+
+Of several mails with one id, the first in the list's own order is the source's message: by the archives as
+they came, then by the place in the archive, and never by a date in the mail. A copy that says something else
+is a conflict: it is counted and shown, and changes nothing else. A pydantic model would cost more
+than parsing; a test compares the result with the model.
+"""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from shared.clients.cosmos.batches import Patch, RawDocument
+from shared.clients.cosmos.session import Patch, RawDocument
 from shared.core.ids import message_key
 from shared.core.times import stored_time
 from shared.documents.threads import Message
-from shared.domain.mail.models import ParsedAddress, ParsedAttachment, ParsedMail, Segment, SegmentKind
+from shared.domain.mail.models import ParsedAddress, ParsedMail
 from shared.domain.threading.prepared_message import PreparedMessage
 from shared.pipeline.lifecycle.attempts import RESET_ATTEMPTS
 
@@ -22,12 +28,11 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ArchiveOfSource:
-    """An archive, as one of its sources has it."""
+    """An archive of a source. Archives are ordered by the stored time at which they arrived."""
 
     id: str
     source: str
     arrived: str
-    """When the source got it, as it is stored: archives are ordered by it."""
 
 
 @dataclass
@@ -72,12 +77,7 @@ def arrivals_of(
     for message in messages:
         by_node.setdefault(message.node, []).append(message)
     return [
-        _arrival(
-            sorted(copies, key=_place) if len(copies) > 1 else copies,
-            archive,
-            stored.get(node),
-            elsewhere.get(node, ()),
-        )
+        _arrival(sorted(copies, key=_place), archive, stored.get(node), elsewhere.get(node, ()))
         for node, copies in by_node.items()
     ]
 
@@ -111,31 +111,14 @@ def _place(message: PreparedMessage) -> list[int]:
 
 
 def _copy(message: PreparedMessage, archive: ArchiveOfSource) -> StoredCopy:
-    document = message.document
-    return {
-        "archive_id": archive.id,
-        "arrived": archive.arrived,
-        "place": document["place"],
-        "variant": document["variant"],
-        "identity": document["identity"],
-    }
+    said = {name: message.document[name] for name in ("place", "variant", "identity")}
+    return {"archive_id": archive.id, "arrived": archive.arrived, **said}
 
 
 def provenance(
     source: str, copies: Sequence[StoredCopy], archives: Collection[str], elsewhere: Collection[Row]
 ) -> dict[str, Any]:
     """The fields that say where a message comes from, and what else goes by its id."""
-    if len(copies) == 1 and not archives and not elsewhere:  # as nearly all are
-        archive = copies[0]["archive_id"]
-        return {
-            "copies": list(copies),
-            "place": copies[0]["place"],
-            "archive_ids": [archive],
-            "archive_id": archive,
-            "elsewhere": [],
-            "sources": [source],
-            "conflicts": 0,
-        }
     identity = copies[0]["identity"]
     others = {row["source"]: row["identity"] for row in elsewhere}
     same = [name for name, other in others.items() if other == identity]
@@ -250,22 +233,14 @@ def parsed_mail(message: Message) -> ParsedMail:
         references=message.references,
         subject=message.subject,
         sender=ParsedAddress(message.from_.name, message.from_.email),
-        to=[ParsedAddress(address.name, address.email) for address in message.to],
-        cc=[ParsedAddress(address.name, address.email) for address in message.cc],
+        to=[],
+        cc=[],
         date=message.date,
-        body_raw=message.body_raw,
-        body_normalized=message.body_normalized,
-        body_html=message.body_html,
-        segments=[
-            Segment(SegmentKind(segment["kind"]), segment["start"], segment["end"])
-            for segment in message.segments
-        ],
-        headers=message.headers,
-        trace=message.trace,
-        attachments=[
-            ParsedAttachment(attachment.filename or "", attachment.content_type, attachment.size_bytes)
-            for attachment in message.attachments
-        ],
-        draft_mentions=message.draft_mentions,
-        warnings=message.warnings,
+        body_raw="",
+        body_normalized="",
+        body_html=None,
+        segments=[],
+        headers={},
+        attachments=[],
+        draft_mentions=[],
     )

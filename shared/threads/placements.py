@@ -1,4 +1,4 @@
-"""An operator's word on where messages belong, laid over what the mails say themselves."""
+"""Placements: an operator decides where messages belong, against what the mails say themselves."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -16,10 +16,7 @@ MAX_SHOWN = 50
 
 
 async def load_placements(store: Store, source: str, session: Session) -> dict[str, str]:
-    """The parent of each message of the source that an operator has placed; empty where it has none.
-
-    Whoever asks holds the threading lease, and so sees what was placed under it.
-    """
+    """The parent of each placed message of the source; empty where it has none. The caller has the lease."""
     rows = store.query(ACTIVE_PLACEMENTS, session, partition_value=source)
     return {row["message_id"]: row["parent"] async for row in rows}
 
@@ -28,11 +25,11 @@ def placed(links: Sequence[Links], parents: Mapping[str, str]) -> list[Links]:
     """With the operator's word in place of the mail's own, where there is one."""
     if not parents:
         return list(links)
-    return [_placed(one, parents[one.node]) if one.node in parents else one for one in links]
+    return [_placed(own, parents[own.node]) if own.node in parents else own for own in links]
 
 
 def _placed(links: Links, parent: str) -> Links:
-    """It seeks nothing by its subject; others may still find it by that."""
+    """The message seeks nothing by its subject; others may still find it by that."""
     entries = [entry._replace(seeks=NEVER) for entry in links.entries]
     return Links(links.node, [parent] if parent else [], entries, decided=True)
 
@@ -42,16 +39,16 @@ async def placements_of(store: Store, thread: Thread, session: Session) -> list[
     members = {member["id"] for member in thread.threading.get("members", [])}
     rows = store.query(PLACEMENTS_OF_SOURCE, session, partition_value=thread.source or "")
     found = [read_document(Placement, row) async for row in rows]
-    about = [one for one in found if one.message_id in members or _was_in(thread.id, one)]
+    about = [
+        placement
+        for placement in found
+        if placement.message_id in members or any(entry.thread_id == thread.id for entry in placement.entries)
+    ]
     return sorted(about, key=lambda placement: (placement.last.at, placement.id))
 
 
-def _was_in(thread_id: str, placement: Placement) -> bool:
-    return any(entry.thread_id == thread_id for entry in placement.entries)
-
-
 async def shown_placements(store: Store, thread: Thread, session: Session) -> list[ShownPlacement]:
-    """What a reader of the thread is told of them. A thread that nobody has touched is not looked up."""
+    """The latest of them, for readers of the thread. A thread without corrections has none."""
     if not thread.corrections:
         return []
     members = {member["id"] for member in thread.threading.get("members", [])}
@@ -69,6 +66,9 @@ async def shown_placements(store: Store, thread: Thread, session: Session) -> li
 
 
 def placement_notes(placements: Iterable[ShownPlacement]) -> tuple[str, ...]:
-    """What the flag of a thread cannot say: that something was taken out of it."""
-    gone = [one for one in placements if not one.is_here and one.act is not PlacementAct.UNDONE]
-    return tuple(f"An operator has put a message elsewhere on {one.at:%Y-%m-%d}." for one in gone)
+    """Notes on messages that were taken out of the thread, which its flag does not show."""
+    return tuple(
+        f"An operator has put a message elsewhere on {placement.at:%Y-%m-%d}."
+        for placement in placements
+        if not placement.is_here and placement.act is not PlacementAct.UNDONE
+    )

@@ -11,9 +11,8 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
-from shared.clients.search.payload import archives_of_chunk
+from shared.clients.cosmos.session import Patch, Session
+from shared.clients.search.fields import archives_of_chunk
 from shared.core.errors import OvertakenError
 from shared.documents.base import UtcTime
 from shared.documents.containers import read_document
@@ -53,17 +52,13 @@ async def sync_stored_chunks(
     surplus = [chunk for chunk in current if chunk.id not in wanted]
     pairs = [(chunk, wanted[chunk.id]) for chunk in current if chunk.id in wanted]
     changed = [(old, new) for old, new in pairs if _content(old) != _content(new)]
-    if surplus or changed:
-        await _ensure_unreplaced(clients, messages, session)
-    await _remove(surplus, clients, session)
-    await _update(changed, clients, session)
-
-
-async def _remove(chunks: Sequence[Chunk], clients: Clients, session: Session) -> None:
-    """The vector first: after a crash, a chunk without its vector is found again, the reverse is not."""
-    await clients.index.delete([chunk.id for chunk in chunks])
-    for chunk in chunks:
+    if surplus or changed:  # a worker that was paused would undo what others have written
+        _raise_for(await _replaced(clients, messages, session))
+    # The vector first: after a crash, a chunk without its vector is found again, and the reverse is not.
+    await clients.index.delete([chunk.id for chunk in surplus])
+    for chunk in surplus:
         await clients.store.delete(Chunk, chunk.id, chunk.thread_id, session)
+    await _update(changed, clients, session)
 
 
 async def _update(changed: Sequence[tuple[Chunk, Chunk]], clients: Clients, session: Session) -> None:
@@ -84,10 +79,7 @@ def _content(chunk: Chunk) -> tuple[object, ...]:
 
 
 def _successor(chunk: Chunk, replaced: Chunk) -> Chunk:
-    """The chunk with a `created_at` after the other's, whatever the clocks of two workers say.
-
-    Embedding tells by it that a chunk was replaced while it was at work (`ensure_texts_unchanged`).
-    """
+    """The chunk with a `created_at` after the other's, by which `ensure_texts_unchanged` tells them apart."""
     later = max(chunk.created_at, replaced.created_at + timedelta(microseconds=1))
     return chunk.model_copy(update={"created_at": later})
 
@@ -104,7 +96,7 @@ def _position(chunk: Chunk) -> dict[str, object]:
 
 
 async def index_labels(clients: Clients, chunks: Sequence[Chunk]) -> None:
-    """Write what the index says of chunks besides their vectors and texts, which it has."""
+    """Write the labels of chunks whose vectors and texts the index has."""
     await clients.index.upsert([_indexed(chunk) for chunk in chunks])
 
 
@@ -114,19 +106,13 @@ def _indexed(chunk: Chunk) -> dict[str, object]:
 
 
 async def check_variants(clients: Clients, messages: Sequence[Message], session: Session) -> None:
-    """Raise where a message was replaced since it was read: the chunks just written have its old content.
+    """Raise where a message has other content or archives than the chunks just written.
 
-    Or its old archives: another archive may have brought it, too. It is pending then, so that its chunks are
-    made again even if this event comes to nothing.
+    It is pending then, so that its chunks are made again even if this event comes to nothing.
     """
     replaced = await _replaced(clients, messages, session)
     await messages_reset(clients.store, replaced, session)
     _raise_for(replaced)
-
-
-async def _ensure_unreplaced(clients: Clients, messages: Sequence[Message], session: Session) -> None:
-    """Before stored chunks are changed: a worker that stood still would undo what others have written."""
-    _raise_for(await _replaced(clients, messages, session))
 
 
 async def _replaced(clients: Clients, messages: Sequence[Message], session: Session) -> list[tuple[str, str]]:
@@ -144,17 +130,15 @@ def _raise_for(replaced: Sequence[tuple[str, str]]) -> None:
 
 
 async def ensure_texts_unchanged(clients: Clients, chunks: Sequence[Chunk], session: Session) -> None:
-    """Raise where a chunk was overwritten since it was read: the vector just written is of its old text.
+    """Raise where a chunk was overwritten since it was read, as `created_at` tells: its vector is outdated.
 
-    `created_at` tells the two apart: whoever overwrites a chunk stores a new one. Where only its archives are
-    others now, the index learns of them here: whoever changed them may not have seen the vector. That write
-    may be overtaken, too, so the look is repeated.
+    Where only its archives have changed, they are written to the index here, as the change may not have seen
+    the vector. That write may be overtaken, too, so the look is repeated.
     """
     await clients.store.catch_up(Chunk, {chunk.thread_id for chunk in chunks}, session)
     for _ in range(MAX_LOOKS):
-        stored = await clients.store.query_by_ids(
-            CHUNK_CREATION_TIMES, [chunk.id for chunk in chunks], session
-        )
+        ids = [chunk.id for chunk in chunks]
+        stored = await clients.store.query_by_ids(CHUNK_CREATION_TIMES, ids, session)
         await _ensure_same(clients, chunks, stored, session)
         there = {(row["id"], row["thread_id"]) for row in stored if row.get("created_at")}
         read = {chunk.id: chunk for chunk in chunks if (chunk.id, chunk.thread_id) in there}

@@ -2,21 +2,17 @@
 
 Where messages move from one thread to another, there are five writes, in this order:
 
-1. The index: message ids and subjects lead to the thread that they will be in. If we crash after this step:
-   a lookup finds an id of no stored thread, which it ignores.
-2. The threads, each on the condition that it is as it was read; first those that get messages of others,
-   which they name in `absorbing`, then those that only lose some, with `losing`. A crash in between leaves a
-   message in two threads, never in none. If we crash after this step: both ways of finding a message lead to
-   a thread that is there, and no thread that loses messages gets a summary before they are gone.
-3. The redirects: each thread of which nothing is left says where it went (`merged_into`). If we crash after
-   this step: its documents are still in the old partition; `absorbing` says that they have to move.
-4. The messages move with all that belongs to them, `losing` is emptied, then `absorbing`. If we crash after
-   this step: only the new messages are missing.
-5. The new messages. If we crash after this step: nothing is missing but the event that announces them.
+1. The index: message ids and subjects name the thread that they will be in. A lookup ignores a thread that is
+   not stored yet.
+2. The threads, if they are as they were read. First those that get messages of others, which they name in
+   `absorbing`, then those that only lose some, with `losing`. A message may be in two threads, never in none.
+3. The redirects (`merged_into`) of threads of which nothing is left. Their documents have yet to move.
+4. The messages move with all that belongs to them. `losing` is emptied, then `absorbing`.
+5. The new messages.
 
-After any crash the archive's event is delivered again and threads the same messages: it finds what is done,
-and does the rest. Where nothing moves, the threads come first (2), because their ids follow from the messages
-themselves; then the index (1) and the messages (5) at the same time.
+After a crash the archive's event is delivered again and threads the same messages: it finds what is done, and
+does the rest. Where nothing moves, the threads come first (2), because their ids follow from the messages;
+then the index (1) and the messages (5) at the same time.
 """
 
 import asyncio
@@ -58,8 +54,7 @@ from shared.threads.moving import absorb
 from shared.threads.placements import load_placements, placed
 from shared.threads.thread_documents import Fact, ThreadChanges, gaining_first, thread_documents
 
-# Optimistic concurrency: other stages patch the same threads, so losing an ETag race is normal.
-MAX_WRITE_ATTEMPTS = 5
+MAX_WRITE_ATTEMPTS = 5  # other stages patch the same threads: a lost ETag race is normal
 
 
 class ChangedMeanwhileError(TransientError):
@@ -163,14 +158,10 @@ class Registry:
     ) -> Threaded:
         """Thread and store these messages of an archive."""
         for _ in range(MAX_WRITE_ATTEMPTS):
-            arrivals = await self._arrivals(messages, archive, session)
-            slice_ = await self._slice(arrivals, archive, session)
-            plan = await self._plan(slice_, session)
-            homes = plan.result.assignments | _homes(slice_.conflicting, plan.result)
+            arrivals, plan, homes = await self._planned(messages, archive, session)
             writes = message_writes(arrivals, homes, archive.source, self._clients.runtime.now())
             if await self._write(plan, writes, session):
-                threads = {message_key(node, archive.source): home for node, home in homes.items()}
-                return _threaded(plan, threads, writes.touched_elsewhere)
+                return _threaded(plan, homes, writes.touched_elsewhere)
         raise ChangedMeanwhileError
 
     async def rethread(
@@ -185,19 +176,23 @@ class Registry:
         for _ in range(MAX_WRITE_ATTEMPTS):
             plan = await self._plan(slice_, session)
             if await self._write(plan, MessageWrites(), session):
-                homes = plan.result.assignments
-                return _threaded(plan, {message_key(node, source): home for node, home in homes.items()}, {})
+                return _threaded(plan, plan.result.assignments, {})
         raise ChangedMeanwhileError
 
     async def rethreaded(
         self, messages: Sequence[PreparedMessage], archive: ArchiveOfSource, session: Session
     ) -> Rethreaded:
         """What adding these messages would come to. Nothing is written."""
+        arrivals, plan, homes = await self._planned(messages, archive, session)
+        return Rethreaded(arrivals, homes, plan.result)
+
+    async def _planned(
+        self, messages: Sequence[PreparedMessage], archive: ArchiveOfSource, session: Session
+    ) -> tuple[list[Arrival], _Plan, dict[str, str]]:
         arrivals = await self._arrivals(messages, archive, session)
         slice_ = await self._slice(arrivals, archive, session)
         plan = await self._plan(slice_, session)
-        homes = plan.result.assignments | _homes(slice_.conflicting, plan.result)
-        return Rethreaded(arrivals, homes, plan.result)
+        return arrivals, plan, plan.result.assignments | _homes(slice_.conflicting, plan.result)
 
     async def _arrivals(
         self, messages: Sequence[PreparedMessage], archive: ArchiveOfSource, session: Session
@@ -241,7 +236,10 @@ class Registry:
 
     async def _plan(self, slice_: _Slice, session: Session) -> _Plan:
         wanted = wanted_by([*slice_.links, *slice_.replaced])
-        names = {*_own_names(slice_), *slice_.conflicting.values(), *filter(None, slice_.stored.values())}
+        # The ids that threads of these messages alone can have; references in a circle excepted.
+        roots = {links.ancestors[-1] if links.ancestors else links.node for links in slice_.links}
+        own = {thread_id(root, slice_.source) for root in roots}
+        names = {*own, *slice_.conflicting.values(), *filter(None, slice_.stored.values())}
         loaded = await self._load(wanted, names, slice_, session)
         arrived = {links.node for links in slice_.links}
         await self._load_more(
@@ -250,8 +248,8 @@ class Registry:
         states = loaded.states()
         result = assign_links(slice_.links, LoadedThreads(states.values()), slice_.source)
         reborn = await self._reborn(result, loaded, names, session)
-        states = {name: state for name, state in states.items() if name not in _renamed(result)}
-        states |= result.threads
+        gone = {merge.thread_id for merge in result.merges}
+        states = {name: state for name, state in states.items() if name not in gone} | result.threads
         added: dict[str, list[Fact]] = {}
         for node, home in result.assignments.items():
             added.setdefault(home, []).append(slice_.facts[node])
@@ -272,7 +270,7 @@ class Registry:
     async def _reborn(
         self, result: ThreadingResult, loaded: _Loaded, looked_up: Collection[str], session: Session
     ) -> dict[str, Thread]:
-        """The redirects that are threads of their own again: what they led to is not where they are now."""
+        """The redirects that are threads of their own again."""
         new = result.threads.keys() - loaded.threads.keys()
         more = await self._find(new - loaded.redirects.keys() - set(looked_up), session)
         redirects = (loaded.redirects | more).items()
@@ -295,7 +293,8 @@ class Registry:
             return {}
         places = {*changed, *(old for name in changed & known.keys() for old in known[name].absorbing)}
         facts: dict[str, Fact] = {}
-        for place in sorted(places & (known.keys() | _absorbed(known))):
+        absorbed = {old for thread in known.values() for old in thread.absorbing}
+        for place in sorted(places & (known.keys() | absorbed)):
             async for row in self._store.query(MEMBER_FACTS, session, partition_value=place):
                 facts[row["message_id"]] = row
         facts |= slice_.facts
@@ -306,15 +305,10 @@ class Registry:
 
     async def _write(self, plan: _Plan, writes: MessageWrites, session: Session) -> bool:
         """False where something had changed since it was read: then it is planned again."""
-        write = self._write_moving if plan.is_moving else self._write_unmoved
-        return await write(plan, writes, session)
-
-    async def _write_unmoved(self, plan: _Plan, writes: MessageWrites, session: Session) -> bool:
-        """Writes 2, then 1 and 5.
-
-        A crash after the threads leaves some that the index does not know. The next attempt finds them all
-        the same, because it also looks for the ids that its messages alone would give their threads.
-        """
+        if plan.is_moving:
+            return await self._write_moving(plan, writes, session)
+        # Writes 2, then 1 and 5. After a crash the index may not know a thread. The next attempt also looks
+        # for the ids that its messages alone would give their threads.
         if await self._store.write_all(plan.threads, session) is Conflict.CONFLICT:
             return False
         done = await gather_limited([self._enter(plan, session), self._store_messages(writes, session)])
@@ -324,9 +318,8 @@ class Registry:
         """Writes 1 to 5."""
         if not await self._enter(plan, session) or not await self._enter_moved(plan, session):
             return False
-        redirects = [
-            thread_merged(plan.loaded.threads[old], into=new) for old, new in _renamed(plan.result).items()
-        ]
+        known = plan.loaded.threads
+        redirects = [thread_merged(known[merge.thread_id], into=merge.into) for merge in plan.result.merges]
         in_order = gaining_first(plan.threads, plan.result.moved.values())
         for threads in (*in_order, redirects):
             if await self._store.write_all(threads, session) is Conflict.CONFLICT:
@@ -371,28 +364,29 @@ class Registry:
         loaded.threads |= {name: threads[name] for name in threads.keys() - moved.keys()}
 
     async def _find(self, names: Collection[str], session: Session) -> dict[str, Thread]:
-        """Those that exist. They are in all partitions, so one query over all is cheaper than point reads."""
+        """Those that exist. They are in many partitions: one query over all is cheaper than point reads."""
         found = await self._store.query_by_ids(THREADS_BY_ID, names, session)
         return {row["id"]: read_document(Thread, row) for row in found}
 
     async def _enter(self, plan: _Plan, session: Session) -> bool:
-        touched = {name: plan.states[name] for name in {*plan.result.assignments.values()}}
-        return await self._index.enter(
-            touched, plan.loaded.found[0], plan.loaded.moved, plan.slice.bucket, session
+        touched, loaded = (
+            {name: plan.states[name] for name in {*plan.result.assignments.values()}},
+            plan.loaded,
         )
+        return await self._index.enter(touched, loaded.found[0], loaded.moved, plan.slice.bucket, session)
 
     async def _enter_moved(self, plan: _Plan, session: Session) -> bool:
-        """What leads to a message that moves has to lead to its new thread."""
+        """The entries of a message that moves have to name its new thread."""
         homes = {node: new for node, (_, new) in plan.result.moved.items()}
         states = {name: plan.states[name] for name in set(homes.values())}
         members = [states[new].members[node] for node, new in homes.items()]
-        ids = {one for member in members for one in (member.parent, *member.wants) if one}
+        ids = {id_ for member in members for id_ in (member.parent, *member.wants) if id_}
         entries = [entry for state in states.values() for entry in state.subjects if entry.node in homes]
         found = await self._index.find(sorted(ids), entries, plan.slice.source, session)
         return await self._index.enter(states, found, plan.loaded.moved, plan.slice.bucket, session)
 
     async def _store_messages(self, writes: MessageWrites, session: Session) -> bool:
-        """False where one is there that was not: who had the lease before was slow. It counts, too."""
+        """False where one is there that was not: the worker that had the lease before was slow."""
         created = await self._store.create_missing(writes.created, session)
         if len(created) < len(writes.created):
             return False
@@ -416,28 +410,15 @@ def _homes(conflicting: Mapping[str, str], result: ThreadingResult) -> dict[str,
     }
 
 
-def _threaded(plan: _Plan, threads: dict[str, str], elsewhere: Mapping[str, str]) -> Threaded:
+def _threaded(plan: _Plan, homes: Mapping[str, str], elsewhere: Mapping[str, str]) -> Threaded:
     source, result = plan.slice.source, plan.result
+    threads = {message_key(node, source): home for node, home in homes.items()}
     moved = {message_key(node, source): new for node, (_, new) in result.moved.items()}
     touched = {
         message_key(min(ThreadState.from_document(loser.threading).members), source): loser.id
         for loser in plan.losers
     }
     return Threaded(threads, moved, {**touched, **elsewhere})
-
-
-def _own_names(slice_: _Slice) -> set[str]:
-    """The ids that threads of these messages alone can have; references in a circle excepted."""
-    roots = {links.ancestors[-1] if links.ancestors else links.node for links in slice_.links}
-    return {thread_id(root, slice_.source) for root in roots}
-
-
-def _absorbed(known: Mapping[str, Thread]) -> set[str]:
-    return {old for thread in known.values() for old in thread.absorbing}
-
-
-def _renamed(result: ThreadingResult) -> dict[str, str]:
-    return {merge.thread_id: merge.into for merge in result.merges}
 
 
 def _redirect_targets(threads: Mapping[str, Thread]) -> set[str]:

@@ -10,8 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.clients.servicebus.dead_letter_mover import OperationObserver
-from shared.clients.servicebus.rate_limit import RateLimiter
+from shared.clients.servicebus.dead_letter_mover import OperationObserver, RateLimiter
 from shared.core.concurrency import gather_limited
 from shared.core.errors import DocumentNotFoundError, InvalidEventError, PermanentError
 from shared.core.ids import HASH_ID
@@ -153,7 +152,7 @@ async def run_requested(body: bytes, clients: Clients) -> Audit:
     try:
         operation = str(json.loads(body)["operation_id"])
     except (ValueError, KeyError, TypeError):
-        raise InvalidEventError("not a request for an operation: it has no operation_id") from None
+        raise InvalidEventError("not a request for an operation: operation_id is missing") from None
     runtime = clients.runtime
     until = runtime.monotonic() + RUN_SECONDS
     watch = OperationObserver(stopped=lambda: runtime.monotonic() > until)

@@ -12,8 +12,7 @@ from datetime import datetime, timedelta
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.administration import queue_counts
-from shared.clients.telemetry.metrics import pipeline_metrics
-from shared.clients.telemetry.tracing import span
+from shared.clients.telemetry.metrics import pipeline_metrics, span
 from shared.core.errors import PipelineError
 from shared.core.schedule import parse_cron
 from shared.documents.queries.operations import LATEST_START

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.clients.search.payload import indexed_chunk
+from shared.clients.search.fields import indexed_chunk
 from shared.core.concurrency import in_pages
 from shared.core.times import stored_time
 from shared.documents.containers import read_document

@@ -4,20 +4,21 @@ import asyncio
 import json
 import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient
 from azure.servicebus.exceptions import ServiceBusError
 
-from shared.clients.servicebus.bus import Bus
-from shared.clients.servicebus.kept_open import KeptOpen
+from shared.clients.servicebus.bus import Bus, KeptOpen
 from shared.pipeline.topology import QUEUES
 from tests.support.cloud import servicebus_connection
 from tests.support.services import RunningService, running_service
 from tests.support.toy_stages import collect_dropped_sockets
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 EMULATORS = 10  # connections that Microsoft's emulator takes
 

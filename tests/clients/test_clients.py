@@ -14,11 +14,9 @@ from azure.cosmos import PartitionKey
 
 from shared.clients.classify import classify
 from shared.clients.connections import Clients, LayoutError, clients
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.clients.cosmos.store import Conflict
-from shared.clients.search.facets import Facet, FacetValue
-from shared.clients.search.filters import Filters
+from shared.clients.search.fields import Facet, FacetValue, Filters
 from shared.core.errors import DocumentNotFoundError, ErrorKind, RejectedItemsError
 from shared.documents.queries.named_query import NamedQuery, Partitions
 from shared.documents.threads import Message, Thread

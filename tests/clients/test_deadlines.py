@@ -5,21 +5,23 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
-from shared.clients.call_metrics import Calls
+from shared.clients.calls import Calls, Deadline, Deadlines, somebody_waits
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
-from shared.clients.deadlines import Deadline, Deadlines, somebody_waits
-from shared.clients.servicebus.bus import Bus
 from shared.clients.telemetry.metrics import Metrics
 from shared.core.errors import ErrorKind, ServiceSilentError
 from shared.pipeline.topology import PARSING
 from tests.support.cloud import LocalCloud, frozen
 from tests.support.services import RunningService
+
+if TYPE_CHECKING:
+    from shared.clients.servicebus.bus import Bus
 
 QUICK = Deadlines(request_read=0.05, request_write=0.1, stage=5.0)
 

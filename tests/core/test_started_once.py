@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from shared.core.started_once import StartedOnce
+from shared.core.concurrency import StartedOnce
 
 
 class Engine:

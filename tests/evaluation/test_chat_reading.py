@@ -13,7 +13,7 @@ from evaluation.data import DATA_VARIABLE, corpus_files, data_folder
 from evaluation.label_answers import answer_of
 from evaluation.lies import tell
 from localcloud.httpd import HttpServer, Limits
-from shared.clients.openai.client import Endpoint, open_client
+from shared.clients.openai_client import Endpoint, open_client
 from shared.domain.chat_reading.answer import ANSWER_SCHEMA
 from shared.domain.chat_reading.numbered import number_thread
 from shared.domain.consensus.linked_thread import LinkedThread

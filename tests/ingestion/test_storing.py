@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.core.ids import archive_id, file_hash
 from shared.documents.records import FailureRecord
 from shared.documents.sources import ArchiveStatus
@@ -112,7 +111,7 @@ async def test_a_file_above_the_limit_is_refused_and_leaves_nothing(place: Place
 @pytest.mark.parametrize(
     ("content", "error", "message"),
     [
-        (b"%PDF-1.7", UnsupportedArchiveError, "no archive of mail"),
+        (b"%PDF-1.7", UnsupportedArchiveError, "not a mail archive"),
         (b"<html>not found</html>", UnsupportedArchiveError, "web page"),
         (
             gzip.compress(b"From a@b Thu Jan  1 00:00:00 2026\n" * 99, mtime=0)[:-9],

@@ -12,7 +12,7 @@ from azure.servicebus.amqp import AmqpAnnotatedMessage
 
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.dead_letter_mover import OperationObserver
-from shared.clients.servicebus.message_copy import MessageCopy
+from shared.clients.servicebus.dead_letters import MessageCopy
 from shared.core.ids import invalid_key
 from shared.documents.records import Audit, AuditStatus
 from shared.pipeline.events import parse_event
@@ -364,7 +364,7 @@ async def test_what_somebody_else_took_meanwhile_is_counted_as_gone(place: OpsPl
         await other.complete_message(taken)
     ended = await run_operation(place.clients, audit.id, patience=15)
     assert ended.counts == {"planned": 2, "requeued": 1, "gone": 1, "refused": 0, "left": 0}
-    assert ended.outcome == "1 were no longer there"
+    assert ended.outcome == "1 no longer existed"
 
 
 async def test_a_message_that_cannot_be_sent_again_stays_a_dead_letter(place: OpsPlace) -> None:

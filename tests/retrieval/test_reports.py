@@ -2,8 +2,7 @@
 
 import pytest
 
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.core.errors import NotFoundError
 from shared.core.ids import thread_id
 from shared.documents.reports import Report

@@ -1,7 +1,7 @@
 import pytest
 
 from shared.settings.app import SettingsError, load_settings
-from shared.settings.mail_server import MailServer, parse_mail_server
+from shared.settings.outgoing import MailServer, parse_mail_server
 from tests.settings.test_app import LOCAL
 
 SENDING = {"EMAIL_FROM": "digests@example.org", "EMAIL_SECRET": "s" * 16, "PUBLIC_URL": "https://example.org"}

@@ -6,7 +6,7 @@ import pytest
 from shared.documents.values import SummaryType
 from shared.publishing.webhooks import sign
 from shared.settings.app import SettingsError, load_settings
-from shared.settings.webhooks import ReportType, parse_webhooks
+from shared.settings.outgoing import ReportType, parse_webhooks
 from tests.settings.test_app import LOCAL
 from tests.support.webhook_receiver import verify_signature
 

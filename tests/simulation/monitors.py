@@ -7,7 +7,7 @@ from typing import Any
 
 from shared.clients.cosmos.lease import Lease
 from shared.clients.servicebus.bus import Bus
-from shared.clients.servicebus.message_copy import REQUEUED_BY
+from shared.clients.servicebus.dead_letters import REQUEUED_BY
 from shared.pipeline import runner
 from shared.pipeline.delivery import EventRetries
 from shared.pipeline.event_types import SummaryComplete

@@ -6,9 +6,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shared.clients.cosmos.batches import Patch
 from shared.clients.cosmos.lease import Lease
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.clients.cosmos.store import Store
 from shared.documents.reports import Digest
 from shared.documents.threads import Chunk, Thread

@@ -3,8 +3,7 @@
 import re
 from datetime import timedelta
 
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.core.ids import message_key, thread_id
 from shared.documents.reports import Report, Summary
 from shared.documents.threads import Chunk, Thread

@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.core.ids import message_key, thread_id
 from shared.documents.sources import Archive, Source, SourceRole
 from shared.documents.threads import Message, Thread

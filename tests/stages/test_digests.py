@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.core.errors import InvalidDocumentError
 from shared.documents.reports import Report, Summary
 from shared.documents.threads import Thread

@@ -5,10 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
-from shared.clients.search.facets import FacetValue
-from shared.clients.search.filters import Filters
+from shared.clients.cosmos.session import Patch, Session
+from shared.clients.search.fields import FacetValue, Filters
 from shared.core.errors import NotFoundError
 from shared.core.ids import thread_id
 from shared.documents.threads import Chunk, Message, Thread

@@ -1,7 +1,6 @@
 """When a thread's summary is asked for: once a version, after a quiet period, whoever races or breaks off."""
 
 import asyncio
-import json
 import time
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime, timedelta
@@ -10,14 +9,13 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.core.ids import thread_id
 from shared.core.runtime import Runtime
 from shared.documents.threads import Chunk, Message, Thread
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.event_types import EmbeddingsGenerated, SummarizationRequested, SummaryRecheck
-from shared.pipeline.events import Event, parse_event
+from shared.pipeline.events import Event
 from shared.pipeline.runner import StageFailedError, StageRunner
 from shared.pipeline.stage import StageResult, Work
 from stages.orchestration import MAX_QUIET_PERIODS, ORCHESTRATION
@@ -118,29 +116,6 @@ async def test_a_version_that_changed_in_the_quiet_period_is_left_to_the_newer_c
     assert asked([await handle(place, first, after=QUIET)]) == []
     ((_, version),) = asked([await handle(place, second, after=QUIET + 1)])
     assert version == second.data.versions[0] != first.data.versions[0]
-
-
-async def test_a_recheck_that_an_earlier_release_scheduled_is_understood(place: MailIn) -> None:
-    (event,) = await embedded(place, mail(0))
-    (recheck,) = rechecks(await handle(place, event))
-    old_form = {
-        **json.loads(event.to_json()),
-        "event_id": "1e5c7b2a-3c1d-4a55-8a3f-0f6e2b9d7c11",
-        "data": {
-            **event.data.model_dump(mode="json"),
-            "chunk_ids": [],
-            "chunk_threads": [],
-            "embedding_count": 0,
-            "thread_ids": [ROOT],
-            "settled_versions": recheck.data.versions,
-            "claimed_by": event.event_id,
-        },
-    }
-    scheduled = parse_event(json.dumps(old_form))
-    outcome = await handle(place, scheduled, after=QUIET)
-    assert asked([outcome]) == [(ROOT, recheck.data.versions[0])]
-    assert outcome.scheduled == ()
-    assert asked([await handle(place, recheck, after=QUIET)]) == []
 
 
 async def test_an_archive_in_flight_causes_one_summary_and_not_one_a_batch(place: MailIn) -> None:

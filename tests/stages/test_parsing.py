@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import thread_id
 from shared.core.runtime import Runtime

@@ -13,8 +13,7 @@ import pytest
 
 from evaluation.consensus import prediction_of
 from localcloud.up.app import definitions_at
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.core.ids import thread_id
 from shared.documents.reports import Report, Summary
 from shared.documents.sources import Source

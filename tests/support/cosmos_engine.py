@@ -8,7 +8,7 @@ import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 from urllib.parse import urlsplit
 
 from azure.core.pipeline.transport import AsyncHttpResponse, AsyncHttpTransport, HttpRequest
@@ -20,17 +20,19 @@ from localcloud.cosmos.account import Account, Throughput
 from localcloud.cosmos.auth import EMULATOR_KEY
 from localcloud.cosmos.server import CosmosService
 from localcloud.httpd import Request, Response
-from shared.clients.blobs import Blobs
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
-from shared.clients.search.index import Index
 from shared.clients.servicebus.bus import Bus
 from shared.core.runtime import Runtime
 from shared.documents.base import Document
 from shared.documents.containers import CONTAINERS
 from shared.documents.queries.named_query import NamedQuery
 from shared.settings.app import Settings
+
+if TYPE_CHECKING:
+    from shared.clients.blobs import Blobs
+    from shared.clients.search.index import Index
 
 __all__ = ["changes_to", "clients_on_engine", "stored_fields"]
 

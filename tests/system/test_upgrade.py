@@ -25,8 +25,7 @@ import pytest
 from azure.cosmos import CosmosClient
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.sources import Archive, ArchiveStatus
 from shared.pipeline.progress import archive_progress

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shared.clients.call_metrics import Calls
+from shared.clients.calls import Calls
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING
 from tests.stages.mail_in import mail, mail_in

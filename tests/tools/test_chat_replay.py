@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.clients.openai.client import Endpoint, open_client
-from shared.clients.openai.ports import CompletionOptions
+from shared.clients.openai_client import CompletionOptions, Endpoint, open_client
 from shared.core.errors import TransientError
 from tests.support.services import ROOT
 

@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from benchmarks.capacity import HOUSEKEEPING_UNITS, SWEEP_UNITS
-from shared.clients.call_metrics import Calls
+from shared.clients.calls import Calls
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.administration import queue_counts

@@ -8,15 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shared.clients.call_metrics import Calls
+from shared.clients.calls import Calls
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.clients.cosmos.store import Store
-from shared.clients.search.definition import index_definition
-from shared.clients.search.filters import Filters
-from shared.clients.search.payload import indexed_chunk
+from shared.clients.search.fields import Filters, index_definition, indexed_chunk
 from shared.clients.search.versions import IndexMissingError, version_name
 from shared.core.errors import ErrorKind, RejectedItemsError, UnencodableTextError
 from shared.documents.containers import read_document

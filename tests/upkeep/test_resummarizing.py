@@ -8,8 +8,7 @@ import pytest_asyncio
 from pydantic import ValidationError
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.clients.servicebus.dead_letter_mover import OperationObserver
 from shared.documents.base import ProcessingStatus
 from shared.documents.records import AuditStatus

@@ -13,7 +13,7 @@ from shared.documents.values import SourceProfile, SummaryType
 from shared.domain.chunking.chunker import chunk_body
 from shared.domain.chunking.tokens import ModelTokenizer
 from shared.domain.consensus.reader import read_thread
-from shared.domain.mail.models import ParsedMail, Segment, SegmentKind
+from shared.domain.mail.models import ParsedMail, read_segments
 from shared.domain.mail.parse import parse_archive
 from shared.domain.summaries.extractive import ExtractiveSummarizer
 from shared.domain.summaries.models import ContextChunk, ContextMessage, ThreadContext
@@ -126,10 +126,7 @@ def _context(message: Message) -> ContextMessage:
 
 
 def _chunks(message: Message, tokenizer: ModelTokenizer) -> Iterator[Chunk]:
-    segments = [
-        Segment(SegmentKind(stored["kind"]), stored["start"], stored["end"]) for stored in message.segments
-    ]
-    for piece in chunk_body(message.body_raw, segments, tokenizer):
+    for piece in chunk_body(message.body_raw, read_segments(message.segments), tokenizer):
         id_ = chunk_id(message.id, piece.index)
         yield Chunk(
             created_at=NOW, id=id_, chunk_id=id_, message_key=message.id, message_id=message.message_id,

@@ -10,7 +10,7 @@ import azure.functions as func
 import pytest
 
 from shared.clients import connections
-from shared.clients.call_metrics import Calls
+from shared.clients.calls import Calls
 from shared.settings.app import settings
 from tests.web.site import Site
 from web.pages.archives import archive_page

@@ -7,15 +7,16 @@ from shared.clients.connections import clients
 from shared.core.errors import InvalidCursorError
 from shared.core.ids import HASH_ID
 from shared.documents.threads import Thread
-from shared.retrieval.conversation import Placed, in_reading_order, placed_by_operator
+from shared.retrieval.conversation import Placed
 from shared.retrieval.listing import THREADS
-from shared.retrieval.parameters import HashId, Limit, QueryParameters, api_of, page_of_message
+from shared.retrieval.parameters import HashId, Limit, QueryParameters, api_of
 from shared.retrieval.read_models import (
     MessageInThread,
     MessagesOfThread,
     ThreadDetail,
     ThreadItem,
     ThreadList,
+    message_links,
 )
 from shared.retrieval.threads import conversation_of, resolved_thread
 from web.api.list_parameters import ThreadsAsked
@@ -62,7 +63,7 @@ async def list_messages(req: func.HttpRequest) -> func.HttpResponse:
     wanted, thread = parse_query(req, MessagesAsked), await _thread(req)
     connected = await clients()
     conversation = await conversation_of(connected, thread)
-    placed = in_reading_order(conversation.messages, placed_by_operator(thread))
+    placed = conversation.placed()
     start = _after(placed, wanted.after)
     shown = placed[start : start + wanted.limit]
     more = len(placed) > start + wanted.limit
@@ -105,8 +106,5 @@ def _in_thread(placed: Placed) -> MessageInThread:
         date=message.date,
         text=message.body_normalized,
         status=message.status,
-        links={
-            "self": api_of("messages", message.id),
-            "page": page_of_message(message.thread_id, message.id),
-        },
+        links=message_links(message.id, message.thread_id),
     )

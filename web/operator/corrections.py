@@ -3,13 +3,10 @@
 import azure.functions as func
 from pydantic import TypeAdapter, ValidationError
 
-from shared.clients.connections import Clients, clients
-from shared.clients.cosmos.session import Session
+from shared.clients.connections import clients
 from shared.core.ids import CORRECTION_ID, HASH_ID
-from shared.documents.reports import Summary
-from shared.documents.threads import Thread
 from shared.retrieval.parameters import page_of
-from shared.retrieval.threads import messages_of, resolved_thread
+from shared.retrieval.threads import conversation_of, resolved_thread, summary_of
 from shared.upkeep.audit import Actor
 from shared.upkeep.correcting import CorrectionAsked, Reason, correct, corrections_of_thread, revoke
 from web.access import CORRECTORS, cookie_header, visitor
@@ -35,10 +32,11 @@ async def corrections_page(req: func.HttpRequest) -> func.HttpResponse:
     who = visitor(req, connected.settings, CORRECTORS)
     if who is None:
         return login_page(req, connected)
-    thread, summary = await _thread_and_summary(req, connected)
+    thread = await resolved_thread(connected, id_of(req, "id", HASH_ID, "thread"))
+    summary = await summary_of(connected, thread)
     if summary is None or summary.reading is None:
         raise Problem(404, "This thread has no summary yet, so there is nothing to correct.")
-    messages = await messages_of(connected, thread.id)
+    messages = (await conversation_of(connected, thread, answers=False)).messages
     found = await corrections_of_thread(connected, thread.id)
     headers = {**NEVER_KEPT, **(cookie_header(req, who.cookie) if who.cookie else {})}
     view = correction_view(thread, summary.reading, messages, found)
@@ -75,10 +73,3 @@ def _reason(given: dict[str, str]) -> str:
         return TypeAdapter[str](Reason).validate_python(given.get("reason", ""))
     except ValidationError as error:
         raise invalid(error) from None
-
-
-async def _thread_and_summary(req: func.HttpRequest, connected: Clients) -> tuple[Thread, Summary | None]:
-    thread = await resolved_thread(connected, id_of(req, "id", HASH_ID, "thread"))
-    if thread.summary_id is None:
-        return thread, None
-    return thread, await connected.store.find(Summary, thread.summary_id, thread.id, Session())

@@ -7,10 +7,9 @@ import azure.functions as func
 from shared.clients.connections import Clients, clients
 from shared.core.ids import HASH_ID, person_id
 from shared.documents.threads import Address, Message
-from shared.retrieval.conversation import in_reading_order, placed_by_operator
 from shared.retrieval.mails import address_in_archive, mail_with_id, original_mail, packed_mbox, shown_address
 from shared.retrieval.parameters import page_of, page_of_mail, page_of_message
-from shared.retrieval.threads import messages_of, resolved_thread
+from shared.retrieval.threads import conversation_of, resolved_thread
 from web.access import is_operator
 from web.caching import NOT_SNIFFED, answer_of
 from web.origin import origin_of
@@ -85,10 +84,8 @@ async def thread_mbox(req: func.HttpRequest) -> func.HttpResponse:
     """The thread's mails in the order of reading, for a mail program."""
     connected = await clients()
     thread = await resolved_thread(connected, id_of(req, "id", HASH_ID, "thread"))
-    messages = [
-        placed.message
-        for placed in in_reading_order(await messages_of(connected, thread.id), placed_by_operator(thread))
-    ]
+    conversation = await conversation_of(connected, thread, answers=False)
+    messages = [placed.message for placed in conversation.placed()]
     whole = is_operator(req, connected.settings) or connected.settings.SHOW_ADDRESSES
     packed = await asyncio.to_thread(packed_mbox, messages, whole=whole)
     saved = {"Content-Disposition": f'attachment; filename="{thread.id}.mbox.gz"'}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from shared.documents.threads import Chunk, Message
 from shared.documents.values import Citation
-from shared.domain.mail.models import Segment, SegmentKind
+from shared.domain.mail.models import Segment, SegmentKind, read_segments
 from shared.domain.mail.segments import NormalizedBody
 from web.pages.patch_text import are_trailers, diffs_in, looks
 
@@ -119,11 +119,7 @@ def is_cut(message: Message, blocks: Sequence[Block]) -> bool:
 
 
 def _segments(message: Message) -> list[Segment]:
-    found = [
-        Segment(SegmentKind(segment["kind"]), segment["start"], segment["end"])
-        for segment in message.segments
-    ]
-    return found or [Segment(SegmentKind.NEW, 0, len(message.body_raw))]
+    return read_segments(message.segments) or [Segment(SegmentKind.NEW, 0, len(message.body_raw))]
 
 
 def _paragraphs(body: str, start: int, end: int, marks: Sequence[TextMark]) -> Iterator[Block]:

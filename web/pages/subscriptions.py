@@ -10,7 +10,6 @@ import azure.functions as func
 
 from shared.clients.connections import Clients, clients
 from shared.core.ids import SUBSCRIPTION_ID
-from shared.core.mail_address import is_address
 from shared.documents.reports import Cadence, Subscription, Topic, TopicKind
 from shared.publishing.mails import LinkPurpose, is_signed, topic_words
 from shared.publishing.subscriptions import (
@@ -22,6 +21,7 @@ from shared.publishing.subscriptions import (
     unsubscribe,
 )
 from shared.retrieval.topics import find_topic
+from shared.settings.outgoing import is_address
 from web.access import from_this_site
 from web.forms import form_of
 from web.people_access import check_people_shown

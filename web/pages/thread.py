@@ -6,7 +6,6 @@ from urllib.parse import urlencode
 import azure.functions as func
 
 from shared.clients.connections import Clients, clients
-from shared.clients.cosmos.session import Session
 from shared.core.ids import HASH_ID, REPORT_ID
 from shared.documents.reports import Report, Summary
 from shared.documents.threads import Thread
@@ -70,6 +69,4 @@ async def _summary(
         )
         is_own = report.summary_id == thread.summary_id
         return await summary_of(connected, report), None if is_own else report
-    if thread.summary_id is None:
-        return None, None
-    return await connected.store.find(Summary, thread.summary_id, thread.id, Session()), None
+    return await summary_of(connected, thread), None

@@ -25,7 +25,6 @@ WAIT_SECONDS = 60.0
 POLL_SECONDS = 0.1
 RENEWALS = 3  # in the lock's life: it outlasts one that fails, and one that comes late
 
-
 _waiting: WeakKeyDictionary[Store, dict[str, asyncio.Lock]] = WeakKeyDictionary()
 
 

@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from azure.core import MatchConditions
 
-from shared.clients.call_metrics import Calls
-from shared.clients.cosmos.batches import (
+from shared.clients.calls import Calls
+from shared.clients.cosmos.session import (
+    FENCED,
     MAX_OPERATIONS,
     Patch,
     Replaceable,
+    Session,
     Storable,
     by_partition,
+    fenced_batch,
     in_batches,
 )
-from shared.clients.cosmos.fence import FENCED, fenced_batch
-from shared.clients.cosmos.session import Session
 from shared.core.concurrency import batches_of, gather_limited
 from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import checked_id

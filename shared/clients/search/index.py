@@ -6,10 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
 
-from shared.clients.call_metrics import Calls
-from shared.clients.search.facets import Facet, FacetValue, facet_options, read_facets
-from shared.clients.search.filters import Filters, any_of
-from shared.clients.search.names import VECTOR_FIELD
+from shared.clients.calls import Calls
+from shared.clients.search.fields import (
+    VECTOR_FIELD,
+    Facet,
+    FacetValue,
+    Filters,
+    any_of,
+    facet_options,
+    read_facets,
+)
 from shared.clients.search.versions import BAD_REQUEST, IndexMissingError, Versions
 from shared.core.concurrency import batches_of, in_pages
 from shared.core.errors import PartialWriteError, RejectedItemsError

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
 
-from shared.clients.call_metrics import Calls
+from shared.clients.calls import Calls
+from shared.clients.search.fields import index_definition
 from shared.core.errors import TransientError
 from shared.core.lazy_import import lazy
 
@@ -75,8 +76,6 @@ class Versions:
 
     async def ensure(self, dimensions: int) -> None:
         """Create this model's index or bring it up to date; it is live at once where none is."""
-        from shared.clients.search.definition import index_definition  # noqa: PLC0415 - it brings the SDK's models
-
         definition = index_definition(self.own, dimensions)
         try:
             async with self._calls.measured("ensure", writes=True):

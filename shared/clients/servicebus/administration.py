@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from azure.core.exceptions import ClientAuthenticationError, HttpResponseError
 
-from shared.clients.call_metrics import Calls
+from shared.clients.calls import Calls
 from shared.settings.app import Settings
 
 if TYPE_CHECKING:

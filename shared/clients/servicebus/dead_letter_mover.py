@@ -18,16 +18,72 @@ from datetime import UTC, timedelta
 from typing import TYPE_CHECKING
 
 from shared.clients.servicebus.bus import Bus
-from shared.clients.servicebus.dead_letters import PAGE, sequence_number
-from shared.clients.servicebus.rate_limit import RateLimiter
+from shared.clients.servicebus.dead_letters import (
+    PAGE,
+    REQUEUED_BY,
+    REQUEUED_FROM,
+    DeadLetter,
+    MessageCopy,
+    sequence_number,
+)
+from shared.core.ids import resubmitted_id
 from shared.core.lazy_import import lazy
 from shared.core.runtime import Runtime
 
 if TYPE_CHECKING:
-    from azure.servicebus import ServiceBusReceivedMessage, exceptions
-    from azure.servicebus.aio import ServiceBusReceiver
+    from azure.servicebus import ServiceBusMessageBatch, ServiceBusReceivedMessage, exceptions
+    from azure.servicebus.aio import ServiceBusReceiver, ServiceBusSender
+    from azure.servicebus.amqp import AmqpAnnotatedMessage
 else:
     exceptions = lazy("azure.servicebus.exceptions")
+
+BURST_SECONDS = 0.25  # a larger rate is sent in bursts of this length, so that batches pay off
+LARGEST_BURST = 100
+LONGEST_SLEEP = 0.5  # then it looks whether it was stopped
+
+
+class RateLimiter:
+    """`rate` a second; None is as fast as it goes."""
+
+    def __init__(
+        self,
+        rate: float | None,
+        runtime: Runtime,
+        *,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
+        if rate is not None and rate <= 0:
+            raise ValueError("a rate is more than 0")
+        self.rate = rate
+        self._runtime = runtime
+        self._stopped = stopped
+        self.burst = LARGEST_BURST if rate is None else max(1, min(LARGEST_BURST, int(rate * BURST_SECONDS)))
+        self._tokens = float(self.burst)
+        self._filled = runtime.monotonic()
+
+    async def take(self, wanted: int) -> int:
+        """Wait until some may go; how many, from one up to `wanted`. 0 when the operation was stopped."""
+        if self.rate is None:
+            return min(wanted, self.burst)
+        share = min(wanted, self.burst)
+        self._fill(self.rate)
+        while self._tokens < share:
+            if self._stopped():
+                return 0
+            await self._runtime.sleep(min(LONGEST_SLEEP, (share - self._tokens) / self.rate))
+            self._fill(self.rate)
+        self._tokens -= share
+        return share
+
+    def give_back(self, count: int) -> None:
+        """What was not used after all."""
+        self._tokens = min(float(self.burst), self._tokens + count)
+
+    def _fill(self, rate: float) -> None:
+        now = self._runtime.monotonic()
+        self._tokens = min(float(self.burst), self._tokens + (now - self._filled) * rate)
+        self._filled = now
+
 
 log = logging.getLogger(__name__)
 Letters = Sequence["ServiceBusReceivedMessage"]
@@ -217,3 +273,77 @@ class _MoveRun:
                 # Its lock ends by itself; the reason we stop for must not be hidden by this.
                 log.info("a held dead letter is released by the end of its lock: %s", error)
                 return
+
+
+Resubmission = tuple[int, str | None, MessageCopy]
+"""The sequence number, the original message id, and the message."""
+
+
+def resubmission(letter: DeadLetter) -> Resubmission:
+    return letter.sequence_number, letter.message_id, letter.copy
+
+
+async def send_again(
+    sender: "ServiceBusSender", queue: str, operation: str, letters: Sequence[Resubmission]
+) -> dict[int, str]:
+    """Send them; the numbers of those that cannot be sent, and why."""
+    sending = _Sending(sender, await sender.create_message_batch())
+    for number, original, copy in letters:
+        message = _outgoing(operation, queue, number, original, copy)
+        if copy.travels_alone:
+            await sending.send_alone(number, message)
+        else:
+            await sending.add(number, message)
+    await sending.flush()
+    return sending.refused
+
+
+@dataclass
+class _Sending:
+    """Fills one batch after the other. A batch is accepted as a whole or not at all."""
+
+    sender: "ServiceBusSender"
+    batch: "ServiceBusMessageBatch"
+    members: list[tuple[int, "AmqpAnnotatedMessage"]] = field(default_factory=list)
+    refused: dict[int, str] = field(default_factory=dict)
+
+    async def add(self, number: int, message: "AmqpAnnotatedMessage") -> None:
+        if self._fits(message) or (self.members and await self._fits_after_flush(message)):
+            self.members.append((number, message))
+        else:
+            await self.send_alone(number, message)  # the broker's word on it counts
+
+    def _fits(self, message: "AmqpAnnotatedMessage") -> bool:
+        try:
+            self.batch.add_message(message)
+        except (ValueError, TypeError):  # it is full, or the SDK cannot write the message
+            return False
+        return True
+
+    async def _fits_after_flush(self, message: "AmqpAnnotatedMessage") -> bool:
+        await self.flush()
+        return self._fits(message)
+
+    async def flush(self) -> None:
+        members, batch = self.members, self.batch
+        if not members:
+            return
+        self.members, self.batch = [], await self.sender.create_message_batch()
+        try:
+            await self.sender.send_messages(batch)
+        except exceptions.MessageSizeExceededError:  # the SDK's idea of a batch's size is a little too small
+            for number, message in members:
+                await self.send_alone(number, message)
+
+    async def send_alone(self, number: int, message: "AmqpAnnotatedMessage") -> None:
+        try:
+            await self.sender.send_messages(message)
+        except (exceptions.MessageSizeExceededError, ValueError, TypeError) as error:
+            self.refused[number] = " ".join(str(error).split())
+
+
+def _outgoing(
+    operation: str, queue: str, number: int, original: str | None, copy: MessageCopy
+) -> "AmqpAnnotatedMessage":
+    more = {REQUEUED_BY: operation, **({REQUEUED_FROM: original} if original else {})}
+    return copy.outgoing(message_id=resubmitted_id(operation, queue, number, original), more=more)

@@ -1,15 +1,215 @@
-"""A dead letter as an operator sees it, and how to look at all of them without taking any."""
+"""Dead letters as an operator sees them, and copies of messages that can be sent again."""
 
+import base64
+import math
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from shared.clients.servicebus.bus import Bus
-from shared.clients.servicebus.message_copy import MessageCopy
+from shared.core.lazy_import import lazy
 
 if TYPE_CHECKING:
-    from azure.servicebus import ServiceBusReceivedMessage
+    from azure.servicebus import ServiceBusReceivedMessage, amqp
+else:
+    amqp = lazy("azure.servicebus.amqp")
+
+PROPERTIES = (
+    "message_id",
+    "user_id",
+    "to",
+    "subject",
+    "reply_to",
+    "correlation_id",
+    "content_type",
+    "content_encoding",
+    "group_id",
+    "group_sequence",
+    "reply_to_group_id",
+)  # not the creation and expiry times: they were the first sending's
+HEADER = ("time_to_live", "durable", "priority")
+KEPT_ANNOTATIONS = frozenset({"x-opt-partition-key", "x-opt-via-partition-key"})
+BROKERS_ANNOTATIONS = "x-opt-"
+DEAD_LETTER_PREFIX = "deadletter"
+RETRY_PREFIX = "retry"  # of the properties that count an event's retries: sent again, it starts anew
+INT32 = 2**31
+DATA = "data"
+BODY_KINDS = frozenset({DATA, "sequence", "value"})
+
+
+@dataclass(frozen=True)
+class MessageCopy:
+    body_kind: str
+    body: Any
+    properties: Mapping[str, Any]
+    header: Mapping[str, Any] = field(default_factory=dict)
+    application_properties: Mapping[str, Any] = field(default_factory=dict)
+    annotations: Mapping[str, Any] = field(default_factory=dict)
+    footer: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, message: "ServiceBusReceivedMessage") -> "MessageCopy":
+        raw = message.raw_amqp_message
+        data = raw.body_type.value == DATA
+        properties = {name: getattr(raw.properties, name, None) for name in PROPERTIES}
+        return cls(
+            body_kind=raw.body_type.value,
+            body=list(raw.body) if data else _plain(_listed(raw.body)),
+            properties={
+                name: value if name == "user_id" else _plain(value)
+                for name, value in properties.items()
+                if value is not None
+            },
+            header={name: value for name in HEADER if (value := getattr(raw.header, name, None)) is not None},
+            application_properties=_named(raw.application_properties),
+            annotations=_named(raw.annotations),
+            footer=_named(raw.footer),
+        )
+
+    def data(self) -> bytes:
+        """The body's bytes; a body that is an AMQP value as the text that shows it."""
+        if self.body_kind == DATA:
+            return b"".join(self.body)
+        if isinstance(self.body, bytes):
+            return self.body
+        return ("" if self.body is None else str(self.body)).encode()
+
+    def outgoing(self, *, message_id: str, more: Mapping[str, Any]) -> "amqp.AmqpAnnotatedMessage":
+        """The message to send: under this id, with these properties more, without the dead letter's own."""
+        original = {
+            name: value
+            for name, value in self.application_properties.items()
+            if not name.lower().startswith((DEAD_LETTER_PREFIX, RETRY_PREFIX))
+        }
+        annotations = {
+            name: value
+            for name, value in self.annotations.items()
+            if name in KEPT_ANNOTATIONS or not name.startswith(BROKERS_ANNOTATIONS)
+        }
+        body: dict[str, Any] = {f"{self.body_kind}_body": self.body}
+        return amqp.AmqpAnnotatedMessage(
+            **body,
+            header=dict(self.header) or None,
+            properties={**self.properties, "message_id": message_id},
+            application_properties={name: _sized(value) for name, value in {**original, **more}.items()},
+            annotations={name: _sized(value) for name, value in annotations.items()} or None,
+            footer=dict(self.footer) or None,
+        )
+
+    @property
+    def travels_alone(self) -> bool:
+        """A batch goes to one partition and one session as a whole."""
+        return "group_id" in self.properties or not KEPT_ANNOTATIONS.isdisjoint(self.annotations)
+
+    def record(self) -> dict[str, Any]:
+        """As JSON, with the type of whatever JSON has no type for."""
+        return {
+            "body_kind": self.body_kind,
+            "body": to_json(self.body),
+            "properties": to_json(dict(self.properties))["$map"],
+            "header": dict(self.header),
+            "application_properties": to_json(dict(self.application_properties))["$map"],
+            "annotations": to_json(dict(self.annotations))["$map"],
+            "footer": to_json(dict(self.footer))["$map"],
+        }
+
+    @classmethod
+    def from_record(cls, record: Any) -> "MessageCopy":
+        """ValueError where it is no such record: an archive is a file, and somebody may have touched it."""
+        try:
+            maps = {
+                name: from_json({"$map": record[name]})
+                for name in ("properties", "application_properties", "annotations", "footer")
+            }
+            kind, body, header = record["body_kind"], from_json(record["body"]), record["header"]
+        except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
+            raise ValueError(f"not a message as it was archived: {type(error).__name__}: {error}") from None
+        is_data = isinstance(body, list) and all(isinstance(section, bytes) for section in body)
+        if kind not in BODY_KINDS or (kind == DATA and not is_data) or not isinstance(header, dict):
+            raise ValueError("not a message as it was archived: its body or its header is of another kind")
+        return cls(kind, body, header=header, **maps)
+
+
+def _listed(body: Any) -> Any:
+    """A sequence comes as a generator; a value as itself."""
+    return list(body) if hasattr(body, "__next__") else body
+
+
+def _plain(value: Any) -> Any:
+    """Text as text, inside lists and maps too."""
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return value
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {_plain(name): _plain(item) for name, item in value.items()}
+    return value
+
+
+def _named(values: Mapping[Any, Any] | None) -> dict[str, Any]:
+    return {str(_plain(name)): _plain(value) for name, value in (values or {}).items()}
+
+
+def _sized(value: Any) -> Any:
+    """The SDK writes every number as an int of 32 bits, and fails on a longer one unless it is told."""
+    is_long = isinstance(value, int) and not -INT32 <= value < INT32
+    return {"TYPE": "LONG", "VALUE": value} if is_long else value
+
+
+def to_json(value: Any) -> Any:  # noqa: PLR0911 - one return for each type
+    """What JSON has no type for becomes an object with one key that names its type."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float() if math.isfinite(value):
+            return value
+        case float():
+            return {"$double": str(value)}
+        case bytes():
+            return {"$binary": base64.b64encode(value).decode()}
+        case UUID():
+            return {"$uuid": str(value)}
+        case datetime():
+            return {"$time": value.isoformat()}
+        case Decimal():
+            return {"$decimal": str(value)}
+        case list() | tuple():
+            return [to_json(item) for item in value]
+        case dict():
+            return {"$map": [[to_json(name), to_json(item)] for name, item in value.items()]}
+    return {"$text": str(value)}
+
+
+_READERS: dict[str, Any] = {
+    "$double": float,
+    "$binary": base64.b64decode,
+    "$uuid": UUID,
+    "$time": datetime.fromisoformat,
+    "$decimal": Decimal,
+    "$text": str,
+}
+
+
+def from_json(value: Any) -> Any:
+    if isinstance(value, list):
+        return [from_json(item) for item in value]
+    if isinstance(value, dict):
+        ((kind, content),) = value.items()
+        if kind == "$map":
+            return {from_json(name): from_json(item) for name, item in content}
+        return _READERS[kind](content)
+    return value
+
+
+REQUEUED_FROM = "requeued_from"
+
+REQUEUED_BY = "requeue_operation"
 
 PAGE = 1000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

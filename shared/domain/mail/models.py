@@ -1,9 +1,10 @@
 """What parsing an archive gives: messages, and what had to be skipped."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from shared.core.ids import node_without_id
 
@@ -24,6 +25,11 @@ class Segment(NamedTuple):
     kind: SegmentKind
     start: int
     end: int
+
+
+def read_segments(stored: Iterable[Mapping[str, Any]]) -> list[Segment]:
+    """The segments of a stored message."""
+    return [Segment(SegmentKind(part["kind"]), part["start"], part["end"]) for part in stored]
 
 
 class ParsedAddress(NamedTuple):

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.clients.cosmos.store import Store
 from shared.core.errors import ClassifiedError, DocumentNotFoundError
 from shared.core.ids import removal_id

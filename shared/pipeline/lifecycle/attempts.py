@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.clients.cosmos.store import Conflict, Store
 from shared.core.errors import ClassifiedError, DocumentNotFoundError, ErrorKind
 from shared.core.times import stored_time

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.clients.cosmos.store import Conflict, Store
 from shared.core.times import stored_time
 from shared.documents.reports import FOR_EVER, Cadence, DeliveryStatus, Report, Subscription

@@ -16,10 +16,13 @@ from typing import Any, Protocol
 
 from shared.clients.blobs import DEAD_LETTERS_CONTAINER, Blobs
 from shared.clients.connections import Clients
-from shared.clients.servicebus.dead_letter_mover import OperationObserver
-from shared.clients.servicebus.message_copy import MessageCopy
-from shared.clients.servicebus.rate_limit import RateLimiter
-from shared.clients.servicebus.resending import Resubmission, send_again
+from shared.clients.servicebus.dead_letter_mover import (
+    OperationObserver,
+    RateLimiter,
+    Resubmission,
+    send_again,
+)
+from shared.clients.servicebus.dead_letters import MessageCopy
 from shared.core.errors import DocumentNotFoundError, PermanentError
 from shared.documents.records import Audit, AuditStatus
 from shared.upkeep.audit import find_audit

@@ -11,10 +11,16 @@ from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.servicebus.bus import ReceivedMessage
-from shared.clients.servicebus.dead_letter_mover import Act, Mover, MoveResult, OperationObserver
+from shared.clients.servicebus.dead_letter_mover import (
+    Act,
+    Mover,
+    MoveResult,
+    OperationObserver,
+    RateLimiter,
+    resubmission,
+    send_again,
+)
 from shared.clients.servicebus.dead_letters import DeadLetter
-from shared.clients.servicebus.rate_limit import RateLimiter
-from shared.clients.servicebus.resending import resubmission, send_again
 from shared.core.errors import DocumentNotFoundError, PermanentError
 from shared.documents.records import Audit, AuditStatus
 from shared.pipeline.topology import QUEUES
@@ -71,9 +77,9 @@ class MoveCounts:
         """What an operator has to know, in words."""
         said = []
         if self.gone:
-            said.append(f"{self.gone} were no longer there")
+            said.append(f"{self.gone} no longer existed")
         if self.left:
-            said.append(f"{self.left} are left: another receiver holds them, or this was stopped")
+            said.append(f"{self.left} are left: another receiver holds them, or the operation was stopped")
         if self.refused:
             shown = [f"{number}: {reason}" for number, reason in list(self.refused.items())[:SHOWN_REFUSED]]
             said.append(f"{len(self.refused)} cannot be sent ({'; '.join(shown)})")

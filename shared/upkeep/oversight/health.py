@@ -13,10 +13,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
+from shared.clients.calls import somebody_waits
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.clients.deadlines import somebody_waits
 from shared.clients.search.versions import IndexMissingError
 from shared.clients.servicebus.bus import is_scheduled
 from shared.clients.telemetry.metrics import Metrics, pipeline_metrics

@@ -5,10 +5,10 @@ from collections.abc import Coroutine, Iterable
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
+from shared.clients.calls import somebody_waits
 from shared.clients.classify import SDK_ERRORS, classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.clients.deadlines import somebody_waits
 from shared.clients.servicebus.administration import queue_counts
 from shared.core.errors import ErrorKind
 from shared.core.times import stored_time

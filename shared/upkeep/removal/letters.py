@@ -19,8 +19,7 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.dead_letter_mover import OperationObserver
-from shared.clients.servicebus.dead_letters import peek_all
-from shared.clients.servicebus.message_copy import MessageCopy
+from shared.clients.servicebus.dead_letters import MessageCopy, peek_all
 from shared.core.concurrency import batches_of, in_pages
 from shared.core.errors import DocumentNotFoundError, InvalidEventError, NewerVersionError, TransientError
 from shared.core.ids import removal_id

@@ -23,7 +23,7 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
-from shared.clients.search.filters import Filters
+from shared.clients.search.fields import Filters
 from shared.core.errors import PipelineError
 from shared.core.ids import removal_id
 from shared.documents.containers import read_document

@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.clients.cosmos.store import Store
 from shared.clients.servicebus.bus import to_message
 from shared.core.ids import report_id

@@ -4,10 +4,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.fence import TurnOverError
 from shared.clients.cosmos.lease import THREADING, Lease
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session, TurnOverError
 from shared.clients.cosmos.store import Store
 from shared.documents.queries.threads import ALL_MESSAGE_THREADS
 from shared.documents.records import Lock

@@ -8,7 +8,7 @@ import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import Gauge, Histogram, InMemoryMetricReader, Sum
 
-from shared.clients.call_metrics import Calls
+from shared.clients.calls import Calls
 from shared.clients.telemetry.metrics import METRICS, MetricKind, Metrics, SweepMetrics
 from shared.pipeline import runner
 from shared.pipeline.event_types import EventData

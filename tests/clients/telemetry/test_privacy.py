@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from shared.clients.classify import classify
-from shared.clients.telemetry.privacy import clean_attributes, clean_stack, clean_text, secrets_of
+from shared.clients.telemetry.setup import clean_attributes, clean_stack, clean_text, secrets_of
 from shared.core.errors import PermanentError
 from tests.support.cpu import within_cpu
 

@@ -27,7 +27,7 @@ BEGIN = """
 import asyncio, logging, sys
 logging.basicConfig(level="INFO")
 from shared.clients.telemetry.metrics import pipeline_metrics
-from shared.clients.telemetry.tracing import span
+from shared.clients.telemetry.metrics import span
 from shared.clients.telemetry.setup import start_telemetry, telemetry_ready
 start_telemetry()
 asyncio.run(telemetry_ready())

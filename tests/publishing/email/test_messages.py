@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shared.core.mail_address import is_address
 from shared.documents.reports import Cadence, Subscription, Topic, TopicKind
 from shared.publishing.mails import (
     LinkPurpose,
@@ -16,6 +15,7 @@ from shared.publishing.mails import (
     token_of,
 )
 from shared.settings.app import Settings, load_settings
+from shared.settings.outgoing import is_address
 from tests.settings.test_app import LOCAL
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

@@ -6,8 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.clients.outbound import AddressPolicy
 from shared.core.times import stored_time
 from shared.documents.reports import Report
@@ -182,7 +181,7 @@ async def test_a_webhook_that_left_the_settings_is_given_up(
         place.clients.settings = settings.model_copy(update={"WEBHOOKS": None})
         report = await deliver(place)
         assert report.deliveries[0].status == "failed"
-        assert "not in the settings" in (report.deliveries[0].error or "")
+        assert "no longer in the settings" in (report.deliveries[0].error or "")
 
 
 async def test_a_receiver_that_hangs_costs_its_timeout_and_no_more(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from shared.clients.call_metrics import Calls
+from shared.clients.calls import Calls
 from shared.clients.telemetry.metrics import METRICS, SweepMetrics
 from shared.pipeline.topology import STAGES
 from tests.infra.kql_engine import KqlError, Rows, run_kql

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.core.ids import thread_id
 from shared.documents.queries.named_query import NamedQuery, Partitions
 from shared.documents.records import Run, RunStatus

@@ -8,8 +8,7 @@ import pytest
 import pytest_asyncio
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
-from shared.clients.cosmos.batches import Patch, RawDocument
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, RawDocument, Session
 from shared.core.ids import message_key, thread_id
 from shared.documents.queries.threads import THREADS_OF_MESSAGES
 from shared.documents.reports import Report, Summary

@@ -3,9 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
-from shared.clients.search.payload import archives_of_chunk
+from shared.clients.cosmos.session import Patch, Session
+from shared.clients.search.fields import archives_of_chunk
 from shared.documents.base import ProcessingStatus
 from shared.documents.containers import read_document
 from shared.documents.queries.named_query import NamedQuery

@@ -7,7 +7,7 @@ import pytest
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.cosmos.session import Session
-from shared.clients.search.filters import Filters
+from shared.clients.search.fields import Filters
 from shared.core.ids import archive_id, file_hash
 from shared.documents.sources import Archive, OperationStatus, Removal
 from shared.ingestion import storing

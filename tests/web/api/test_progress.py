@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from shared.clients.cosmos.batches import Patch
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.documents.sources import Archive
 from shared.documents.threads import Chunk, Thread
 from shared.pipeline.events import Event

@@ -12,16 +12,15 @@ from collections.abc import AsyncIterator, Container, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shared.clients.call_metrics import Calls
-from shared.clients.openai.ports import ChatRefusedError, Completion, CompletionOptions
+from shared.clients.calls import Calls
+from shared.clients.classify import retry_after_seconds
 from shared.core.errors import PermanentError, PipelineError, TransientError, UnencodableTextError
 from shared.core.lazy_import import lazy
-from shared.core.retry_after import retry_after_seconds
 from shared.core.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -30,6 +29,48 @@ if TYPE_CHECKING:
 else:
     openai = lazy("openai")
     identity_aio = lazy("azure.identity.aio")
+
+
+class ChatRefusedError(PermanentError):
+    """The endpoint refuses this request, and would refuse it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionOptions:
+    """How a chat model is asked. Endpoints differ in the last three."""
+
+    model: str
+    answer_tokens: int = 1000
+    timeout_seconds: float = 120.0
+    answer_limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    answer_format: Literal["schema", "object", "off"] = "schema"
+    """JSON that follows `answer_schema`, any JSON object, or whatever the model writes."""
+    answer_schema: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A chat model's answer. The counts are 0 where the endpoint does not tell them."""
+
+    text: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class ChatPort(Protocol):
+    async def complete(self, system: str, user: str, options: CompletionOptions) -> Completion: ...
+
+    async def close(self) -> None: ...
+
+
+class EmbeddingPort(Protocol):
+    async def embed(
+        self, texts: Sequence[str], *, model: str, dimensions: int | None
+    ) -> list[NDArray[np.float32]]:
+        """One vector a text, in their order. Raises UnencodableTextError where the texts are refused."""
+
+    async def close(self) -> None: ...
+
 
 AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 MAX_ANSWER_BYTES = 1024 * 1024

@@ -1,12 +1,70 @@
-"""Which webhooks there are: the setting WEBHOOKS, a JSON list."""
+"""What the app sends to: mail addresses, the mail server (SMTP_URL) and webhooks (WEBHOOKS)."""
 
 import json
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError, field_validator
+
+LONGEST = 254
+_LOCAL = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*"
+_LABEL = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_ADDRESS = re.compile(rf"{_LOCAL}@({_LABEL}\.)+{_LABEL}")
+
+
+def is_address(text: str) -> bool:
+    """No quoted forms, comments or other scripts: a server might read those in its own way."""
+    return len(text) <= LONGEST and _ADDRESS.fullmatch(text) is not None
+
+
+_PORTS = {"smtp": 587, "smtps": 465}
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class InvalidMailServerError(ValueError):
+    """The setting is no address of a mail server. The message repeats nothing of it."""
+
+
+@dataclass(frozen=True)
+class MailServer:
+    """`smtp` upgrades the connection by STARTTLS, except to this machine. `smtps` is TLS from the start."""
+
+    host: str
+    port: int
+    tls: bool = False
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+    @property
+    def starttls(self) -> bool:
+        return not self.tls and self.host not in _LOOPBACK
+
+
+def parse_mail_server(url: str) -> MailServer:
+    """From `smtp://user:password@host:port`, where user and password are percent-encoded."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise InvalidMailServerError("no valid address") from None
+    if parts.scheme not in _PORTS or not parts.hostname or parts.path.strip("/") or parts.query:
+        raise InvalidMailServerError(
+            "must be smtp:// or smtps:// with a host, and a user and password where needed"
+        )
+    if (parts.username is None) != (parts.password is None):
+        raise InvalidMailServerError("must have both a user and a password, or neither")
+    return MailServer(
+        parts.hostname,
+        port or _PORTS[parts.scheme],
+        tls=parts.scheme == "smtps",
+        user=None if parts.username is None else unquote(parts.username),
+        password=None if parts.password is None else unquote(parts.password),
+    )
+
 
 MAX_WEBHOOKS = 20
 SHORTEST_SECRET = 16

@@ -1,3 +1,0 @@
-"""Names in the index that others need."""
-
-VECTOR_FIELD = "embedding"

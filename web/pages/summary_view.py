@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from shared.documents.reports import Summary, SummaryClaim
+from shared.documents.reports import Summary, SummaryClaim, SummaryMetadata
 from shared.documents.threads import Address
 from shared.documents.values import Citation, SentenceCitation
 from shared.domain.summaries.markdown import HEADINGS
@@ -63,7 +62,7 @@ class ShownSummary:
     reading: ReadingView | None = None  # None where it was made before readings were stored
 
     @property
-    def known(self) -> Mapping[str, Any]:
+    def known(self) -> SummaryMetadata:
         return self.summary.metadata
 
     @property

@@ -74,14 +74,15 @@ def progress(
     id_: Id,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Wait until it is complete.")] = False,
     why: Annotated[
-        bool, typer.Option("--why", help="Say what is open, with stage, error, next step and time.")
+        bool,
+        typer.Option("--why", help="Show what is pending or failed, with stage, error, next step and time."),
     ] = False,
     json: Json = False,
 ) -> None:
     """Show the progress of an archive, or why it is not done."""
     if why:
         if follow:
-            raise CommandError(Code.USAGE, "--why does not wait: leave out --follow.")
+            raise CommandError(Code.USAGE, "--why does not wait. Leave out --follow.")
         return _show_why(id_, json=json)
 
     async def work(clients: "Clients") -> "ArchiveProgress":
@@ -98,7 +99,7 @@ def progress(
     if json:
         return print_json({"archive_id": id_, "status": found.status, **found.to_json()})
     table(
-        ["stage", "done>", "of>", "unit", "given up>"],
+        ["stage", "done>", "of>", "unit", "failed>"],
         [
             (stage.name, f"{stage.done:,}", f"{stage.total:,}", f"{stage.unit}s", f"{stage.failed:,}")
             for stage in found.stages

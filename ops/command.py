@@ -86,7 +86,7 @@ def _lines(path: Path, text: str) -> dict[str, str]:
         if not name or name.startswith("#"):
             continue
         if not equals:
-            raise CommandError(Code.USAGE, f"{path}, line {number}: not of the form NAME=value")
+            raise CommandError(Code.USAGE, f"{path}, line {number}: not in the form NAME=value")
         values[name.strip()] = value.strip().strip("\"'")
     return values
 

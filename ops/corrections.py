@@ -128,10 +128,10 @@ def move_message(
     *,
     to: Annotated[str | None, typer.Option(metavar="THREAD", help="Move it to this thread.")] = None,
     under: Annotated[
-        str | None, typer.Option(metavar="MESSAGE-ID", help="Attach it to the message that it answers.")
+        str | None, typer.Option(metavar="MESSAGE-ID", help="Attach it to the message that it replies to.")
     ] = None,
-    split: Annotated[bool, typer.Option("--split", help="Begin a thread of its own with it.")] = False,
-    undo: Annotated[bool, typer.Option("--undo", help="Let its own headers decide again.")] = False,
+    split: Annotated[bool, typer.Option("--split", help="Start a new thread with it.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Undo: thread it by its headers again.")] = False,
     reason: Why,
     json: Json = False,
 ) -> None:
@@ -226,9 +226,7 @@ def people(
     changed = run_command(work)
     if json:
         return print_json({key: changed.settings.get(key, []) for key in ("aliases", "namesakes")})
-    print_note(
-        f"Decided. It counts for what is read from now on: `resummarize --source {source}` reads all anew."
-    )
+    print_note(f"Decided. It applies to new summaries. `resummarize --source {source}` updates all.")
     return None
 
 
@@ -241,7 +239,7 @@ def _show_open_names(source: str, *, json: bool) -> None:
     table(
         ["name", "addresses*"],
         [(shared.name, " ".join(shared.addresses)) for shared in found],
-        empty="No name is open: each has one address, or was decided on.",
+        empty="No undecided names: each has one address or a decision.",
     )
     return None
 

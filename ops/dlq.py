@@ -184,9 +184,7 @@ def _selection(
     if not (queues or group or everything):
         raise CommandError(Code.USAGE, "Give a queue, a --group or --all.")
     if sequence and len(queues or []) != 1:
-        raise CommandError(
-            Code.USAGE, "Sequence numbers are a queue's own: name the one queue that they are of."
-        )
+        raise CommandError(Code.USAGE, "Sequence numbers belong to one queue: name that queue.")
     times = {"since": moment(since, "--since"), "before": moment(before, "--before")}
     return _letters(queues, group, sequence, event_type, **times, limit=limit)
 

@@ -128,7 +128,7 @@ def _watching(audit: "Audit", interrupt: Interrupt) -> "Iterator[OperationObserv
             progress.update(bar, completed=count)
 
         def waiting(left: int) -> None:
-            say(f"{left:,} are held by another receiver: waiting for their locks to end (Ctrl-C stops)")
+            say(f"{left:,} are held by another receiver; waiting for their locks to expire (Ctrl-C stops)")
 
         yield OperationObserver(
             progress=done,

@@ -218,7 +218,7 @@ def _why_not_purged(document: "StuckDocument") -> str | None:
     status = document.stored.get("status")
     if status in {ArchiveStatus.FAILED_MAX_RETRIES, ArchiveStatus.FAILED}:
         return None
-    return f"it is {status}, and not given up: `archive delete` deletes any"
+    return f"it is {status}, not failed: `archive delete` deletes any"
 
 
 def _tell(action: str, name: str, done: "BulkResult") -> None:

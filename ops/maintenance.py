@@ -66,7 +66,7 @@ def _show_run(done: "Run", *, dry_run: bool, json: bool) -> None:
         empty="Nothing to check.",
     )
     for name, why in done.circuits.items():
-        print_note(f"{name}: their stage fails all the time ({why}): only a few are asked for, as a probe.")
+        print_note(f"{name}: their stage keeps failing ({why}): only a few are asked for, as a probe.")
     print_note("Nothing was done." if dry_run else f"Sweep {done.id} {done.status}.")
     return None
 
@@ -74,7 +74,7 @@ def _show_run(done: "Run", *, dry_run: bool, json: bool) -> None:
 def reembed(
     *,
     delete_old: Annotated[
-        bool, typer.Option("--delete-old", help="Delete the index that was live before, once the new one is.")
+        bool, typer.Option("--delete-old", help="Delete the previous index once the new one is live.")
     ] = False,
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -85,7 +85,7 @@ def reembed(
     Searches use the old index until then. Broken off, the same command goes on.
     """
     if not dry_run:
-        confirm("Embed all chunks again with the model of these settings?", yes=yes)
+        confirm("Embed all chunks again with the configured model?", yes=yes)
 
     async def work(clients: "Clients") -> "Reembedded":
         from shared.embedding.factory import open_embedder
@@ -133,7 +133,9 @@ def verify(
     repair: Annotated[bool, typer.Option("--repair", help="Repair damaged data.")] = False,
     recent: Annotated[
         bool,
-        typer.Option("--recent", help="Check documents of the last hour, too. Use it when nothing runs."),
+        typer.Option(
+            "--recent", help="Also check documents of the last hour. Use it when nothing is running."
+        ),
     ] = False,
     yes: Yes = False,
     json: Json = False,
@@ -271,7 +273,7 @@ def _end(audit: "Audit | None", *, json: bool) -> None:
         print_json({**shown, "outcome": audit.outcome})
     else:
         waiting = audit.counts.get("waiting", 0)
-        more = f"; {waiting:,} follow when their messages are through" if waiting else ""
+        more = f"; {waiting:,} follow when their messages are processed" if waiting else ""
         print_note(f"{audit.counts.get('requested', 0):,} threads are being read again{more}.")
     if audit.status == "interrupted":
         raise CommandError(Code.INTERRUPTED, f"Stopped. Resume with: resummarize --resume {audit.id}")

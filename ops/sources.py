@@ -106,7 +106,7 @@ def _given(
     if setting:
         pairs = [pair.partition("=") for pair in setting]
         if any(not equals for _, equals, _ in pairs):
-            raise CommandError(Code.USAGE, "--setting: is of the form NAME=VALUE")
+            raise CommandError(Code.USAGE, "--setting: must have the form NAME=VALUE")
         given["settings"] = {name: value for name, _, value in pairs}
     if role is not None:
         given["roles"] = [_role(text) for text in role if text]
@@ -117,7 +117,7 @@ def _role(text: str) -> dict[str, str]:
     person, equals, rest = text.partition("=")
     name, *days = rest.split(",")
     if not equals or len(days) > len(_PERIOD):
-        raise CommandError(Code.USAGE, "--role: is of the form ADDRESS=ROLE[,FROM[,UNTIL]]")
+        raise CommandError(Code.USAGE, "--role: must have the form ADDRESS=ROLE[,FROM[,UNTIL]]")
     period = {key: day for key, day in zip(_PERIOD, days, strict=False) if day}
     return {"person": person, "role": name, **period}
 
@@ -156,7 +156,7 @@ def add(
 
 def _look(address: str | None, *, json: bool) -> None:
     if address is None:
-        raise CommandError(Code.USAGE, "--dry-run needs the address to look at: give --url.")
+        raise CommandError(Code.USAGE, "--dry-run needs an address: give --url.")
 
     async def work(clients: "Clients") -> "SourceProposal":
         from shared.ingestion.recognising import recognise

@@ -162,7 +162,7 @@ def timeline(
     telemetry = span_store(setting_values(GLOBAL_OPTIONS.settings))
     found = run_command(lambda clients: read_timeline(clients, id_, telemetry))
     if not found.entries:
-        raise CommandError(Code.FAILED, f"Nothing is known of {id_!r}.")
+        raise CommandError(Code.FAILED, f"No record of {id_!r}.")
     if json:
         return print_json([entry.shown() for entry in found.entries])
     table(

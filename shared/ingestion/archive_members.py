@@ -81,7 +81,7 @@ def detect_format(path: Path, limits: UnpackLimits | None = None) -> ArchiveForm
         unpacked = buffered(stream).read(PEEK)
     if compression_of(unpacked) or unpacked.startswith(ZIP_MAGIC):
         raise UnsupportedArchiveError(
-            f"it is an archive inside a {compression} file; unpack the outer one, and send what is inside"
+            f"it is an archive inside a {compression} file; unpack it and upload what is inside"
         )
     return ArchiveFormat(_container(path, compression, unpacked, limits), compression)
 
@@ -127,10 +127,10 @@ def _no_mail(beginning: bytes) -> str:
         return "the file is empty; fetch it again"
     for magic, name in _OTHER_ARCHIVES.items():
         if beginning.startswith(magic):
-            return f"it is a {name} archive, which is not read; what is: {FORMATS_READ}"
+            return f"it is a {name} archive, which is not supported; supported: {FORMATS_READ}"
     if beginning.lstrip()[:15].lower().startswith((b"<!doctype", b"<html")):
-        return "it is a web page, and no archive of mail; give the address of the archive itself"
-    return f"it is no archive of mail; what is read: {FORMATS_READ}"
+        return "it is a web page, not a mail archive; use the address of the archive itself"
+    return f"it is not a mail archive; supported: {FORMATS_READ}"
 
 
 def _tar_kind(path: Path, compression: Compression | None, limits: UnpackLimits) -> Container:
@@ -187,7 +187,7 @@ def open_members(
         elif kind is not EntryKind.FOLDER:
             on_skip(member)
     if not found:
-        raise UnsupportedArchiveError(f"no mail was found in the {format_}; what is read: {FORMATS_READ}")
+        raise UnsupportedArchiveError(f"no mail was found in the {format_}; supported: {FORMATS_READ}")
 
 
 def check_archive(path: Path, limits: UnpackLimits | None = None) -> ArchiveFormat:
@@ -223,9 +223,9 @@ def _member(name: str, content: Readable, budget: UnpackBudget) -> Member | Skip
 
 def _why_skipped(name: str, beginning: bytes) -> str | None:
     if PurePosixPath(name).parts[:1] == ("__MACOSX",):
-        return "what macOS notes about files is not mail"
+        return "macOS file metadata is not mail"
     if compression_of(beginning) or beginning.startswith(ZIP_MAGIC) or is_tar_header(beginning[:BLOCK]):
-        return "an archive inside the archive is not opened; send it by itself"
+        return "an archive inside the archive is not opened; upload it separately"
     if beginning.strip() and (in_maildir(name) or mail_in(beginning)):
         return None
     return "it is not mail" if beginning.strip() else "it is empty"

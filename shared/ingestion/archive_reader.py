@@ -173,7 +173,7 @@ class Reader:
                 async with asyncio.timeout(self._silence):
                     got = await self._ready.get()
             except TimeoutError:
-                raise ReaderStuckError(f"nothing was read for {self._silence:g} s") from None
+                raise ReaderStuckError(f"no data was read for {self._silence:g} s") from None
             if isinstance(got, BaseException):
                 raise got
             if got is not None:

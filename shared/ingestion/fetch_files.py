@@ -55,7 +55,7 @@ def local_path(url: str) -> Path:
 
 def _local_files(path: Path) -> list[Path]:
     if path.is_symlink() or not path.exists():
-        raise SourceError(f"{path}: there is no such file or folder")
+        raise SourceError(f"{path}: no such file or folder")
     if path.is_file():
         return [path]
     found = sorted(file for file in path.iterdir() if file.is_file() and not file.is_symlink())

@@ -103,7 +103,7 @@ class HttpTransfer:
             async with asyncio.timeout(seconds), http_session(self._around) as session:
                 return await self._follow(session, take)
         except TimeoutError:
-            raise FetchError(f"{where}: no whole answer within {seconds:g} s") from None
+            raise FetchError(f"{where}: no complete answer within {seconds:g} s") from None
         except (aiohttp.ClientError, OSError) as error:
             raise FetchError(f"{where}: {type(error).__name__}: {error}") from error
 
@@ -173,7 +173,7 @@ class HttpTransfer:
         if match is None or int(match[1]) != self._spool.size:
             self._spool.restart()
             raise FetchError(
-                f"{redacted_url(response.url)}: the server sent another part than asked for; starting anew"
+                f"{redacted_url(response.url)}: the server sent another part than requested; starting over"
             )
 
 

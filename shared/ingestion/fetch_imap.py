@@ -78,7 +78,7 @@ class _Connection(imaplib.IMAP4):
         if self._left < 0:
             raise SourceError(f"{self.host}: the server sends more than {self._server.most_bytes} bytes")
         if time.monotonic() > self._server.deadline:
-            raise FetchError(f"{self.host}: the time for one fetch is over")
+            raise FetchError(f"{self.host}: the time limit of a fetch is reached")
 
 
 class Mailbox:
@@ -105,7 +105,9 @@ class Mailbox:
             raise
         except imaplib.IMAP4.error:
             # Its own words may repeat what was sent.
-            raise SourceError(f"{server.host}: the login was refused; check the source's settings") from None
+            raise SourceError(
+                f"{server.host}: the sign-in was rejected; check the source's settings"
+            ) from None
 
     def _examine(self, name: str) -> None:
         quoted = '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -49,11 +49,9 @@ async def recognise(text: str, clients: Clients, policy: AddressPolicy | None = 
     if not address or len(address) > LONGEST_ADDRESS or not address.isprintable():
         raise SourceError("paste one address, such as https://lists.example.org/pipermail/my-list/")
     if address.startswith("rsync://") or _RSYNC.fullmatch(address):
-        return SourceProposal(
-            SourceType.RSYNC, address, _name_of(address), "a folder that is copied by rsync"
-        )
+        return SourceProposal(SourceType.RSYNC, address, _name_of(address), "a folder, fetched by rsync")
     if address.startswith(("imap://", "imaps://")):
-        return SourceProposal(SourceType.IMAP, address, _name_of(address), "a mailbox that is read by IMAP")
+        return SourceProposal(SourceType.IMAP, address, _name_of(address), "a mailbox, fetched by IMAP")
     if "://" not in address and _BARE_HOST.fullmatch(address):
         address = f"https://{address}"
     used = policy or AddressPolicy.parse(clients.settings.SOURCE_ALLOWED_HOSTS)
@@ -69,7 +67,7 @@ def _ietf(name: str) -> SourceProposal:
         SourceType.RSYNC,
         f"rsync://rsync.ietf.org/mailman-archive/{name}/",
         name,
-        "a list of the IETF, which has its archives by rsync",
+        "an IETF list, fetched by rsync",
         Preset.IETF,
         "https://mailarchive.ietf.org/arch/msg/{list}/{ietf_hash}/",
     )
@@ -120,7 +118,7 @@ def _inbox(folder: URL) -> SourceProposal:
         SourceType.PUBLIC_INBOX,
         str(folder),
         _name_of(folder.path),
-        "a list kept by public-inbox; the first fetch brings its last 90 days",
+        "a public-inbox list; the first fetch gets its last 90 days",
         preset,
         f"{folder}{{message_id}}/",
     )

@@ -114,7 +114,7 @@ class SourceDefinition(BaseModel):
         if self.source_type is not SourceType.UPLOAD and not self.url:
             raise ValueError("url: is needed for this type of source")
         if self.source_type is SourceType.UPLOAD and self.schedule:
-            raise ValueError("schedule: uploads come when they come")
+            raise ValueError("schedule: a source of type upload has no schedule")
         has_login = self.settings.username_setting and self.settings.password_setting
         if self.source_type is SourceType.IMAP and not has_login:
             raise ValueError("settings: an IMAP source names a username_setting and a password_setting")

@@ -34,7 +34,7 @@ from shared.pipeline.topology import INGESTION
 
 log = logging.getLogger(__name__)
 Progress = Callable[[str], None]
-BEING_DELETED = "the archive {} is being deleted: send it again when that is done"
+BEING_DELETED = "the archive {} is being deleted: upload it again afterwards"
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ def read_tar(stream: Readable) -> Iterator[TarEntry]:
             if size > MAX_EXTENDED_BYTES or headers > MAX_EXTENDED_HEADERS:
                 raise ArchiveBombError(
                     f"tar: a member has extended headers of more than {MAX_EXTENDED_BYTES} bytes,"
-                    f" or more than {MAX_EXTENDED_HEADERS} of them; pack the archive anew"
+                    f" or more than {MAX_EXTENDED_HEADERS} of them; pack the archive again"
                 )
             content = _whole(stream, size)
             if kind == _GNU_NAME:

@@ -86,7 +86,7 @@ def _check_readable(info: zipfile.ZipInfo) -> None:
     if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
         method = zipfile.compressor_names.get(info.compress_type, str(info.compress_type))  # type: ignore[attr-defined]  # not in typeshed
         raise UnsupportedArchiveError(
-            f"{printable(info.filename)}: the compression method {method!r} is not read; pack it with deflate"
+            f"{printable(info.filename)}: the compression method {method!r} is not supported; use deflate"
         )
 
 

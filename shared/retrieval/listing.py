@@ -89,7 +89,7 @@ def _position(cursor: str, binding: str) -> ListPosition:
         if not (isinstance(value, str | int | None) and isinstance(id_, str)):
             raise TypeError  # noqa: TRY301 - likewise
     except (ValueError, TypeError, RecursionError):
-        raise InvalidCursorError("is not a cursor of ours") from None
+        raise InvalidCursorError("is not a cursor of this API") from None
     if made_for != binding:
-        raise InvalidCursorError("was made for another list: keep the filters and the order while you page")
+        raise InvalidCursorError("belongs to another request: keep filters and order while paging")
     return value, id_

@@ -36,7 +36,7 @@ async def mail_with_id(clients: Clients, given: str) -> list[Message]:
     ids = [f"<{spelling}>" for spelling in spellings]
     found = await clients.store.query_documents(Message, MESSAGES_WITH_ID, Session(), message_ids=ids)
     if not found:
-        raise NotFoundError("There is no mail with this Message-ID in any of the archives here.")
+        raise NotFoundError("No archive here has a mail with this Message-ID.")
     return sorted(found, key=lambda message: (message.created_at, message.source, message.id))
 
 
@@ -111,7 +111,7 @@ async def original_mail(clients: Clients, message: Message, number: int) -> Orig
     content, archive = await _original(clients, message, number)
     parsed = await asyncio.to_thread(_parsed, content)
     if parsed is None:
-        raise NotFoundError("there is no mail any more where this copy stood in its archive")
+        raise NotFoundError("the archive no longer has a mail at the place of this copy")
     document, copy = prepare_message(parsed).document, message.copies[number]
     said = {name: document[name] for name in _SAID}
     shown = read_document(Message, {**message.to_cosmos(), **said})
@@ -129,11 +129,11 @@ def _parsed(content: bytes) -> ParsedMail | None:
 
 async def _original(clients: Clients, message: Message, number: int) -> tuple[bytes, Archive]:
     if number >= len(message.copies):
-        raise NotFoundError("where this message stands in its archive is not known: parse the archive again")
+        raise NotFoundError("the place of this message in its archive is unknown; parse the archive again")
     copy = message.copies[number]
     archive = await clients.store.find(Archive, copy.archive_id, copy.archive_id, Session())
     if archive is None:
-        raise NotFoundError(f"archive {copy.archive_id} is not there any more")
+        raise NotFoundError(f"archive {copy.archive_id} no longer exists")
     try:
         if archive.format in _PLAIN:
             _, start, length = copy.place
@@ -145,7 +145,7 @@ async def _original(clients: Clients, message: Message, number: int) -> tuple[by
                 await clients.blobs.save(ARCHIVES_CONTAINER, archive.file_path, file)
             return await asyncio.to_thread(_read_member, path, copy), archive
     except DocumentNotFoundError:
-        raise NotFoundError(f"the file of archive {copy.archive_id} is not there any more") from None
+        raise NotFoundError(f"the file of archive {copy.archive_id} no longer exists") from None
 
 
 def _read_member(path: Path, copy: Copy) -> bytes:

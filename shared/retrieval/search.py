@@ -37,7 +37,7 @@ FACETS = (
     Facet("draft_mentions", 12),
     Facet("date", interval="year"),
 )
-WITHOUT_MEANING = "The model that searches by meaning is not available now: these are matches of words alone."
+WITHOUT_MEANING = "Semantic search is not available right now. Results are keyword matches only."
 Mode = Literal["hybrid", "words", "meaning"]
 
 
@@ -46,10 +46,10 @@ class SearchAsked(QueryParameters):
     mode: Mode = "hybrid"
     source: SourceName | None = None
     thread: HashId | None = None
-    message: HashId | None = Field(None, description="a message's key: the passages of that mail alone")
+    message: HashId | None = Field(None, description="a message's key: only passages of that mail")
     archive: HashId | None = None
     sender: str | None = Field(None, min_length=1, max_length=320, description="an address")
-    draft: Mention | None = Field(None, description="one version of a draft, or all; or an RFC, BCP or STD")
+    draft: Mention | None = Field(None, description="a draft (one version or all), RFC, BCP or STD")
     since: Day | None = Field(None, alias="from", description="sent on this day or later")
     until: Day | None = Field(None, alias="to", description="sent on this day or earlier")
     limit: int = Field(20, ge=1, le=50)

@@ -54,7 +54,7 @@ async def report_and_summary(clients: Clients, id_: str) -> tuple[Report, Summar
     report = await find_by_id(clients, Report, id_)
     summary = await summary_of(clients, report)
     if summary is None:
-        raise NotFoundError("The summary of this report is no longer there.")
+        raise NotFoundError("The summary of this report no longer exists.")
     return report, summary
 
 

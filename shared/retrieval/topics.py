@@ -84,7 +84,7 @@ async def person_shown(clients: Clients, id_: str) -> PersonShown:
     current = {"person": id_, "type": "thread", "current": True}
     page = await REPORTS.page(clients.store, sort="-last_message_date", filters=current, size=MOST_THREADS)
     if not page.items:
-        raise NotFoundError("There is nobody with this id in a report.")
+        raise NotFoundError("No report has a person with this id.")
     places = [(report.summary_id, report.scope) for report in page.items]
     summaries, sources = await asyncio.gather(
         clients.store.find_many(Summary, places, Session()), _sources(clients, page.items)

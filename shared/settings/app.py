@@ -273,7 +273,7 @@ def _incomplete_summaries(loaded: ChatModelSettings) -> list[str]:
         return []
     problems = []
     if not (loaded.SUMMARY_ENDPOINT or "").startswith(("https://", "http://")):
-        problems.append(f"SUMMARY_ENDPOINT: missing or no URL; SUMMARY_BACKEND {backend} needs it")
+        problems.append(f"SUMMARY_ENDPOINT: missing or not a URL; SUMMARY_BACKEND {backend} needs it")
     if loaded.SUMMARY_MODEL == EXTRACTIVE_MODEL:
         problems.append(f"SUMMARY_MODEL: missing; SUMMARY_BACKEND {backend} needs a model or deployment")
     return problems

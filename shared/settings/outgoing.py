@@ -56,7 +56,7 @@ def parse_mail_server(url: str) -> MailServer:
             "must be smtp:// or smtps:// with a host, and a user and password where needed"
         )
     if (parts.username is None) != (parts.password is None):
-        raise InvalidMailServerError("has a user without a password, or the other way round")
+        raise InvalidMailServerError("must have both a user and a password, or neither")
     return MailServer(
         parts.hostname,
         port or _PORTS[parts.scheme],

@@ -237,11 +237,11 @@ def _lines(
 
 def _opening(selected: Selected) -> str:
     left = selected.threads - len(selected.shown)
-    more = f" The {_many(left, 'thread')} in which less was said or settled are not shown." if left else ""
+    more = f" The {_many(left, 'thread')} with less activity or no outcome are not shown." if left else ""
     reached = sum(map(_is_agreed, selected.shown))
     return (
         f"**{_many(selected.threads, 'thread')}**, {_many(selected.messages, 'message')};"
-        f" consensus in {reached} of those below.{more}"
+        f" consensus in {reached} of the threads below.{more}"
     )
 
 

@@ -173,7 +173,7 @@ class ChatSummarizer:
         return context.context_window_tokens - self.settings.answer_tokens
 
     def _without_model(self, context: ThreadContext, why: str, tokens: Tokens | None = None) -> ThreadSummary:
-        note = f"Read by rules alone: {why}."
+        note = f"Read by rules only: {why}."
         return replace(self.writer.summary(context), notes=(note,), tokens=tokens or Tokens())
 
 
@@ -224,15 +224,17 @@ def _notes(reading: ThreadReading) -> tuple[str, ...]:
         return ()
     notes = [f"Read by {model.model} on {model.read_at.date()}; every claim was checked against the mails."]
     if model.refused:
-        notes.append(f"{len(model.refused)} of its claims were refused, because the mails do not bear them.")
+        notes.append(
+            f"{len(model.refused)} of its claims were rejected because the mails do not support them."
+        )
     if model.kept_out:
         kept = f"{model.kept_out} mails that speak to the program that reads them"
         notes.append(f"{kept} were kept from the model.")
     if model.unread:
-        notes.append(f"{model.unread} mails were too many for the model to read.")
+        notes.append(f"{model.unread} mails did not fit and were not read by the model.")
     notes += [
         f"Read differently: {one.what} is {one.by_rules} by the rules, {one.by_model} by the model. "
-        "The rules' reading stands."
+        "The rules' reading is shown."
         for one in model.differences
     ]
     return tuple(notes)

@@ -80,7 +80,10 @@ def _gaps(messages: Sequence[Message], chunks: Sequence[Chunk]) -> tuple[str, ..
     unindexed = sum(chunk.status is GIVEN_UP for chunk in chunks)
     sentences = (
         (unread, f"{unread} of {len(messages)} messages could not be processed."),
-        (unindexed, f"{unindexed} of {len(chunks)} passages could not be indexed: a search misses them."),
+        (
+            unindexed,
+            f"{unindexed} of {len(chunks)} passages could not be indexedand are missing from search.",
+        ),
     )
     return tuple(sentence for count, sentence in sentences if count)
 

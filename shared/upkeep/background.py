@@ -152,7 +152,7 @@ async def run_requested(body: bytes, clients: Clients) -> Audit:
     try:
         operation = str(json.loads(body)["operation_id"])
     except (ValueError, KeyError, TypeError):
-        raise InvalidEventError("not a request for an operation: it has no operation_id") from None
+        raise InvalidEventError("not a request for an operation: operation_id is missing") from None
     runtime = clients.runtime
     until = runtime.monotonic() + RUN_SECONDS
     watch = OperationObserver(stopped=lambda: runtime.monotonic() > until)

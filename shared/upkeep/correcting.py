@@ -87,10 +87,10 @@ class CorrectionAsked(BaseModel):
         if self.sentence and self.kind is not CorrectionKind.OUTCOME:
             raise ValueError("sentence: belongs to a correction of kind outcome, and to no other")
         if self.kind in {CorrectionKind.POSITION, CorrectionKind.HIDDEN} and self.message_id is None:
-            raise ValueError("message_id: names the message that the sentence stands in")
+            raise ValueError("message_id: missing; name the message that contains the sentence")
         shows = self.kind is CorrectionKind.POSITION and self.stance != NO_POSITION
         if (shows or self.kind is CorrectionKind.HIDDEN) and not self.quote.split():
-            raise ValueError("quote: the sentence that shows it, or that is to be hidden")
+            raise ValueError("quote: missing; give the sentence that shows it, or the one to hide")
         return self
 
     @property
@@ -189,7 +189,7 @@ def _message(thread: Thread, messages: Sequence[Message], message_id: str | None
             return message
     if message_id is None:
         return messages[0]  # the root never came: the first message stands for the thread
-    raise InvalidEditError("message_id: there is no such message in this thread.")
+    raise InvalidEditError("message_id: no such message in this thread.")
 
 
 def _place(quote: str, message: Message) -> SentencePlace | None:
@@ -197,7 +197,7 @@ def _place(quote: str, message: Message) -> SentencePlace | None:
         return None
     place = sentence_place(quote, message.body_normalized)
     if place is None:
-        raise InvalidEditError("quote: these are no words of that message's own text.")
+        raise InvalidEditError("quote: not found in the sender's own text of that message.")
     return place
 
 
@@ -224,7 +224,7 @@ async def _stored(clients: Clients, made: Correction, etag: str | None, session:
     return await _replaced(clients, _with_entry(before, made.last).model_copy(update=changes), session)
 
 
-_MEANWHILE = "Somebody corrected the same: read it again, and send its ETag as If-Match to replace it."
+_MEANWHILE = "This was corrected in the meantime. Read it again, and send its ETag as If-Match to replace it."
 
 
 def _check_etag(before: Correction, etag: str | None) -> None:

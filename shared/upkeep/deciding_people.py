@@ -59,7 +59,7 @@ async def decide(clients: Clients, source: str, decision: PeopleDecision, actor:
             if not isinstance(changed, Conflict):
                 counts["decided"] = 1
                 return changed
-        raise UndecidableError(f"The source {source} changed at every attempt: try again.")
+        raise UndecidableError(f"The source {source} kept changing. Try again.")
 
 
 def decided(settings: dict[str, Any], addresses: Sequence[str], *, is_one_person: bool) -> dict[str, Any]:
@@ -84,5 +84,5 @@ def _without(groups: Groups, addresses: set[str]) -> Groups:
 async def _source(clients: Clients, name: str, session: Session) -> Source:
     found = await clients.store.find(Source, name, name, session)
     if found is None:
-        raise UndecidableError(f"There is no source {name!r}: `source list` shows those that there are.")
+        raise UndecidableError(f"There is no source {name!r}: `source list` lists all sources.")
     return found

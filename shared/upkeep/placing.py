@@ -131,7 +131,7 @@ async def _found(
     key = message_key(message_id, thread.source or "")
     message = await clients.store.find(Message, key, thread.id, session)
     if message is None or message.thread_id != thread.id:
-        raise InvalidEditError("message_id: there is no such message in this thread.")
+        raise InvalidEditError("message_id: no such message in this thread.")
     return thread, message
 
 
@@ -152,14 +152,14 @@ async def _parent(clients: Clients, message: Message, asked: PlacementAsked, ses
         parent = asked.parent_id
         home = (await threads_of_messages(clients, [message_key(parent, message.source)], session)).values()
         if not home:
-            raise InvalidEditError("parent_id: there is no such message in this list.")
+            raise InvalidEditError("parent_id: no such message in this list.")
         thread = await _thread(clients, next(iter(home)), session)
     else:
         return ""
     if thread.source != message.source:
-        raise InvalidEditError("to_thread: threads of different lists are never joined.")
+        raise InvalidEditError("to_thread: threads of different lists cannot be merged.")
     if _leads_to(parent, message.message_id, ThreadState.from_document(thread.threading)):
-        raise InvalidEditError("A message cannot go under itself, or under one of its own answers.")
+        raise InvalidEditError("A message cannot reply to itself or to one of its own replies.")
     return parent
 
 
@@ -191,7 +191,7 @@ async def _stored(clients: Clients, message: Message, entry: PlacementEntry, ses
     return await clients.store.read(Placement, made.id, made.source, session)
 
 
-_MEANWHILE = "Somebody placed the same message meanwhile: look at the thread again."
+_MEANWHILE = "The message was moved in the meantime. Read the thread again."
 
 
 async def _check_room(clients: Clients, source: str, session: Session) -> None:

@@ -121,7 +121,7 @@ async def test_a_refused_login_names_no_secret_anywhere(
         await add_imap(place, mail)
         place.secrets["SOURCE_SECRET_PASSWORD"] = "hunter 22"
         failed = await place.run()
-    assert "the login was refused" in (failed.error or "")
+    assert "the sign-in was rejected" in (failed.error or "")
     (told,) = await place.failures(1)
     everything = (
         caplog.text

@@ -111,7 +111,7 @@ async def test_a_file_above_the_limit_is_refused_and_leaves_nothing(place: Place
 @pytest.mark.parametrize(
     ("content", "error", "message"),
     [
-        (b"%PDF-1.7", UnsupportedArchiveError, "no archive of mail"),
+        (b"%PDF-1.7", UnsupportedArchiveError, "not a mail archive"),
         (b"<html>not found</html>", UnsupportedArchiveError, "web page"),
         (
             gzip.compress(b"From a@b Thu Jan  1 00:00:00 2026\n" * 99, mtime=0)[:-9],

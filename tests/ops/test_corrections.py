@@ -99,7 +99,7 @@ async def test_a_thread_is_split_and_names_are_decided_on(place: OpsPlace, tmp_p
     assert (wrong.code, len(wrong.err.splitlines())) == (2, 1)
     refused = (await ops("people", "desk", *proposed["addresses"], "--different", *why, "--json")).json()
     assert refused == {"aliases": [], "namesakes": [sorted(proposed["addresses"])]}
-    assert "No name is open" in (await ops("people", "desk")).err
+    assert "No undecided names" in (await ops("people", "desk")).err
     accepted = (await ops("people", "desk", *proposed["addresses"], "--same", *why, "--json")).json()
     assert accepted == {"aliases": [sorted(proposed["addresses"])], "namesakes": []}
     audits = await place.bench.clients.store.query_documents(Audit, LAST_AUDITS, Session(), limit=2)

@@ -364,7 +364,7 @@ async def test_what_somebody_else_took_meanwhile_is_counted_as_gone(place: OpsPl
         await other.complete_message(taken)
     ended = await run_operation(place.clients, audit.id, patience=15)
     assert ended.counts == {"planned": 2, "requeued": 1, "gone": 1, "refused": 0, "left": 0}
-    assert ended.outcome == "1 were no longer there"
+    assert ended.outcome == "1 no longer existed"
 
 
 async def test_a_message_that_cannot_be_sent_again_stays_a_dead_letter(place: OpsPlace) -> None:

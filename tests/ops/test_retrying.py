@@ -108,7 +108,7 @@ async def test_what_is_done_or_gone_meanwhile_is_left_out_of_a_reset_and_a_retry
         outcome = await act(place.clients, chosen)
         assert outcome.changed == 1
         assert {letter.id: letter.why for letter in outcome.left} == {
-            done.id: "it is processed by now",
+            done.id: "it is already processed",
             gone.id: f"archives/{gone.id} is not there",
         }
     assert (await read_archive(place, done.id)).status is ArchiveStatus.PROCESSED
@@ -124,7 +124,7 @@ async def test_only_archives_that_were_given_up_are_purged_and_the_rest_is_told_
     assert ended.code == 3
     told = ended.json()
     assert (told["changed"], [left["id"] for left in told["left"]]) == (1, [waits.id])
-    assert "not given up" in told["left"][0]["why"]
+    assert "not failed" in told["left"][0]["why"]
     assert [(await read_archive(place, archive.id)).removing for archive in (gone, waits)] == [True, False]
     (asked,) = await place.waiting("removal")
     await run_removal(json.loads(b"".join(asked.body))["removal_id"], place.clients)

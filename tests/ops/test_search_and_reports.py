@@ -113,7 +113,7 @@ async def test_without_the_model_a_search_goes_on_by_words_and_says_so(
     server.answers.append(refusal(503, "no"))
     shown = await ops("search", "Tuesday")
     assert (shown.code, "Lunch" in shown.out) == (0, True)
-    assert shown.err.startswith("The model that searches by meaning is not available now")
+    assert shown.err.startswith("Semantic search is not available right now")
 
 
 @pytest.mark.parametrize(

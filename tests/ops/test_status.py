@@ -55,7 +55,7 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
     return Screen()
 
 
-LATE = "2 documents are not done 1 h after coming in: the objective of SLO_REPORT_MINUTES is missed."
+LATE = "2 documents are not finished 1 h after arrival. The objective SLO_REPORT_MINUTES is missed."
 SWEPT = Run(
     created_at=CREATED, id="r", kind="sweep", requested_by="timer", status=RunStatus.SUCCEEDED,
     started_at=NOW - timedelta(minutes=3),
@@ -117,7 +117,7 @@ def test_failures_are_counted_and_each_has_its_next_step(screen: Screen) -> None
     assert said[1:] == [
         "13,580,237 dead letters: `dlq list --groups` shows the causes.",
         "4,938,268 documents are stuck: `documents list --only stuck` lists them.",
-        "4,938,268 documents were given up: `documents list --only failed` lists them.",
+        "4,938,268 documents were not processed: `documents list --only failed` lists them.",
     ]
 
 
@@ -130,7 +130,7 @@ def test_one_is_said_as_one(screen: Screen) -> None:
     assert said[1:] == [
         "1 dead letter: `dlq list --groups` shows the causes.",
         "1 document is stuck: `documents list --only stuck` lists them.",
-        "1 document was given up: `documents list --only failed` lists them.",
+        "1 document was not processed: `documents list --only failed` lists them.",
     ]
 
 
@@ -159,24 +159,24 @@ def test_operations_by_somebody_with_a_long_name_leave_room_for_what_came_of_the
         ({"sweep": None}, "The sweep has not run yet."),
         (
             {"sweep": SWEPT.model_copy(update={"started_at": NOW - timedelta(minutes=31)})},
-            "The last sweep was 31 min ago: more than 2 of its intervals. Does it run?",
+            "The last sweep was 31 min ago, more than 2 intervals. Is it running?",
         ),
         (
             {"sweep": SWEPT.model_copy(update={"circuits": {"chunks": "EncoderCrashError"}})},
-            "The stage of chunks fails all the time, and is only probed: EncoderCrashError.",
+            "The stage of chunks keeps failing and is only probed: EncoderCrashError.",
         ),
-        ({"consumers": {}}, "No app has ever been seen: nothing takes messages from the queues."),
+        ({"consumers": {}}, "No app has ever been seen: messages in the queues are not processed."),
         (
             {"consumers": dict.fromkeys(QUEUES, NOW - timedelta(minutes=12))},
-            "No app has been seen for 12 min: nothing takes messages from the queues.",
+            "No app has been seen for 12 min: messages in the queues are not processed.",
         ),
         (
             {"consumers": {queue: NOW for queue in QUEUES if queue != "embedding"}},
-            "Nothing takes messages from embedding: is its function disabled?",
+            "Messages in embedding are not processed. Is its function disabled?",
         ),
         (
             {"documents": [DocumentsStatus("archives", "parsing", 2, 0, stuck=0, failed=0, late=2)]},
-            "2 documents are not done 1 h after coming in: the objective of SLO_REPORT_MINUTES is missed.",
+            "2 documents are not finished 1 h after arrival. The objective SLO_REPORT_MINUTES is missed.",
         ),
         (
             {
@@ -184,7 +184,7 @@ def test_operations_by_somebody_with_a_long_name_leave_room_for_what_came_of_the
                     QueueStatus("parsing", 1, 0, at_least=False, oldest_waiting=NOW - timedelta(hours=2))
                 ]
             },
-            "A message waits in parsing for 2 h; the bound is 1 h.",
+            "A message has waited in parsing for 2 h. The limit is 1 h.",
         ),
     ],
 )

@@ -106,7 +106,7 @@ def test_the_docs_have_the_exit_codes() -> None:
     ("arguments", "said"),
     [
         (["dlq", "requeue"], "Give a queue, a --group or --all."),
-        (["dlq", "purge", "--sequence", "3", "--all"], "Sequence numbers are a queue's own"),
+        (["dlq", "purge", "--sequence", "3", "--all"], "Sequence numbers belong to one queue"),
         (
             ["dlq", "list", "--groups", "parser"],
             "there is no queue 'parser': it is one of ingestion, parsing",
@@ -116,14 +116,14 @@ def test_the_docs_have_the_exit_codes() -> None:
         (["documents", "retry", "archives"], "Give ids, or --all"),
         (["dlq", "list", "--groups", "--group", "x"], "--groups lists the groups of whole queues."),
         (["documents", "list", "x", "--only", "stuck"], "Give an id, or --only and --collection."),
-        (["archive", "progress", "x", "--why", "--follow"], "--why does not wait: leave out --follow."),
+        (["archive", "progress", "x", "--why", "--follow"], "--why does not wait. Leave out --follow."),
         (["corrections", "list"], "Give a thread, or --labels"),
         (["corrections", "list", "t", "--labels"], "Give a thread, or --labels"),
         (["thread", "move", "t", "m", "--reason", "r"], "Give one of --to, --under, --split and --undo."),
         (["thread", "move", "t", "m", "--split", "--undo", "--reason", "r"], "Give one of --to, --under"),
         (["people", "s", "a@example.org", "b@example.org"], "Give --same or --different with addresses."),
         (["people", "s", "a@example.org", "b@example.org", "--same"], "Give a --reason for the decision."),
-        (["source", "add", "s", "--dry-run"], "--dry-run needs the address to look at: give --url."),
+        (["source", "add", "s", "--dry-run"], "--dry-run needs an address: give --url."),
         (["sweep"], "The app sweeps by itself; --once runs one sweep now."),
         (["dlq", "grups"], "No such command 'grups'"),
         (["--settings", "/nowhere.json", "status"], "/nowhere.json: the settings cannot be read"),
@@ -177,7 +177,7 @@ def test_settings_come_from_the_environment_and_from_files(
     named.write_text('# of azd\nA="azd"\n\nSEARCH_CA_FILE=ca.pem\n')
     assert setting_values(named, {"A": "env"}) == {"A": "azd", "SEARCH_CA_FILE": str(named.parent / "ca.pem")}
     named.write_text("nonsense\n")
-    with pytest.raises(CommandError, match="line 1: not of the form NAME=value") as stopped:
+    with pytest.raises(CommandError, match="line 1: not in the form NAME=value") as stopped:
         setting_values(named, {})
     assert stopped.value.code is Code.USAGE
 

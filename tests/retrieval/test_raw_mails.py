@@ -51,8 +51,8 @@ async def test_bytes_that_are_others_now_are_said_to_be(
         assert not (await original_mail(place.clients, message, 0)).is_unchanged
         await place.clients.blobs.upload(ARCHIVES_CONTAINER, path, HONEST[:10])
         assert await original_bytes(place.clients, message) == b""
-        with pytest.raises(NotFoundError, match="no mail any more"):
+        with pytest.raises(NotFoundError, match="no longer has a mail"):
             await original_mail(place.clients, message, 0)
         await place.clients.blobs.delete(ARCHIVES_CONTAINER, path)
-        with pytest.raises(NotFoundError, match="is not there any more"):
+        with pytest.raises(NotFoundError, match="no longer exists"):
             await original_mail(place.clients, message, 0)

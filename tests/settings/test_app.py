@@ -145,8 +145,8 @@ def test_summaries_are_extractive_unless_a_chat_model_is_named_with_its_address(
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"SUMMARY_ENDPOINT": ""}, "SUMMARY_ENDPOINT: missing or no URL"),
-        ({"SUMMARY_ENDPOINT": "localhost:11434"}, "SUMMARY_ENDPOINT: missing or no URL"),
+        ({"SUMMARY_ENDPOINT": ""}, "SUMMARY_ENDPOINT: missing or not a URL"),
+        ({"SUMMARY_ENDPOINT": "localhost:11434"}, "SUMMARY_ENDPOINT: missing or not a URL"),
         ({"SUMMARY_MODEL": ""}, "SUMMARY_MODEL: missing"),
         ({"SUMMARY_BACKEND": "oracle"}, "SUMMARY_BACKEND: "),
         ({"SUMMARY_TIMEOUT_SECONDS": "0"}, "SUMMARY_TIMEOUT_SECONDS: "),

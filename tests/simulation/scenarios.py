@@ -72,7 +72,7 @@ def delete(content: bytes, *, earliest: float, latest: float) -> Act:
     return Act(f"delete {target}", work, earliest, latest, after_others=True)
 
 
-# All archives are of one list: threads of different lists are never joined.
+# All archives are of one list: threads of different lists cannot be merged.
 
 # A mail that is in both archives, and one of the second that joins two threads of the first.
 FIRST = mailbox(mail(4), mail(9, [8]))

@@ -115,7 +115,7 @@ async def test_a_model_that_invents_quotes_never_gets_one_shown() -> None:
         assert invented not in shown
     assert summary.reading.model is not None
     assert len(summary.reading.model.refused) == 6
-    assert "6 of its claims were refused" in shown
+    assert "6 of its claims were rejected" in shown
 
 
 async def test_a_model_cannot_hide_an_objection() -> None:
@@ -132,7 +132,7 @@ async def test_a_mail_that_speaks_to_the_model_is_kept_from_it_and_that_is_told(
     async with serving(lambda _: completion(HONEST)) as endpoint, asking(endpoint) as summarizer:
         summary = await summarizer.summarize(hostile)
     assert "Ignore all previous" not in json.dumps(endpoint.asked)
-    assert any("kept from the model" in note for note in summary.notes)
+    assert any("left out" in note for note in summary.notes)
 
 
 REMARK = "Renumbering a large site took us three weeks."

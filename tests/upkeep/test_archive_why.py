@@ -56,12 +56,12 @@ async def test_each_obstacle_has_its_stage_its_error_and_what_comes_next(clients
         ): obstacle.at
         for obstacle in found.obstacles
     }
-    again, silent = "the sweep tries it again", "if nothing is heard, the sweep tries it again"
+    again, silent = "the sweep tries it again", "without a result, the sweep tries it again"
     retried = ("messages", "chunking", "failed, attempt 2 of 3", "ServiceUnavailableError: down", again, 2)
-    by_hand = "nothing by itself: fix the cause, then `documents retry`"
+    by_hand = "no automatic retry: fix the cause, then `documents retry`"
     assert seen == {
         retried: CREATED + timedelta(minutes=10),
-        ("chunks", "embedding", "given up", "RejectedItemsError: no", by_hand, 1): None,
+        ("chunks", "embedding", "failed", "RejectedItemsError: no", by_hand, 1): None,
         ("chunks", "embedding", "under way, attempt 1", None, silent, 1): CREATED + timedelta(hours=24),
         ("threads", "summarization", "not attempted yet", None, "the sweep sends it again", 1): CREATED
         + timedelta(minutes=15),

@@ -183,8 +183,8 @@ async def test_what_cannot_be_is_refused_and_nothing_is_stored(place: ReportedTh
     refused = [
         (asked(place, 9), "no such message"),
         (asked(place, 4), "no such message"),
-        (asked(place, 2, parent_id=place.id_of(3)), "its own answers"),
-        (asked(place, 0, to_thread=place.thread_id(0)), "its own answers"),
+        (asked(place, 2, parent_id=place.id_of(3)), "its own replies"),
+        (asked(place, 0, to_thread=place.thread_id(0)), "its own replies"),
         (asked(place, 2, parent_id="<nobody>"), "no such message"),
         (asked(place, 2, to_thread=other), "no thread"),
     ]

@@ -29,13 +29,15 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m localcloud", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="command")
-    up = commands.add_parser("up", help="start the local cloud and the app in it; Ctrl-C stops all")
+    up = commands.add_parser("up", help="start the local cloud and the app; Ctrl-C stops both")
     up.add_argument("--root", type=Path, default=Path(), help="the folder of the app (default: this one)")
     up.add_argument("--data", type=Path, help="where the local cloud keeps its data (default: .localcloud)")
-    up.add_argument("--fresh", action="store_true", help="forget all data of earlier starts")
+    up.add_argument("--fresh", action="store_true", help="delete the data of earlier starts")
     up.add_argument("--port-offset", type=_offset, default=None, metavar="N|auto", help="added to each port")
     up.add_argument("--only", type=_names, default=NAMES, metavar="A,B", help=f"of: {', '.join(NAMES)}")
-    up.add_argument("--archive", type=Path, metavar="PATH", help="take in this archive, or those of a folder")
+    up.add_argument(
+        "--archive", type=Path, metavar="PATH", help="add this archive, or all archives of a folder"
+    )
     up.add_argument("--once", action="store_true", help="end when the archives are reported")
     return parser
 

@@ -45,7 +45,7 @@ class DigestScope:
     @property
     def title(self) -> str:
         if self.draft is not None:
-            return f"What was said about {self.draft}"
+            return f"Discussion of {self.draft}"
         what = "Week" if self.kind is SummaryType.WEEKLY else "Consensus"
         return f"{what} {self.label} of {self.source}"
 
@@ -58,7 +58,7 @@ def parse_scope(name: str) -> DigestScope:
     period = _week(label) if kind == "weekly" else _month(label) if kind == "consensus" else None
     if not source or period is None:
         raise InvalidScopeError(
-            f"{name!r} is no digest: weekly:<source>:2024-W03, consensus:<source>:2024-01 and"
+            f"{name!r} is not a digest. Digests are weekly:<source>:2024-W03, consensus:<source>:2024-01 and"
             " draft:<name without version> are"
         )
     return DigestScope(name, _KINDS[kind], source, label, period)

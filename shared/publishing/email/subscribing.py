@@ -73,7 +73,7 @@ async def _create(clients: Clients, subscription: Subscription) -> Subscription 
     after = stored_time(subscription.asked_at - ASK_AGAIN_AFTER)
     (asked,) = [row async for row in clients.store.query(LATELY_ASKED, Session(), after=after)]
     if int(asked) >= MAX_ASKED_AN_HOUR:  # type: ignore[call-overload]
-        raise TooManyRequestsError("too many subscription requests, try again in an hour")
+        raise TooManyRequestsError("too many subscription requests. Try again in an hour")
     created = await clients.store.create(subscription, Session())
     return subscription if created else None
 

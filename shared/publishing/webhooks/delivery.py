@@ -99,7 +99,7 @@ class _DeliveryRun:
         hooks = {hook.name: hook for hook in _webhooks(self.clients.settings)}
         hook = hooks.get(delivery.channel)
         if hook is None:
-            return await self._give_up(report, index, "the webhook is not in the settings any more")
+            return await self._give_up(report, index, "the webhook is no longer in the settings")
         if report.outdated:
             return await delivery_superseded(self.clients.store, report, index)
         if delivery.attempts >= MAX_ATTEMPTS:

@@ -104,5 +104,5 @@ def _check(status: int, retry_after: float | None) -> None:
     if status in _SUCCESS:
         return
     if status in _REDIRECTS:
-        raise NotDeliveredError(f"it answered {status}: redirects are not followed, set its own address")
+        raise NotDeliveredError(f"it answered {status}: redirects are not followed; set its final address")
     raise NotDeliveredError(f"it answered {status}", retry_after=retry_after)

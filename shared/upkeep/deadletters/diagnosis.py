@@ -38,8 +38,7 @@ from shared.pipeline.topology import EMBEDDING, ORCHESTRATION, PRODUCERS, QUEUES
 IDS_PER_QUERY = 500
 TOO_MANY_DELIVERIES = "MaxDeliveryCountExceeded"  # the broker's word
 BROKEN_OFF = (
-    "Each delivery was broken off before its failure could be recorded:"
-    " by a crash, a stop, or a lock that ran out."
+    "Each delivery ended before its failure could be recorded: by a crash, a shutdown or an expired lock."
 )
 
 
@@ -110,7 +109,7 @@ async def _records(store: Store, stage: str, ids: Iterable[str]) -> dict[str | N
 
 def _by_the_broker(letter: DeadLetter) -> str:
     """Without a record nothing of ours saw the failure: the broker knows no more than how it ended."""
-    said = letter.description or "the broker gives no description"
+    said = letter.description or "no description from the broker"
     return f"{said} {BROKEN_OFF}" if letter.reason == TOO_MANY_DELIVERIES else said
 
 

@@ -77,9 +77,9 @@ class MoveCounts:
         """What an operator has to know, in words."""
         said = []
         if self.gone:
-            said.append(f"{self.gone} were no longer there")
+            said.append(f"{self.gone} no longer existed")
         if self.left:
-            said.append(f"{self.left} are left: another receiver holds them, or this was stopped")
+            said.append(f"{self.left} are left: another receiver holds them, or the operation was stopped")
         if self.refused:
             shown = [f"{number}: {reason}" for number, reason in list(self.refused.items())[:SHOWN_REFUSED]]
             said.append(f"{len(self.refused)} cannot be sent ({'; '.join(shown)})")

@@ -192,7 +192,7 @@ async def _request(clients: Clients, document: DueDocument) -> Requeue:
 
 async def _reset(clients: Clients, document: DueDocument, *, error: str | None = None) -> None:
     if not await reset(clients.store, document.subject, Session(), error=error):
-        raise LeftOutError("it is processed by now")
+        raise LeftOutError("it is already processed")
 
 
 async def find_anywhere(clients: Clients, id_: str) -> list[tuple[str, dict[str, Any]]]:
@@ -272,7 +272,7 @@ def _judged(collection: Collection, row: dict[str, Any], policy: Policy) -> Obst
 def _next(row: dict[str, Any], attempts: int, policy: Policy, most: int) -> tuple[str, str, datetime | None]:
     """Its state, what happens next, and when at the earliest: as the sweep decides."""
     if row["status"] in GIVEN_UP:
-        return "given up", "nothing by itself: fix the cause, then `documents retry`", None
+        return "failed", "no automatic retry: fix the cause, then `documents retry`", None
     last, requeued = row.get("lastAttemptTime"), row.get("requeued_at")
     heard = max((str(time) for time in (last, requeued) if time), default=None)
     if heard is None:
@@ -280,7 +280,7 @@ def _next(row: dict[str, Any], attempts: int, policy: Policy, most: int) -> tupl
         return "not attempted yet", "the sweep sends it again", since + policy.grace
     if row.get("lastError") and requeued is None:
         due = datetime.fromisoformat(heard) + policy.delay(attempts)
-        following = "the sweep gives it up" if attempts >= most else "the sweep tries it again"
+        following = "the sweep marks it as failed" if attempts >= most else "the sweep tries it again"
         return f"failed, attempt {attempts} of {most}", following, due
-    again = "if nothing is heard, the sweep tries it again"
+    again = "without a result, the sweep tries it again"
     return f"under way, attempt {attempts}", again, datetime.fromisoformat(heard) + policy.silence(attempts)

@@ -150,7 +150,7 @@ def _documents(status: SystemStatus) -> Iterator[Trouble]:
         yield Trouble("stuck", f"{said} stuck: `documents list --only stuck` lists them.")
     if failed:
         said = _counted(failed, "document was", "documents were")
-        yield Trouble("failed", f"{said} given up: `documents list --only failed` lists them.")
+        yield Trouble("failed", f"{said} not processed: `documents list --only failed` lists them.")
 
 
 def _queues(status: SystemStatus) -> Iterator[Trouble]:
@@ -160,7 +160,7 @@ def _queues(status: SystemStatus) -> Iterator[Trouble]:
             age = _span(status.at - queue.oldest_waiting)
             yield Trouble(
                 "queue_age",
-                f"A message waits in {queue.queue} for {age}; the bound is {_span(bound)}.",
+                f"A message has waited in {queue.queue} for {age}. The limit is {_span(bound)}.",
             )
 
 
@@ -176,10 +176,10 @@ def _consumers(status: SystemStatus) -> Iterator[Trouble]:
     if len(missing) == len(status.consumed_queues) and missing:
         last = max(status.consumers.values(), default=None)
         since = "has ever been seen" if last is None else f"has been seen for {_span(status.at - last)}"
-        yield Trouble("no_consumer", f"No app {since}: nothing takes messages from the queues.")
+        yield Trouble("no_consumer", f"No app {since}: messages in the queues are not processed.")
         return
     for queue in missing:
-        yield Trouble("no_consumer", f"Nothing takes messages from {queue}: is its function disabled?")
+        yield Trouble("no_consumer", f"Messages in {queue} are not processed. Is its function disabled?")
 
 
 def _sweep(status: SystemStatus) -> Iterator[Trouble]:
@@ -192,13 +192,13 @@ def _sweep(status: SystemStatus) -> Iterator[Trouble]:
     elif status.at - status.sweep.started_at > status.bounds.sweep:
         age = _span(status.at - status.sweep.started_at)
         yield Trouble(
-            "sweep", f"The last sweep was {age} ago: more than {SWEEPS_MISSED} of its intervals. Does it run?"
+            "sweep", f"The last sweep was {age} ago, more than {SWEEPS_MISSED} intervals. Is it running?"
         )
 
 
 def _circuits(status: SystemStatus) -> Iterator[Trouble]:
     for name, why in (status.sweep.circuits if status.sweep else {}).items():
-        yield Trouble("circuit", f"The stage of {name} fails all the time, and is only probed: {why}.")
+        yield Trouble("circuit", f"The stage of {name} keeps failing and is only probed: {why}.")
 
 
 def _objective(status: SystemStatus) -> Iterator[Trouble]:
@@ -207,7 +207,7 @@ def _objective(status: SystemStatus) -> Iterator[Trouble]:
         said = _counted(late, "document is", "documents are")
         bound = _span(status.bounds.report)
         yield Trouble(
-            "slo", f"{said} not done {bound} after coming in: the objective of SLO_REPORT_MINUTES is missed."
+            "slo", f"{said} not finished {bound} after arrival. The objective SLO_REPORT_MINUTES is missed."
         )
 
 

@@ -152,7 +152,7 @@ def _span(row: dict[str, Any]) -> dict[str, Any]:
 
 
 AUDITS_SEARCHED = 500
-NOBODY_ASKED = "LOG_WORKSPACE_ID says where Application Insights keeps them, and is not set"
+NOBODY_ASKED = "LOG_WORKSPACE_ID is not set; it names the workspace of Application Insights"
 
 RELATED = {
     "archives": (THREADS_WITH_ARCHIVE,),

@@ -94,20 +94,20 @@ def test_the_real_archives_are_known(name: str) -> None:
         (b"", "empty"),
         (b" \n\n", "empty"),
         (b"<!DOCTYPE html><p>From the archive", "web page"),
-        (b"%PDF-1.7 binary", "no archive of mail"),
-        (b"\x00" * 2000, "no archive of mail"),
+        (b"%PDF-1.7 binary", "not a mail archive"),
+        (b"\x00" * 2000, "not a mail archive"),
         (b"7z\xbc\xaf\x27\x1c rest", "7-Zip"),
         (b"Rar!\x1a\x07\x01\x00", "RAR"),
         (b"\x28\xb5\x2f\xfd rest", "Zstandard"),
-        (gzip.compress(b"just text"), "no archive of mail"),
+        (gzip.compress(b"just text"), "not a mail archive"),
         (gzip.compress(gzip.compress(mbox("one"))), "archive inside"),
         (gzip.compress(zip_bytes(BOXES)), "archive inside"),
         (zip_bytes({"readme.txt": b"hello"}), "no mail was found in the zip"),
         (tar_bytes({"readme.txt": b"hello"}), "no mail was found in the tar"),
         (zip_bytes({}), "no mail was found in the zip"),
         (zip_bytes({"inner.zip": zip_bytes(BOXES)}), "no mail was found in the zip"),
-        (zip_bytes(BOXES, zipfile.ZIP_LZMA), "pack it with deflate"),
-        (zip_bytes(BOXES, zipfile.ZIP_BZIP2), "pack it with deflate"),
+        (zip_bytes(BOXES, zipfile.ZIP_LZMA), "use deflate"),
+        (zip_bytes(BOXES, zipfile.ZIP_BZIP2), "use deflate"),
     ],
     ids=short,
 )
@@ -181,8 +181,8 @@ def test_what_is_not_mail_is_passed_over_with_the_reason(tmp_path: Path) -> None
         assert set(notes) == set(files) - {"list.mbox"}
         assert notes["README"] == "it is not mail"
         assert notes["empty.mbox"] == "it is empty"
-        assert "send it by itself" in notes["more.zip"]
-        assert "send it by itself" in notes["more.tar.gz"]
+        assert "upload it separately" in notes["more.zip"]
+        assert "upload it separately" in notes["more.tar.gz"]
 
 
 def test_links_and_devices_in_a_tar_are_passed_over_with_a_note(tmp_path: Path) -> None:

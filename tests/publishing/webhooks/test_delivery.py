@@ -181,7 +181,7 @@ async def test_a_webhook_that_left_the_settings_is_given_up(
         place.clients.settings = settings.model_copy(update={"WEBHOOKS": None})
         report = await deliver(place)
         assert report.deliveries[0].status == "failed"
-        assert "not in the settings" in (report.deliveries[0].error or "")
+        assert "no longer in the settings" in (report.deliveries[0].error or "")
 
 
 async def test_a_receiver_that_hangs_costs_its_timeout_and_no_more(

@@ -318,7 +318,7 @@ async def test_an_archive_that_is_being_deleted_is_refused_until_that_is_done(
         asked = await request_removal(place.clients, "archive", archive, requested_by="test", now=NOW)
         assert asked is not None
         upload = Upload(content, "x.mbox", "list")
-        with pytest.raises(ArchiveRemovedError, match="is being deleted: send it again"):
+        with pytest.raises(ArchiveRemovedError, match="is being deleted: upload it again"):
             await take_upload(upload, place.clients)
         await run_removal(asked.id, place.clients)
         stored = await take_upload(upload, place.clients)

@@ -31,7 +31,7 @@ def test_a_lists_feed_has_its_reports_the_newest_first(site: Site) -> None:
 
 def test_a_drafts_feed_has_what_is_about_it(site: Site) -> None:
     root = feed(site, "/api/feeds/drafts/draft-ietf-tally-receipts-04")
-    assert "What was said about draft-ietf-tally-receipts" in titles(root)
+    assert "Discussion of draft-ietf-tally-receipts" in titles(root)
     assert "Renaming &quot;slowmail&quot;" not in titles(root)
 
 

@@ -130,7 +130,7 @@ def test_names_may_come_in_headers_and_files_in_forms(host: Host, tag: str) -> N
     ("path", "body", "headers", "status", "detail"),
     [
         ("/api/archives", b"", {}, 400, "empty"),
-        ("/api/archives", b"%PDF-1.7", {}, 415, "no archive of mail"),
+        ("/api/archives", b"%PDF-1.7", {}, 415, "not a mail archive"),
         ("/api/archives", b"<html>", {}, 415, "web page"),
         ("/api/archives", b"\x1f\x8b\x08broken", {}, 422, "damaged"),
         ("/api/archives", b"x" * (LIMIT + 1), {}, 413, f"more than {LIMIT} bytes"),
@@ -548,7 +548,7 @@ def test_an_upload_of_an_archive_that_is_being_deleted_is_refused_and_taken_when
     wait_for(lambda: host.get(location).json()["status"] == "processed", seconds=60, what="parsing")
     asyncio.run(_mark_as_being_deleted(settings, location.rpartition("/")[2]))
     refused = problem(host.ask("POST", path, content), 409)
-    assert "is being deleted: send it again when that is done" in refused["detail"]
+    assert "is being deleted: upload it again afterwards" in refused["detail"]
     removed(host, host.ask("DELETE", location))
     again = host.ask("POST", path, content)
     assert (again.status, again.json()["duplicate"]) == (202, False)

@@ -50,7 +50,7 @@ def test_each_obstacle_is_shown_with_its_error_and_what_happens_next(
     assert "failed, attempt 2 of 3" in messages
     assert "ServiceUnavailableError: <b>down</b>" in messages  # as text
     assert "the sweep tries it again" in messages
-    assert any("given up" in row and "RejectedItemsError" in row for row in rows)
+    assert any("failed" in row and "RejectedItemsError" in row for row in rows)
     public = check(host.get(f"/archives/{archive}").text)
     links = [link.attributes.get("href") for link in public.all("a")]
     assert f"/operator/archives/{archive}" in links

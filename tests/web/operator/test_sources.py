@@ -38,7 +38,7 @@ def test_what_is_there_is_shown_and_added_with_its_schedule(host: Host, cookie: 
     token = token_of(host, cookie)
     looked = send(host, {"address": IETF, "token": token}, cookie=cookie)
     shown = check(looked.text)
-    assert (looked.status, "a list of the IETF" in shown.text.lower().replace("ietf", "IETF")) == (200, True)
+    assert (looked.status, "an IETF list" in shown.text.lower().replace("ietf", "IETF")) == (200, True)
     form = {
         field.attributes["name"]: field.attributes.get("value") or ""
         for field in shown.all("input")

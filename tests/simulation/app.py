@@ -16,11 +16,10 @@ from typing import Any
 
 import azure.functions as func
 import numpy as np
-from shared.clients.calls import Calls
-from shared.settings.outgoing import Webhook
 
 from localcloud.cosmos import documents, queries
 from shared.clients import connections
+from shared.clients.calls import Calls
 from shared.clients.cosmos import lease, session, store
 from shared.core.errors import EncoderStartError
 from shared.core.ids import delivery_id
@@ -33,6 +32,7 @@ from shared.ingestion import archive_reader
 from shared.ingestion.reader_process import Batch, read_batches
 from shared.publishing import webhooks
 from shared.publishing.webhooks import NotDeliveredError
+from shared.settings.outgoing import Webhook
 from shared.summarization import digests, summary_document
 from stages import chunking
 from stages.blueprints import BLUEPRINTS

@@ -24,8 +24,8 @@ import psutil
 
 from benchmarks.embedding_texts import Bc3, mail_chunks, read_bc3
 from shared.embedding.encoder import Vectors
-from shared.embedding.openvino.cpu import Precision, fastest_precision
-from shared.embedding.openvino.weights import locate_package
+from shared.embedding.openvino.build import locate_package
+from shared.embedding.openvino.model_folder import Precision, fastest_precision
 from shared.embedding.process.child import EncoderSpec
 from shared.embedding.process.embedder import EncoderProcess
 
@@ -137,7 +137,7 @@ def site_packages_mb(python: str) -> float:
 
 def spec(model: Path, precision: str) -> EncoderSpec:
     arguments = {"folder": str(model), "precision": precision, "threads": None, "token_budget": None}
-    return EncoderSpec("shared.embedding.encoder_loading:load_openvino", arguments)
+    return EncoderSpec("shared.embedding.openvino.encoder:load_openvino", arguments)
 
 
 async def run(options: argparse.Namespace, scratch: Path) -> None:

@@ -127,7 +127,7 @@ def end_subscriptions(
     """End all digests of an address, and delete it."""
 
     async def work(clients: "Clients") -> int:
-        from shared.publishing.email.subscribing import forget_address
+        from shared.publishing.subscriptions import forget_address
 
         return await forget_address(clients, address)
 

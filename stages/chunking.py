@@ -18,9 +18,8 @@ from shared.documents.threads import Chunk, Message
 from shared.domain.chunking.chunker import ChunkSettings, Embedder, Strategy, TextChunk, chunk_body
 from shared.domain.chunking.tokens import ModelTokenizer
 from shared.domain.mail.models import read_segments
-from shared.embedding.instance import embedder
+from shared.embedding.factory import embed_with, embedder
 from shared.embedding.model_tokens import model_tokens
-from shared.embedding.sentence_embedder import embed_with
 from shared.pipeline import topology
 from shared.pipeline.event_builders import PreparedChunk, chunks_prepared
 from shared.pipeline.event_types import ChunksPrepared, JSONParsed

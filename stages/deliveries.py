@@ -8,7 +8,7 @@ from shared.clients.connections import Clients, clients
 from shared.clients.telemetry.metrics import consumer_span
 from shared.pipeline.requests import run_request
 from shared.pipeline.topology import DELIVERIES
-from shared.publishing.webhooks.wake_up import deliver_and_wake
+from shared.publishing.webhooks import deliver_and_wake
 from stages.registration import CONNECTION, delivery_from_functions
 
 blueprint = func.Blueprint()

@@ -29,9 +29,8 @@ from shared.core.errors import (
 from shared.core.times import stored_time
 from shared.documents.base import ProcessingStatus
 from shared.documents.threads import Chunk, Thread
-from shared.embedding.encoder import Vectors
-from shared.embedding.instance import embedder
-from shared.embedding.port import Embedder
+from shared.embedding.encoder import Embedder, Vectors
+from shared.embedding.factory import embedder
 from shared.embedding.vector_cache import VectorCache
 from shared.pipeline import topology
 from shared.pipeline.event_builders import chunks_given_up, embeddings_generated

@@ -20,8 +20,7 @@ from shared.pipeline.lifecycle.summaries import digest_flags_settled, orphan_del
 from shared.pipeline.lifecycle.threads import thread_reported
 from shared.pipeline.progress import measure_report
 from shared.pipeline.stage import Stage, StageResult, Work
-from shared.publishing.webhooks.delivery import planned_deliveries
-from shared.publishing.webhooks.wake_up import wake_deliveries
+from shared.publishing.webhooks import planned_deliveries, wake_deliveries
 from shared.summarization.digest_touching import touch_digests
 from stages.registration import register_stage
 
@@ -69,7 +68,6 @@ async def _touch_digests(summary: Summary, work: Work) -> None:
 
 def _report(summary: Summary, now: datetime) -> Report:
     id_, known, reading = report_id(summary.id), summary.metadata, summary.reading
-    people = known.get("participants", [])
     return Report(
         id=id_,
         report_id=id_,
@@ -78,24 +76,24 @@ def _report(summary: Summary, now: datetime) -> Report:
         summary_type=summary.summary_type,
         thread_id=summary.thread_id,
         thread_ids=summary.thread_ids,
-        threads=known.get("outcomes", []),
-        source=known.get("source"),
+        threads=known.outcomes,
+        source=known.source,
         title=summary.title,
         published_at=now,
         created_at=now,
-        participants=people,
-        person_ids=sorted({person_id(person["email"]) for person in people if person["email"]}),
-        draft_mentions=sorted({draft_base(draft) for draft in known.get("draft_mentions", [])}),
-        has_consensus=bool(known.get("has_consensus")),
-        consensus_type=known.get("consensus_type"),
+        participants=known.participants,
+        person_ids=sorted({person_id(person.email) for person in known.participants if person.email}),
+        draft_mentions=sorted({draft_base(draft) for draft in known.draft_mentions}),
+        has_consensus=known.has_consensus,
+        consensus_type=known.consensus_type,
         counts=summary.counts,
         outcome=reading.shown_outcome if reading else None,
         open_call=reading.shown_call if reading else None,
         genre=reading.shown_genre if reading else None,
-        first_message_date=known.get("first_message_date"),
-        last_message_date=known.get("last_message_date"),
+        first_message_date=known.first_message_date,
+        last_message_date=known.last_message_date,
         outdated=summary.outdated,
-        flags=known.get("flags", {}),
+        flags=known.flags,
     )
 
 

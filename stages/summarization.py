@@ -153,9 +153,9 @@ async def _make(id_: str, thread: Thread, version: str, data: SummarizationReque
     fields = summary_fields(made, thread, context.messages)
     reading = corrections.marked(fields["reading"]).model_copy(update={"placements": placements})
     fields["reading"] = marked_positions(reading, context.marks)
-    fields["metadata"]["flags"] = dict(context.flags)
+    fields["metadata"].flags = dict(context.flags)
     if pair is not None and result is not None:
-        fields["metadata"]["result_thread"] = pair.result
+        fields["metadata"].result_thread = pair.result
     return Summary(
         id=id_,
         summary_id=id_,

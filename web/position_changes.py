@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from shared.documents.readings import StoredQuote
 from shared.documents.reports import Summary
-from shared.documents.values import PositionStance, Tier, rejoined
+from shared.documents.values import PositionStance, SentenceCitation, Tier, rejoined
 from shared.domain.summaries.markdown import escape_markdown
 from shared.retrieval.parameters import page_of_mail
 from web.formatting import day, markdown_target
@@ -25,7 +24,7 @@ SAID_BEFORE = {
 @dataclass(frozen=True)
 class Step:
     says: str
-    citation: StoredQuote
+    citation: SentenceCitation
     at: datetime | None
     is_quoted: bool
     """Its words stand nowhere else in the report: here they are quoted, and only linked else."""
@@ -43,7 +42,7 @@ def changes_in(summary: Summary) -> list[PositionChange]:
         return []
     cited = {" ".join(citation.quote.split()) for citation in summary.citations}
 
-    def step(says: str, citation: StoredQuote, at: datetime | None) -> Step:
+    def step(says: str, citation: SentenceCitation, at: datetime | None) -> Step:
         return Step(says, citation, at, is_quoted=citation.quote not in cited)
 
     found = []

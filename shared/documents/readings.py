@@ -1,6 +1,6 @@
 """What was read out of a thread, as its summary stores it: the fields of the domain's ThreadReading."""
 
-from datetime import date, datetime
+from datetime import date
 from typing import Self
 
 from pydantic import ConfigDict, TypeAdapter, model_validator
@@ -8,17 +8,26 @@ from pydantic import ConfigDict, TypeAdapter, model_validator
 from shared.documents.base import Subdocument, UtcTime
 from shared.documents.edits import PlacementAct
 from shared.documents.values import (
+    Authority,
     ConsensusBasis,
     ConsensusType,
     CorrectionKind,
-    Fate,
+    Decision,
     Genre,
+    Headline,
+    ModelReading,
+    Objection,
+    OpenCall,
     OutcomeKind,
-    PositionStance,
-    PropositionForm,
+    Position,
+    Proposition,
     ReadBy,
+    ReadGenre,
+    SentenceCitation,
+    Tally,
     ThreadReading,
     Tier,
+    VoteCount,
     clipped,
     rejoined,
 )
@@ -31,91 +40,6 @@ class _Stored(Subdocument):
     """Takes its values from the attributes of what it stores."""
 
     model_config = ConfigDict(extra="ignore", populate_by_name=True, from_attributes=True)
-
-
-class StoredQuote(_Stored):
-    """A sentence, by its span in the message's body_normalized."""
-
-    message_id: str
-    start: int
-    end: int
-    quote: str
-
-
-class StoredGenre(_Stored):
-    kind: Genre
-    confidence: float
-    tier: Tier
-    read_by: ReadBy = ReadBy.RULES
-
-
-class StoredVersion(_Stored):
-    message_id: str
-    number: int
-
-
-class StoredProposition(_Stored):
-    message_id: str
-    form: PropositionForm
-    proposer: str
-    words: StoredQuote | None = None
-    versions: list[StoredVersion] = []
-
-
-class StoredEarlierStance(_Stored):
-    stance: PositionStance
-    citation: StoredQuote
-    at: datetime | None = None
-
-
-class StoredPosition(_Stored):
-    person: str
-    name: str
-    stance: PositionStance
-    tier: Tier
-    confidence: float
-    citation: StoredQuote
-    answers: str | None = None
-    binding: bool | None = None
-    rule: str = ""
-    marks: list[str] = []
-    read_by: ReadBy = ReadBy.RULES
-    is_explicit: bool = True
-    at: datetime | None = None
-    earlier: StoredEarlierStance | None = None
-
-
-class StoredObjection(_Stored):
-    person: str
-    citation: StoredQuote
-    fate: Fate
-    tier: Tier = Tier.REMARK
-    withdrawal: StoredQuote | None = None
-
-
-class StoredDecision(_Stored):
-    person: str
-    citation: StoredQuote
-    tier: Tier
-
-
-class StoredAuthority(_Stored):
-    person: str
-    name: str
-    role: str
-
-
-class StoredTally(_Stored):
-    by: StoredAuthority
-    citation: StoredQuote
-
-
-class StoredVotes(_Stored):
-    binding_for: int = 0
-    binding_against: int = 0
-    other_for: int = 0
-    other_against: int = 0
-    abstained: int = 0
 
 
 class CorrectedBy(Subdocument):
@@ -176,9 +100,9 @@ class ShownOutcome(_Stored):
 
 class StoredOutcome(ShownOutcome):
     confidence: float
-    evidence: list[StoredQuote] = []
-    authority: StoredAuthority | None = None
-    votes: StoredVotes | None = None
+    evidence: list[SentenceCitation] = []
+    authority: Authority | None = None
+    votes: VoteCount | None = None
     rule: str = ""
 
     @property
@@ -187,14 +111,6 @@ class StoredOutcome(ShownOutcome):
         shown = (self.tier is Tier.SAID or self.is_closing_statement) and quote
         # An instance would be passed through whole.
         return ShownOutcome.model_validate({**self.model_dump(), "quote": quote if shown else ""})
-
-
-class StoredOpenCall(_Stored):
-    question: StoredQuote | None = None
-    ends: date | None = None
-    ends_text: str = ""
-    spoken: list[str] = []
-    outstanding: list[StoredQuote] = []
 
 
 class ShownOpenCall(Subdocument):
@@ -206,53 +122,24 @@ class ShownOpenCall(Subdocument):
     outstanding: list[str] = []  # sentences of objections, the first ten
 
 
-class StoredHeadline(_Stored):
-    asked: str
-    came_out: str
-    left: str
-
-
-class StoredDifference(_Stored):
-    what: str
-    by_rules: str
-    by_model: str
-
-
-class StoredNarrative(_Stored):
-    text: str
-    evidence: list[StoredQuote] = []
-
-
-class StoredModelReading(_Stored):
-    """Which chat model read the thread, and what of its answer was refused."""
-
-    model: str
-    read_at: datetime
-    narrative: list[StoredNarrative] = []
-    differences: list[StoredDifference] = []
-    refused: list[str] = []
-    kept_out: int = 0
-    unread: int = 0
-
-
 class StoredReading(_Stored):
     lang: str
-    genre: StoredGenre
-    proposition: StoredProposition | None = None
+    genre: ReadGenre
+    proposition: Proposition | None = None
     outcome: StoredOutcome
-    positions: list[StoredPosition] = []
-    objections: list[StoredObjection] = []
-    decisions: list[StoredDecision] = []
-    open_issues: list[StoredQuote] = []
-    key_points: list[StoredQuote] = []
-    headline: StoredHeadline
+    positions: list[Position] = []
+    objections: list[Objection] = []
+    decisions: list[Decision] = []
+    open_issues: list[SentenceCitation] = []
+    key_points: list[SentenceCitation] = []
+    headline: Headline
     has_consensus: bool
     consensus_type: ConsensusType | None = None
     basis: ConsensusBasis
-    open_call: StoredOpenCall | None = None
-    tallies: list[StoredTally] = []
+    open_call: OpenCall | None = None
+    tallies: list[Tally] = []
     result_of: str | None = None
-    model: StoredModelReading | None = None
+    model: ModelReading | None = None
     corrections: list[ShownCorrection] = []
     placements: list[ShownPlacement] = []
 

@@ -8,7 +8,7 @@ from pydantic import Field
 from shared.documents.base import Document, Subdocument, UtcTime
 from shared.documents.readings import ShownOpenCall, ShownOutcome, StoredReading
 from shared.documents.threads import Address
-from shared.documents.values import Citation, ConsensusType, Genre, SummaryType
+from shared.documents.values import Citation, ConsensusBasis, ConsensusType, Genre, SummaryType
 
 
 class DeliveryStatus(StrEnum):
@@ -109,6 +109,32 @@ class SummaryStance(Subdocument):
     counts_now: bool = False  # it is this participant's last word
 
 
+class SummaryMetadata(Subdocument):
+    """The facts of a summary that its report shows, and what a chat model's answer cost."""
+
+    source: str | None = None
+    participants: list[Address] = []
+    first_message_date: UtcTime | None = None
+    last_message_date: UtcTime | None = None
+    draft_mentions: list[str] = []
+    # Of a thread.
+    has_consensus: bool = False
+    consensus_type: ConsensusType | None = None
+    basis: ConsensusBasis | None = None
+    reason: str | None = None
+    notes: list[str] = []
+    flags: dict[str, int] = {}
+    result_thread: str | None = None
+    rejected_claims: int = 0
+    tokens_prompt: int = 0
+    tokens_completion: int = 0
+    # Of several threads.
+    label: str | None = None
+    threads: int | None = None
+    messages: int | None = None
+    outcomes: list[ReportedThread] = []
+
+
 class Summary(Document):
     container = "summaries"
     partition_field = "scope"
@@ -132,7 +158,7 @@ class Summary(Document):
     content_hash: str | None = None
     prompt_template: str | None = None
     outdated: bool = False  # there is a later one, or its thread is another one now
-    metadata: dict[str, Any] = {}
+    metadata: SummaryMetadata = SummaryMetadata()
 
 
 class TokenAccount(Document):

@@ -125,7 +125,7 @@ class Proposition:
     form: PropositionForm
     proposer: str
     """The address that stands for the person who puts it."""
-    words: SentenceCitation | None
+    words: SentenceCitation | None = None
     versions: tuple[Version, ...] = ()
 
 
@@ -147,7 +147,7 @@ class Position:
     tier: Tier
     confidence: float
     citation: SentenceCitation
-    answers: str | None
+    answers: str | None = None
     """The mail that the sentence answers."""
     binding: bool | None = None
     """Only in votes of a source that names its binding voters."""
@@ -232,12 +232,12 @@ class ThreadOutcome:
 class OpenCall:
     """A call or vote without a result yet."""
 
-    question: SentenceCitation | None
-    ends: date | None
-    ends_text: str
+    question: SentenceCitation | None = None
+    ends: date | None = None
+    ends_text: str = ""
     """The words that name the end; empty where the mail names none."""
-    spoken: tuple[str, ...]
-    outstanding: tuple[SentenceCitation, ...]
+    spoken: tuple[str, ...] = ()
+    outstanding: tuple[SentenceCitation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

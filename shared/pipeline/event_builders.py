@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from shared.core.errors import ClassifiedError
 from shared.core.ids import report_id
-from shared.documents.reports import Report, Summary
+from shared.documents.reports import Report, Summary, SummaryMetadata
 from shared.documents.threads import Chunk
 from shared.documents.values import Citation
 from shared.pipeline.event_types import (
@@ -162,11 +162,11 @@ def summary_complete(
     backend: str,
     model: str,
     citations: Sequence[Citation] = (),
-    usage: Mapping[str, Any] | None = None,
+    usage: SummaryMetadata | None = None,
     latency_ms: float = 0.0,
 ) -> SummaryComplete:
     """Of a thread's summary or of a digest; `usage` has the tokens that a chat model has counted."""
-    tokens = usage or {}
+    usage = usage or SummaryMetadata()
     return SummaryComplete(
         thread_id=summary.thread_id or summary.scope,
         summary_id=summary.id,
@@ -176,8 +176,8 @@ def summary_complete(
         citations=[_citation(citation) for citation in citations[:CITATIONS_IN_EVENT]],
         llm_backend=backend,
         llm_model=model,
-        tokens_prompt=tokens.get("tokens_prompt", 0),
-        tokens_completion=tokens.get("tokens_completion", 0),
+        tokens_prompt=usage.tokens_prompt,
+        tokens_completion=usage.tokens_completion,
         latency_ms=round(latency_ms, 1),
     )
 

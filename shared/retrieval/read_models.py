@@ -263,8 +263,7 @@ class SummaryDetail(ReadModel):
 
     @classmethod
     def of(cls, summary: Summary, citations: list[CitationShown]) -> "SummaryDetail":
-        known = summary.metadata
-        reason, notes = known.get("reason"), known.get("notes", [])
+        reason, notes = summary.metadata.reason, summary.metadata.notes
         return cls.taken(summary, citations=citations, reason=reason, notes=notes)
 
 

@@ -14,7 +14,7 @@ from shared.clients.search.index import Hit, Hits
 from shared.core.errors import PipelineError
 from shared.documents.threads import Address
 from shared.domain.mail.mentions import draft_base
-from shared.embedding.instance import embedder
+from shared.embedding.factory import embedder
 from shared.retrieval.parameters import (
     Day,
     HashId,

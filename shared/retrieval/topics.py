@@ -12,11 +12,11 @@ from shared.clients.cosmos.session import Session
 from shared.clients.search.fields import Facet
 from shared.core.errors import NotFoundError
 from shared.core.ids import HASH_ID, person_id
-from shared.documents.readings import StoredEarlierStance, StoredQuote, StoredReading
+from shared.documents.readings import StoredReading
 from shared.documents.reports import Report, Summary, Topic, TopicKind
 from shared.documents.sources import NAME_PATTERN, Source, SourceRole
 from shared.documents.threads import Address, Thread
-from shared.documents.values import Fate, PositionStance, Tier
+from shared.documents.values import EarlierStance, Fate, PositionStance, SentenceCitation, Tier
 from shared.domain.mail.mentions import draft_base
 from shared.retrieval.listing import REPORTS, THREADS
 from shared.retrieval.lists import source_names
@@ -59,10 +59,10 @@ class PersonStand:
     report: Report
     stance: PositionStance | None  # None: an objection
     fate: Fate | None
-    citation: StoredQuote
+    citation: SentenceCitation
     marks: tuple[str, ...] = ()  # what a reader has to know of the mail and its sender
     said_at: datetime | None = None
-    earlier: StoredEarlierStance | None = None  # where they stood before they changed their mind
+    earlier: EarlierStance | None = None  # where they stood before they changed their mind
 
     @property
     def at(self) -> datetime | None:

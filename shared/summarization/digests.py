@@ -18,14 +18,13 @@ from shared.documents.containers import read_document
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.queries.reports import TOUCHED_DIGESTS
 from shared.documents.queries.threads import COUNT_OF_MESSAGES_WITHIN, THREADS_OF_DRAFT, THREADS_WITHIN
-from shared.documents.reports import Digest, ReportedThread, Summary, SummaryClaim
+from shared.documents.reports import Digest, ReportedThread, Summary, SummaryClaim, SummaryMetadata
 from shared.documents.threads import Chunk, Thread
 from shared.documents.values import Citation, ConsensusType, SummaryType, Tier
 from shared.domain.consensus.positions import may_say_agreed
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.digest_scopes import DigestScope, parse_scope
-from shared.domain.summaries.html import render_html
-from shared.domain.summaries.markdown import escape_markdown
+from shared.domain.summaries.markdown import escape_markdown, render_html
 from shared.pipeline.event_builders import summary_complete
 from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.events import Event
@@ -346,16 +345,16 @@ def _document(
         content_hash=version,
         outdated=True,  # until it is named
         prompt_template=TEMPLATE.format(scope.kind),
-        metadata={
-            "source": scope.source,
-            "draft_mentions": [scope.draft] if scope.draft else [],
-            "label": scope.label,
-            "threads": selected.threads,
-            "messages": selected.messages,
-            "outcomes": [_reported(entry).model_dump(mode="json") for entry in selected.shown],
-            "first_message_date": stored_time(min(firsts)) if firsts else None,
-            "last_message_date": stored_time(max(lasts)) if lasts else None,
-        },
+        metadata=SummaryMetadata(
+            source=scope.source,
+            draft_mentions=[scope.draft] if scope.draft else [],
+            label=scope.label,
+            threads=selected.threads,
+            messages=selected.messages,
+            outcomes=[_reported(entry) for entry in selected.shown],
+            first_message_date=min(firsts, default=None),
+            last_message_date=max(lasts, default=None),
+        ),
     )
 
 

@@ -1,6 +1,7 @@
 """Flags of a thread: conflicting copies, senders that fail, and so on. They change no count."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from shared.documents.readings import StoredReading
 from shared.documents.threads import Message, Thread
@@ -62,7 +63,7 @@ def message_marks(thread: Thread, messages: Sequence[Message]) -> dict[str, tupl
 def marked_positions(reading: StoredReading, marks: Mapping[str, Sequence[str]]) -> StoredReading:
     """Add the marks of its message to each position."""
     positions = [
-        position.model_copy(update={"marks": [*position.marks, *marks.get(position.citation.message_id, ())]})
+        replace(position, marks=(*position.marks, *marks.get(position.citation.message_id, ())))
         for position in reading.positions
     ]
     return reading.model_copy(update={"positions": positions})

@@ -23,8 +23,7 @@ from shared.documents.reports import TokenAccount
 from shared.documents.threads import Thread
 from shared.documents.values import ThreadReading
 from shared.domain.chat_reading.answer import ANSWER_SCHEMA, ModelAnswer, parse_answer
-from shared.domain.chat_reading.combined import ModelRun, combine
-from shared.domain.chat_reading.merged import found_sentences, merge_answers
+from shared.domain.chat_reading.combined import ModelRun, combine, found_sentences, merge_answers
 from shared.domain.chat_reading.numbered import (
     CountTokens,
     NumberedThread,

@@ -13,13 +13,12 @@ from shared.documents.containers import read_document
 from shared.documents.edits import Correction, SentencePlace
 from shared.documents.queries.threads import CORRECTIONS_OF_MESSAGES
 from shared.documents.readings import CorrectedBy, ShownCorrection, StoredReading
-from shared.documents.reports import Summary, SummaryClaim, SummaryStance
+from shared.documents.reports import Summary, SummaryClaim, SummaryMetadata, SummaryStance
 from shared.documents.threads import Thread
 from shared.documents.values import CorrectionKind, PositionStance, SentenceCitation, ThreadReading, Tier
 from shared.domain.consensus.corrections import ReadingCorrection, corrected_reading, is_hidden
 from shared.domain.summaries.extractive import ExtractiveSummarizer
-from shared.domain.summaries.html import render_html
-from shared.domain.summaries.markdown import render_markdown
+from shared.domain.summaries.markdown import render_html, render_markdown
 from shared.domain.summaries.models import Claim, ContextMessage, Section, ThreadContext, ThreadSummary
 
 
@@ -53,7 +52,7 @@ def thread_summary(stored: Summary) -> ThreadSummary:
         )
         for claim in stored.claims
     )
-    notes = tuple(stored.metadata.get("notes", []))
+    notes = tuple(stored.metadata.notes)
     return ThreadSummary(stored.title, claims, stored.generated_by, stored.reading.reading(), notes=notes)
 
 
@@ -96,21 +95,23 @@ def stored_stances(reading: ThreadReading, messages: Sequence[ContextMessage]) -
     ]
 
 
-def _metadata(thread: Thread, made: ThreadSummary) -> dict[str, Any]:
-    reading, stored = made.reading, thread.to_cosmos()
-    return {
-        "has_consensus": reading.has_consensus,
-        "consensus_type": reading.consensus_type.value if reading.consensus_type else None,
-        "basis": reading.basis.value,
-        "reason": reading.outcome.sentence,
-        **{name: stored[name] for name in ("participants", "first_message_date", "last_message_date")},
-        "draft_mentions": thread.draft_mentions,
-        "source": thread.source,
-        "notes": list(made.notes),
-        "rejected_claims": len(made.rejected),
-        "tokens_prompt": made.tokens.prompt,
-        "tokens_completion": made.tokens.completion,
-    }
+def _metadata(thread: Thread, made: ThreadSummary) -> SummaryMetadata:
+    reading = made.reading
+    return SummaryMetadata(
+        source=thread.source,
+        participants=thread.participants,
+        first_message_date=thread.first_message_date,
+        last_message_date=thread.last_message_date,
+        draft_mentions=thread.draft_mentions,
+        has_consensus=reading.has_consensus,
+        consensus_type=reading.consensus_type,
+        basis=reading.basis,
+        reason=reading.outcome.sentence,
+        notes=list(made.notes),
+        rejected_claims=len(made.rejected),
+        tokens_prompt=made.tokens.prompt,
+        tokens_completion=made.tokens.completion,
+    )
 
 
 async def corrections_of(clients: Clients, message_ids: Iterable[str], session: Session) -> list[Correction]:

@@ -17,10 +17,20 @@ from shared.core.ids import correction_id
 from shared.documents.edits import CorrectedValue, Correction, CorrectionAct, CorrectionEntry, SentencePlace
 from shared.documents.queries.several_containers import first_with_id
 from shared.documents.queries.threads import ACTIVE_CORRECTIONS, MESSAGES_OF_THREAD, THREADS_OF_MESSAGES
-from shared.documents.readings import StoredObjection, StoredPosition, StoredQuote, StoredReading
+from shared.documents.readings import StoredReading
 from shared.documents.reports import Summary
 from shared.documents.threads import Message, Thread
-from shared.documents.values import CorrectionKind, Fate, Genre, OutcomeKind, PositionStance, Tier
+from shared.documents.values import (
+    CorrectionKind,
+    Fate,
+    Genre,
+    Objection,
+    OutcomeKind,
+    Position,
+    PositionStance,
+    SentenceCitation,
+    Tier,
+)
 from shared.domain.consensus.headlines import MAX_WORDS
 from shared.pipeline.lifecycle.threads import thread_corrected
 from shared.summarization.summary_document import corrections_of, sentence_place
@@ -303,18 +313,18 @@ def _field(correction: Correction, senders: Mapping[str, str]) -> str:
     return correction.kind.value
 
 
-def _quoted(one: StoredQuote) -> dict[str, str]:
+def _quoted(one: SentenceCitation) -> dict[str, str]:
     return {"message_id": one.message_id.strip("<>"), "quote": one.quote}
 
 
-def _quotes(found: Iterable[StoredQuote]) -> list[dict[str, str]]:
+def _quotes(found: Iterable[SentenceCitation]) -> list[dict[str, str]]:
     return [_quoted(one) for one in found]
 
 
-def _position(one: StoredPosition) -> dict[str, Any]:
+def _position(one: Position) -> dict[str, Any]:
     return {"person": one.person, "stance": one.stance, "explicit": True, **_quoted(one.citation)}
 
 
-def _objection(one: StoredObjection) -> dict[str, Any]:
+def _objection(one: Objection) -> dict[str, Any]:
     status = _STATUS.get(one.fate, "resolved")
     return {"person": one.person, "status": status, **_quoted(one.citation)}

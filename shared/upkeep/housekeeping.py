@@ -18,8 +18,8 @@ from shared.core.schedule import parse_cron
 from shared.documents.queries.operations import LATEST_START
 from shared.ingestion.fetch_requests import request_due_fetches
 from shared.pipeline.topology import QUEUES
-from shared.publishing.email.digests import send_due_digests
-from shared.publishing.webhooks.wake_up import wake_for_next_delivery
+from shared.publishing.subscriptions import send_due_digests
+from shared.publishing.webhooks import wake_for_next_delivery
 from shared.summarization.digests import refresh_due
 from shared.upkeep.integrity.run import KIND, TIMER, IntegrityError, VerifyOptions, verify
 from shared.upkeep.oversight.health import enabled_queues, measure_ages, say_consumers

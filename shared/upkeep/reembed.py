@@ -21,7 +21,7 @@ from shared.documents.queries.threads import (
     COUNT_OF_OTHER_MODELS,
 )
 from shared.documents.threads import Chunk, Thread
-from shared.embedding.port import Embedder
+from shared.embedding.encoder import Embedder
 from shared.pipeline.lifecycle.archives import chunk_reembedded
 from shared.upkeep.due_documents import count
 

@@ -4,10 +4,9 @@ from pathlib import Path
 import pytest
 
 from shared.embedding.encoder import Vectors
-from shared.embedding.openvino.build import build_model_folder
-from shared.embedding.openvino.cpu import Precision
+from shared.embedding.openvino.build import build_model_folder, locate_package, read_weights
 from shared.embedding.openvino.encoder import OpenVinoEncoder
-from shared.embedding.openvino.weights import locate_package, read_weights
+from shared.embedding.openvino.model_folder import Precision
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.embedding.batching import plan_batches
+from shared.embedding.encoder import plan_batches
 
 COUNTS = st.lists(st.integers(0, 600), max_size=200)
 

@@ -9,8 +9,8 @@ import pytest
 
 from shared.core.errors import EncoderStartError
 from shared.embedding.factory import encoder_spec, open_embedder
+from shared.embedding.openvino.build import locate_package
 from shared.embedding.openvino.encoder import OpenVinoEncoder
-from shared.embedding.openvino.weights import locate_package
 from shared.embedding.process.embedder import EncoderProcess
 from shared.settings.app import load_settings
 from tests.settings.test_app import LOCAL

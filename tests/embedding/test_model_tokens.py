@@ -7,13 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from shared.embedding.instance import embedder
-from shared.embedding.model_tokens import model_tokens, of_built_folder, of_sentence_folder
+from shared.embedding.factory import embedder
+from shared.embedding.model_tokens import (
+    TokenizerNotFoundError,
+    find_tokenizer_file,
+    model_tokens,
+    of_built_folder,
+    of_sentence_folder,
+)
+from shared.embedding.openvino.build import locate_package
 from shared.embedding.openvino.encoder import OpenVinoEncoder
 from shared.embedding.openvino.model_folder import Manifest
-from shared.embedding.openvino.weights import locate_package
 from shared.embedding.process.embedder import EncoderProcess
-from shared.embedding.tokenizer_file import TokenizerNotFoundError, find_tokenizer_file
 from tests.stages.mail_in import mail, mail_in
 from tests.support.cloud import LocalCloud
 from tests.support.services import RunningService
@@ -39,7 +44,7 @@ def test_the_deployed_folder_is_enough_and_without_it_the_weights_package_serves
 ) -> None:
     assert find_tokenizer_file(tmp_path).parent == locate_package()
     assert of_built_folder(tmp_path).most == 254
-    monkeypatch.setattr("shared.embedding.tokenizer_file.MODEL_PACKAGE", "not-installed-in-azure")
+    monkeypatch.setattr("shared.embedding.openvino.model_folder.PACKAGE", "not-installed-in-azure")
     assert find_tokenizer_file(model_folder) == model_folder / "tokenizer.json"
     with pytest.raises(TokenizerNotFoundError, match="make model"):
         find_tokenizer_file(tmp_path / "other")

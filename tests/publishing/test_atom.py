@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.documents.reports import Report, Summary
-from shared.publishing.atom import Feed, FeedEntry, atom_feed, entry_of
+from shared.publishing.feeds import Feed, FeedEntry, atom_feed, entry_of
 from tests.support.documents import CREATED
 
 NOW = datetime(2024, 1, 8, 12, tzinfo=UTC)

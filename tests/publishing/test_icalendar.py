@@ -2,7 +2,7 @@
 
 from datetime import UTC, date, datetime
 
-from shared.publishing.icalendar import CallEnd, calendar_of
+from shared.publishing.feeds import CallEnd, calendar_of
 
 
 def call(**changed: object) -> CallEnd:

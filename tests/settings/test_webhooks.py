@@ -4,7 +4,7 @@ from typing import Any, get_args
 import pytest
 
 from shared.documents.values import SummaryType
-from shared.publishing.webhooks.sending import sign
+from shared.publishing.webhooks import sign
 from shared.settings.app import SettingsError, load_settings
 from shared.settings.outgoing import ReportType, parse_webhooks
 from tests.settings.test_app import LOCAL

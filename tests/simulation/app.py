@@ -26,13 +26,12 @@ from shared.core.ids import delivery_id
 from shared.documents.reports import Report
 from shared.documents.threads import Message, Thread
 from shared.domain.summaries.extractive import ExtractiveSummarizer
-from shared.domain.summaries.html import render_html
-from shared.embedding.encoder import Vectors, normalised
-from shared.embedding.port import EncodingResult
+from shared.domain.summaries.markdown import render_html
+from shared.embedding.encoder import EncodingResult, Vectors, normalised
 from shared.ingestion import archive_reader
 from shared.ingestion.reader_process import Batch, read_batches
-from shared.publishing.webhooks import delivery
-from shared.publishing.webhooks.sending import NotDeliveredError
+from shared.publishing import webhooks
+from shared.publishing.webhooks import NotDeliveredError
 from shared.settings.outgoing import Webhook
 from shared.summarization import digests, summary_document
 from stages import chunking
@@ -144,7 +143,7 @@ def prepare_process() -> None:
     replace_in(archive_reader, "threading", inline)
     replace_in(archive_reader, "read_batches", _read_once)
     replace_in(chunking, "chunk_body", _memoised(chunking.chunk_body, _chunk_key))  # type: ignore[attr-defined]
-    replace_in(delivery, "send", _send_to_webhook)
+    replace_in(webhooks, "send", _send_to_webhook)
     for module in (summary_document, digests):
         replace_in(module, "render_html", _memoised(render_html, lambda markdown: markdown))
     summary = _memoised(ExtractiveSummarizer.summary, lambda _self, context: repr(context))

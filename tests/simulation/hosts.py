@@ -19,7 +19,7 @@ from shared.clients.cosmos.store import Store
 from shared.clients.search.index import Index
 from shared.clients.servicebus.bus import Bus
 from shared.core.runtime import Runtime
-from shared.embedding.instance import EMBEDDER
+from shared.embedding.factory import EMBEDDER
 from shared.upkeep.housekeeping import CHORES, keep_house
 from shared.upkeep.sweep import sweep
 from tests.simulation import sdk

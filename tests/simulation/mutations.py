@@ -15,7 +15,7 @@ from shared.pipeline import readiness, runner
 from shared.pipeline.delivery import EventRetries
 from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.lifecycle import threads
-from shared.publishing.webhooks import delivery
+from shared.publishing import webhooks
 from shared.summarization import digests
 from shared.threads import moving, registry
 from shared.upkeep import correcting, sweep
@@ -410,13 +410,13 @@ def merge_finished_first() -> None:
 
 @mutation("a delivery is said to have arrived before it is sent", _crashing, ("webhooks",))
 def delivery_noted_first() -> None:
-    send = delivery._DeliveryRun._send
+    send = webhooks._DeliveryRun._send
 
     async def noted_first(self: Any, hook: Any, report: Any, index: int) -> Any:
-        noted = await delivery.delivery_arrived(self.clients.store, report, index, self.now)  # type: ignore[attr-defined]
+        noted = await webhooks.delivery_arrived(self.clients.store, report, index, self.now)  # type: ignore[attr-defined]
         return await send(self, hook, noted, index)
 
-    replace_in(delivery._DeliveryRun, "_send", noted_first)
+    replace_in(webhooks._DeliveryRun, "_send", noted_first)
 
 
 @mutation("any refresh of a digest may name its summary", _standing_still, ("digests",))

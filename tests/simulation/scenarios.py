@@ -8,7 +8,7 @@ from typing import Any
 from shared.clients.connections import Clients
 from shared.core.ids import archive_id, file_hash, thread_id
 from shared.documents.values import CorrectionKind, OutcomeKind
-from shared.embedding.instance import embedder
+from shared.embedding.factory import embedder
 from shared.ingestion.uploads import Upload, take_upload
 from shared.pipeline.lifecycle.archives import find_removal
 from shared.upkeep.audit import Actor

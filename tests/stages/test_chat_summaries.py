@@ -242,7 +242,7 @@ async def test_an_archives_token_budget_holds_across_workers_and_restarts(
         assert len(endpoint.requests) == 1
         summary = await stored_summary(place, other)
         assert summary.generated_by == "extractive-v2"
-        assert "token budget" in summary.metadata["notes"][0]
+        assert "token budget" in summary.metadata.notes[0]
 
 
 async def test_reservations_side_by_side_cannot_overspend_the_stored_budget(

@@ -10,10 +10,9 @@ from shared.clients.search.fields import FacetValue, Filters
 from shared.core.errors import NotFoundError
 from shared.core.ids import thread_id
 from shared.documents.threads import Chunk, Message, Thread
-from shared.embedding.factory import open_embedder
-from shared.embedding.instance import EMBEDDER
+from shared.embedding.encoder import Embedder
+from shared.embedding.factory import EMBEDDER, open_embedder
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
-from shared.embedding.port import Embedder
 from shared.pipeline.event_types import EmbeddingsGenerated
 from shared.pipeline.events import Event
 from shared.pipeline.lifecycle.archives import archive_removing

@@ -17,7 +17,7 @@ from shared.clients.search.versions import IndexMismatchError, IndexMissingError
 from shared.core.errors import ErrorKind, RefusesEverythingError
 from shared.core.runtime import Runtime
 from shared.documents.threads import Chunk
-from shared.embedding.port import Embedder
+from shared.embedding.encoder import Embedder
 from shared.embedding.process.child import EncoderSpec
 from shared.embedding.process.embedder import EncoderProcess, ProcessOptions
 from shared.pipeline.delivery import Delivery
@@ -86,7 +86,7 @@ async def place(
         spec = EncoderSpec(SPEC, {"journal": str(journal)})
         return await EncoderProcess.start(spec, ProcessOptions(batch_seconds=HANG_SECONDS))
 
-    monkeypatch.setattr("shared.embedding.instance.open_embedder", open_toy)
+    monkeypatch.setattr("shared.embedding.factory.open_embedder", open_toy)
     async with mail_in(cloud, bus_service) as ready:
         yield Place(ready, journal)
 

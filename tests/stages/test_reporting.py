@@ -449,7 +449,7 @@ async def test_only_those_whom_the_source_names_rule(
         assert summary.reading
         assert report.outcome == thread.outcome == summary.reading.shown_outcome
         assert (report.outcome.tier == "said", report.outcome.basis == "ruled") == (ruled, ruled)
-        assert summary.metadata["has_consensus"] is report.has_consensus is ruled
+        assert summary.metadata.has_consensus is report.has_consensus is ruled
         assert ("Bo" in report.outcome.sentence) is ruled
         assert (report.outcome.sentence == "No decision found.") is not ruled
 

@@ -3,7 +3,7 @@
 import hmac
 import re
 
-from shared.publishing.webhooks.sending import sign
+from shared.publishing.webhooks import sign
 
 TOLERANCE_SECONDS = 300
 _HEADER = re.compile(r"t=(\d{1,12}),v1=[0-9a-f]{64}")

@@ -20,7 +20,7 @@ from shared.documents.containers import read_document
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.queries.threads import COUNT_OF_OTHER_MODELS
 from shared.documents.threads import Chunk
-from shared.embedding.port import EncodingResult
+from shared.embedding.encoder import EncodingResult
 from shared.embedding.process.child import EncoderSpec
 from shared.embedding.process.embedder import EncoderProcess
 from shared.pipeline.lifecycle.archives import chunk_reembedded

@@ -11,8 +11,7 @@ from shared.core.ids import HASH_ID
 from shared.documents.reports import Report, Summary
 from shared.documents.sources import NAME_PATTERN
 from shared.documents.values import OutcomeKind
-from shared.publishing.atom import Feed, atom_feed, entry_of
-from shared.publishing.icalendar import CallEnd, calendar_of
+from shared.publishing.feeds import CallEnd, Feed, atom_feed, calendar_of, entry_of
 from shared.retrieval.listing import REPORTS
 from shared.retrieval.parameters import PATTERN, page_of
 from shared.retrieval.threads import resolved_thread

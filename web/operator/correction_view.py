@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from shared.documents.edits import Correction
-from shared.documents.readings import StoredQuote, StoredReading
+from shared.documents.readings import StoredReading
 from shared.documents.threads import Message, Thread
-from shared.documents.values import CorrectionKind, Genre, OutcomeKind, PositionStance
+from shared.documents.values import CorrectionKind, Genre, OutcomeKind, PositionStance, SentenceCitation
 
 STANCES = [*(stance.value for stance in PositionStance), "none"]
 MOST_SENTENCES = 60
@@ -75,7 +75,7 @@ def _sentences(
             )
 
 
-def _uses(reading: StoredReading) -> Iterable[tuple[str, StoredQuote]]:
+def _uses(reading: StoredReading) -> Iterable[tuple[str, SentenceCitation]]:
     yield from ((f"position: {one.stance}", one.citation) for one in reading.positions)
     yield from (("decision", one.citation) for one in reading.decisions)
     yield from (("objection", one.citation) for one in reading.objections)

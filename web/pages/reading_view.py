@@ -13,15 +13,21 @@ from shared.documents.readings import (
     CorrectedBy,
     ShownCorrection,
     ShownPlacement,
-    StoredModelReading,
-    StoredOpenCall,
     StoredOutcome,
-    StoredPosition,
-    StoredQuote,
     StoredReading,
 )
 from shared.documents.threads import Address
-from shared.documents.values import CorrectionKind, Fate, PositionStance, ReadBy, Tier
+from shared.documents.values import (
+    CorrectionKind,
+    Fate,
+    ModelReading,
+    OpenCall,
+    Position,
+    PositionStance,
+    ReadBy,
+    SentenceCitation,
+    Tier,
+)
 from shared.domain.consensus.positions import may_say_agreed
 from shared.domain.summaries.markdown import FATES
 from web.formatting import STANCES, counted, writer
@@ -62,7 +68,7 @@ class PositionLine:
     answers_address: str | None
     binding: bool | None
     corrected: CorrectedBy | None
-    marks: list[str]  # what a reader has to know of the sender, and of the mail
+    marks: tuple[str, ...]  # what a reader has to know of the sender, and of the mail
     reader: str
     """Whose reading it is, where it is not that of the rules."""
 
@@ -100,7 +106,7 @@ class ReadingView:
     call: CallView | None
     corrections: list[tuple[str, ShownCorrection]]  # in words, and who and when
     placements: list[tuple[str, ShownPlacement, str | None]]  # likewise, and where the message is
-    model: StoredModelReading | None  # where a chat model has read it as well
+    model: ModelReading | None  # where a chat model has read it as well
     quoted: frozenset[tuple[str, str]]
     """The message and the words of every sentence that stands here: nothing else repeats them."""
 
@@ -152,7 +158,7 @@ class QuotePlaces:
 
     people: Mapping[str, str]
     senders: Mapping[str, str]
-    sentence: Callable[[StoredQuote], str | None]
+    sentence: Callable[[SentenceCitation], str | None]
     message: Callable[[str], str | None]
 
     def person(self, address: str) -> str:
@@ -166,16 +172,16 @@ class _Quoting:
     places: QuotePlaces
     quoted: set[tuple[str, str]] = field(default_factory=set)
 
-    def shown(self, quote: StoredQuote, person: str = "") -> ShownQuote:
+    def shown(self, quote: SentenceCitation, person: str = "") -> ShownQuote:
         name = self.places.senders.get(quote.message_id) or self.places.person(person)
         again = self.has(quote)
         self.quoted.add((quote.message_id, quote.quote))
         return ShownQuote(quote.quote, name, self.places.sentence(quote), again)
 
-    def has(self, quote: StoredQuote) -> bool:
+    def has(self, quote: SentenceCitation) -> bool:
         return (quote.message_id, quote.quote) in self.quoted
 
-    def fresh(self, quotes: Iterable[tuple[StoredQuote, str]]) -> list[ShownQuote]:
+    def fresh(self, quotes: Iterable[tuple[SentenceCitation, str]]) -> list[ShownQuote]:
         """Those that do not stand above."""
         return [self.shown(quote, person) for quote, person in quotes if not self.has(quote)]
 
@@ -232,9 +238,7 @@ def _asked(reading: StoredReading, quoting: _Quoting) -> ShownQuote | None:
     return quoting.shown(words, put.proposer)
 
 
-def _objections(
-    reading: StoredReading, quoting: _Quoting, said: Sequence[StoredPosition]
-) -> list[ObjectionLine]:
+def _objections(reading: StoredReading, quoting: _Quoting, said: Sequence[Position]) -> list[ObjectionLine]:
     stances = [(one.stance, one.citation) for one in said]
     stances += [(one.earlier.stance, one.earlier.citation) for one in said if one.earlier]
     against = {_place(citation) for stance, citation in stances if stance is PositionStance.OPPOSE}
@@ -251,11 +255,11 @@ def _objections(
     ]
 
 
-def _place(quote: StoredQuote) -> tuple[str, int]:
+def _place(quote: SentenceCitation) -> tuple[str, int]:
     return quote.message_id, quote.start
 
 
-def _position(one: StoredPosition, reading: StoredReading, quoting: _Quoting) -> PositionLine:
+def _position(one: Position, reading: StoredReading, quoting: _Quoting) -> PositionLine:
     says, look = SAYS[one.stance]
     places = quoting.places
     proposition = reading.proposition
@@ -281,21 +285,21 @@ def _position(one: StoredPosition, reading: StoredReading, quoting: _Quoting) ->
     )
 
 
-def _earlier(one: StoredPosition, quoting: _Quoting) -> EarlierLine | None:
+def _earlier(one: Position, quoting: _Quoting) -> EarlierLine | None:
     if one.earlier is None or one.earlier.stance not in SAID_BEFORE:
         return None
     says, look = SAID_BEFORE[one.earlier.stance]
     return EarlierLine(quoting.shown(one.earlier.citation, one.person), one.earlier.at, says, look)
 
 
-def _reader(one: StoredPosition) -> str:
+def _reader(one: Position) -> str:
     """A stance that no words say is the model's reading of an argument, and is called so."""
     if one.read_by is ReadBy.RULES:
         return ""
     return "found by the model" if one.is_explicit else "inferred by the model"
 
 
-def _call(call: StoredOpenCall, quoting: _Quoting, today: date) -> CallView:
+def _call(call: OpenCall, quoting: _Quoting, today: date) -> CallView:
     return CallView(
         question=quoting.shown(call.question) if call.question else None,
         state=call_state(call.ends, today),

@@ -11,10 +11,9 @@ import azure.functions as func
 from shared.clients.connections import Clients, clients
 from shared.core.ids import SUBSCRIPTION_ID
 from shared.documents.reports import Cadence, Subscription, Topic, TopicKind
-from shared.publishing.email.links import LinkPurpose, is_signed
-from shared.publishing.email.messages import topic_words
-from shared.publishing.email.sending import MailNotSentError
-from shared.publishing.email.subscribing import (
+from shared.publishing.mails import LinkPurpose, is_signed, topic_words
+from shared.publishing.subscriptions import (
+    MailNotSentError,
     TooManyRequestsError,
     confirm,
     find_subscription,

@@ -2,12 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from shared.documents.readings import StoredQuote
-from shared.documents.reports import Summary, SummaryClaim
+from shared.documents.reports import Summary, SummaryClaim, SummaryMetadata
 from shared.documents.threads import Address
-from shared.documents.values import Citation
+from shared.documents.values import Citation, SentenceCitation
 from shared.domain.summaries.markdown import HEADINGS
 from shared.domain.summaries.models import Section
 from web.formatting import STANCES, counted, stance_shares, writer
@@ -64,7 +62,7 @@ class ShownSummary:
     reading: ReadingView | None = None  # None where it was made before readings were stored
 
     @property
-    def known(self) -> Mapping[str, Any]:
+    def known(self) -> SummaryMetadata:
         return self.summary.metadata
 
     @property
@@ -115,13 +113,13 @@ def shown_summary(
 
 def sentence_address(
     summary: Summary, addresses: Sequence[str | None]
-) -> Callable[[StoredQuote], str | None]:
+) -> Callable[[SentenceCitation], str | None]:
     """Finds the address of a sentence among those of the citations."""
     cited: dict[str, list[tuple[str, str | None]]] = {}
     for citation, address in zip(summary.citations, addresses, strict=True):
         cited.setdefault(citation.message_id, []).append((" ".join(citation.quote.split()), address))
 
-    def find(quote: StoredQuote) -> str | None:
+    def find(quote: SentenceCitation) -> str | None:
         for words, address in cited.get(quote.message_id, []):
             if words in quote.quote or quote.quote in words:
                 return address

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from shared.documents.readings import StoredQuote, StoredReading
+from shared.documents.readings import StoredReading
 from shared.documents.reports import Summary
 from shared.documents.threads import Chunk, Message
+from shared.documents.values import SentenceCitation
 from web.pages.message_body import TextMark, marks_of_citation, marks_of_span
 from web.pages.summary_view import sentence_address
 
@@ -29,13 +30,13 @@ def marks_in(messages: Sequence[Message], summary: Summary | None, chunks: Mappi
     return found
 
 
-def anchor_of(message: Message, quote: StoredQuote) -> str:
+def anchor_of(message: Message, quote: SentenceCitation) -> str:
     return f"q{quote.start}-{message.id}"
 
 
 def uncited_quotes(
     messages: Sequence[Message], summary: Summary, reading: StoredReading
-) -> Iterator[tuple[Message, StoredQuote]]:
+) -> Iterator[tuple[Message, SentenceCitation]]:
     """Sentences that the reading shows and no claim cites, where they still stand in their mails."""
     cited = sentence_address(summary, ["cited"] * len(summary.citations))
     by_id = {message.message_id: message for message in messages}
@@ -49,7 +50,7 @@ def uncited_quotes(
             yield message, quote
 
 
-def _quotes(reading: StoredReading) -> Iterator[StoredQuote]:
+def _quotes(reading: StoredReading) -> Iterator[SentenceCitation]:
     yield from reading.outcome.evidence
     if reading.proposition and reading.proposition.words:
         yield reading.proposition.words

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shared.documents.base import ProcessingStatus
-from shared.documents.readings import StoredQuote
 from shared.documents.reports import Report, Summary, SummaryStance
 from shared.documents.threads import Chunk, Message, Thread
+from shared.documents.values import SentenceCitation
 from shared.domain.consensus.mails import ENGLISH, UNKNOWN, language_of
 from shared.retrieval.conversation import (
     Placed,
@@ -167,7 +167,7 @@ def _places(
         for message, quote in (uncited_quotes(page.messages, summary, reading) if reading else ())
     }
 
-    def sentence(quote: StoredQuote) -> str | None:
+    def sentence(quote: SentenceCitation) -> str | None:
         own = uncited.get((quote.message_id, quote.start))
         return cited(quote) or own or message_address(quote.message_id)
 

@@ -27,9 +27,8 @@ from shared.documents.values import (
     Tier,
 )
 from shared.domain.chat_reading.answer import ClaimedPosition, ClaimedQuote, ModelAnswer
-from shared.domain.chat_reading.located import LocatedQuote, locate
+from shared.domain.chat_reading.evidence import LocatedQuote, Polarity, locate, polarity
 from shared.domain.chat_reading.numbered import person_number
-from shared.domain.chat_reading.polarity import Polarity, polarity
 from shared.domain.consensus.cues import (
     ACCEPTS,
     CONDITION,

@@ -6,9 +6,8 @@ from datetime import datetime
 
 from shared.core.ids import message_key, message_key_without_id
 from shared.domain.mail import charsets
-from shared.domain.mail.addresses import parse_addresses
 from shared.domain.mail.charsets import decode_words
-from shared.domain.mail.dates import best_date
+from shared.domain.mail.header_values import best_date, parse_addresses
 from shared.domain.mail.headers import (
     TRACE_FIELDS,
     Headers,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from shared.documents.values import Citation, SentenceCitation
-from shared.domain.chat_reading.located import find_words
+from shared.domain.chat_reading.evidence import find_words
 from shared.domain.consensus.mails import own_sentences
 from shared.domain.summaries.models import Claim, ContextChunk, ContextMessage
 

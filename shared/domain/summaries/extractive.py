@@ -7,7 +7,6 @@ from shared.documents.values import PositionStance, SentenceCitation, ThreadRead
 from shared.domain.consensus.mails import ENGLISH, UNKNOWN, language_of, own_sentences
 from shared.domain.mail.subjects import split_subject
 from shared.domain.summaries.citations import cite, supported_only
-from shared.domain.summaries.claim_sections import said_positions
 from shared.domain.summaries.models import (
     Claim,
     ContextChunk,
@@ -16,6 +15,18 @@ from shared.domain.summaries.models import (
     ThreadContext,
     ThreadSummary,
 )
+
+
+def said_positions(
+    reading: ThreadReading, stance: PositionStance, *, is_explicit: bool = True
+) -> list[SentenceCitation]:
+    """The sentences of those who are said to stand so: by words, or by argument as a model reads it."""
+    return [
+        position.citation
+        for position in reading.positions
+        if position.tier is Tier.SAID and position.stance is stance and position.is_explicit is is_explicit
+    ]
+
 
 _MAX_TITLE_CHARS = 200
 

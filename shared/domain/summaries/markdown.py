@@ -3,6 +3,8 @@
 import re
 from collections.abc import Mapping
 
+from markdown_it import MarkdownIt
+
 from shared.documents.values import Citation, ConsensusBasis, Fate, Objection, ThreadReading, Tier, rejoined
 from shared.domain.consensus.positions import may_say_agreed
 from shared.domain.summaries.models import Claim, Section, ThreadSummary
@@ -151,3 +153,19 @@ def _sources(summary: ThreadSummary) -> list[str]:
         f"({escape_markdown(citation.message_id)})"
         for number, citation in enumerate(summary.citations, 1)
     ] or ["None."]
+
+
+_CITATIONS = "<h2>Citations</h2>"
+
+
+_ANCHOR = re.compile(r"<li>&lt;a id=&quot;(citation-\d{1,5})&quot;&gt;&lt;/a&gt;")
+
+
+def render_html(markdown: str) -> str:
+    """Without any HTML that the Markdown itself may hold, and with links to safe addresses only.
+
+    The anchors that our own Markdown puts before each citation become the ids of its list.
+    """
+    html = str(MarkdownIt("js-default", {"html": False, "linkify": False}).render(markdown))
+    text, heading, citations = html.rpartition(_CITATIONS)
+    return text + heading + _ANCHOR.sub(r'<li id="\1">', citations)

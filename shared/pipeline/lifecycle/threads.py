@@ -120,11 +120,11 @@ async def thread_summarized(
     call = summary.reading.shown_call if summary.reading else None
     said: dict[str, Any] = {
         "summary_id": summary.id,
-        "has_consensus": summary.metadata["has_consensus"],
-        "consensus_type": summary.metadata["consensus_type"],
-        "flags": summary.metadata.get("flags", {}),
+        "has_consensus": summary.metadata.has_consensus,
+        "consensus_type": summary.metadata.consensus_type,
+        "flags": summary.metadata.flags,
         "outcome": summary.reading.shown_outcome.model_dump(mode="json") if summary.reading else None,
-        "result_thread": summary.metadata.get("result_thread"),
+        "result_thread": summary.metadata.result_thread,
         "open_call": call.model_dump(mode="json") if call else None,
     }
     if thread.summary_id != summary.id:

@@ -175,8 +175,7 @@ class Repairer:
         summary = await self.clients.store.find(Summary, finding.id, finding.partition, Session())
         if summary is None or summary.thread_id is None:
             return False
-        backend = str(summary.metadata.get("llm_backend") or summary.generated_by)
-        complete = summary_complete(summary, backend=backend, model=summary.generated_by)
+        complete = summary_complete(summary, backend=summary.generated_by, model=summary.generated_by)
         message = to_message(Event.of(complete, now=self.clients.runtime.now()))
         await self.clients.bus.send_to_queue(REPORTING.name, [message])
         return True

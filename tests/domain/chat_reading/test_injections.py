@@ -9,8 +9,7 @@ import pytest
 from shared.documents.values import SourceProfile, ThreadReading
 from shared.domain.chat_reading.answer import parse_answer
 from shared.domain.chat_reading.combined import ModelRun, combine
-from shared.domain.chat_reading.injections import speaks_to_reader
-from shared.domain.chat_reading.numbered import number_thread
+from shared.domain.chat_reading.numbered import number_thread, speaks_to_reader
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.mails import ThreadMail
 from shared.domain.consensus.reader import read_thread

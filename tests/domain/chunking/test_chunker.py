@@ -13,7 +13,7 @@ from shared.domain.chunking.tokens import WINDOW, ModelTokenizer
 from shared.domain.mail.models import Segment, SegmentKind, Skipped
 from shared.domain.mail.parse import parse_archive
 from shared.domain.mail.segments import NormalizedBody, segment
-from shared.embedding.tokenizer_file import TokenizerNotFoundError, find_tokenizer_file, model_tokenizer
+from shared.embedding.model_tokens import TokenizerNotFoundError, find_tokenizer_file, model_tokenizer
 from tests.support.mail_data import WHY_SKIPPED, archives, data_folder, open_archive
 
 try:

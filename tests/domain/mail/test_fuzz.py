@@ -11,9 +11,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from shared.domain.mail.addresses import parse_addresses
 from shared.domain.mail.charsets import decode_words
-from shared.domain.mail.dates import parse_date
+from shared.domain.mail.header_values import parse_addresses, parse_date
 from shared.domain.mail.headers import ids_in, one_id, parameters, parent_ids
 from shared.domain.mail.html import html_to_text
 from shared.domain.mail.mentions import find_mentions

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.documents.values import Citation, SentenceCitation
-from shared.domain.chat_reading.located import find_words
+from shared.domain.chat_reading.evidence import find_words
 from shared.domain.summaries.citations import MAX_QUOTE_CHARS, cite, verified, verify_stored
 from shared.domain.summaries.models import ContextChunk, ContextMessage
 from tests.support.properties import STEADY

@@ -7,17 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from shared.embedding.openvino.build import is_current, main
-from shared.embedding.openvino.cpu import Precision
-from shared.embedding.openvino.encoder import OpenVinoEncoder
-from shared.embedding.openvino.model_folder import Manifest, ModelFolderError
-from shared.embedding.openvino.weights import (
+from shared.embedding.openvino.build import (
     WEIGHTS_SHA256,
     WeightsError,
+    is_current,
     locate_package,
+    main,
     read_weights,
-    sha256,
 )
+from shared.embedding.openvino.encoder import OpenVinoEncoder
+from shared.embedding.openvino.model_folder import Manifest, ModelFolderError, Precision, sha256
 from tests.support.services import ROOT
 
 

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from shared.embedding.encoder import Vectors
-from shared.embedding.openvino.cpu import Precision, fastest_precision, multiplies_bfloat16
-from shared.embedding.openvino.encoder import OpenVinoEncoder
+from shared.embedding.openvino.encoder import OpenVinoEncoder, WordPieces
 from shared.embedding.openvino.graph import quantised
-from shared.embedding.openvino.word_pieces import WordPieces
+from shared.embedding.openvino.model_folder import Precision, fastest_precision, multiplies_bfloat16
 from tests.support import numpy_bert
 from tests.support.services import ROOT
 
@@ -190,7 +189,7 @@ def test_neither_building_nor_encoding_imports_torch(model_folder: Path) -> None
 
 WORKER_IMPORTS = """
 import sys
-import shared.embedding.process.worker, shared.embedding.encoder_loading, shared.embedding.openvino
+import shared.embedding.process.worker, shared.embedding.openvino.encoder, shared.embedding.openvino
 assert not [name for name in sys.modules if name.startswith(("azure", "openai.", "pydantic"))]
 """
 

@@ -9,7 +9,7 @@ from shared.core.errors import (
     EncoderTimeoutError,
     UnencodableTextError,
 )
-from shared.embedding.process.batch_retries import BatchAttempt, BatchRetryPolicy
+from shared.embedding.process.text_queue import BatchAttempt, BatchRetryPolicy
 
 CRASH = EncoderCrashError()
 

@@ -24,9 +24,9 @@ from shared.core.errors import (
     UnencodableTextError,
 )
 from shared.embedding.process import embedder as encoder_process
-from shared.embedding.process.batch_retries import BatchRetryPolicy
 from shared.embedding.process.child import EncoderSpec
 from shared.embedding.process.embedder import EncoderProcess, ProcessOptions
+from shared.embedding.process.text_queue import BatchRetryPolicy
 from tests.embedding.toy_encoders import SPEC
 from tests.support.measured import Measured
 from tests.support.services import ROOT

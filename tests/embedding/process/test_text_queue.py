@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.embedding.port import EncodingResult
+from shared.embedding.encoder import EncodingResult
 from shared.embedding.process.text_queue import POOL, Call, WaitingTexts
 
 LOOP = asyncio.new_event_loop()

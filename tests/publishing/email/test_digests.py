@@ -12,13 +12,14 @@ from shared.clients.cosmos.session import Session
 from shared.core.ids import address_key, subscription_id
 from shared.core.runtime import Runtime
 from shared.documents.reports import Cadence, Subscription, Topic, TopicKind
-from shared.publishing.email.digests import MAX_ATTEMPTS, send_due_digests
-from shared.publishing.email.sending import MailNotSentError
-from shared.publishing.email.subscribing import (
+from shared.publishing.subscriptions import (
+    MAX_ATTEMPTS,
     MAX_OPEN,
+    MailNotSentError,
     confirm,
     find_subscription,
     forget_address,
+    send_due_digests,
     subscribe,
     unsubscribe,
 )

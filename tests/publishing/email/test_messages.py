@@ -5,8 +5,15 @@ from datetime import UTC, datetime
 import pytest
 
 from shared.documents.reports import Cadence, Subscription, Topic, TopicKind
-from shared.publishing.email.links import LinkPurpose, is_signed, link_to, token_of
-from shared.publishing.email.messages import confirmation, digest, entries_of
+from shared.publishing.mails import (
+    LinkPurpose,
+    confirmation,
+    digest,
+    entries_of,
+    is_signed,
+    link_to,
+    token_of,
+)
 from shared.settings.app import Settings, load_settings
 from shared.settings.outgoing import is_address
 from tests.settings.test_app import LOCAL

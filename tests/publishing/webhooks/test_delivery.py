@@ -10,7 +10,7 @@ from shared.clients.cosmos.session import Patch, Session
 from shared.clients.outbound import AddressPolicy
 from shared.core.times import stored_time
 from shared.documents.reports import Report
-from shared.publishing.webhooks.delivery import MAX_ATTEMPTS, TIMEOUT_SECONDS, deliver_due
+from shared.publishing.webhooks import MAX_ATTEMPTS, TIMEOUT_SECONDS, deliver_due
 from tests.publishing.webhooks.receivers import SECRET, hook, published, receiving, reporting
 from tests.stages.mail_in import MailIn
 from tests.support.cloud import LocalCloud

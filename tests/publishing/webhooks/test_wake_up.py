@@ -10,7 +10,7 @@ import pytest
 
 from shared.clients.connections import Clients
 from shared.core.errors import TransientError
-from shared.publishing.webhooks.wake_up import SLOT_SECONDS, deliver_and_wake, wake_for_next_delivery
+from shared.publishing.webhooks import SLOT_SECONDS, deliver_and_wake, wake_for_next_delivery
 from shared.upkeep.housekeeping import CHORES
 from tests.publishing.webhooks.receivers import Receiver, hook, published, receiving, reporting
 from tests.stages.mail_in import MailIn

@@ -90,4 +90,4 @@ async def test_an_archive_becomes_a_report_through_a_real_model(
     assert report.summary_id == summary.id
     model = summary.reading.model if summary.reading else None
     refused = list(model.refused) if model else "everything"
-    print(f"\nby {summary.generated_by}; refused: {refused}; {summary.metadata['notes']}")
+    print(f"\nby {summary.generated_by}; refused: {refused}; {summary.metadata.notes}")

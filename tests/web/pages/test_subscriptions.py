@@ -10,7 +10,7 @@ import azure.functions as func
 import pytest
 
 from shared.clients import connections
-from shared.publishing.email.links import LinkPurpose, token_of
+from shared.publishing.mails import LinkPurpose, token_of
 from shared.settings.app import settings
 from tests.publishing.email.mail_server import MailServer, mail_server
 from tests.publishing.email.test_digests import words

@@ -4,7 +4,10 @@ A digest tells each report by its title, its outcome as it is shown on the page,
 other text of mails.
 """
 
+import hashlib
+import hmac
 import html
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,14 +15,44 @@ from datetime import datetime
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.utils import format_datetime
+from enum import StrEnum
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from shared.core.ids import digest_mail_id
 from shared.core.times import stored_time
 from shared.documents.reports import Subscription, TopicKind
-from shared.publishing.email.links import LinkPurpose, link_to
 from shared.settings.app import Settings
+
+
+class LinkPurpose(StrEnum):
+    CONFIRM = "confirm"
+    UNSUBSCRIBE = "unsubscribe"
+
+
+def link_to(settings: Settings, subscription: Subscription, purpose: LinkPurpose) -> str:
+    named = {
+        "of": subscription.address_key,
+        "id": subscription.id,
+        "token": token_of(settings, subscription.address_key, subscription.id, purpose),
+    }
+    return f"{settings.PUBLIC_URL.rstrip('/')}/subscriptions/{purpose}?{urlencode(named)}"
+
+
+def is_signed(settings: Settings, named: tuple[str, str, str], purpose: LinkPurpose) -> bool:
+    """Whether a link with this partition, id and token is one of ours."""
+    address_key, id_, token = named
+    wanted = token_of(settings, address_key, id_, purpose)
+    return hmac.compare_digest(token.encode("utf-8", "replace"), wanted.encode())
+
+
+def token_of(settings: Settings, address_key: str, id_: str, purpose: LinkPurpose) -> str:
+    secret = settings.EMAIL_SECRET
+    if secret is None:
+        raise ValueError("EMAIL_SECRET is not set: nothing is signed without it")
+    message = json.dumps(["subscription", purpose, address_key, id_]).encode()
+    return hmac.new(secret.get_secret_value().encode(), message, hashlib.sha256).hexdigest()
+
 
 NAME = "Rough Consensus"
 WORDS = {

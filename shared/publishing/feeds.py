@@ -1,13 +1,12 @@
-"""Reports as an Atom feed (RFC 4287). Titles and texts come from strangers: they are text, never markup.
+"""Reports as an Atom feed (RFC 4287), and the ends of calls as a calendar (RFC 5545).
 
-A thread's entry keeps its id when a later report replaces an earlier one, as Atom has it: a reader sees one
-entry that was updated, not a second one.
+Titles and texts come from strangers: they are text, never markup or a property.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
@@ -16,7 +15,7 @@ from shared.documents.reports import Report, Summary
 
 ATOM = "http://www.w3.org/2005/Atom"
 XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
-MEDIA_TYPE = "application/atom+xml"
+ATOM_TYPE = "application/atom+xml"
 # Characters that XML 1.0 cannot contain, and those that change the direction of text.
 _UNFIT = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\u202a-\u202e\u2066-\u2069]")
 
@@ -49,6 +48,7 @@ def entry_of(report: Report, summary: Summary | None, path: str) -> FeedEntry:
     outcome = report.outcome
     kind = outcome.kind.value if outcome and outcome.kind else None
     categories = [report.summary_type.value, report.source, kind, *report.draft_mentions]
+    said = (outcome.headline if outcome else _outcomes(report), _call(report), _corrected(report))
     return FeedEntry(
         report.scope,
         report.title,
@@ -56,15 +56,7 @@ def entry_of(report: Report, summary: Summary | None, path: str) -> FeedEntry:
         path,
         summary.content_html if summary else "",
         tuple(dict.fromkeys(category for category in categories if category)),
-        " ".join(
-            part
-            for part in (
-                outcome.headline if outcome else _outcomes(report),
-                _call(report),
-                _corrected(report),
-            )
-            if part
-        ),
+        " ".join(filter(None, said)),
     )
 
 
@@ -94,12 +86,12 @@ def _corrected(report: Report) -> str:
 def atom_feed(feed: Feed, entries: Sequence[FeedEntry], base_url: str, now: datetime) -> bytes:
     """The feed's document. `now` is used where there is no entry to take a time from."""
     ET.register_namespace("", ATOM)
-    root = ET.Element(f"{{{ATOM}}}feed", {XML_BASE: _base(base_url)})
+    root = ET.Element(f"{{{ATOM}}}feed", {XML_BASE: f"{base_url.rstrip('/')}/"})
     _text(root, "id", feed_id("feed", feed.kind, feed.name))
     _text(root, "title", feed.title)
     _text(root, "updated", _time(max((entry.published for entry in entries), default=now)))
     _text(ET.SubElement(root, f"{{{ATOM}}}author"), "name", "Rough Consensus")
-    _link(root, "self", feed.self_path, base_url, MEDIA_TYPE)
+    _link(root, "self", feed.self_path, base_url, ATOM_TYPE)
     _link(root, "alternate", feed.page_path, base_url, "text/html")
     for entry in _latest(entries):
         _entry(root, entry, base_url)
@@ -144,13 +136,68 @@ def _absolute(path: str, base_url: str) -> str:
     return f"{base_url.rstrip('/')}{quote(path, safe='/?&=#%:;+,~-._')}"
 
 
-def _base(base_url: str) -> str:
-    return f"{base_url.rstrip('/')}/"
-
-
 def _time(value: datetime) -> str:
     return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _fit(text: str) -> str:
     return _UNFIT.sub("", text)
+
+
+CALENDAR_TYPE = "text/calendar"
+OCTETS = 73  # of a line, beside its end; one of its folds begins with a space
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+")
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnd:
+    """A call with the day on which it ends; `scope` is what it keeps when its report is made anew."""
+
+    scope: str
+    title: str
+    question: str
+    ends: date
+    published: datetime
+    address: str
+
+
+def calendar_of(name: str, calls: Sequence[CallEnd]) -> bytes:
+    lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//Rough Consensus//calls//EN"]
+    lines += [f"NAME:{_property_text(name)}", f"X-WR-CALNAME:{_property_text(name)}"]
+    for call in sorted(calls, key=lambda open_call: (open_call.ends, open_call.scope)):
+        lines += _event(call)
+    lines.append("END:VCALENDAR")
+    return "".join(f"{folded}\r\n" for line in lines for folded in _folded(line)).encode()
+
+
+def _event(call: CallEnd) -> list[str]:
+    return [
+        "BEGIN:VEVENT",
+        f"UID:{feed_id('call', call.scope)}",
+        f"DTSTAMP:{call.published.astimezone(UTC):%Y%m%dT%H%M%SZ}",
+        f"DTSTART;VALUE=DATE:{call.ends:%Y%m%d}",
+        f"DTEND;VALUE=DATE:{call.ends + timedelta(days=1):%Y%m%d}",
+        f"SUMMARY:{_property_text(f'Deadline: {call.title}')}",
+        *([f"DESCRIPTION:{_property_text(call.question)}"] if call.question else []),
+        f"URL:{call.address}",
+        "TRANSP:TRANSPARENT",
+        "END:VEVENT",
+    ]
+
+
+def _property_text(text: str) -> str:
+    flat = " ".join(_CONTROL.sub(" ", text).split())
+    return re.sub(r"([\\;,])", r"\\\1", flat)
+
+
+def _folded(line: str) -> Iterator[str]:
+    """Lines of at most 75 octets; no character is cut in two."""
+    part, size = "", 0
+    for character in line:
+        width = len(character.encode())
+        if size + width > OCTETS:
+            yield part
+            part, size = " ", 1
+        part += character
+        size += width
+    yield part

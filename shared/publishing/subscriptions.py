@@ -1,0 +1,236 @@
+"""Subscriptions to digests by mail: asked for, confirmed by a link in a mail (double opt-in), sent and ended.
+
+Anybody can type anybody's address into a form. So one address gets at most one mail an hour for a topic and
+has few open requests, the site sends a bounded number of such mails an hour, and an answer never says whether
+an address is known. Digests are sent at least once: an attempt is counted before it is made, and a repeat has
+the same Message-ID.
+"""
+
+import asyncio
+import logging
+import smtplib
+import ssl
+from datetime import datetime, timedelta
+from email.message import EmailMessage
+from email.policy import SMTP
+
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.core.concurrency import gather_limited
+from shared.core.errors import PipelineError
+from shared.core.ids import address_key, subscription_id
+from shared.core.times import stored_time
+from shared.documents.queries.reports import (
+    DUE_SUBSCRIPTIONS,
+    LATELY_ASKED,
+    PUBLISHED_ABOUT,
+    SUBSCRIPTIONS_OF_ADDRESS,
+)
+from shared.documents.reports import Cadence, Subscription, Topic
+from shared.pipeline.lifecycle.deliveries import (
+    digest_claimed,
+    digest_put_off,
+    digest_refused,
+    digest_told,
+    subscription_asked,
+    subscription_confirmed,
+    subscription_ended,
+)
+from shared.pipeline.retry import exponential
+from shared.publishing.mails import confirmation, digest, entries_of
+from shared.settings.app import Settings
+from shared.settings.outgoing import MailServer
+
+TIMEOUT_SECONDS = 10  # of one command: a server that is silent for longer is down
+_REFUSED_FOR_GOOD = range(500, 600)
+
+
+class MailNotSentError(Exception):
+    """The server did not take it. `for_good`: it does not take mail for this address."""
+
+    def __init__(self, message: str, *, for_good: bool = False) -> None:
+        super().__init__(message)
+        self.for_good = for_good
+
+
+async def send_mail(settings: Settings, mail: EmailMessage) -> None:
+    """Send it, beside the event loop: smtplib blocks while it waits for the server."""
+    try:
+        await asyncio.to_thread(_send_blocking, settings, mail)
+    except smtplib.SMTPRecipientsRefused as error:
+        code, said = next(iter(error.recipients.values()))
+        text = f"the server refused the address: {code} {said.decode('utf-8', 'replace')}"
+        raise MailNotSentError(text[:300], for_good=code in _REFUSED_FOR_GOOD) from error
+    except (smtplib.SMTPException, OSError) as error:  # OSError: no connection, time-outs, TLS
+        raise MailNotSentError(f"{type(error).__name__}: {error}"[:300]) from error
+
+
+def _send_blocking(settings: Settings, mail: EmailMessage) -> None:
+    chosen = settings.mail_server
+    if chosen is None:
+        raise ValueError("SMTP_URL is not set: no mail is sent without it")
+    with _connected(chosen) as server:
+        if chosen.starttls:
+            server.starttls(context=ssl.create_default_context())
+        if chosen.user is not None and chosen.password is not None:
+            server.login(chosen.user, chosen.password)
+        server.sendmail(settings.EMAIL_FROM, [str(mail["To"])], mail.as_bytes(policy=SMTP))
+
+
+def _connected(chosen: MailServer) -> smtplib.SMTP:
+    if chosen.tls:
+        context = ssl.create_default_context()
+        return smtplib.SMTP_SSL(chosen.host, chosen.port, timeout=TIMEOUT_SECONDS, context=context)
+    return smtplib.SMTP(chosen.host, chosen.port, timeout=TIMEOUT_SECONDS)
+
+
+log = logging.getLogger(__name__)
+MAX_A_RUN = 200
+AT_ONCE = 4
+MAX_ATTEMPTS = 8
+FIRST_DELAY = 60.0
+LONGEST_DELAY = 3600.0
+MAX_ENTRIES = 50
+
+
+async def send_due_digests(clients: Clients, now: datetime) -> int:
+    """How many mails the server took. Nothing happens where no server is set."""
+    if clients.settings.SMTP_URL is None:
+        return 0
+    due = clients.store.query(DUE_SUBSCRIPTIONS, Session(), now=stored_time(now), limit=MAX_A_RUN)
+    keys = [(row["id"], row["address_key"]) async for row in due]
+    sent = await gather_limited((_send_due(clients, id_, key, now) for id_, key in keys), AT_ONCE)
+    return sum(sent)
+
+
+async def _send_due(clients: Clients, id_: str, key: str, now: datetime) -> bool:
+    subscription = await clients.store.find(Subscription, id_, key, Session())
+    if subscription is None or subscription.next_due_at is None or subscription.next_due_at > now:
+        return False  # ended, suspended, or taken by another instance since
+    if subscription.attempts >= MAX_ATTEMPTS:
+        why = subscription.error or "its last attempt was cut off"
+        await digest_put_off(clients.store, subscription, now, why)
+        return False
+    delay = exponential(FIRST_DELAY, subscription.attempts + 1, LONGEST_DELAY)
+    retry_at = now + timedelta(seconds=delay)
+    claimed = await digest_claimed(clients.store, subscription, now=now, retry_at=retry_at)
+    return await _tell(clients, claimed, now) if claimed is not None else False
+
+
+async def _tell(clients: Clients, subscription: Subscription, now: datetime) -> bool:
+    rows = clients.store.query(
+        PUBLISHED_ABOUT[subscription.topic.kind],
+        Session(),
+        name=subscription.topic.name,
+        since=stored_time(subscription.since or subscription.created_at),
+        until=stored_time(subscription.until or subscription.created_at),
+        limit=MAX_ENTRIES + 1,
+    )
+    found = [row async for row in rows]
+    sent = bool(found) and await _send(clients, subscription, found, now)
+    if sent or not found:
+        await digest_told(clients.store, subscription, now)
+    return sent
+
+
+async def _send(
+    clients: Clients, subscription: Subscription, found: list[dict[str, object]], now: datetime
+) -> bool:
+    settings = clients.settings
+    entries = entries_of(found[:MAX_ENTRIES], settings.PUBLIC_URL, subscription.since)
+    try:
+        await send_mail(settings, digest(settings, subscription, entries, more=len(found) > MAX_ENTRIES))
+    except MailNotSentError as error:
+        log.warning("The digest of subscription %s was not sent: %s", subscription.id, error)
+        if error.for_good:
+            await digest_refused(clients.store, subscription, now, str(error))
+        elif subscription.attempts >= MAX_ATTEMPTS:
+            await digest_put_off(clients.store, subscription, now, str(error))
+        return False
+    return True
+
+
+ASK_AGAIN_AFTER = timedelta(hours=1)
+MAX_OPEN = 3  # requests of one address that nobody has confirmed
+MAX_OF_ADDRESS = 50
+MAX_ASKED_AN_HOUR = 200
+
+
+class TooManyRequestsError(PipelineError):
+    """The site has sent as many mails of this kind as it does in an hour."""
+
+
+async def subscribe(clients: Clients, address: str, topic: Topic, cadence: Cadence) -> None:
+    """Send the mail that asks whether it is wanted; MailNotSentError where that fails.
+
+    Nothing is sent, and nothing said, where the address has had one lately or has too many.
+    """
+    now = clients.runtime.now()
+    key = address_key(address)
+    id_ = subscription_id(key, topic.kind, topic.name)
+    known = await clients.store.find(Subscription, id_, key, Session())
+    if known is None:
+        new = Subscription(
+            id=id_,
+            address_key=key,
+            address=address,
+            topic=topic,
+            cadence=cadence,
+            created_at=now,
+            asked_at=now,
+        )
+        asked = await _create(clients, new)
+    else:
+        asked = await _ask_again(clients, known, now)
+    if asked is not None:
+        await send_mail(clients.settings, confirmation(clients.settings, asked, now))
+        log.info("A mail asks whether the subscription %s is wanted", id_)
+
+
+async def _create(clients: Clients, subscription: Subscription) -> Subscription | None:
+    """The subscription, stored; None where the address has too many, or another request was faster."""
+    rows = clients.store.query(SUBSCRIPTIONS_OF_ADDRESS, Session(), partition_value=subscription.address_key)
+    confirmed = [row.get("confirmed_at") is not None async for row in rows]
+    if confirmed.count(False) >= MAX_OPEN or len(confirmed) >= MAX_OF_ADDRESS:
+        log.warning("The subscription %s is one too many for its address", subscription.id)
+        return None
+    after = stored_time(subscription.asked_at - ASK_AGAIN_AFTER)
+    (asked,) = [row async for row in clients.store.query(LATELY_ASKED, Session(), after=after)]
+    if int(asked) >= MAX_ASKED_AN_HOUR:  # type: ignore[call-overload]
+        raise TooManyRequestsError("too many subscription requests. Try again in an hour")
+    created = await clients.store.create(subscription, Session())
+    return subscription if created else None
+
+
+async def _ask_again(clients: Clients, known: Subscription, now: datetime) -> Subscription | None:
+    """None where a mail was sent lately, or another request is about to send one."""
+    if known.asked_at > now - ASK_AGAIN_AFTER:
+        return None
+    return known if await subscription_asked(clients.store, known, now) else None
+
+
+async def find_subscription(clients: Clients, key: str, id_: str) -> Subscription | None:
+    return await clients.store.find(Subscription, id_, key, Session())
+
+
+async def confirm(clients: Clients, subscription: Subscription) -> None:
+    """Once or several times: the same. Precondition: the link was signed for it."""
+    if not await subscription_confirmed(clients.store, subscription, clients.runtime.now()):
+        again = await find_subscription(clients, subscription.address_key, subscription.id)
+        if again is not None:
+            await subscription_confirmed(clients.store, again, clients.runtime.now())
+
+
+async def unsubscribe(clients: Clients, subscription: Subscription) -> None:
+    """Precondition: the link was signed for it."""
+    await subscription_ended(clients.store, subscription)
+    log.info("The subscription %s was ended by its reader", subscription.id)
+
+
+async def forget_address(clients: Clients, address: str) -> int:
+    """End all that an address has subscribed to; how many there were."""
+    key = address_key(address)
+    rows = clients.store.query(SUBSCRIPTIONS_OF_ADDRESS, Session(), partition_value=key)
+    ids = [row["id"] async for row in rows]
+    await clients.store.delete_all(Subscription, ids, key, Session())
+    return len(ids)

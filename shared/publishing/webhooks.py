@@ -1,0 +1,296 @@
+"""Delivers reports to webhooks: at least once, with a bounded number of attempts, outside of the stages.
+
+The deliveries are planned on the report itself (an outbox), and a scheduled message says when to look for due
+ones. An attempt is counted before it is made, so that a crash cannot repeat it for ever; a receiver
+recognises a repeat by its delivery id.
+"""
+
+import hashlib
+import hmac
+import json
+import logging
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from shared.clients.classify import classify, retry_after_seconds
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.clients.outbound import (
+    AddressPolicy,
+    FetchError,
+    ForbiddenAddressError,
+    SourceError,
+    check_http_url,
+    checked_connector,
+)
+from shared.clients.telemetry.metrics import pipeline_metrics
+from shared.core.concurrency import gather_limited
+from shared.core.errors import ErrorKind
+from shared.core.ids import delivery_id
+from shared.core.lazy_import import lazy
+from shared.core.times import stored_time
+from shared.documents.queries.reports import DUE_DELIVERIES, NEXT_DELIVERY
+from shared.documents.reports import DeliveryStatus, Report, ReportDelivery
+from shared.pipeline.event_builders import report_delivery_failed
+from shared.pipeline.events import Event
+from shared.pipeline.lifecycle.deliveries import (
+    delivery_arrived,
+    delivery_attempted,
+    delivery_failed,
+    delivery_given_up,
+    delivery_superseded,
+)
+from shared.pipeline.retry import exponential
+from shared.pipeline.topology import DELIVERIES
+from shared.settings.app import Settings
+from shared.settings.outgoing import Webhook, parse_webhooks
+
+if TYPE_CHECKING:
+    import aiohttp
+else:  # the stage that plans deliveries imports this module, and sends nothing
+    aiohttp = lazy("aiohttp")
+
+_SUCCESS = range(200, 300)
+_REDIRECTS = range(300, 400)
+
+
+class NotDeliveredError(Exception):
+    """The receiver did not accept it. `for_good`: another attempt would end the same way."""
+
+    def __init__(self, message: str, *, retry_after: float | None = None, for_good: bool = False) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        self.for_good = for_good
+
+
+@dataclass(frozen=True, slots=True)
+class SendOptions:
+    now: datetime
+    seconds: float = 10.0
+    public_url: str = ""
+
+
+def payload(report: Report, public_url: str) -> bytes:
+    """The report's facts and its address. It contains no text of mails."""
+    stored = report.to_cosmos()
+    facts: dict[str, Any] = {
+        name: stored[name]
+        for name in (
+            "report_id", "summary_id", "summary_type", "scope", "thread_id", "thread_ids", "source", "title",
+            "published_at", "has_consensus", "consensus_type", "outcome", "counts",
+            "draft_mentions", "first_message_date", "last_message_date",
+        )
+    }  # fmt: skip
+    url = f"{public_url.rstrip('/')}/api/reports/{report.id}"
+    body = {"event": "report.published", **facts, "url": url}
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def sign(secret: str, body: bytes, at: int) -> str:
+    """HMAC-SHA256 over the time and the body, so that neither can be changed."""
+    digest = hmac.new(secret.encode(), f"{at}.".encode() + body, hashlib.sha256).hexdigest()
+    return f"t={at},v1={digest}"
+
+
+async def send(hook: Webhook, report: Report, policy: AddressPolicy, *, options: SendOptions) -> None:
+    """Deliver the report, or raise NotDeliveredError."""
+    body = payload(report, options.public_url)
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": "rough-consensus",
+        "X-Rough-Consensus-Event": "report.published",
+        "X-Rough-Consensus-Delivery": delivery_id(report.id, hook.name),
+        "X-Rough-Consensus-Signature": sign(
+            hook.secret.get_secret_value(), body, int(options.now.timestamp())
+        ),
+    }
+    try:
+        url = check_http_url(hook.url, policy)
+        timeout = aiohttp.ClientTimeout(total=options.seconds)
+        async with (
+            aiohttp.ClientSession(
+                connector=checked_connector(policy),
+                timeout=timeout,
+                cookie_jar=aiohttp.DummyCookieJar(),
+            ) as session,
+            session.post(url, data=body, headers=headers, allow_redirects=False) as response,
+        ):
+            _check(response.status, retry_after_seconds(response.headers, now=options.now))
+    except (ForbiddenAddressError, SourceError) as error:
+        raise NotDeliveredError(str(error), for_good=True) from error
+    except (aiohttp.ClientError, FetchError, TimeoutError, OSError) as error:
+        raise NotDeliveredError(f"{type(error).__name__}: {error}"[:300]) from error
+
+
+def _check(status: int, retry_after: float | None) -> None:
+    if status in _SUCCESS:
+        return
+    if status in _REDIRECTS:
+        raise NotDeliveredError(f"it answered {status}: redirects are not followed; set its final address")
+    raise NotDeliveredError(f"it answered {status}", retry_after=retry_after)
+
+
+log = logging.getLogger(__name__)
+MAX_A_RUN = 200
+AT_ONCE = 8
+FIRST_DELAY, LONGEST_DELAY = 30.0, 3600.0  # doubled each time: all attempts take about an hour
+MAX_ATTEMPTS = 8
+TIMEOUT_SECONDS = 10.0  # of one attempt: a receiver takes a report and works on it later
+# In a row, in one run: a receiver that is down is not asked again for every one of a thousand reports.
+FAILURES_UNTIL_LEFT_ALONE = 3
+
+
+def planned_deliveries(settings: Settings, report: Report, now: datetime) -> list[ReportDelivery]:
+    return [
+        ReportDelivery(channel=hook.name, next_attempt_at=now)
+        for hook in _webhooks(settings)
+        if hook.wants(report.summary_type, report.source)
+    ]
+
+
+def _webhooks(settings: Settings) -> Sequence[Webhook]:
+    return parse_webhooks(settings.WEBHOOKS.get_secret_value() if settings.WEBHOOKS else "")
+
+
+async def deliver_due(
+    clients: Clients,
+    now: datetime,
+    *,
+    policy: AddressPolicy | None = None,
+    limit: int = MAX_A_RUN,
+    patience: float = TIMEOUT_SECONDS,
+) -> int:
+    """Attempt all due deliveries. Returns how many arrived."""
+    due = clients.store.query(DUE_DELIVERIES, Session(), now=stored_time(now), limit=limit)
+    reports = [(row["id"], row["scope"]) async for row in due]
+    policy = policy or AddressPolicy.parse(
+        clients.settings.WEBHOOK_ALLOWED_HOSTS, setting="WEBHOOK_ALLOWED_HOSTS"
+    )
+    run = _DeliveryRun(clients, now, policy, patience)
+    await gather_limited((run.deliver(id_, scope) for id_, scope in reports), AT_ONCE)
+    return run.delivered
+
+
+def _delay(attempts: int) -> float:
+    return exponential(FIRST_DELAY, attempts, LONGEST_DELAY)
+
+
+@dataclass
+class _DeliveryRun:
+    clients: Clients
+    now: datetime
+    policy: AddressPolicy
+    patience: float  # seconds of one attempt
+    delivered: int = 0
+    _failures: Counter[str] = field(default_factory=Counter)
+
+    async def deliver(self, id_: str, scope: str) -> None:
+        report = await self.clients.store.find(Report, id_, scope, Session())
+        for index, delivery in enumerate(report.deliveries if report else []):
+            if report and delivery.status is DeliveryStatus.PENDING and self._is_due(delivery):
+                report = await self._attempt(report, index) or report
+
+    def _is_due(self, delivery: ReportDelivery) -> bool:
+        return delivery.next_attempt_at is None or delivery.next_attempt_at <= self.now
+
+    async def _attempt(self, report: Report, index: int) -> Report | None:
+        """The report after the attempt; None if no attempt was made."""
+        delivery = report.deliveries[index]
+        hooks = (hook for hook in _webhooks(self.clients.settings) if hook.name == delivery.channel)
+        hook = next(hooks, None)
+        if hook is None:
+            return await self._give_up(report, index, "the webhook is no longer in the settings")
+        if report.outdated:
+            return await delivery_superseded(self.clients.store, report, index)
+        if delivery.attempts >= MAX_ATTEMPTS:
+            return await self._give_up(report, index, delivery.error or "its last attempt was cut off")
+        if self._failures[hook.name] >= FAILURES_UNTIL_LEFT_ALONE:
+            return None
+        # The attempt is counted before it is made, and by one instance only.
+        retry_at = self.now + timedelta(seconds=_delay(delivery.attempts + 1))
+        store = self.clients.store
+        claimed = await delivery_attempted(store, report, index, now=self.now, retry_at=retry_at)
+        return await self._send(hook, claimed, index) if claimed else None
+
+    async def _send(self, hook: Webhook, report: Report, index: int) -> Report:
+        settings = self.clients.settings
+        options = SendOptions(self.now, self.patience, settings.PUBLIC_URL)
+        try:
+            await send(hook, report, self.policy, options=options)
+        except NotDeliveredError as error:
+            self._failures[hook.name] += 1
+            return await self._failed(report, index, error)
+        self._failures.pop(hook.name, None)
+        self.delivered += 1
+        return await delivery_arrived(self.clients.store, report, index, self.now)
+
+    async def _failed(self, report: Report, index: int, error: NotDeliveredError) -> Report:
+        delivery = report.deliveries[index]
+        log.warning("Report %s did not reach webhook %s: %s", report.id, delivery.channel, error)
+        if error.for_good or delivery.attempts >= MAX_ATTEMPTS:
+            return await self._give_up(report, index, str(error))
+        wait = max(_delay(delivery.attempts), error.retry_after or 0.0)
+        retry_at = self.now + timedelta(seconds=wait)
+        return await delivery_failed(self.clients.store, report, index, error=str(error), retry_at=retry_at)
+
+    async def _give_up(self, report: Report, index: int, why: str) -> Report:
+        """Announce it first: if a crash makes this repeat, the broker drops the duplicate event."""
+        delivery = report.deliveries[index]
+        failed = report_delivery_failed(
+            report,
+            channel=delivery.channel,
+            error_type=NotDeliveredError.__name__,
+            error_message=why,
+            retries=max(delivery.attempts - 1, 0),
+        )
+        await self.clients.bus.publish([Event.of(failed, now=self.now)])
+        return await delivery_given_up(self.clients.store, report, index, why)
+
+
+SLOT_SECONDS = 15
+AFTER_A_FAILURE = timedelta(minutes=1)
+
+
+async def wake_deliveries(clients: Clients, at: datetime) -> None:
+    """Have the due deliveries attempted soon after that time. The broker drops a repeat of the same slot."""
+    due = _slot_after(max(at, clients.runtime.now()))
+    name = stored_time(due)
+    await clients.bus.send_request(DELIVERIES.name, {"due": name}, f"deliveries-{name}", at=due)
+
+
+async def wake_for_next_delivery(clients: Clients, *, no_later_than: datetime | None = None) -> bool:
+    """Ask for the next attempt that any report plans, or only for one that is due by then; whether one is."""
+    rows = clients.store.query(NEXT_DELIVERY, Session())
+    times = [datetime.fromisoformat(row["next_delivery_at"]) async for row in rows]
+    if not times or (no_later_than is not None and times[0] > no_later_than):
+        return False
+    await wake_deliveries(clients, times[0])
+    return True
+
+
+async def deliver_and_wake(clients: Clients) -> int:
+    """Attempt what is due, and ask for the next time. Returns how many arrived."""
+    now = clients.runtime.now()
+    try:
+        delivered = await deliver_due(clients, now)
+        await wake_for_next_delivery(clients)
+    except Exception as error:
+        failure = classify(error)
+        if failure.kind is ErrorKind.PERMANENT:
+            raise
+        # Delivered again at once, the message would be a dead letter before the service is back.
+        log.warning("Deliveries wait for a minute: %s", failure.for_logs)
+        labels = {"service": DELIVERIES.name, "error_type": failure.error_type}
+        pipeline_metrics().failures.add(1, labels)
+        await wake_deliveries(clients, now + AFTER_A_FAILURE)
+        return 0
+    return delivered
+
+
+def _slot_after(moment: datetime) -> datetime:
+    slots = math.floor(moment.timestamp() / SLOT_SECONDS) + 1
+    return datetime.fromtimestamp(slots * SLOT_SECONDS, UTC)

@@ -65,7 +65,7 @@ async def test_a_chore_that_fails_does_not_keep_the_others_from_their_turn(place
 
 async def test_an_idle_app_sends_no_message_and_leaves_the_queues_empty(place: MailIn) -> None:
     """So that in an idle month nothing runs but the timers."""
-    await keep_house(place.clients)
+    await keep_house(with_clock(place.clients, lambda: EVENING))  # at night, a first check would be due
 
     counts = await queue_counts(place.clients.settings, QUEUES, place.clients.calls("servicebus"))
     assert counts is not None
@@ -108,12 +108,13 @@ async def test_an_idle_run_costs_as_many_request_units_as_the_estimate_counts(
         spent.append(units)
         counted(calls, units, container)
 
-    await keep_house(place.clients)  # a check that the other tests left due, and what a client asks for once
+    later = with_clock(place.clients, lambda: NIGHT + timedelta(days=20))
+    await keep_house(later)  # a check that the other tests left due, and what a client asks for once
     monkeypatch.setattr(Calls, "request_units", count)
-    await keep_house(place.clients)
+    await keep_house(later)
     housekeeping = sum(spent)
     spent.clear()
-    await sweep(place.clients)
+    await sweep(later)
 
     assert housekeeping == pytest.approx(HOUSEKEEPING_UNITS, rel=0.1)
     assert sum(spent) == pytest.approx(SWEEP_UNITS, rel=0.1)

@@ -36,7 +36,7 @@ SHOWN_ERROR = 200
 SHOWN_LEFT = 20
 
 
-class Trouble(StrEnum):
+class Condition(StrEnum):
     STUCK = "stuck"
     FAILED = "failed"
 
@@ -46,7 +46,7 @@ def list_(
     id_: Annotated[
         str | None, typer.Argument(metavar="[ID]", help="Show this document.", show_default=False)
     ] = None,
-    only: Annotated[Trouble | None, typer.Option(help="Stuck or failed ones only.")] = None,
+    only: Annotated[Condition | None, typer.Option(help="Stuck or failed ones only.")] = None,
     collection: Collection = None,
     limit: Limit = 50,
     json: Json = False,
@@ -57,7 +57,7 @@ def list_(
     does not look at failed documents again.
     """
     if id_ is None:
-        return _list([only] if only else list(Trouble), collection, limit, json=json)
+        return _list([only] if only else list(Condition), collection, limit, json=json)
     if only or collection:
         raise CommandError(Code.USAGE, "Give an id, or --only and --collection.")
     return _show(id_, json=json)
@@ -103,7 +103,7 @@ def _show(id_: str, *, json: bool) -> None:
     return None
 
 
-def _list(troubles: list[Trouble], name: str | None, limit: int, *, json: bool) -> None:
+def _list(conditions: list[Condition], name: str | None, limit: int, *, json: bool) -> None:
     async def work(clients: "Clients") -> "list[StuckDocument]":
         from shared.upkeep.due_documents import COLLECTIONS
         from shared.upkeep.oversight.stuck_documents import (
@@ -114,8 +114,8 @@ def _list(troubles: list[Trouble], name: str | None, limit: int, *, json: bool) 
 
         collections = COLLECTIONS if name is None else (collection_named(name),)
         found: list[StuckDocument] = []
-        for trouble in troubles:
-            find = stuck_documents if trouble is Trouble.STUCK else failed_documents
+        for condition in conditions:
+            find = stuck_documents if condition is Condition.STUCK else failed_documents
             async for document in find(clients, collections):
                 found.append(document)
                 if len(found) > limit:
@@ -138,7 +138,7 @@ def _list(troubles: list[Trouble], name: str | None, limit: int, *, json: bool) 
             )
             for document in found[:limit]
         ],
-        empty=f"No document is {' or '.join(troubles)}.",
+        empty=f"No document is {' or '.join(conditions)}.",
     )
     if len(found) > limit:
         print_note(f"Showing {limit}. Use --limit to show more.")

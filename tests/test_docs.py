@@ -148,7 +148,9 @@ def test_every_module_that_a_document_names_exists(document: Path) -> None:
 
 
 def make_targets(folder: str) -> set[str]:
-    return set(re.findall(r"^([a-z-]+):", (ROOT / folder / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    return set(
+        re.findall(r"^([a-z-]+):", (ROOT / folder / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    )
 
 
 @every_document

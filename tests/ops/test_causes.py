@@ -99,5 +99,7 @@ async def test_where_nothing_of_ours_saw_the_failure_the_cause_says_so(place: Op
     await place.dead_letter([ServiceBusMessage(b"x")], description="Not consumed after 10 attempts.")
     await place.dead_letter([ServiceBusMessage(b"y")], reason="TTLExpiredException", description="Expired.")
     crashed, expired = await choose(place.clients, LetterSelection(queues=["parsing"]))
-    assert crashed.cause.error.startswith("Not consumed after 10 attempts. Each delivery was broken off")
+    assert crashed.cause.error.startswith(
+        "Not consumed after 10 attempts. Each delivery ended before its failure"
+    )
     assert expired.cause.error == "Expired."

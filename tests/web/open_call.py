@@ -2,6 +2,7 @@
 
 import json
 import mailbox
+from contextlib import closing
 
 from tests.web.site import SAMPLES, Site
 
@@ -11,9 +12,10 @@ SUBJECT = "Working group last call"
 
 def archive_of_the_open_call() -> bytes:
     """The mails of the call, with ids of their own, so that they are not copies of the sample list's mails."""
-    mails = [mail for mail in mailbox.mbox(SAMPLES["tally"]) if SUBJECT in str(mail["Subject"])]
-    *call, closing = mails
-    assert "The document is not ready" in closing.as_string()
+    with closing(mailbox.mbox(SAMPLES["tally"])) as box:
+        mails = [mail for mail in box if SUBJECT in str(mail["Subject"])]
+    *call, last = mails
+    assert "The document is not ready" in last.as_string()
     return b"".join(mail.as_bytes(unixfrom=True).replace(b"<wglc-", b"<open-") + b"\n" for mail in call)
 
 

@@ -40,7 +40,7 @@ def done(host: Host, cookie: str, asked: Answer) -> str:
 
     def ended() -> bool:
         page = host.get("/operator", cookie=cookie).text
-        return bool(re.search(rf"{operation}</code>.*?<td>succeeded</td>", page, re.DOTALL))
+        return bool(re.search(rf"{operation}</code>.*?>succeeded</td>", page, re.DOTALL))
 
     wait_for(ended, seconds=60, what=f"the end of {operation}")
     return operation

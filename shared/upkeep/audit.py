@@ -1,5 +1,6 @@
 """Audit records: each operation of an operator leaves one, whatever comes of it."""
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -10,12 +11,15 @@ from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
+from shared.clients.servicebus.dead_letter_mover import OperationObserver
 from shared.core.errors import PermanentError
 from shared.core.ids import audit_id, day_of_audit
 from shared.core.runtime import Runtime
 from shared.documents.queries.operations import LAST_AUDITS
 from shared.documents.records import Audit, AuditStatus
 from shared.pipeline.topology import OPERATIONS
+
+SAVED_EVERY_SECONDS = 5.0
 
 
 class UnknownOperationError(PermanentError):
@@ -64,7 +68,7 @@ async def last_audits(store: Store, limit: int = 10) -> list[Audit]:
     return await store.query_documents(Audit, LAST_AUDITS, Session(), limit=limit)
 
 
-async def save_failed_audit(
+async def _save_failed(
     clients: Clients, audit: Audit, error: BaseException, counts: Mapping[str, int]
 ) -> None:
     """It failed, or was interrupted, with what it had counted until then."""
@@ -92,7 +96,42 @@ async def audited(
     try:
         yield counts
     except BaseException as error:
-        await save_failed_audit(clients, audit, error, counts)
+        await _save_failed(clients, audit, error, counts)
         raise
     done, now = AuditStatus.SUCCEEDED, runtime.now()
     await save_audit(store, audit, now, status=done, counts=counts, finished_at=now)
+
+
+class Job(ABC):
+    """One run of an operation that is requested, run, and resumed by its id."""
+
+    def __init__(self, clients: Clients, audit: Audit, watch: OperationObserver) -> None:
+        self.clients, self.audit, self.watch = clients, audit, watch
+        self._saved = clients.runtime.monotonic()
+
+    @abstractmethod
+    async def work(self) -> tuple[AuditStatus, str | None]:
+        """Do it, or what is left of it; how it ended, and what an operator has to know, in words."""
+
+    @abstractmethod
+    def counts(self) -> dict[str, int]: ...
+
+    async def run(self) -> Audit:
+        store, runtime = self.clients.store, self.clients.runtime
+        self.audit = await save_audit(store, self.audit, runtime.now(), status=AuditStatus.RUNNING)
+        self.watch.step("recorded")
+        try:
+            status, outcome = await self.work()
+        except BaseException as error:
+            await _save_failed(self.clients, self.audit, error, self.counts())
+            raise
+        now, ended = runtime.now(), {"status": status, "counts": self.counts(), "outcome": outcome}
+        return await save_audit(store, self.audit, now, **ended, finished_at=now)
+
+    async def save_now_and_then(self, **running: int) -> None:
+        runtime = self.clients.runtime
+        if runtime.monotonic() - self._saved >= SAVED_EVERY_SECONDS:
+            self._saved = runtime.monotonic()
+            await save_audit(
+                self.clients.store, self.audit, runtime.now(), counts={**self.counts(), **running}
+            )

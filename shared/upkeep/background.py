@@ -1,10 +1,7 @@
-"""Operations that run in the background: their record is stored, and their id goes to a queue.
-
-A function that breaks off is delivered again, and goes on where it was.
-"""
+"""Operations that run in the background: their record is stored, and their id goes to a queue."""
 
 import json
-from typing import TYPE_CHECKING, Any, Self
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -19,17 +16,12 @@ from shared.documents.records import Audit, AuditStatus
 from shared.documents.sources import NAME_PATTERN
 from shared.pipeline.lifecycle.threads import thread_reopened
 from shared.threads.moving import resolve_thread
-from shared.upkeep.audit import Actor, find_audit, new_audit, save_audit, save_failed_audit, send_operation
-from shared.upkeep.deadletters.operations import run_operation
+from shared.upkeep.audit import Actor, Job, find_audit, send_operation
+from shared.upkeep.deadletters.operations import request_operation, run_operation
 from shared.upkeep.requeue import request_summary
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 RESUMMARIZE = "resummarize"
 RATE, LARGEST_RATE = 20.0, 500.0
-SAVED_EVERY_SECONDS = 5.0
 
 
 class ThreadSelection(BaseModel):
@@ -57,12 +49,11 @@ async def request_resummarizing(
     clients: Clients, selection: ThreadSelection, actor: Actor, *, in_background: bool
 ) -> Audit:
     """Store the request. `run_resummarizing` does it: here, or by the function of the queue."""
-    asked = selection.model_dump(exclude_none=True, exclude_defaults=True) | {"rate": selection.rate}
-    audit = new_audit(RESUMMARIZE, actor, asked, clients.runtime)
-    stored = await save_audit(clients.store, audit, clients.runtime.now(), status=AuditStatus.ASKED)
+    asked = selection.model_dump(exclude_none=True, exclude_defaults=True)
+    audit = await request_operation(clients, RESUMMARIZE, asked, actor, rate=selection.rate)
     if in_background:
-        await send_operation(clients, stored.id, stored.id)
-    return stored
+        await send_operation(clients, audit.id, audit.id)
+    return audit
 
 
 async def threads_left(clients: Clients, selection: ThreadSelection, edition: str) -> list[str]:
@@ -71,10 +62,8 @@ async def threads_left(clients: Clients, selection: ThreadSelection, edition: st
         return [await resolve_thread(clients, selection.thread, Session())]
     query = LEFT_BY_EDITION if selection.source is None else LEFT_BY_EDITION_OF_SOURCE
     of_source = {} if selection.source is None else {"source": selection.source}
-    rows: list[Any] = [
-        row async for row in clients.store.query(query, Session(), edition=edition, **of_source)
-    ]
-    return sorted(map(str, rows))
+    rows = clients.store.query(query, Session(), edition=edition, **of_source)
+    return sorted([str(row) async for row in rows])
 
 
 async def run_resummarizing(
@@ -86,63 +75,48 @@ async def run_resummarizing(
         raise NotResummarizingError(f"{audit.id} is a {audit.action}, not a {RESUMMARIZE}")
     if audit.status is AuditStatus.SUCCEEDED:
         return audit
-    audit = await save_audit(clients.store, audit, clients.runtime.now(), status=AuditStatus.RUNNING)
-    watch.step("recorded")
-    job = _Resummarizing(clients, audit, watch)
-    try:
-        await job.run()
-    except BaseException as error:
-        await save_failed_audit(clients, audit, error, job.counts)
-        raise
-    now, left = clients.runtime.now(), job.counts["left"]
-    status = AuditStatus.INTERRUPTED if left else AuditStatus.SUCCEEDED
-    outcome = f"{left} are left: this was stopped" if left else None
-    return await save_audit(
-        clients.store, audit, now, status=status, counts=job.counts, outcome=outcome, finished_at=now
-    )
+    return await _Resummarizing(clients, audit, watch).run()
 
 
-class _Resummarizing:
+class _Resummarizing(Job):
     """One run of one operation."""
 
     def __init__(self, clients: Clients, audit: Audit, watch: OperationObserver) -> None:
-        self._clients, self._audit, self._watch = clients, audit, watch
+        super().__init__(clients, audit, watch)
         self._selection = ThreadSelection.model_validate(audit.selection)
-        before: Mapping[str, int] = audit.counts
-        self.counts = {"requested": before.get("requested", 0), "waiting": 0, "gone": 0, "left": 0}
+        self._counts = {"requested": audit.counts.get("requested", 0), "waiting": 0, "gone": 0, "left": 0}
         self._pace = RateLimiter(self._selection.rate, clients.runtime, stopped=watch.stopped)
-        self._saved = clients.runtime.monotonic()
 
-    async def run(self) -> None:
-        left = await threads_left(self._clients, self._selection, self._audit.id)
-        self._watch.planned(len(left))
+    def counts(self) -> dict[str, int]:
+        return dict(self._counts)
+
+    async def work(self) -> tuple[AuditStatus, str | None]:
+        left = await threads_left(self.clients, self._selection, self.audit.id)
+        self.watch.planned(len(left))
         done = 0
-        while done < len(left) and not self._watch.stopped():
+        while done < len(left) and not self.watch.stopped():
             some = left[done : done + await self._pace.take(len(left) - done)]
             await gather_limited(self._request(thread_id) for thread_id in some)
             done += len(some)
-            self.counts["left"] = len(left) - done
-            self._watch.progress(done)
-            await self._save_now_and_then()
-        self.counts["left"] = len(left) - done
+            self._counts["left"] = len(left) - done
+            self.watch.progress(done)
+            await self.save_now_and_then()
+        self._counts["left"] = len(left) - done
+        if done < len(left):
+            return AuditStatus.INTERRUPTED, f"{len(left) - done} are left: this was stopped"
+        return AuditStatus.SUCCEEDED, None
 
     async def _request(self, thread_id: str) -> None:
         session = Session()
         try:
-            is_new = await thread_reopened(self._clients.store, thread_id, self._audit.id, session)
+            is_new = await thread_reopened(self.clients.store, thread_id, self.audit.id, session)
         except DocumentNotFoundError:
-            self.counts["gone"] += 1
+            self._counts["gone"] += 1
             return
         # Asked for again where a run broke off: the broker, or the summary's id, absorbs a repeat.
-        requested = await request_summary(self._clients, thread_id, session)
-        self.counts["requested"] += is_new and requested
-        self.counts["waiting"] += not requested
-
-    async def _save_now_and_then(self) -> None:
-        runtime = self._clients.runtime
-        if runtime.monotonic() - self._saved >= SAVED_EVERY_SECONDS:
-            self._saved = runtime.monotonic()
-            await save_audit(self._clients.store, self._audit, runtime.now(), counts=dict(self.counts))
+        requested = await request_summary(self.clients, thread_id, session)
+        self._counts["requested"] += is_new and requested
+        self._counts["waiting"] += not requested
 
 
 RUN_SECONDS = 1200.0  # then the rest is left to another delivery

@@ -207,6 +207,7 @@ def same(copy: MessageCopy) -> str:
             for name, value in copy.annotations.items()
             if name in {"x-custom", "x-opt-partition-key"}
         },
+        {},
     )
     return json.dumps(record.record(), sort_keys=True)
 

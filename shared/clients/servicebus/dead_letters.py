@@ -2,8 +2,8 @@
 
 import base64
 import math
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -45,10 +45,10 @@ class MessageCopy:
     body_kind: str
     body: Any
     properties: Mapping[str, Any]
-    header: Mapping[str, Any] = field(default_factory=dict)
-    application_properties: Mapping[str, Any] = field(default_factory=dict)
-    annotations: Mapping[str, Any] = field(default_factory=dict)
-    footer: Mapping[str, Any] = field(default_factory=dict)
+    header: Mapping[str, Any]
+    application_properties: Mapping[str, Any]
+    annotations: Mapping[str, Any]
+    footer: Mapping[str, Any]
 
     @classmethod
     def of(cls, message: "ServiceBusReceivedMessage") -> "MessageCopy":
@@ -77,7 +77,7 @@ class MessageCopy:
             return self.body
         return ("" if self.body is None else str(self.body)).encode()
 
-    def outgoing(self, *, message_id: str, more: Mapping[str, Any]) -> "amqp.AmqpAnnotatedMessage":
+    def outgoing(self, message_id: str, more: Mapping[str, Any]) -> "amqp.AmqpAnnotatedMessage":
         """The message to send: under this id, with these properties more, without the dead letter's own."""
         original = {
             name: value
@@ -109,21 +109,15 @@ class MessageCopy:
         return {
             "body_kind": self.body_kind,
             "body": to_json(self.body),
-            "properties": to_json(dict(self.properties))["$map"],
             "header": dict(self.header),
-            "application_properties": to_json(dict(self.application_properties))["$map"],
-            "annotations": to_json(dict(self.annotations))["$map"],
-            "footer": to_json(dict(self.footer))["$map"],
+            **{name: to_json(dict(getattr(self, name)))["$map"] for name in _MAPS},
         }
 
     @classmethod
     def from_record(cls, record: Any) -> "MessageCopy":
         """ValueError where it is no such record: an archive is a file, and somebody may have touched it."""
         try:
-            maps = {
-                name: from_json({"$map": record[name]})
-                for name in ("properties", "application_properties", "annotations", "footer")
-            }
+            maps = {name: from_json({"$map": record[name]}) for name in _MAPS}
             kind, body, header = record["body_kind"], from_json(record["body"]), record["header"]
         except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
             raise ValueError(f"not a message as it was archived: {type(error).__name__}: {error}") from None
@@ -162,38 +156,28 @@ def _sized(value: Any) -> Any:
     return {"TYPE": "LONG", "VALUE": value} if is_long else value
 
 
-def to_json(value: Any) -> Any:  # noqa: PLR0911 - one return for each type
-    """What JSON has no type for becomes an object with one key that names its type."""
-    match value:
-        case None | bool() | int() | str():
-            return value
-        case float() if math.isfinite(value):
-            return value
-        case float():
-            return {"$double": str(value)}
-        case bytes():
-            return {"$binary": base64.b64encode(value).decode()}
-        case UUID():
-            return {"$uuid": str(value)}
-        case datetime():
-            return {"$time": value.isoformat()}
-        case Decimal():
-            return {"$decimal": str(value)}
-        case list() | tuple():
-            return [to_json(item) for item in value]
-        case dict():
-            return {"$map": [[to_json(name), to_json(item)] for name, item in value.items()]}
-    return {"$text": str(value)}
-
-
-_READERS: dict[str, Any] = {
-    "$double": float,
-    "$binary": base64.b64decode,
-    "$uuid": UUID,
-    "$time": datetime.fromisoformat,
-    "$decimal": Decimal,
-    "$text": str,
+_MAPS = ("properties", "application_properties", "annotations", "footer")
+# What JSON has no type for becomes an object whose one key names the type: how it is written, and read.
+_KINDS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
+    "$double": (float, str, float),
+    "$binary": (bytes, lambda value: base64.b64encode(value).decode(), base64.b64decode),
+    "$uuid": (UUID, str, UUID),
+    "$time": (datetime, datetime.isoformat, datetime.fromisoformat),
+    "$decimal": (Decimal, str, Decimal),
+    "$text": (object, str, str),
 }
+
+
+def to_json(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    if isinstance(value, list | tuple):
+        return [to_json(item) for item in value]
+    if isinstance(value, dict):
+        return {"$map": [[to_json(name), to_json(item)] for name, item in value.items()]}
+    return next({kind: write(value)} for kind, (of, write, _) in _KINDS.items() if isinstance(value, of))
 
 
 def from_json(value: Any) -> Any:
@@ -203,14 +187,12 @@ def from_json(value: Any) -> Any:
         ((kind, content),) = value.items()
         if kind == "$map":
             return {from_json(name): from_json(item) for name, item in content}
-        return _READERS[kind](content)
+        return _KINDS[kind][2](content)
     return value
 
 
 REQUEUED_FROM = "requeued_from"
-
 REQUEUED_BY = "requeue_operation"
-
 PAGE = 1000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -252,16 +234,8 @@ class DeadLetter:
 
     def record(self) -> dict[str, Any]:
         """Everything about it, for an export or an archive; `message` is enough to send it again."""
-        return {
-            "queue": self.queue,
-            "sequence_number": self.sequence_number,
-            "message_id": self.message_id,
-            "enqueued_at": self.enqueued_at.isoformat(),
-            "delivery_count": self.delivery_count,
-            "reason": self.reason,
-            "description": self.description,
-            "message": self.copy.record(),
-        }
+        named = {name: value for name, value in vars(self).items() if name != "copy"}
+        return {**named, "enqueued_at": self.enqueued_at.isoformat(), "message": self.copy.record()}
 
 
 def sequence_number(message: "ServiceBusReceivedMessage") -> int:

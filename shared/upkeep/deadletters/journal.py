@@ -4,19 +4,19 @@
     {"queue": ..., "done": [numbers]}                sent or archived; they have not left the dead letters yet
     {"queue": ..., "restored": [numbers]}            in a purge's journal: sent again from the archive
 
-A line may stand there twice, and an operation may do twice what it had no time to write down: both have no
-second effect.
+A line may stand there twice: that has no second effect.
 """
 
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any, Literal
 
 from shared.clients.blobs import DEAD_LETTERS_CONTAINER, Blobs
 from shared.clients.connections import Clients
 from shared.clients.servicebus.dead_letter_mover import (
+    Mover,
     OperationObserver,
     RateLimiter,
     Resubmission,
@@ -28,6 +28,7 @@ from shared.documents.records import Audit, AuditStatus
 from shared.upkeep.audit import find_audit
 
 CONTAINER = DEAD_LETTERS_CONTAINER
+SHOWN_REFUSED = 3
 KEPT = ".kept.jsonl"  # what stays of an archive when a deletion has taken records out of it
 BLOCK_BYTES = 3 * 1024 * 1024  # a block of an append blob has at most 4 MiB
 
@@ -46,15 +47,9 @@ class ArchiveTags:
 
 @dataclass
 class JournalState:
-    """The content of a journal."""
-
-    header: dict[str, Any] = field(default_factory=dict)
+    plan: dict[str, list[int]]
     done: dict[str, set[int]] = field(default_factory=dict)
     restored: dict[str, set[int]] = field(default_factory=dict)
-
-    @property
-    def plan(self) -> dict[str, list[int]]:
-        return dict(self.header["plan"])
 
 
 class Journal:
@@ -67,11 +62,8 @@ class Journal:
     async def begin(self, header: Mapping[str, Any]) -> None:
         await self._blobs.append(CONTAINER, self.path, _line(header))
 
-    async def done(self, queue: str, numbers: Iterable[int]) -> None:
-        await self._blobs.append(CONTAINER, self.path, _line({"queue": queue, "done": sorted(numbers)}))
-
-    async def restored(self, queue: str, numbers: Iterable[int]) -> None:
-        await self._blobs.append(CONTAINER, self.path, _line({"queue": queue, "restored": sorted(numbers)}))
+    async def note(self, kind: Literal["done", "restored"], queue: str, numbers: Iterable[int]) -> None:
+        await self._blobs.append(CONTAINER, self.path, _line({"queue": queue, kind: sorted(numbers)}))
 
     async def archive(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Add them to the operation's archive, in blocks of the size that an append blob takes."""
@@ -106,8 +98,7 @@ class Journal:
     async def keep_only(self, records: Iterable[Mapping[str, Any]], etags: ArchiveTags) -> bool:
         """Leave these in the archive; False where it has changed since these tags were read.
 
-        The append blob cannot be replaced in one step. So what stays is stored beside it before it goes, and
-        after a crash between the two each record is there once or twice.
+        What stays is stored beside the append blob before that goes, which cannot be replaced in one step.
         """
         content = b"".join(map(_line, records))
         if content and not await self._blobs.upload_if(CONTAINER, self.kept_path, content, etags.kept):
@@ -123,16 +114,16 @@ class Journal:
         return ArchiveTags(await self._blobs.etag(CONTAINER, self.archive_path), kept)
 
     async def read(self) -> JournalState:
-        progress = JournalState()
-        async for line in read_lines(self._blobs, self.path):
-            if "plan" in line:
-                progress.header = progress.header or line
-            for kind, numbers in (("done", progress.done), ("restored", progress.restored)):
+        lines = [line async for line in read_lines(self._blobs, self.path)]
+        plan = next((line["plan"] for line in lines if "plan" in line), None)
+        if plan is None:
+            raise JournalError(f"{CONTAINER}/{self.path} has no plan in it")
+        state = JournalState(plan)
+        for line in lines:
+            for kind, numbers in (("done", state.done), ("restored", state.restored)):
                 if kind in line:
                     numbers.setdefault(line["queue"], set()).update(line[kind])
-        if not progress.header:
-            raise JournalError(f"{CONTAINER}/{self.path} has no plan in it")
-        return progress
+        return state
 
 
 async def read_lines(blobs: Blobs, path: str) -> AsyncIterator[dict[str, Any]]:
@@ -174,11 +165,37 @@ class NothingToRestoreError(PermanentError):
     """The operation left no archive that can be restored."""
 
 
-class RestoreTally(Protocol):
-    planned: int
-    done: int
-    left: int
-    refused: dict[int, str]
+@dataclass
+class MoveCounts:
+    """How many dead letters were planned, moved and left, over all queues."""
+
+    planned: int = 0
+    done: int = 0
+    gone: int = 0
+    left: int = 0
+    refused: dict[int, str] = field(default_factory=dict)
+
+    def add(self, moved: Mover) -> None:
+        self.done += len(moved.acted)
+        self.gone += len(moved.gone)
+        self.left += len(moved.left)
+        self.refused |= moved.refused
+
+    def counts(self, action: str) -> dict[str, int]:
+        numbers = (self.planned, self.done, self.gone, len(self.refused), self.left)
+        return dict(zip(("planned", DONE_WORD[action], "gone", "refused", "left"), numbers, strict=True))
+
+    def outcome(self) -> str | None:
+        """What an operator has to know, in words."""
+        said = []
+        if self.gone:
+            said.append(f"{self.gone} no longer existed")
+        if self.left:
+            said.append(f"{self.left} are left: another receiver holds them, or the operation was stopped")
+        if self.refused:
+            shown = [f"{number}: {reason}" for number, reason in list(self.refused.items())[:SHOWN_REFUSED]]
+            said.append(f"{len(self.refused)} cannot be sent ({'; '.join(shown)})")
+        return "; ".join(said) or None
 
 
 async def restorable(
@@ -193,28 +210,24 @@ async def restorable(
         raise NothingToRestoreError(
             f"the {audit.action} {purge} is {audit.status}: finish it first, with --resume {purge}"
         )
-    found = [record async for record in _missing(Journal(clients.blobs, purge))]
-    if sequence_numbers:
-        found = [record for record in found if record["sequence_number"] in sequence_numbers]
-    return found[:limit]
-
-
-async def _missing(journal: Journal) -> AsyncIterator[dict[str, Any]]:
+    journal = Journal(clients.blobs, purge)
     restored = (await journal.read()).restored
     try:
-        async for record in journal.archived():
-            if record["sequence_number"] not in restored.get(record["queue"], set()):
-                yield record
+        return [
+            record
+            async for record in journal.archived()
+            if record["sequence_number"] not in restored.get(record["queue"], set())
+            and (not sequence_numbers or record["sequence_number"] in sequence_numbers)
+        ][:limit]
     except DocumentNotFoundError:  # it purged nothing
-        return
+        return []
 
 
 async def restore(
-    clients: Clients, audit: Audit, pace: RateLimiter, watch: OperationObserver, tally: RestoreTally
+    clients: Clients, audit: Audit, pace: RateLimiter, watch: OperationObserver, tally: MoveCounts
 ) -> None:
     """Send what was not restored yet. The purge's journal records it, so that nothing is restored twice."""
-    asked = audit.selection
-    purge = str(asked["purge"])
+    asked, purge = audit.selection, str(audit.selection["purge"])
     records = await restorable(
         clients, purge, sequence_numbers=asked.get("sequence_numbers"), limit=asked.get("limit")
     )
@@ -222,9 +235,14 @@ async def restore(
     watch.planned(len(records))
     journal = Journal(clients.blobs, purge)
     purged = (await find_audit(clients.store, purge)).selection.get("queues", [])
-    for queue, group in groupby(_known(records, purged, tally), key=lambda record: str(record["queue"])):
+    for queue, group in groupby(records, key=lambda record: str(record["queue"])):
+        waiting = list(group)
+        if queue not in purged:  # a tampered archive must not send to any other
+            why = f"the purge was not of the queue {queue!r}"
+            tally.refused |= {record["sequence_number"]: why for record in waiting}
+            tally.left -= len(waiting)
+            continue
         async with clients.bus.queue_sender(queue) as sender:
-            waiting = list(group)
             while waiting and not watch.stopped():
                 granted = await pace.take(len(waiting))
                 batch, waiting = waiting[:granted], waiting[granted:]
@@ -232,21 +250,12 @@ async def restore(
                 refused |= await send_again(sender, queue, purge, again)
                 watch.step("acted")
                 sent = [number for number, _, _ in again if number not in refused]
-                await journal.restored(queue, sent)
+                await journal.note("restored", queue, sent)
                 watch.step("noted")
                 tally.done += len(sent)
                 tally.left -= len(batch)
                 tally.refused |= refused
                 watch.progress(tally.done)
-
-
-def _known(records: list[dict[str, Any]], purged: list[str], tally: RestoreTally) -> list[dict[str, Any]]:
-    """Only records of the queues that were purged: a tampered archive must not send to any other."""
-    for record in records:
-        if record["queue"] not in purged:
-            tally.refused[record["sequence_number"]] = f"the purge was not of the queue {record['queue']!r}"
-            tally.left -= 1
-    return [record for record in records if record["queue"] in purged]
 
 
 def _readable(batch: list[dict[str, Any]]) -> tuple[list[Resubmission], dict[int, str]]:

@@ -1,12 +1,10 @@
-"""Requeue, purge and restore: operations that are requested, run, and resumed by their id.
+"""Requeue, purge and restore: an audit record has the request, a journal which dead letters, and how far.
 
-An operation's audit record says what was asked for; its journal says which dead letters that meant, and how
-far it has come. To resume is to run it again.
+To resume an operation is to run it again.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 from shared.clients.connections import Clients
@@ -14,85 +12,37 @@ from shared.clients.servicebus.bus import ReceivedMessage
 from shared.clients.servicebus.dead_letter_mover import (
     Act,
     Mover,
-    MoveResult,
     OperationObserver,
     RateLimiter,
-    resubmission,
     send_again,
 )
 from shared.clients.servicebus.dead_letters import DeadLetter
 from shared.core.errors import DocumentNotFoundError, PermanentError
 from shared.documents.records import Audit, AuditStatus
 from shared.pipeline.topology import QUEUES
-from shared.upkeep.audit import Actor, find_audit, new_audit, save_audit, save_failed_audit, send_operation
+from shared.upkeep.audit import Actor, Job, find_audit, new_audit, save_audit, send_operation
 from shared.upkeep.deadletters.diagnosis import LetterSelection, choose
 from shared.upkeep.deadletters.journal import (
     DELETE,
     DONE_WORD,
-    PURGE,
     REQUEUE,
     RESOLVE,
     RESTORE,
     Journal,
     JournalState,
+    MoveCounts,
     restore,
 )
 
-LOCK_SECONDS = 300  # of our queues: what another holds is free again after that
-PATIENCE_SECONDS = LOCK_SECONDS + 30.0
-SAVED_EVERY_SECONDS = 5.0
-SHOWN_REFUSED = 3
+PATIENCE_SECONDS = 330.0  # what another holds is free again after 300, the lock of our queues
 
 
 class NotResumableError(PermanentError):
     """The operation cannot be run."""
 
 
-@dataclass
-class MoveCounts:
-    """How many dead letters were planned, moved and left, over all queues."""
-
-    planned: int = 0
-    done: int = 0
-    gone: int = 0
-    left: int = 0
-    refused: dict[int, str] = field(default_factory=dict)
-
-    def add(self, moved: MoveResult) -> None:
-        self.done += len(moved.acted)
-        self.gone += len(moved.gone)
-        self.left += len(moved.left)
-        self.refused |= moved.refused
-
-    def counts(self, action: str) -> dict[str, int]:
-        return {
-            "planned": self.planned,
-            DONE_WORD[action]: self.done,
-            "gone": self.gone,
-            "refused": len(self.refused),
-            "left": self.left,
-        }
-
-    def outcome(self) -> str | None:
-        """What an operator has to know, in words."""
-        said = []
-        if self.gone:
-            said.append(f"{self.gone} no longer existed")
-        if self.left:
-            said.append(f"{self.left} are left: another receiver holds them, or the operation was stopped")
-        if self.refused:
-            shown = [f"{number}: {reason}" for number, reason in list(self.refused.items())[:SHOWN_REFUSED]]
-            said.append(f"{len(self.refused)} cannot be sent ({'; '.join(shown)})")
-        return "; ".join(said) or None
-
-
 async def request_operation(
-    clients: Clients,
-    action: str,
-    selection: Mapping[str, Any],
-    actor: Actor,
-    *,
-    rate: float | None = None,
+    clients: Clients, action: str, selection: Mapping[str, Any], actor: Actor, *, rate: float | None = None
 ) -> Audit:
     """Store the request; `run_operation` does it, here or in the background."""
     asked = {**selection, **({} if rate is None else {"rate": rate})}
@@ -117,120 +67,96 @@ async def run_operation(
         return audit
     if audit.action not in DONE_WORD:
         raise NotResumableError(f"{audit.id} is a {audit.action}: it cannot be resumed")
-    audit = await save_audit(clients.store, audit, clients.runtime.now(), status=AuditStatus.RUNNING)
-    watch.step("recorded")
-    job = _Job(clients, audit, watch, patience)
-    try:
-        tally = await job.all()
-    except BaseException as error:
-        await save_failed_audit(clients, audit, error, job.tally.counts(audit.action))
-        raise
-    now = clients.runtime.now()
-    return await save_audit(
-        clients.store,
-        audit,
-        now,
-        status=_status(tally, watch),
-        counts=tally.counts(audit.action),
-        outcome=tally.outcome(),
-        finished_at=now,
-    )
+    return await _Job(clients, audit, watch, patience).run()
 
 
-def _status(tally: MoveCounts, watch: OperationObserver) -> AuditStatus:
-    if tally.left and watch.stopped():
-        return AuditStatus.INTERRUPTED
-    return AuditStatus.INCOMPLETE if tally.left or tally.refused else AuditStatus.SUCCEEDED
-
-
-async def _keep_nothing(_letters: Sequence[ReceivedMessage]) -> Mapping[int, str]:
-    return {}
-
-
-class _Job:
+class _Job(Job):
     """One run of one operation."""
 
     def __init__(self, clients: Clients, audit: Audit, watch: OperationObserver, patience: float) -> None:
-        self.clients = clients
-        self.audit = audit
-        self.watch = watch
-        self.tally = MoveCounts()
-        self.journal = Journal(clients.blobs, audit.id)
-        rate = audit.selection.get("rate")
-        self._pace = RateLimiter(rate or None, clients.runtime, stopped=watch.stopped)
-        self._mover = Mover(clients.bus, self._pace, watch, clients.runtime, patience)
-        self._saved = clients.runtime.monotonic()
-        self._running = 0
+        super().__init__(clients, audit, watch)
+        self._tally, self._patience, self._running, self._completed = MoveCounts(), patience, 0, 0
+        self._journal = Journal(clients.blobs, audit.id)
+        self._pace = RateLimiter(audit.selection.get("rate") or None, clients.runtime, stopped=watch.stopped)
 
-    async def all(self) -> MoveCounts:
+    def counts(self) -> dict[str, int]:
+        return self._tally.counts(self.audit.action)
+
+    async def work(self) -> tuple[AuditStatus, str | None]:
+        tally = self._tally
         if self.audit.action == RESTORE:
-            await restore(self.clients, self.audit, self._pace, self.watch, self.tally)
-            return self.tally
+            await restore(self.clients, self.audit, self._pace, self.watch, tally)
+        else:
+            await self._move_all()
+        if tally.left and self.watch.stopped():
+            return AuditStatus.INTERRUPTED, tally.outcome()
+        status = AuditStatus.INCOMPLETE if tally.left or tally.refused else AuditStatus.SUCCEEDED
+        return status, tally.outcome()
+
+    async def _move_all(self) -> None:
         progress = await self._planned()
-        self.tally.planned = sum(map(len, progress.plan.values()))
-        self.watch.planned(self.tally.planned)
+        self._tally.planned = sum(map(len, progress.plan.values()))
+        self.watch.planned(self._tally.planned)
         for queue, numbers in progress.plan.items():
             await self._move(queue, set(numbers), progress.done.get(queue, set()) & set(numbers))
-        return self.tally
 
     async def _planned(self) -> JournalState:
         """Which dead letters it is about: decided once, before the first of them is moved."""
         try:
-            return await self.journal.read()
+            return await self._journal.read()
         except DocumentNotFoundError:
-            plan = await self._plan()
-            await self.journal.begin({"operation": self.audit.id, "action": self.audit.action, "plan": plan})
+            plan: dict[str, list[int]] = {}
+            # Who requests a deletion has planned it: where its journal is gone, it is done.
+            if self.audit.action != DELETE:
+                given = {name: value for name, value in self.audit.selection.items() if name != "rate"}
+                for chosen in await choose(self.clients, LetterSelection.model_validate(given)):
+                    plan.setdefault(chosen.letter.queue, []).append(chosen.letter.sequence_number)
+            await self._journal.begin({"operation": self.audit.id, "action": self.audit.action, "plan": plan})
             self.watch.step("planned")
-        return await self.journal.read()
-
-    async def _plan(self) -> dict[str, list[int]]:
-        if self.audit.action == DELETE:
-            # It is planned by who requests it; where the journal is gone, it is done.
-            return {}
-        given = {name: value for name, value in self.audit.selection.items() if name != "rate"}
-        chosen = await choose(self.clients, LetterSelection.model_validate(given))
-        plan: dict[str, list[int]] = {}
-        for diagnosed in chosen:
-            plan.setdefault(diagnosed.letter.queue, []).append(diagnosed.letter.sequence_number)
-        return plan
+        return await self._journal.read()
 
     async def _move(self, queue: str, chosen: set[int], noted: set[int]) -> None:
+        async def note(numbers: Sequence[int]) -> None:
+            await self._journal.note("done", queue, numbers)
+            self._running += len(numbers)
+            await self.save_now_and_then(**{DONE_WORD[self.audit.action]: self._running})
+
         async with self._acting(queue) as act:
-
-            async def note(numbers: Sequence[int]) -> None:
-                await self.journal.done(queue, numbers)
-                await self._save_now_and_then(len(numbers))
-
-            self.tally.add(await self._mover.move(queue, chosen, noted, act, note))
+            mover = Mover(
+                self.clients.bus,
+                queue,
+                self.clients.runtime,
+                self._pace,
+                self.watch,
+                self._patience,
+                act,
+                note,
+                left=chosen,
+                acted=noted,
+                completed=self._completed,
+            )
+            await mover.move()
+        self._completed = mover.completed
+        self._tally.add(mover)
 
     @asynccontextmanager
     async def _acting(self, queue: str) -> AsyncIterator[Act]:
-        if self.audit.action in {PURGE, RESOLVE}:
-            yield lambda letters: self._archive(queue, letters)
-            return
-        if self.audit.action == DELETE:
-            yield _keep_nothing
+        async def archive(letters: Sequence[ReceivedMessage]) -> Mapping[int, str]:
+            if self.audit.action != DELETE:  # of which nothing is kept
+                await self._journal.archive(DeadLetter.of(queue, letter).record() for letter in letters)
+            return {}
+
+        if self.audit.action != REQUEUE:
+            yield archive
             return
         async with self.clients.bus.queue_sender(queue) as sender:
 
             async def send(letters: Sequence[ReceivedMessage]) -> Mapping[int, str]:
-                again = [resubmission(DeadLetter.of(queue, letter)) for letter in letters]
-                return await send_again(sender, queue, self.audit.id, again)
+                again = [DeadLetter.of(queue, letter) for letter in letters]
+                numbered = [(one.sequence_number, one.message_id, one.copy) for one in again]
+                return await send_again(sender, queue, self.audit.id, numbered)
 
             yield send
-
-    async def _archive(self, queue: str, letters: Sequence[ReceivedMessage]) -> Mapping[int, str]:
-        await self.journal.archive(DeadLetter.of(queue, letter).record() for letter in letters)
-        return {}
-
-    async def _save_now_and_then(self, done: int) -> None:
-        self._running += done
-        runtime = self.clients.runtime
-        if runtime.monotonic() - self._saved < SAVED_EVERY_SECONDS:
-            return
-        self._saved = runtime.monotonic()
-        counts = {**self.tally.counts(self.audit.action), DONE_WORD[self.audit.action]: self._running}
-        await save_audit(self.clients.store, self.audit, runtime.now(), counts=counts)
 
 
 LARGEST = 5000

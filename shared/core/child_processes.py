@@ -1,7 +1,6 @@
-"""The one way to run child processes: asynchronous (encoder, rsync) and blocking (the reader's threads).
+"""Child processes: asynchronous (encoder, rsync) and blocking (the reader's threads).
 
-Each child leads a process group of its own, so that a kill also takes what its libraries started. What passes
-between the app and a Python child are frames (shared/core/frames.py).
+Each child leads a process group, so that a kill takes its own children along.
 """
 
 import asyncio
@@ -122,10 +121,6 @@ class BlockingChild:
             env=command.environment,
             start_new_session=True,
         )
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
 
     @property
     def returncode(self) -> int | None:

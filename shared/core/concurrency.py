@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable, Iterable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 Item = TypeVar("Item")
 AT_ONCE = 16
@@ -11,8 +11,7 @@ AT_ONCE = 16
 async def gather_limited(work: Iterable[Awaitable[Item]], limit: int = AT_ONCE) -> list[Item]:
     """Run all of it, at most `limit` at a time; results in order. The first error is raised when all ended.
 
-    Pass a generator of coroutines: each is made when its turn comes, and starts before the next is made. To
-    serialise one batch takes a while, in which the service can already work on those before it.
+    Pass a generator: each coroutine is made and started in its turn.
     """
     gate = asyncio.Semaphore(limit)
 
@@ -25,7 +24,7 @@ async def gather_limited(work: Iterable[Awaitable[Item]], limit: int = AT_ONCE) 
     tasks: list[asyncio.Task[Item]] = []
     try:
         pieces = iter(work)
-        # The gate first: a coroutine that is made, and then not awaited for a cancellation, would be lost.
+        # The gate first: a cancellation must not lose a coroutine that is made.
         await gate.acquire()
         while (awaitable := next(pieces, None)) is not None:
             tasks.append(asyncio.create_task(run(awaitable)))
@@ -75,17 +74,13 @@ class StartedOnce:
         self._given: dict[Hashable, Any] = {}
 
     def give(self, key: Hashable, resource: Closable) -> None:
-        """Use this one instead of starting one. Who gives it also closes it."""
+        """Use this one instead of starting one; its giver closes it."""
         self._given[key] = resource
 
     async def get(self, key: Hashable, start: Callable[[], Coroutine[Any, Any, Resource]]) -> Resource:
-        """The resource. A start that failed is forgotten once its error is raised: the next call tries again.
-
-        A caller that is cancelled does not cancel the start: others may wait for it.
-        """
+        """The resource. A failed start is tried again by the next call. A cancelled caller stops no start."""
         if key in self._given:
-            given: Resource = self._given[key]
-            return given
+            return cast("Resource", self._given[key])
         if key not in self._starting:
             self._starting[key] = asyncio.create_task(start())
         task: asyncio.Task[Resource] = self._starting[key]

@@ -1,30 +1,4 @@
-"""What can go wrong in a stage, and what follows from it.
-
-    PipelineError
-    ├── DocumentNotFoundError      a race: the event came before its document can be read
-    ├── TransientError             may pass by itself
-    │   ├── PartialWriteError      some items of a batch were not accepted, and may be later
-    │   ├── RefusesEverythingError a service refuses whatever it is given: it is to blame, not the items
-    │   ├── NewerVersionError      a later version of the app wrote this, and will understand it
-    │   ├── ServiceSilentError     a service did not answer before the deadline of the call
-    │   └── EncoderError           the encoder of texts failed
-    │       ├── EncoderCrashError      its process died
-    │       ├── EncoderMemoryError     it ran out of memory
-    │       ├── EncoderTimeoutError    it did not answer in time
-    │       └── EncoderStartError      it could not be started
-    └── PermanentError             no retry will help
-        ├── InvalidIdError         what was given as a document's id cannot be one
-        ├── InvalidEventError      the message is no event that we know, or its data breaks the schema
-        ├── InvalidDocumentError   a stored document breaks its schema
-        ├── NotFoundError          there is nothing with the id that a request names
-        ├── InvalidCursorError     a request's cursor is not one of ours, or was made for another list
-        ├── InvalidEditError       a correction or placement cannot be made
-        ├── EditConflictError      another operator changed the same first
-        ├── RejectedItemsError     a store refused items for what they are
-        └── UnencodableTextError   the encoder fails on a text however often and alone
-
-`shared/clients/classify.py` sorts what the SDKs raise into the same three kinds.
-"""
+"""What can go wrong in a stage. `shared/clients/classify.py` sorts the SDKs' errors into the same kinds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -44,10 +18,7 @@ class DocumentNotFoundError(PipelineError):
 
 
 class OvertakenError(DocumentNotFoundError):
-    """What was read had changed by the time that its outcome was written: whoever wrote has to write again.
-
-    At once, and by itself: the event may be done already by others, who know nothing of that write.
-    """
+    """What was read had changed by the time that its outcome was written: the stage repeats it at once."""
 
 
 class TransientError(PipelineError):
@@ -70,10 +41,7 @@ class RefusesEverythingError(TransientError):
 
 
 class NewerVersionError(TransientError):
-    """A later version of the app wrote this.
-
-    While two versions run side by side, the other one takes the next try. It is not this one's to judge.
-    """
+    """A later version of the app wrote this, and will take the next try."""
 
 
 class ServiceSilentError(TransientError):
@@ -123,11 +91,11 @@ class NotFoundError(PermanentError):
 
 
 class InvalidCursorError(PermanentError):
-    """The cursor is not one of ours, or was made for another list. The message says which."""
+    """The cursor is not one of ours, or was made for another list."""
 
 
 class InvalidEditError(PermanentError):
-    """An operator's correction or placement cannot be made. The message says why."""
+    """An operator's correction or placement cannot be made."""
 
 
 class EditConflictError(PermanentError):
@@ -165,7 +133,7 @@ class ClassifiedError:
     message: str
     retry_after: float | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
-    safe_to_log: bool = True  # its text is ours, or a service's: it may stand in a log that leaves the app
+    safe_to_log: bool = True  # false where the text may come from a mail
 
     @property
     def for_logs(self) -> str:

@@ -1,15 +1,13 @@
-"""Messages between the app and its child processes: a header in JSON, and a body of raw bytes.
-
-header length | body length | header | body        lengths are 32 bits, little-endian
-
-This module imports nothing heavy: it is the first thing that a child process loads.
-"""
+"""Messages between the app and its child processes: two lengths (32 bits), a JSON header, a body of bytes."""
 
 import json
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import IO, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import asyncio  # a child process does not need it
 
 _PREFIX = struct.Struct("<II")
 MAX_BYTES = 1024 * 1024 * 1024
@@ -35,19 +33,13 @@ class Frame:
         return cls(value, body)
 
 
-class AsyncStream(Protocol):
-    """What asyncio.StreamReader has of use here."""
-
-    async def readexactly(self, n: int, /) -> bytes: ...
-
-
 def encode_frame(frame: Frame) -> bytes:
     header = json.dumps(frame.header, separators=(",", ":")).encode()
     return _PREFIX.pack(len(header), len(frame.body)) + header + frame.body
 
 
 def read_frame(stream: IO[bytes]) -> Frame | None:
-    """The next frame; None where the stream ended before it. Blocks until it is complete."""
+    """The next frame; None where the stream ended before it."""
     prefix = stream.read(_PREFIX.size)
     if not prefix:
         return None
@@ -55,7 +47,7 @@ def read_frame(stream: IO[bytes]) -> Frame | None:
     return Frame.decode(_exactly(stream.read, header_bytes), _exactly(stream.read, body_bytes))
 
 
-async def receive_frame(stream: AsyncStream) -> Frame:
+async def receive_frame(stream: "asyncio.StreamReader") -> Frame:
     """The next frame. Raises asyncio.IncompleteReadError where the stream ends."""
     header_bytes, body_bytes = _lengths(await stream.readexactly(_PREFIX.size))
     header = await stream.readexactly(header_bytes)

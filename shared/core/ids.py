@@ -1,8 +1,4 @@
-"""Every id of the app and its pattern: a hash of what makes the thing unique, or a prefix before another id.
-
-Fields are joined with their lengths in front (netstring style), so that no two different tuples of
-fields can ever make the same input: ("ab", "c") and ("a", "bc") stay apart whatever they contain.
-"""
+"""Every id of the app and its pattern. Fields are joined with their lengths: no two tuples collide."""
 
 import hashlib
 import json
@@ -31,29 +27,23 @@ SUBSCRIPTION_ID = r"^[0-9a-f]{32}$"  # and of the address that they belong to
 AUDIT_ID = r"^[0-9]{8}-[0-9a-f]{8}$"  # of operators' operations
 CAUSE_ID = r"^[0-9a-f]{8}$"  # of dead letters with the same cause
 
-# What can be the id of a document, and so be named by an event: no controls, nothing that an address is made
-# of, and not dots alone, which lead out of a folder.
+# Of any document: no controls, nothing that an address is made of, and not dots alone.
 _ID_CHARACTER = r"[^\x00-\x1f\x7f-\x9f/\\?#]"
 DOCUMENT_ID = rf"^{_ID_CHARACTER}*[^.\x00-\x1f\x7f-\x9f/\\?#]{_ID_CHARACTER}*$"
 LONGEST_ID = 255
 _DOCUMENT_ID = re.compile(DOCUMENT_ID)
 
 _FAILURE_ID = re.compile(r"(?P<key>.+)-(?P<attempt>[1-9][0-9]{0,8})$", re.DOTALL)
-_NO_ID = "@no-message-id.invalid>"
-_AUDIT_DAY_LENGTH = 8
 _THREAD_SUMMARIES = "6f1c1c62-6a3e-4f0a-9b57-2d6f3a5f0c11"
 _DIGEST_SUMMARIES = "0b8f8b64-6a0f-4c0e-8f55-55b1f60d6a3e"
 _FEEDS = "3d0f54c1-3e52-4f0b-8a53-0d3c4f1a9b77"
 
 
 def checked_id(id_: str) -> str:
-    """The id, which goes into an address as it is. Whoever made it up, nothing else may."""
+    """The id, which goes into an address as it is."""
     if len(id_) > LONGEST_ID or not _DOCUMENT_ID.fullmatch(id_):
         raise InvalidIdError(f"{id_[:80]!r} cannot be the id of a document")
     return id_
-
-
-# archives, messages, threads, chunks
 
 
 def file_hash(content: bytes) -> str:
@@ -61,32 +51,19 @@ def file_hash(content: bytes) -> str:
 
 
 def archive_id(full_hash: str, source: str = "") -> str:
-    """Of a file (see `file_hash`), as a source has it: each source has its own archive of the same file.
-
-    Without a source: as archives were named when a file could belong to one source only.
-    """
+    """Of a source's own archive of a file; without a source as archives were named at first."""
     return _short(_join(source, full_hash)) if source else full_hash[:ID_LENGTH]
 
 
-def message_key(message_id: str, source: str = "") -> str:
-    """Each source has its own copy of a message. Without a source: what all copies have in common."""
-    return _key_in(source, message_id) if source else _short(message_id)
-
-
 @lru_cache(8192)
-def _key_in(source: str, message_id: str) -> str:
-    """A slice of an archive asks for each of its keys several times."""
-    return _short(_join(source, message_id))
+def message_key(message_id: str, source: str = "") -> str:
+    """Of a source's own copy of a message; without a source what all copies have in common."""
+    return _short(_join(source, message_id) if source else message_id)
 
 
 def node_without_id(key: str) -> str:
     """What stands in a thread for a message that came without a Message-ID."""
-    return f"<{key}{_NO_ID}"
-
-
-def is_without_id(node: str) -> bool:
-    """Whether it stands for such a message, or pretends to: then the message's key is not made of it."""
-    return node.endswith(_NO_ID)
+    return f"<{key}@no-message-id.invalid>"
 
 
 def message_key_without_id(date: datetime | None, sender: str, subject: str, body: str) -> str:
@@ -108,11 +85,8 @@ def subject_entry_id(period: int, subject: str, source: str) -> str:
     return _hash(_join("subject", str(period), source, subject))[:24]
 
 
-# summaries, reports
-
-
 def thread_summary_id(thread_id: str, version: str, template: str, backend: str, model: str) -> str:
-    """One for each version of a thread and way to summarize it, however often it is requested."""
+    """One for each version of a thread and way to summarize it."""
     return _uuid(_THREAD_SUMMARIES, json.dumps([thread_id, version, template, backend, model]))
 
 
@@ -121,7 +95,7 @@ def digest_summary_id(scope: str, version: str, template: str, model: str) -> st
 
 
 def digest_id(scope: str) -> str:
-    """Of its document: a source's name may hold what an id may not."""
+    """Of a digest's document."""
     return _hash(scope)[:32]
 
 
@@ -130,22 +104,22 @@ def report_id(summary_id: str) -> str:
 
 
 def delivery_id(report_id: str, webhook: str) -> str:
-    """The same for every attempt: a receiver that knows it has seen this report."""
+    """The same for every attempt, so that a receiver knows it."""
     return _hash(json.dumps([report_id, webhook]))[:32]
 
 
 def upload_id(source: str, filename: str, size: int, modified: int) -> str:
-    """The same for the same file: who sends it again goes on where it broke off."""
+    """The same for the same file, so that an upload can be resumed."""
     return _hash(json.dumps(["upload", source, filename, size, modified]))[:32]
 
 
 def address_key(address: str) -> str:
-    """What the subscriptions of one address have in common. Servers take no notice of case, nearly all."""
+    """Of all subscriptions of one address, in any case."""
     return _hash(json.dumps(["address", address.lower()]))[:32]
 
 
 def subscription_id(address: str, kind: str, name: str) -> str:
-    """One for an address (by its key) and a topic: who asks again asks for the same."""
+    """One for an address (by its key) and a topic."""
     return _hash(json.dumps(["subscription", address, kind, name]))[:32]
 
 
@@ -155,25 +129,22 @@ def digest_mail_id(subscription: str, moment: str, domain: str) -> str:
 
 
 def feed_id(*parts: str) -> str:
-    """Of an Atom feed or entry: a URN that never changes."""
+    """Of an Atom feed or entry."""
     return f"urn:uuid:{_uuid(_FEEDS, chr(0).join(parts))}"
 
 
 def person_id(address: str) -> str:
-    """Of somebody's page: it does not show the address that it is made of."""
+    """Of a person's page: it does not show the address."""
     return _short(f"person:{address.strip().lower()}")
 
 
 def correction_id(kind: str, message_id: str, person: str, sentence: str) -> str:
-    """One for each thing that can be corrected, however often that is done."""
+    """One for each thing that can be corrected."""
     return _hash(_join("correction", kind, message_id, person, sentence))[:32]
 
 
-# operations, failures
-
-
 def removal_id(kind: str, target: str) -> str:
-    """Made of what is removed: so whether something was removed is a point read."""
+    """Made of what is removed, so that the answer is a point read."""
     return _hash(f"{kind}:{target}")[:32]
 
 
@@ -183,11 +154,9 @@ def audit_id(day: datetime, new_id: str) -> str:
 
 
 def day_of_audit(id_: str) -> str | None:
-    """The partition of an audit record, by its id; None where it cannot be one's id."""
+    """The partition of an audit record, by its id; None where it cannot be the id of an audit record."""
     day = id_.partition("-")[0]
-    if len(day) != _AUDIT_DAY_LENGTH or not day.isdecimal():
-        return None
-    return f"{day[:4]}-{day[4:6]}-{day[6:]}"
+    return f"{day[:4]}-{day[4:6]}-{day[6:]}" if re.fullmatch("[0-9]{8}", day) else None
 
 
 def failure_id(idempotency_key: str, attempt: int) -> str:
@@ -211,7 +180,7 @@ def cause_id(*parts: str) -> str:
 
 
 def resubmitted_id(operation: str, queue: str, number: int, original: str | None) -> str:
-    """Always the same for one letter in one operation: sent twice, it is recognisably the same message."""
+    """The same for one dead letter in one operation, so that the broker drops a repetition."""
     return _hash(json.dumps([operation, queue, number, original]))
 
 
@@ -219,12 +188,12 @@ def _uuid(space: str, name: str) -> str:
     return str(uuid.uuid5(uuid.UUID(space), name))
 
 
-def _short(text: str) -> str:
-    return _hash(text)[:ID_LENGTH]
-
-
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _short(text: str) -> str:
+    return _hash(text)[:ID_LENGTH]
 
 
 def _join(*fields: str) -> str:

@@ -1,9 +1,4 @@
-"""Clock, sleep, randomness and new ids, injected so that tests and the simulation control them.
-
-Production code takes a `Runtime` (every `Clients` has one) and calls `runtime.now()` instead of
-`datetime.now()`, `runtime.new_id()` instead of `uuid4()`, and draws from `runtime.random`. With a virtual
-clock and a seeded source the same schedule then happens again, step by step.
-"""
+"""Clock, sleep, randomness and new ids, injected so that tests and the simulation control them."""
 
 import asyncio
 import time

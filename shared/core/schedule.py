@@ -1,6 +1,7 @@
 """NCRONTAB: when a cron expression of Azure Functions occurs, with six fields (seconds first) or five."""
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from croniter import CroniterBadCronError, CroniterBadDateError, croniter
@@ -12,34 +13,29 @@ HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 _ANY_TIME = datetime(2024, 1, 1, tzinfo=UTC)
 _ITEM = re.compile(r"(?:\*|(?P<low>\w+)(?:-(?P<high>\w+))?)(?:/(?P<step>\d{1,2}))?", re.ASCII)
+_RANGES = ((0, 59), (0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
-_RANGES = ((0, 59), (0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
-_NAMES: tuple[dict[str, int], ...] = (
-    {},
-    {},
-    {},
-    {},
-    {name: number for number, name in enumerate(_MONTHS, 1)},
-    {name: number for number, name in enumerate(_DAYS)},
-)
+_NAMES = {
+    4: {name: number for number, name in enumerate(_MONTHS, 1)},
+    5: {name: number for number, name in enumerate(_DAYS)},
+}
 
 
 class ScheduleError(ValueError):
     """The schedule expression is malformed."""
 
 
+@dataclass(frozen=True)
 class CronSchedule:
     """An expression that occurs, in UTC."""
 
-    def __init__(self, expression: str) -> None:
-        self._expression = expression
+    expression: str
 
     def next_after(self, moment: datetime) -> datetime:
         # day_or=False: NCRONTAB wants the day of the month and the day of the week both to match.
-        occurrences = croniter(
-            self._expression, moment.astimezone(UTC), second_at_beginning=True, day_or=False
-        )
+        start = moment.astimezone(UTC)
+        occurrences = croniter(self.expression, start, second_at_beginning=True, day_or=False)
         found: datetime = occurrences.get_next(datetime)
         return found
 
@@ -49,8 +45,11 @@ def parse_cron(text: str) -> CronSchedule:
     if len(fields) not in {MINUTES_FIELDS, SECONDS_FIELDS}:
         raise ScheduleError("a cron expression has five or six fields")
     full = fields if len(fields) == SECONDS_FIELDS else ["0", *fields]
-    expression = " ".join(_plain_field(field, position) for position, field in enumerate(full))
-    schedule = CronSchedule(expression)
+    plain = [
+        ",".join(_plain_item(item, field, position) for item in field.split(","))
+        for position, field in enumerate(full)
+    ]
+    schedule = CronSchedule(" ".join(plain))
     try:
         schedule.next_after(_ANY_TIME)
     except (CroniterBadCronError, CroniterBadDateError) as error:
@@ -58,12 +57,8 @@ def parse_cron(text: str) -> CronSchedule:
     return schedule
 
 
-def _plain_field(field: str, position: int) -> str:
-    """The field with names as numbers; what NCRONTAB does not know (L, W, #, ?, 7 for Sunday) is refused."""
-    return ",".join(_plain_item(item, field, position) for item in field.split(","))
-
-
 def _plain_item(item: str, field: str, position: int) -> str:
+    """The item with names as numbers; what NCRONTAB does not know (L, W, #, ?, 7 for Sunday) is refused."""
     match = _ITEM.fullmatch(item)
     if match is None or match["step"] in {"0", "00"}:
         raise ScheduleError(f"field {field!r} is malformed")
@@ -81,7 +76,7 @@ def _plain_item(item: str, field: str, position: int) -> str:
 
 def _number(text: str, field: str, position: int) -> int:
     low, high = _RANGES[position]
-    named = _NAMES[position].get(text[:3].lower())
+    named = _NAMES.get(position, {}).get(text[:3].lower())
     if named is not None and text.isalpha():
         return named
     if not text.isdecimal() or not low <= int(text) <= high:
@@ -90,10 +85,9 @@ def _number(text: str, field: str, position: int) -> int:
 
 
 def interval_schedule(seconds: int) -> str:
-    """The NCRONTAB expression of a timer that runs this often.
+    """The NCRONTAB expression of a timer that runs at least this often.
 
-    A cron expression starts anew each minute, hour or day, so the interval has to divide one of them. Of
-    those that do, it is the longest that is not longer than what was asked for.
+    The interval divides a minute, an hour or a day, where a cron expression starts again.
     """
     if seconds >= HOUR:
         return f"0 0 */{_divisor(min(seconds, DAY) // HOUR, 24)} * * *".replace("*/24", "0")

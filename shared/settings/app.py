@@ -1,13 +1,11 @@
-"""The app's settings: one typed object, read once from the app settings (environment variables).
+"""The app's settings, read once from the environment: local.settings.json locally, the Bicep's in Azure.
 
-Locally they come from local.settings.json through the Functions host; in Azure from the app settings that
-the Bicep sets. A service is reached by its connection string or key where one is set, and by managed identity
-where only its address is.
+A service is reached by its connection string or key where one is set, else by managed identity.
 """
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -28,10 +26,9 @@ MANIFEST = "manifest.json"
 
 
 def model_in(folder: str | None) -> str | None:
-    """As its manifest has it, else the folder's name. None without a folder: who loads it says so."""
-    if folder is None or not Path(folder).is_dir():
-        return None
-    return manifest_model(Path(folder)) or Path(folder).resolve().name
+    """As its manifest has it, else the folder's name. None without a folder: the loader says so."""
+    path = Path(folder or "")
+    return (manifest_model(path) or path.resolve().name) if folder and path.is_dir() else None
 
 
 def manifest_model(folder: Path) -> str | None:
@@ -145,7 +142,6 @@ class Settings(ChatModelSettings):
     # How long a thread must have stayed as it is before its summary is asked for; 0 asks at once
     ORCHESTRATION_QUIET_SECONDS: Annotated[float, Field(ge=0, le=24 * 3600)] = 5
 
-    # What a summary is asked for with
     # Webhooks: a JSON list of {name, url, secret, types, sources}; see shared/settings/outgoing.py
     WEBHOOKS: SecretStr | None = None
     WEBHOOK_ALLOWED_HOSTS: str = ""
@@ -186,12 +182,14 @@ class Settings(ChatModelSettings):
 def load_settings(values: Mapping[str, str] | None = None) -> Settings:
     """Read and check all settings, from `values` instead of the environment where given."""
     given = _given(os.environ if values is None else values)
-    problems = _unreachable(given)
+    problems = [
+        f"{connection}: missing; set it to a connection string, or {address} for managed identity"
+        for connection, address in _WAYS
+        if connection not in given and address not in given
+    ]
     try:
         loaded = Settings.model_validate(given)
-        problems += _incomplete_embedding(loaded) + _incomplete_summaries(loaded)
-        problems += _invalid_webhooks(loaded) + _incomplete_email(loaded)
-        problems += _beyond_a_function(loaded) + _misnamed_model(loaded)
+        problems += _problems(loaded)
     except ValidationError as error:
         problems = [*(_line(problem) for problem in error.errors()), *problems]
     if problems:
@@ -201,12 +199,12 @@ def load_settings(values: Mapping[str, str] | None = None) -> Settings:
 
 def chat_settings(values: Mapping[str, str]) -> ChatModelSettings:
     """The chat model's settings alone, checked: for a command that needs nothing else of the app."""
-    given = {"SUMMARY_BACKEND": "openai"} | _given(values)
     try:
-        loaded = ChatModelSettings.model_validate(given)
+        loaded = ChatModelSettings.model_validate({"SUMMARY_BACKEND": "openai"} | _given(values))
+        problems = list(_summary_problems(loaded))
     except ValidationError as error:
-        raise SettingsError("\n".join(_line(problem) for problem in error.errors())) from error
-    if problems := _incomplete_summaries(loaded):
+        problems = [_line(problem) for problem in error.errors()]
+    if problems:
         raise SettingsError("\n".join(problems))
     return loaded
 
@@ -216,15 +214,10 @@ def _given(values: Mapping[str, str]) -> dict[str, str]:
     given = {name: value for name, value in values.items() if value}
     if "EMBEDDING_MODEL" not in given and (model := model_in(given.get("EMBEDDING_MODEL_PATH"))):
         given["EMBEDDING_MODEL"] = model
-    if given.get("SUMMARY_ENDPOINT"):
-        given.setdefault("SUMMARY_BACKEND", _backend_at(given["SUMMARY_ENDPOINT"]))
+    if endpoint := given.get("SUMMARY_ENDPOINT"):  # it switches the chat model on
+        is_azure = (urlsplit(endpoint).hostname or "").endswith(_AZURE_HOSTS)
+        given.setdefault("SUMMARY_BACKEND", "azureopenai" if is_azure else "openai")
     return given
-
-
-def _backend_at(endpoint: str) -> str:
-    """An endpoint switches the chat model on; its host tells whether it is Azure's."""
-    host = urlsplit(endpoint).hostname or ""
-    return "azureopenai" if host.endswith((".openai.azure.com", ".cognitiveservices.azure.com")) else "openai"
 
 
 @lru_cache(maxsize=1)
@@ -238,85 +231,60 @@ _WAYS = [
     ("SERVICEBUS_CONNECTION", "SERVICEBUS_CONNECTION__fullyQualifiedNamespace"),
     ("STORAGE_CONNECTION", "STORAGE_BLOB_ENDPOINT"),
 ]
+_AZURE_HOSTS = (".openai.azure.com", ".cognitiveservices.azure.com")
 
 
-def _unreachable(given: Mapping[str, str]) -> list[str]:
-    return [
-        f"{connection}: missing; set it to a connection string, or {address} for managed identity"
-        for connection, address in _WAYS
-        if connection not in given and address not in given
-    ]
-
-
-def _incomplete_embedding(loaded: Settings) -> list[str]:
-    """A service does not say by itself where it is and how long its vectors are."""
-    backend = loaded.EMBEDDING_BACKEND
-    if backend not in {"azureopenai", "openai"}:
-        return []
-    needed: dict[str, Any] = {
-        "EMBEDDING_ENDPOINT": loaded.EMBEDDING_ENDPOINT,
-        "EMBEDDING_DIMENSION": loaded.EMBEDDING_DIMENSION,
-    }
-    if backend == "openai":  # managed identity is Azure's
-        needed["EMBEDDING_API_KEY"] = loaded.EMBEDDING_API_KEY
-    return [
-        f"{name}: missing; EMBEDDING_BACKEND {backend} needs it"
-        for name, value in needed.items()
-        if not value
-    ]
-
-
-def _incomplete_summaries(loaded: ChatModelSettings) -> list[str]:
-    """A chat model has an address and a name. Its key may be missing: an identity, or none, does as well."""
-    backend = loaded.SUMMARY_BACKEND
-    if backend == "extractive":
-        return []
-    problems = []
-    if not (loaded.SUMMARY_ENDPOINT or "").startswith(("https://", "http://")):
-        problems.append(f"SUMMARY_ENDPOINT: missing or not a URL; SUMMARY_BACKEND {backend} needs it")
-    if loaded.SUMMARY_MODEL == EXTRACTIVE_MODEL:
-        problems.append(f"SUMMARY_MODEL: missing; SUMMARY_BACKEND {backend} needs a model or deployment")
-    return problems
-
-
-def _invalid_webhooks(loaded: Settings) -> list[str]:
+def _problems(loaded: Settings) -> Iterator[str]:
+    """Settings that do not fit together."""
+    yield from _embedding_problems(loaded)
+    yield from _summary_problems(loaded)
     try:
         parse_webhooks(loaded.WEBHOOKS.get_secret_value() if loaded.WEBHOOKS else "")
     except InvalidWebhooksError as error:
-        return [f"WEBHOOKS: {error}; it is a JSON list of webhooks with name, url and secret"]
-    return []
-
-
-def _incomplete_email(loaded: Settings) -> list[str]:
-    """A mail needs a server, a sender, and links that lead somewhere."""
+        yield f"WEBHOOKS: {error}; it is a JSON list of webhooks with name, url and secret"
     try:
-        if loaded.mail_server is None:
-            return []
+        server = loaded.mail_server
     except InvalidMailServerError as error:
-        return [f"SMTP_URL: {error}"]
-    needed = {
-        "EMAIL_FROM": is_address(loaded.EMAIL_FROM),
-        "EMAIL_SECRET": loaded.EMAIL_SECRET is not None,
-        "PUBLIC_URL": loaded.PUBLIC_URL.startswith(("https://", "http://")),
-    }
-    return [f"{name}: missing or wrong; SMTP_URL needs it" for name, fits in needed.items() if not fits]
-
-
-def _beyond_a_function(loaded: Settings) -> list[str]:
-    """Where the broker does not take a retry, the function waits itself: no longer than it may run."""
+        yield f"SMTP_URL: {error}"
+    else:  # a mail needs a server, a sender, and links that lead somewhere
+        has_url = loaded.PUBLIC_URL.startswith(("https://", "http://"))
+        needed = {
+            "EMAIL_FROM": is_address(loaded.EMAIL_FROM),
+            "EMAIL_SECRET": loaded.EMAIL_SECRET,
+            "PUBLIC_URL": has_url,
+        }
+        if server is not None:
+            yield from (
+                f"{name}: missing or wrong; SMTP_URL needs it" for name, fits in needed.items() if not fits
+            )
     given, most = loaded.RETRY_TTL_MINUTES, f"the {FUNCTION_MINUTES} minutes that a function may run"
-    if given <= FUNCTION_MINUTES:
-        return []
-    return [f"RETRY_TTL_MINUTES: {given:g} is more than {most} (functionTimeout in host.json)"]
+    if given > FUNCTION_MINUTES:  # where the broker does not take a retry, the function waits itself
+        yield f"RETRY_TTL_MINUTES: {given:g} is more than {most} (functionTimeout in host.json)"
 
 
-def _misnamed_model(loaded: Settings) -> list[str]:
-    """Vectors of one model under another's name would be compared with that one's."""
-    path = loaded.EMBEDDING_MODEL_PATH
-    true = manifest_model(path) if path is not None and loaded.EMBEDDING_BACKEND == "openvino" else None
-    if true is None or true == loaded.EMBEDDING_MODEL:
-        return []
-    return [f"EMBEDDING_MODEL: {loaded.EMBEDDING_MODEL}, but EMBEDDING_MODEL_PATH has {true}; leave it out"]
+def _embedding_problems(loaded: Settings) -> Iterator[str]:
+    """A service does not say where it is and how long its vectors are; a folder does say its model's name."""
+    backend, path = loaded.EMBEDDING_BACKEND, loaded.EMBEDDING_MODEL_PATH
+    if backend in {"azureopenai", "openai"}:
+        needed = ["EMBEDDING_ENDPOINT", "EMBEDDING_DIMENSION"]
+        needed += ["EMBEDDING_API_KEY"] if backend == "openai" else []  # managed identity is Azure's
+        for name in needed:
+            if not getattr(loaded, name):
+                yield f"{name}: missing; EMBEDDING_BACKEND {backend} needs it"
+    true = manifest_model(path) if path is not None and backend == "openvino" else None
+    if true is not None and true != loaded.EMBEDDING_MODEL:  # vectors under another name would be compared
+        yield f"EMBEDDING_MODEL: {loaded.EMBEDDING_MODEL}, but EMBEDDING_MODEL_PATH has {true}; leave it out"
+
+
+def _summary_problems(loaded: ChatModelSettings) -> Iterator[str]:
+    """A chat model has an address and a name. Its key may be missing: an identity, or none, does as well."""
+    backend = loaded.SUMMARY_BACKEND
+    if backend == "extractive":
+        return
+    if not (loaded.SUMMARY_ENDPOINT or "").startswith(("https://", "http://")):
+        yield f"SUMMARY_ENDPOINT: missing or not a URL; SUMMARY_BACKEND {backend} needs it"
+    if loaded.SUMMARY_MODEL == EXTRACTIVE_MODEL:
+        yield f"SUMMARY_MODEL: missing; SUMMARY_BACKEND {backend} needs a model or deployment"
 
 
 def _line(problem: Any) -> str:

@@ -57,13 +57,8 @@ def parse_mail_server(url: str) -> MailServer:
         )
     if (parts.username is None) != (parts.password is None):
         raise InvalidMailServerError("must have both a user and a password, or neither")
-    return MailServer(
-        parts.hostname,
-        port or _PORTS[parts.scheme],
-        tls=parts.scheme == "smtps",
-        user=None if parts.username is None else unquote(parts.username),
-        password=None if parts.password is None else unquote(parts.password),
-    )
+    user, password = (None if part is None else unquote(part) for part in (parts.username, parts.password))
+    return MailServer(parts.hostname, port or _PORTS[parts.scheme], parts.scheme == "smtps", user, password)
 
 
 MAX_WEBHOOKS = 20

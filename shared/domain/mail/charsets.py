@@ -18,37 +18,23 @@ else:
     chardet = lazy("chardet")  # a reader process starts sooner, and most mail says what it is in
 
 _ALIASES = {
-    "ansi_x3.110-1983": "latin-1",
-    "cp-850": "cp850",
-    "iso-8859-8-i": "iso-8859-8",
-    "iso-8859-8-e": "iso-8859-8",
-    "ks_c_5601": "cp949",
-    "ks_c_5601-1987": "cp949",
-    "ks_c_5601-1989": "cp949",
-    "euc-kr": "cp949",
-    "gb2312": "gb18030",
-    "gb_2312-80": "gb18030",
-    "gbk": "gb18030",
-    "shift_jis": "cp932",
-    "shift-jis": "cp932",
-    "x-sjis": "cp932",
-    "iso-2022-jp": "iso2022_jp_ext",
-    "unicode-1-1-utf-7": "utf-7",
-    "unicode-1-1-utf-8": "utf-8",
-    "utf8mb4": "utf-8",
-    "utf-8-sig": "utf-8",
-    "x-mac-roman": "mac-roman",
-    "macintosh": "mac-roman",
-    "x-user-defined": "cp1252",
-    "iso-8859-1": "cp1252",
-    "latin-1": "cp1252",
-    "latin1": "cp1252",
-    "iso8859-1": "cp1252",
-    "iso_8859-1": "cp1252",
-    "ascii": "us-ascii",
-    "ansi": "cp1252",
-    "x-ansi": "cp1252",
-    "iso-8859-9": "cp1254",
+    alias: codec
+    for codec, aliases in {
+        "cp1252": "iso-8859-1 iso8859-1 iso_8859-1 latin-1 latin1 ansi x-ansi x-user-defined",
+        "latin-1": "ansi_x3.110-1983",
+        "cp850": "cp-850",
+        "cp932": "shift_jis shift-jis x-sjis",
+        "cp949": "euc-kr ks_c_5601 ks_c_5601-1987 ks_c_5601-1989",
+        "cp1254": "iso-8859-9",
+        "gb18030": "gb2312 gb_2312-80 gbk",
+        "iso-8859-8": "iso-8859-8-i iso-8859-8-e",
+        "iso2022_jp_ext": "iso-2022-jp",
+        "mac-roman": "x-mac-roman macintosh",
+        "us-ascii": "ascii",
+        "utf-7": "unicode-1-1-utf-7",
+        "utf-8": "unicode-1-1-utf-8 utf8mb4 utf-8-sig",
+    }.items()
+    for alias in aliases.split()
 }
 # Codecs that transform rather than decode, or whose cost grows with the square of the input.
 _REFUSED = frozenset({"idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape", "mbcs", "oem"})
@@ -59,8 +45,7 @@ _PLAUSIBLE = (
     *("cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "iso-8859-2", "koi8-r"),
     *("cp932", "euc-jp", "gb18030", "big5", "cp949", "tis-620"),
 )
-# Short western texts fit several Windows code pages almost equally well; the western one is by far the most
-# common, so another must be clearly more likely.
+# Short western texts fit several code pages almost equally well: another one must be clearly more likely.
 _WESTERN = "cp1252"
 _CLEARLY = 2
 _SINGLE_BYTE = re.compile(r"ascii|us-ascii|cp\d+|iso8859|koi8|mac-|mac_|tis", re.IGNORECASE)
@@ -126,22 +111,17 @@ def _damaged(data: bytes, codec: str) -> str:
 def _detected(data: bytes) -> str:
     if (text := _as_utf8(data)) is not None:
         return text
-    codec = _guess(data[:_DETECT_BYTES])
-    try:
-        return printable(data.decode(codec))
-    except (UnicodeError, LookupError):
-        return printable(data.decode("latin-1"))
-
-
-def _guess(data: bytes) -> str:
     likely = {
         found["encoding"].lower().replace("windows-", "cp"): found["confidence"]
-        for found in chardet.detect_all(data, include_encodings=_PLAUSIBLE)
+        for found in chardet.detect_all(data[:_DETECT_BYTES], include_encodings=_PLAUSIBLE)
         if found["encoding"]
     }
     best = max(likely, key=likely.__getitem__, default=_WESTERN)
     is_clear = likely.get(best, 0) > _CLEARLY * likely.get(_WESTERN, 0)
-    return best if is_clear else _WESTERN
+    try:
+        return printable(data.decode(best if is_clear else _WESTERN))
+    except (UnicodeError, LookupError):
+        return printable(data.decode("latin-1"))
 
 
 def printable(text: str) -> str:
@@ -184,12 +164,8 @@ def _flush(data: bytes, charset: str) -> str:
 
 
 def _word_bytes(encoding: str, text: str) -> bytes:
-    if encoding in "bB":
-        return _decode_base64(text)
-    return binascii.a2b_qp(text.replace(" ", "_").encode("utf-8", "replace"), header=True)
-
-
-def _decode_base64(text: str) -> bytes:
+    if encoding in "qQ":
+        return binascii.a2b_qp(text.replace(" ", "_").encode("utf-8", "replace"), header=True)
     kept = re.sub(r"[^A-Za-z0-9+/]", "", text)
     kept = kept[: len(kept) - 1] if len(kept) % 4 == 1 else kept
     return base64.b64decode(kept + "=" * (-len(kept) % 4))

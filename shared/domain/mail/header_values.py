@@ -28,11 +28,6 @@ def parse_addresses(value: str, limit: int = 1000) -> list[ParsedAddress]:
     return list(found[:limit])
 
 
-@lru_cache(maxsize=4096)
-def _cached(value: str) -> tuple[ParsedAddress, ...]:
-    return _parse(value)
-
-
 def _parse(value: str) -> tuple[ParsedAddress, ...]:
     if simple := _PLAIN.fullmatch(value):
         return (ParsedAddress(" ".join(simple[1].split()), f"{simple[2]}@{simple[3].lower()}"),)
@@ -42,12 +37,12 @@ def _parse(value: str) -> tuple[ParsedAddress, ...]:
     if len(pieces) == 1:
         found = [_one(pieces[0])]
     else:
-        found = [address for piece in pieces for address in _piece(piece)]
+        short = (_cached(piece) if len(piece) <= _MAX_CACHED else (_one(piece),) for piece in pieces)
+        found = [address for some in short for address in some]
     return tuple(address for address in found if address.name or address.email)
 
 
-def _piece(piece: str) -> tuple[ParsedAddress, ...]:
-    return _cached(piece) if len(piece) <= _MAX_CACHED else (_one(piece),)
+_cached = lru_cache(maxsize=4096)(_parse)
 
 
 def _split(value: str) -> list[str]:
@@ -83,25 +78,24 @@ def _with_comma_names(pieces: list[str]) -> list[str]:
     """`Smith, John <js@x.org>` is one person whose mailer forgot the quotes."""
     joined: list[str] = []
     for piece in pieces:
-        if joined and "<" in piece and _is_bare_name(joined[-1]):
-            joined[-1] = f'"{joined[-1]}, {piece.split("<", 1)[0].strip()}" <{piece.split("<", 1)[1]}'
+        first, angle, rest = piece.partition("<")
+        if (
+            joined
+            and angle
+            and not any(char in joined[-1] for char in '@<>()"')
+            and not _AT.search(joined[-1])
+        ):
+            joined[-1] = f'"{joined[-1]}, {first.strip()}" <{rest}'
         else:
             joined.append(piece)
     return joined
 
 
-def _is_bare_name(piece: str) -> bool:
-    return not any(char in piece for char in '@<>()"') and not _AT.search(piece)
-
-
 def _one(piece: str) -> ParsedAddress:
     rest, comments = _without_comments(piece)
     name, angle, inside = rest.rpartition("<")
-    email = inside.split(">", 1)[0] if angle else rest
-    if not angle:
-        name = ""
-    name = _clean_name(name) or _clean_name(" ".join(comments))
-    email, leftover = _clean_email(email)
+    email, leftover = _clean_email(inside.split(">", 1)[0] if angle else rest)
+    name = _clean_name(name if angle else "") or _clean_name(" ".join(comments))
     return ParsedAddress(name or leftover, email)
 
 
@@ -154,27 +148,12 @@ def _clean_email(text: str) -> tuple[str, str]:
     return printable(f"{local}@{domain.lower()}"), ""
 
 
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "jan janv ene gen",
-            "feb fév fev févr",
-            "mar mär mrz mars maa",
-            "apr avr abr",
-            "may mai mei maj mag",
-            "jun juin giu",
-            "jul juil lug",
-            "aug aoû aou ago",
-            "sep sept set",
-            "oct okt out ott",
-            "nov",
-            "dec dez déc dic",
-        ),
-        start=1,
-    )
-    for name in names.split()
-}
+_MONTH_NAMES = (
+    "jan janv ene gen", "feb fév fev févr", "mar mär mrz mars maa", "apr avr abr", "may mai mei maj mag",
+    "jun juin giu", "jul juil lug", "aug aoû aou ago", "sep sept set", "oct okt out ott", "nov",
+    "dec dez déc dic",
+)  # fmt: skip
+_MONTHS = {name: number for number, names in enumerate(_MONTH_NAMES, 1) for name in names.split()}
 _ZONES = {
     "ut": 0, "utc": 0, "gmt": 0, "z": 0, "wet": 0, "bst": 60, "west": 60, "cet": 60, "met": 60, "mez": 60,
     "cest": 120, "mest": 120, "mesz": 120, "eet": 120, "eest": 180, "msk": 180, "msd": 240, "ist": 330,
@@ -188,7 +167,7 @@ _STANDARD = re.compile(
     r"(?:[A-Z][a-z]{2}, {1,2})?(\d{1,2}) ([A-Z][a-z]{2}) ((?:19|20)\d\d) "
     r"(\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d)(?!\d)"
 )
-# The same with all that mailers do to it: two-digit years, names of zones, other languages, no seconds
+# The same with two-digit years, names of zones, other languages, no seconds
 _DAY_FIRST = re.compile(
     r"(?:[^\W\d]+\.?,?\s*)?(?P<day>\d{1,2})[\s-]+(?P<month>[^\W\d]{3,9})\.?,?[\s-]+"
     r"(?P<any_year>\d{2,4}),?\s+" + _CLOCK + r"\s*(?P<half>[AaPp][Mm])?"
@@ -227,17 +206,11 @@ def best_date(declared: str, received: Iterable[str], envelope: str) -> tuple[da
     hops = [found for hop in received if (found := parse_date(hop.rpartition(";")[2]))]
     if hops:
         return min(hops), f"{problem}:from-received"
-    found = _from_line_date(envelope)
-    return found, f"{problem}:from-envelope" if found else f"{problem}:none"
-
-
-def _from_line_date(envelope: str) -> datetime | None:
-    """The From line's date comes after an address that may have any number of words."""
-    words = envelope.split()
+    words = envelope.split()  # the date comes after an address that may have any number of words
     for start in range(1, min(len(words), 8)):
         if (found := parse_date(" ".join(words[start:]))) is not None:
-            return found
-    return None
+            return found, f"{problem}:from-envelope"
+    return None, f"{problem}:none"
 
 
 def parse_date(text: str) -> datetime | None:

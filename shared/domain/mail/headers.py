@@ -34,6 +34,7 @@ _BULK_FIELDS = frozenset(
      "feedback-id", "x-sib-id", "x-mailin-eid", "autocrypt", "precedence", "list-subscribe",
      "list-unsubscribe", "list-unsubscribe-post", "list-help", "list-owner"}
 )  # fmt: skip
+_ESCAPED = re.compile(r"\\(.)")
 _MAX_NAME = 200
 _MAX_ID = 900
 _MAX_PARAMETERS = 8000
@@ -42,27 +43,17 @@ Headers = dict[str, list[str]]
 """Lower-case names to values, in order; folded (see `unfold`) and still encoded."""
 
 
-def split_message(data: bytes, header_limit: int) -> tuple[bytes, bytes]:
-    """The header block and the body. Line ends are plain line feeds here."""
-    if data.startswith(b"\n"):
-        return b"", data[1:]
-    end = data.find(b"\n\n")
-    block, body = (data, b"") if end < 0 else (data[: end + 1], data[end + 2 :])
-    if len(block) > header_limit:
-        return block[:header_limit], body
-    return block, body
-
-
 def read_headers(data: bytes, header_limit: int) -> tuple[Headers, bytes, list[str]]:
     """The fields, the body, which begins with what cannot be a header, and warnings."""
-    block, body = split_message(data, header_limit)
-    headers, rest, warnings = parse_headers(block)
-    if rest:
-        body = rest.encode("utf-8", "replace") + b"\n" + body
-    return headers, body, warnings
+    if data.startswith(b"\n"):
+        return {}, data[1:], []
+    end = data.find(b"\n\n")
+    block, body = (data, b"") if end < 0 else (data[: end + 1], data[end + 2 :])
+    headers, rest, warnings = _parse_headers(block[:header_limit])
+    return headers, rest.encode("utf-8", "replace") + b"\n" + body if rest else body, warnings
 
 
-def parse_headers(block: bytes) -> tuple[Headers, str, list[str]]:
+def _parse_headers(block: bytes) -> tuple[Headers, str, list[str]]:
     """The fields, the text from the first line on that cannot be a header, and warnings."""
     warnings: list[str] = []
     try:
@@ -78,10 +69,7 @@ def parse_headers(block: bytes) -> tuple[Headers, str, list[str]]:
         if name == _BULK:
             continue
         if name and colon:
-            if name in headers:
-                headers[name].append(value.strip())
-            else:
-                headers[name] = [value.strip()]
+            headers.setdefault(name, []).append(value.strip())
             continue
         if not _may_be_skipped(lines, number):
             warnings.append("missing-blank-line")
@@ -140,9 +128,7 @@ def ids_in(value: str, limit: int) -> list[str]:
         found = [_clean_id(inner) for inner in _ID.findall(value)]
         if not found and "@" in value:
             found = [_clean_id(bare) for bare in _BARE_ID.findall(value)]
-    ids = (
-        list(dict.fromkeys(one for one in found if one)) if len(found) > 1 else [one for one in found if one]
-    )
+    ids = list(dict.fromkeys(filter(None, found)))
     return ids if len(ids) <= limit else [ids[0], *ids[len(ids) - limit + 1 :]]
 
 
@@ -181,7 +167,9 @@ def _parameters(value: str) -> tuple[str, dict[str, str]]:
     plain: dict[str, str] = {}
     pieces: dict[str, dict[int, tuple[str, bool]]] = {}
     for name, raw in _PARAMETER.findall(value):
-        text = _unquoted(raw.strip())
+        text = raw.strip()
+        if text.startswith('"'):
+            text = _ESCAPED.sub(r"\1", text[1:-1] if len(text) > 1 and text.endswith('"') else text[1:])
         continued = _CONTINUED.match(name.lower())
         if continued and (continued[2] or name.endswith("*")):
             number = int(continued[2] or 0)
@@ -191,12 +179,6 @@ def _parameters(value: str) -> tuple[str, dict[str, str]]:
     for name, parts in pieces.items():
         plain[name] = _rfc2231(parts)
     return main, plain
-
-
-def _unquoted(text: str) -> str:
-    if text.startswith('"'):
-        return re.sub(r"\\(.)", r"\1", text[1:-1] if len(text) > 1 and text.endswith('"') else text[1:])
-    return text
 
 
 def _rfc2231(parts: dict[int, tuple[str, bool]]) -> str:
@@ -210,7 +192,6 @@ def _rfc2231(parts: dict[int, tuple[str, bool]]) -> str:
     return charsets.decode(data, charset or "utf-8")[0]
 
 
-_AUTHENTICATION_FIELD = "authentication-results"
 _COMMENT = re.compile(r"\([^()]{0,500}\)")
 _RESULT = re.compile(r"\b(dmarc|dkim|spf|arc)\s*=\s*([a-z]{2,12})\b", re.IGNORECASE)
 
@@ -223,27 +204,17 @@ class SenderCheck(StrEnum):
 
 def check_sender(trace: Mapping[str, Sequence[str]], authserv_id: str) -> SenderCheck:
     """By DMARC, which compares with the From field; else by DKIM and SPF where both failed."""
-    results = _results(trace, authserv_id)
-    if not results:
-        return SenderCheck.UNKNOWN
-    dmarc = results.get("dmarc", {"none"})
-    if "pass" in dmarc:
-        return SenderCheck.PASSED
-    others = results.get("dkim", set()) | results.get("spf", set())
-    if "fail" in dmarc or (others and not others & {"pass", "none", "neutral", "temperror"}):
-        return SenderCheck.FAILED
-    return SenderCheck.PASSED if "pass" in results.get("dkim", set()) else SenderCheck.UNKNOWN
-
-
-def _results(trace: Mapping[str, Sequence[str]], authserv_id: str) -> dict[str, set[str]]:
-    wanted = authserv_id.strip().lower()
-    if not wanted:
-        return {}
-    for value in trace.get(_AUTHENTICATION_FIELD, ()):
+    wanted, results = authserv_id.strip().lower(), dict[str, set[str]]()
+    for value in trace.get("authentication-results", ()) if wanted else ():
         server, _, rest = _COMMENT.sub(" ", value).partition(";")
         if server.split()[:1] and server.split()[0].lower() == wanted:
-            found: dict[str, set[str]] = {}
             for method, result in _RESULT.findall(rest):
-                found.setdefault(method.lower(), set()).add(result.lower())
-            return found
-    return {}
+                results.setdefault(method.lower(), set()).add(result.lower())
+            break
+    dmarc, dkim = results.get("dmarc", set()), results.get("dkim", set())
+    others = dkim | results.get("spf", set())
+    if "pass" in dmarc:
+        return SenderCheck.PASSED
+    if "fail" in dmarc or (others and not others & {"pass", "none", "neutral", "temperror"}):
+        return SenderCheck.FAILED
+    return SenderCheck.PASSED if "pass" in dkim else SenderCheck.UNKNOWN

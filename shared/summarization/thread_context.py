@@ -20,7 +20,7 @@ from shared.domain.consensus.reader import read_thread
 from shared.domain.consensus.votes import VoteThread, results_of_votes, vote_subject
 from shared.domain.mail.headers import SenderCheck, check_sender
 from shared.domain.mail.models import read_segments
-from shared.domain.mail.segments import normalize
+from shared.domain.mail.segments import NormalizedBody
 from shared.domain.summaries.models import ContextChunk, ContextMessage, ThreadContext
 from shared.pipeline.lifecycle.threads import result_linked, vote_marked
 from shared.pipeline.readiness import MemberState, corrected_version, has_all_messages, version_of
@@ -114,7 +114,7 @@ def thread_mail(message: Message) -> ThreadMail:
         text=message.body_normalized,
         reply_to=message.in_reply_to,
         references=tuple(message.references),
-        quotes=quoted_blocks(message.body_raw, segments, normalize(message.body_raw, segments)),
+        quotes=quoted_blocks(message.body_raw, segments, NormalizedBody(message.body_raw, segments)),
     )
 
 

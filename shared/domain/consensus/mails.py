@@ -11,7 +11,7 @@ from typing import Any
 
 from shared.documents.values import Preset, RoleHolder, SourceProfile
 from shared.domain.mail.models import ParsedMail, Segment, SegmentKind
-from shared.domain.mail.segments import NormalizedBody, normalize
+from shared.domain.mail.segments import NormalizedBody
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ _MARKS = re.compile(r"^[ \t]{0,4}(?:[A-Za-z]{0,3}[>|] {0,2}){1,20}", re.MULTILIN
 
 def thread_mail_of(message: ParsedMail) -> ThreadMail:
     """The mail as the reader takes it; ids keep the form they have in the message."""
-    body = normalize(message.body_raw, message.segments)
+    body = NormalizedBody(message.body_raw, message.segments)
     return ThreadMail(
         message_id=message.node,
         address=message.sender.email.lower(),

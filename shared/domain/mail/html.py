@@ -1,14 +1,12 @@
 """HTML mail to text that keeps its structure: paragraphs, lists, tables, quotes, preformatted text, links.
 
-selectolax (Lexbor) builds the tree as a browser would; a walk over it writes the lines. Lexbor's time grows
-with the square of the nesting depth and of the attributes of one tag. No mail program writes such mail, so
-beyond bounds that a browser has as well the tags are cut away and only the text is kept.
+Lexbor's time grows with the square of the nesting depth and of the attributes of one tag: beyond bounds that
+a browser has as well only the text is kept.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterator
-from enum import Enum, auto
 from functools import lru_cache
 from html import unescape
 from typing import NamedTuple
@@ -50,9 +48,6 @@ class _Style(NamedTuple):
     background: Colour | None = None
 
 
-_PLAIN = _Style()
-
-
 class _Layer(NamedTuple):
     """The colours in force inside an element, and whether text in them can be seen."""
 
@@ -62,7 +57,12 @@ class _Layer(NamedTuple):
 
     def under(self, style: _Style) -> "_Layer":
         colour, background = style.colour or self.colour, style.background or self.background
-        return _Layer(colour, background, colour is None or not _same(colour, background))
+        return _Layer(
+            colour,
+            background,
+            colour is None
+            or any(abs(one - other) > _SAME_SHADE for one, other in zip(colour, background, strict=True)),
+        )
 
 
 class Visibility:
@@ -100,17 +100,18 @@ def _styles_of(tree: LexborHTMLParser) -> dict[int, _Style]:
         found = _style(attributes.get("style") or "", attributes.get("color"), attributes.get("bgcolor"))
         if "hidden" in attributes:
             found = found._replace(hides=True)
-        if found != _PLAIN:
+        if found != _Style():
             styles[node.mem_id] = found
     return styles | dict.fromkeys(_hidden_by_rules(tree), _Style(hides=True))
 
 
 @lru_cache(maxsize=1024)  # a mail program writes the same few styles over and over
 def _style(style: str, colour: str | None, background: str | None) -> _Style:
+    colours, backgrounds = _COLOUR.findall(style), _BACKGROUND.findall(style)  # the last declaration holds
     return _Style(
         _style_hides(style),
-        _colour(colour or _last(_COLOUR, style)),
-        _colour(background or _last(_BACKGROUND, style)),
+        _colour(colour or (colours[-1] if colours else "")),
+        _colour(background or (backgrounds[-1] if backgrounds else "")),
     )
 
 
@@ -133,15 +134,7 @@ def _hidden_by_rules(tree: LexborHTMLParser) -> set[int]:
     return hidden
 
 
-def _last(pattern: re.Pattern[str], style: str) -> str | None:
-    """Of several declarations the last one holds."""
-    found = pattern.findall(style) if style else []
-    return str(found[-1]) if found else None
-
-
-def _colour(text: str | None) -> Colour | None:
-    if not text:
-        return None
+def _colour(text: str) -> Colour | None:
     text = text.strip().lower()
     if (name := _NAMES.get(text.split("!")[0].strip())) is not None:
         return name
@@ -153,10 +146,6 @@ def _colour(text: str | None) -> Colour | None:
     return int(digits[0:2], 16), int(digits[2:4], 16), int(digits[4:6], 16)
 
 
-def _same(one: Colour, other: Colour) -> bool:
-    return all(abs(left - right) <= _SAME_SHADE for left, right in zip(one, other, strict=True))
-
-
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]{0,20})([^<>]*)>")
 _SPACES = re.compile(r"[ \t\r\n\f\xa0\u200b]+")
 _BLANK_LINES = re.compile(r"\n{3,}")
@@ -165,20 +154,9 @@ _COMMENT = "-comment"
 _WORDS = re.compile(r"(?:\b[^\W\d_]{1,40}[\s,;:']{1,3}){2}[^\W\d_]")  # bounded: comments are hostile
 _LEFT_BY_PROGRAMS = re.compile(r"\s*(?:\[|/?\*|<|converted from\b|begin\b|end\b|start\b)", re.IGNORECASE)
 _NO_TEXT = frozenset(
-    {
-        "-comment",
-        "-document",
-        "-doctype",
-        "head",
-        "script",
-        "style",
-        "title",
-        "template",
-        "noscript",
-        "svg",
-        "xml",
-    }
-)
+    {"-comment", "-document", "-doctype", "head", "script", "style", "title", "template", "noscript", "svg",
+     "xml"}
+)  # fmt: skip
 _PARAGRAPHS = frozenset(
     {"p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "table", "pre", "blockquote", "dl"}
 )
@@ -188,25 +166,9 @@ _LINES = frozenset(
 _CELLS = frozenset({"td", "th"})
 # Void elements, and those that the next one of their kind closes: they do not nest by themselves.
 _NOT_NESTED = frozenset(
-    {
-        "br",
-        "hr",
-        "img",
-        "input",
-        "link",
-        "meta",
-        "col",
-        "area",
-        "base",
-        "wbr",
-        "source",
-        "p",
-        "li",
-        "dt",
-        "dd",
-    }
-    | {"td", "th", "tr", "tbody", "thead", "tfoot", "colgroup", "option", "html", "head", "body"}
-)
+    {"br", "hr", "img", "input", "link", "meta", "col", "area", "base", "wbr", "source", "p", "li", "dt",
+     "dd", "td", "th", "tr", "tbody", "thead", "tfoot", "colgroup", "option", "html", "head", "body"}
+)  # fmt: skip
 _MAX_QUOTE_DEPTH = 20
 _MAX_DEPTH = 600
 _MAX_TAG_LENGTH = 20_000
@@ -224,12 +186,12 @@ def html_to_text(html: str) -> HtmlText:
     tree = LexborHTMLParser(html)
     writer, visibility, has_hidden = _Writer(), Visibility(tree), False
     for node, tag, step in _walk(tree, visibility):
-        if step is _Step.CLOSE:
+        if step == "close":
             visibility.close()
             writer.close(tag)
-        elif step is _Step.OPEN:
+        elif step == "open":
             writer.open(tag, node)
-        elif step is _Step.TEXT and visibility.shows_text():
+        elif step == "text" and visibility.shows_text():
             writer.text(node.text_content or "")
         else:
             has_hidden = has_hidden or bool((node.text() or node.comment_content or "").strip())
@@ -266,48 +228,36 @@ def _text_without_tags(html: str) -> str:
     return writer.finish()
 
 
-class _Step(Enum):
-    OPEN = auto()
-    CLOSE = auto()
-    TEXT = auto()
-    HIDDEN = auto()
+def _walk(tree: LexborHTMLParser, visibility: Visibility) -> Iterator[tuple[LexborNode, str, str]]:
+    """Every text and element in document order with its tag, and whether it opens, closes or is hidden.
 
-
-def _walk(tree: LexborHTMLParser, visibility: Visibility) -> Iterator[tuple[LexborNode, str, _Step]]:
-    """Every text and element in document order with its tag, each element again when it closes.
-
-    A hidden element comes once, without what is in it. By pointers, not recursion: the depth is the sender's
-    choice.
+    By pointers, not recursion: the depth is the sender's choice.
     """
     node = tree.root
     opened: list[str] = []
     while node is not None:
         tag = node.tag or ""
         if tag == _TEXT:
-            yield node, tag, _Step.TEXT
+            yield node, tag, "text"
         elif tag == _COMMENT:
-            if _is_remark(node.comment_content or ""):
-                yield node, tag, _Step.HIDDEN
+            remark = node.comment_content or ""  # words; not a condition or a mark that mail programs leave
+            if _WORDS.search(remark) and not _LEFT_BY_PROGRAMS.match(remark):
+                yield node, tag, "hidden"
         elif tag not in _NO_TEXT:
             if visibility.opens(node):
-                yield node, tag, _Step.OPEN
+                yield node, tag, "open"
                 opened.append(tag)
                 if (child := node.first_child) is not None:
                     node = child
                     continue
-                yield node, opened.pop(), _Step.CLOSE
+                yield node, opened.pop(), "close"
             else:
-                yield node, tag, _Step.HIDDEN
+                yield node, tag, "hidden"
         while node is not None and (sibling := node.next) is None:
             node = node.parent
             if opened and node is not None:
-                yield node, opened.pop(), _Step.CLOSE
+                yield node, opened.pop(), "close"
         node = sibling if node is not None else None
-
-
-def _is_remark(comment: str) -> bool:
-    """Whether it says something in words; not a condition or a mark that mail programs leave."""
-    return bool(_WORDS.search(comment)) and not _LEFT_BY_PROGRAMS.match(comment)
 
 
 class _Writer:
@@ -344,7 +294,9 @@ class _Writer:
         elif name == "a":
             self._links = [(node.attributes.get("href") or "", len(self._line))]
         elif name in _CELLS:
-            self._cell()
+            if self._cells and self._line:
+                self._line.append(" | " if not self._line[-1].endswith(" ") else "| ")
+            self._cells += 1
         elif name == "hr":
             self._end_line()
             self._line.append("-" * 20)
@@ -360,8 +312,12 @@ class _Writer:
                 self._line.append(self._bullet())
 
     def close(self, name: str) -> None:
-        if name == "a":
-            self._end_link()
+        if name == "a" and self._links:
+            address, start = self._links.pop()
+            shown = "".join(self._line[start:]).strip()
+            says_it = shown.rstrip("/") in address or address.rstrip("/") in shown
+            if address.startswith(("http://", "https://")) and shown and not says_it:
+                self._line.append(f" <{address}>")
         elif name in _PARAGRAPHS:
             self._end_line()
             self._nest(name, -1)
@@ -375,31 +331,16 @@ class _Writer:
             self._pre += step
         elif name == "blockquote":
             self._quotes += step
+        elif name in {"ul", "ol"} and step > 0:
+            self._lists.append(1 if name == "ol" else 0)
         elif name in {"ul", "ol"}:
-            if step > 0:
-                self._lists.append(1 if name == "ol" else 0)
-            else:
-                self._lists.pop()
+            self._lists.pop()
 
     def _bullet(self) -> str:
-        indent = "  " * min(len(self._lists) - 1, 10) if self._lists else ""
-        if not self._lists or not self._lists[-1]:
-            return f"{indent}- "
-        self._lists[-1] += 1
-        return f"{indent}{self._lists[-1] - 1}. "
-
-    def _cell(self) -> None:
-        if self._cells and self._line:
-            self._line.append(" | " if not self._line[-1].endswith(" ") else "| ")
-        self._cells += 1
-
-    def _end_link(self) -> None:
-        if not self._links:
-            return
-        address, start = self._links.pop()
-        shown = "".join(self._line[start:]).strip()
-        if address.startswith(("http://", "https://")) and shown and not _same_link(shown, address):
-            self._line.append(f" <{address}>")
+        number = self._lists[-1] if self._lists else 0
+        if number:
+            self._lists[-1] += 1
+        return "  " * min(max(len(self._lists) - 1, 0), 10) + (f"{number}. " if number else "- ")
 
     def _end_line(self, *, keep_blank: bool = False) -> None:
         text = "".join(self._line)
@@ -420,8 +361,3 @@ class _Writer:
         self._end_line()
         text = _BLANK_LINES.sub("\n\n", "\n".join(self._lines)).strip("\n")
         return text + "\n" if text else ""
-
-
-def _same_link(shown: str, address: str) -> bool:
-    """Whether the link's text already says where it leads."""
-    return shown.rstrip("/") in address or address.rstrip("/") in shown

@@ -1,18 +1,11 @@
-"""Reading an archive as a stream: one message at a time, with bounded memory.
-
-The whole archive is never held; what is held is the message being cut out and the block being read.
-"""
+"""Reading an archive as a stream: in memory are the message being cut out and the block being read."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from shared.domain.mail.models import EmptyArchiveError, Limits, NotAMailboxError, RawMessage, Share, Skipped
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 LOOKAHEAD = 2048
 """Bytes that a dialect may look at from a separator on."""
@@ -27,7 +20,7 @@ _MAIL_HEADER = re.compile(
     rb"delivered-to)[ \t]*:",
     re.IGNORECASE | re.MULTILINE,
 )
-_BLANK_START = b"\xef\xbb\xbf \t\r\n"
+_BLANK = b"\xef\xbb\xbf \t\r\n"
 
 
 @dataclass(frozen=True)
@@ -35,12 +28,12 @@ class Dialect:
     """Where one message ends and the next begins. Every pattern starts with a line's end."""
 
     name: str
-    pattern: "re.Pattern[bytes]"
-    accepts: "Callable[[re.Match[bytes]], bool]" = lambda _match: True
+    pattern: re.Pattern[bytes]
+    accepts: Callable[[re.Match[bytes]], bool] = lambda _match: True
     """Whether a match of the pattern really separates two messages."""
 
 
-def _follows_blank_line(match: "re.Match[bytes]") -> bool:
+def _follows_blank_line(match: re.Match[bytes]) -> bool:
     before = match.string[max(0, match.start() - 2) : match.start()]
     return before in {b"", b"\r"} or before.endswith((b"\n", b"\n\r"))
 
@@ -62,26 +55,28 @@ def _mbox(*, dated: bool = True, patches: bool = False) -> Dialect:
     Where the archive's first From line has no date, none is asked for; then a blank line has to stand before.
     """
 
-    def accepts(match: "re.Match[bytes]") -> bool:
-        line = match[1]
-        if dated and not (_TIME.search(line) and _YEAR.search(line)):
-            return False
-        if not patches and _GIT_PATCH.match(match[0], 1):
+    def accepts(match: re.Match[bytes]) -> bool:
+        if (dated and not _is_dated(match[1])) or (not patches and _GIT_PATCH.match(match[0], 1)):
             return False
         return dated or _follows_blank_line(match)
 
     return Dialect("mbox", _FROM_LINE, accepts)
 
 
+def _is_dated(from_line: bytes) -> bool:
+    return bool(_TIME.search(from_line) and _YEAR.search(from_line))
+
+
 def detect(beginning: bytes) -> Dialect:
     """The dialect of an archive that begins like this."""
-    text = beginning.lstrip(_BLANK_START)
+    text = beginning.lstrip(_BLANK)
     if not text:
         raise EmptyArchiveError
     if text.startswith(b"\x01\x01\x01\x01"):
         return MMDF
     if text.startswith(b"From "):
-        return _mbox_like(text)
+        line = text.split(b"\n", 1)[0]
+        return _mbox(dated=_is_dated(line), patches=bool(_GIT_PATCH.match(line)))
     for dialect in (YEAR, NOTEBOOK):
         if dialect.pattern.match(b"\n" + text):
             return dialect
@@ -90,12 +85,6 @@ def detect(beginning: bytes) -> Dialect:
     if _looks_like_mail(text):
         return EML
     raise NotAMailboxError
-
-
-def _mbox_like(text: bytes) -> Dialect:
-    line = text.split(b"\n", 1)[0]
-    dated = bool(_TIME.search(line) and _YEAR.search(line))
-    return _mbox(dated=dated, patches=bool(_GIT_PATCH.match(line)))
 
 
 def _looks_like_mail(text: bytes) -> bool:
@@ -108,7 +97,6 @@ _DETECT_BYTES = 64 * 1024
 _CONTENT_LENGTH = re.compile(rb"\n[Cc]ontent-[Ll]ength:[ \t]*(\d{1,10})[ \t]*\r?\n")
 _HEADER_SEARCH = 64 * 1024
 _END_SLACK = 4
-_BLANK = b"\xef\xbb\xbf \t\r\n"
 _FIRST_LINE = re.compile(rb"\nFrom [^\n]*(?:\n|\Z)")
 _BLANK_LINE = re.compile(rb"\n\r?\n")
 _HAS_ESCAPED_FROM = re.compile(rb"\n>{1,20}From ")
@@ -128,14 +116,6 @@ def read_archive(
     return _Reader(stream, limits or Limits(), share).messages()
 
 
-def _read_up_to(stream: BinaryStream, size: int) -> bytes:
-    blocks = []
-    while size > 0 and (block := stream.read(min(size, _BLOCK))):
-        blocks.append(block)
-        size -= len(block)
-    return b"".join(blocks)
-
-
 class _Window:
     """The part of the stream that is in memory.
 
@@ -149,11 +129,13 @@ class _Window:
         self.ended = False
 
     def fill(self) -> None:
-        block = _read_up_to(self._stream, _BLOCK)
-        if block:
-            self.data += block
-        else:
-            self.ended = True
+        """Read a block, however little the stream gives at a time."""
+        blocks, size = [self.data], _BLOCK
+        while size > 0 and (block := self._stream.read(size)):
+            blocks.append(block)
+            size -= len(block)
+        self.data = b"".join(blocks)
+        self.ended = len(blocks) == 1
 
     def fill_to(self, size: int) -> None:
         while len(self.data) < size and not self.ended:
@@ -185,7 +167,9 @@ class _Reader:
                 index += 1
             elif (message := self._cut(start, following, envelope, offset, index)) is not None:
                 if self._dialect is not MMDF or self._takes():
-                    yield _as_sent(message)
+                    if isinstance(message, RawMessage):
+                        message.data = _unescape(message.data)
+                    yield message
                 index += 1
             if following is None:
                 return
@@ -222,13 +206,13 @@ class _Reader:
             raise NotAMailboxError
         return match.end(), match[0], self._window.base + match.start() - begin
 
-    def _following(self, start: int) -> "re.Match[bytes] | None":
+    def _following(self, start: int) -> re.Match[bytes] | None:
         """The separator after the message that starts here; None where the archive ends."""
         self._dropped = 0
         found, match = self._by_content_length(start)
         return match if found else self._by_search(start)
 
-    def _by_search(self, start: int) -> "re.Match[bytes] | None":
+    def _by_search(self, start: int) -> re.Match[bytes] | None:
         window, position = self._window, start - 1
         while (match := self._search(position)) is None and not window.ended:
             if len(window.data) - start > self._limits.message_bytes:
@@ -240,7 +224,7 @@ class _Reader:
             window.fill()
         return match
 
-    def _search(self, position: int) -> "re.Match[bytes] | None":
+    def _search(self, position: int) -> re.Match[bytes] | None:
         window = self._window
         for match in self._dialect.pattern.finditer(window.data, position):
             if not window.ended and match.start() + LOOKAHEAD > len(window.data):
@@ -249,11 +233,12 @@ class _Reader:
                 return match
         return None
 
-    def _by_content_length(self, start: int) -> tuple[bool, "re.Match[bytes] | None"]:
+    def _by_content_length(self, start: int) -> tuple[bool, re.Match[bytes] | None]:
         """Whether a Content-Length is there and ends where a separator or the archive's end is."""
         window = self._window
         window.fill_to(start + _HEADER_SEARCH)
-        body = _body_start(window.data, start)
+        blank = _BLANK_LINE.search(window.data, start - 1, start + _HEADER_SEARCH)
+        body = blank.end() if blank else start
         declared = _CONTENT_LENGTH.search(window.data, start - 1, body)
         if declared is None or (length := int(declared[1])) > self._limits.message_bytes:
             return False, None
@@ -266,7 +251,7 @@ class _Reader:
         return window.ended and 0 <= len(window.data) - end <= _END_SLACK, None
 
     def _cut(
-        self, start: int, following: "re.Match[bytes] | None", envelope: bytes, offset: int, index: int
+        self, start: int, following: re.Match[bytes] | None, envelope: bytes, offset: int, index: int
     ) -> RawMessage | Skipped | None:
         end = len(self._window.data) if following is None else following.start() + 1
         if self._dropped or end - start > self._limits.message_bytes:
@@ -280,18 +265,6 @@ class _Reader:
         if self._dialect is MMDF and data.startswith(b"From "):
             envelope, _, data = data.partition(b"\n")
         return RawMessage(data, envelope.strip(), offset, index, end - start)
-
-
-def _body_start(data: bytes, start: int) -> int:
-    """Where the blank line after the headers ends; `start` if there is none near."""
-    blank = _BLANK_LINE.search(data, start - 1, start + _HEADER_SEARCH)
-    return blank.end() if blank else start
-
-
-def _as_sent(found: RawMessage | Skipped) -> RawMessage | Skipped:
-    if isinstance(found, RawMessage):
-        found.data = _unescape(found.data)
-    return found
 
 
 def _unescape(data: bytes) -> bytes:
@@ -308,7 +281,7 @@ def _unescape(data: bytes) -> bytes:
     return _ESCAPED_FROM.sub(_unescaped_line, data)
 
 
-def _unescaped_line(match: "re.Match[bytes]") -> bytes:
+def _unescaped_line(match: re.Match[bytes]) -> bytes:
     """Without one `>`, unless the line is part of a quote in a style that puts no space after `>`."""
     data, start = match.string, match.start()
     above = data[data.rfind(b"\n", 0, max(0, start - 1)) + 1 : start]

@@ -63,8 +63,8 @@ def _encoded(text: str) -> str:
 
 
 def _people(people: Iterable[tuple[str, str]]) -> str:
-    written = []
-    for name, address in people:
-        clean = _flat(address)
-        written.append(formataddr((_flat(name), clean)) if clean.isascii() else _encoded(_flat(name)))
-    return ",\n ".join(address for address in written if address)
+    clean = [(_flat(name), _flat(address)) for name, address in people]
+    written = [
+        formataddr((name, address)) if address.isascii() else _encoded(name) for name, address in clean
+    ]
+    return ",\n ".join(filter(None, written))

@@ -1,7 +1,6 @@
 """Mentions of standards: RFCs, Internet-Drafts, BCPs and STDs, in one normal form each.
 
-RFC 0793, rfc-793 and RFC793 are `RFC793`; `RFCs 2119 and 8174` are two; a draft keeps its version
-if it has one (`draft-ietf-quic-transport-34`), also where a mailer wrapped its name after a hyphen.
+RFC 0793, rfc-793 and RFC793 are `RFC793`; a draft keeps its version, also where a mailer wrapped its name.
 """
 
 import re
@@ -38,7 +37,8 @@ def find_mentions(text: str) -> list[str]:
     found: list[tuple[int, str]] = []
     folded = text.lower()
     if "draft-" in folded or "i-d." in folded:
-        found += _drafts(text)
+        names = ((match.start(), _WRAP.sub("", match[1].lower())) for match in _DRAFT.finditer(text))
+        found += [(start, f"draft-{name}") for start, name in names if len(name) <= _MAX_NAME]
         # A draft's name may hold an RFC's, as in draft-ietf-tls-rfc8446bis.
         text = _DRAFT.sub(lambda match: " " * len(match[0]), text)
     if "rfc" in folded:
@@ -89,13 +89,4 @@ def _series(text: str) -> list[tuple[int, str]]:
         while more := _MORE_SERIES.match(text, end):
             found.append((more.start(1), f"{kind}{more[1]}"))
             end = more.end()
-    return found
-
-
-def _drafts(text: str) -> list[tuple[int, str]]:
-    found = []
-    for match in _DRAFT.finditer(text):
-        name = _WRAP.sub("", match[1].lower())
-        if len(name) <= _MAX_NAME:
-            found.append((match.start(), f"draft-{name}"))
     return found

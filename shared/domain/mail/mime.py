@@ -1,10 +1,8 @@
-"""The parts of a message: which of them are its text, which are attachments.
-
-Depth and number of parts are bounded; what is beyond is left out with a warning.
-"""
+"""The parts of a message: which of them are its text, which are attachments. Depth and number are bounded."""
 
 import binascii
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -26,7 +24,9 @@ def unflow(text: str, *, delsp: bool) -> str:
     paragraphs: list[list[str]] = []
     open_depth = -1
     for line in text.split("\n"):
-        depth, content = _unstuffed(line)
+        content = line.lstrip(">")
+        depth = len(line) - len(content)
+        content = content.removeprefix(" ")
         # A space at the end says that the paragraph goes on, except in the mark of a signature.
         flows = content.endswith(" ") and content != _SIGNATURE
         shown = content[:-1] if flows and delsp else content
@@ -36,12 +36,6 @@ def unflow(text: str, *, delsp: bool) -> str:
             paragraphs.append([">" * depth, " " if depth and content else "", shown])
         open_depth = depth if flows else -1
     return "\n".join(map("".join, paragraphs))
-
-
-def _unstuffed(line: str) -> tuple[int, str]:
-    content = line.lstrip(">")
-    depth = len(line) - len(content)
-    return depth, content.removeprefix(" ")
 
 
 _NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/=\s]")
@@ -57,7 +51,9 @@ def decode_transfer(data: bytes, encoding: str) -> tuple[bytes, bytes, str]:
     if encoding in _IDENTITY:
         return data, b"", ""
     if encoding == "quoted-printable":
-        return _quoted_printable(data), b"", ""
+        if b"= " in data or b"=\t" in data:
+            data = _SOFT_BREAK_WITH_SPACE.sub(b"=\n", data)
+        return binascii.a2b_qp(data), b"", ""
     if encoding == "base64":
         return _base64(data)
     if encoding in _UUENCODE:
@@ -69,40 +65,25 @@ _IDENTITY = frozenset({"", "7bit", "8bit", "binary", "7-bit", "8-bit", "none", "
 _UUENCODE = frozenset({"x-uuencode", "uuencode", "x-uue", "uue"})
 
 
-def _quoted_printable(data: bytes) -> bytes:
-    if b"= " in data or b"=\t" in data:
-        data = _SOFT_BREAK_WITH_SPACE.sub(b"=\n", data)
-    return binascii.a2b_qp(data)
-
-
 def _base64(data: bytes) -> tuple[bytes, bytes, str]:
     """Mailman appends its footer to an encoded body as plain text: base64 ends where a line cannot be any."""
     tail, warning = b"", ""
     if _NOT_BASE64.search(data):
-        data, tail = _cut_at_plain_text(data)
+        end = 0
+        for line in data.splitlines(keepends=True):
+            if line.strip() and not _BASE64_LINE.fullmatch(line):
+                break
+            end += len(line)
+        data, tail, warning = data[:end].strip(), data[end:], "text-after-base64"
         if not data:
             return tail, b"", "not-base64"
-        warning = "text-after-base64"
-    return _base64_bytes(data), tail, warning
-
-
-def _cut_at_plain_text(data: bytes) -> tuple[bytes, bytes]:
-    end = 0
-    for line in data.splitlines(keepends=True):
-        if line.strip() and not _BASE64_LINE.fullmatch(line):
-            break
-        end += len(line)
-    return data[:end].strip(), data[end:]
-
-
-def _base64_bytes(data: bytes) -> bytes:
     kept = b"".join(data.split())
     try:
-        return binascii.a2b_base64(kept)
+        return binascii.a2b_base64(kept), tail, warning
     except binascii.Error:
         kept = kept.replace(b"=", b"")
         kept = kept[: len(kept) - (len(kept) % _QUANTUM == 1)]
-        return binascii.a2b_base64(kept + b"=" * (-len(kept) % _QUANTUM))
+        return binascii.a2b_base64(kept + b"=" * (-len(kept) % _QUANTUM)), tail, warning
 
 
 def _uuencode(data: bytes) -> tuple[bytes, bytes, str]:
@@ -113,20 +94,12 @@ def _uuencode(data: bytes) -> tuple[bytes, bytes, str]:
     for line in data[begin.end() :].splitlines():
         if line in {b"end", b"`", b" ", b""}:
             break
-        try:
-            out.append(binascii.a2b_uu(line))
-        except binascii.Error:
-            # Trailing rubbish on the line: its first character says how many bytes count.
-            wanted = (((line[0] - 32) & 63) * 4 + 5) // 3
-            out.append(_uu_line(line[:wanted]))
+        # There may be trailing rubbish: the line's first character says how many bytes count.
+        for piece in (line, line[: (((line[0] - 32) & 63) * 4 + 5) // 3]):
+            with suppress(binascii.Error):
+                out.append(binascii.a2b_uu(piece))
+                break
     return b"".join(out), b"", ""
-
-
-def _uu_line(line: bytes) -> bytes:
-    try:
-        return binascii.a2b_uu(line)
-    except binascii.Error:
-        return b""
 
 
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s{0,5}=\s{0,5}[\"']?([\w-]{1,40})", re.IGNORECASE)
@@ -157,9 +130,6 @@ class Content:
         self.attachments += other.attachments
         self.warnings += other.warnings
 
-    def has_text(self) -> bool:
-        return any(text.strip() for text, _ in self.texts)
-
 
 def read_content(headers: Headers, body: bytes, limits: Limits) -> Content:
     return _PartReader(limits).read(headers, body, 0, "text/plain")
@@ -171,15 +141,18 @@ class _PartReader:
         self._parts = 0
 
     def read(self, headers: Headers, body: bytes, depth: int, default_type: str) -> Content:
-        content_type, options = _content_type(headers, default_type)
-        encoding = _encoding(headers)
+        content_type, options = parameters(headers.get("content-type", [default_type])[0])
+        content_type = content_type if "/" in content_type else "text/plain"
+        words = headers.get("content-transfer-encoding", [""])[0].split(";", 1)[0].split()
+        encoding = words[0].strip("\"'").lower() if words else ""
         if content_type.startswith("multipart/"):
             return self._multipart(content_type, options.get("boundary", ""), encoding, body, depth)
-        disposition, disposition_options = _disposition(headers)
+        disposition, disposition_options = parameters(headers.get("content-disposition", [""])[0])
         if content_type in _MESSAGES:
             return self._message(body, encoding, depth)
         filename = disposition_options.get("filename") or options.get("name") or ""
-        if disposition != "attachment" and _is_readable(content_type):
+        is_readable = content_type.startswith("text/") and content_type not in _NOT_TO_READ
+        if disposition != "attachment" and is_readable:
             return self._text(content_type, options, encoding, body)
         data, _, warning = decode_transfer(body, encoding)
         attachment = ParsedAttachment(charsets.printable(filename)[:500], content_type[:200], len(data))
@@ -227,7 +200,11 @@ class _PartReader:
             return content
         default_type = "message/rfc822" if content_type == "multipart/digest" else "text/plain"
         found = [part for part in (self._part(raw, depth, default_type) for raw in parts) if part]
-        content = _best_of(found) if content_type == "multipart/alternative" else _all_of(found)
+        if content_type == "multipart/alternative":
+            _keep_best(found)
+        content = Content()
+        for part in found:
+            content.add(part)
         if len(found) < len(parts):
             content.warnings.append("too-many-parts")
         if epilogue.strip():
@@ -242,68 +219,29 @@ class _PartReader:
         return self.read(headers, body, depth + 1, default_type)
 
     def _message(self, body: bytes, encoding: str, depth: int) -> Content:
-        """A message inside the message: somebody else's words, so its text counts as a quote."""
+        """A message inside the message: another author's words, so its text counts as a quote."""
         if depth >= self._limits.depth:
             return Content(warnings=["parts-too-deep"])
         if encoding in {"base64", "quoted-printable"}:
             body = decode_transfer(body, encoding)[0]
         headers, inner, _ = read_headers(body.lstrip(b"\n"), self._limits.header_bytes)
         content = self.read(headers, inner, depth + 1, "text/plain")
-        subject = text_of(headers, "subject")
-        heading = "".join(
-            f"{name.title()}: {value}\n"
-            for name in ("from", "date", "subject")
-            if (value := text_of(headers, name))
-        )
-        content.texts = [
-            (f"{heading}\n", SegmentKind.QUOTE),
-            *((text, SegmentKind.QUOTE) for text, _ in content.texts),
-        ]
-        content.attachments.insert(0, ParsedAttachment(subject[:500], "message/rfc822", len(body)))
+        shown = {name: text_of(headers, name) for name in ("from", "date", "subject")}
+        heading = "".join(f"{name.title()}: {value}\n" for name, value in shown.items() if value)
+        texts = [f"{heading}\n", *(text for text, _ in content.texts)]
+        content.texts = [(text, SegmentKind.QUOTE) for text in texts]
+        content.attachments.insert(0, ParsedAttachment(shown["subject"][:500], "message/rfc822", len(body)))
         content.html = None
         return content
 
 
-def _all_of(parts: list[Content]) -> Content:
-    content = Content()
-    for part in parts:
-        content.add(part)
-    return content
-
-
-def _best_of(parts: list[Content]) -> Content:
-    """Of several versions of the same text, the plain one, unless it is empty."""
-    plain = [part for part in parts if part.has_plain and part.has_text()]
-    chosen = next(iter(plain or [part for part in parts if part.has_text()]), None)
-    content = Content()
+def _keep_best(parts: list[Content]) -> None:
+    """Of several versions of the same text, keep the plain one, unless it is empty."""
+    with_text = [part for part in parts if any(text.strip() for text, _ in part.texts)]
+    chosen = next((part for part in with_text if part.has_plain), with_text[0] if with_text else None)
     for part in parts:
         if part is not chosen:
             part.texts = []
-        content.add(part)
-    return content
-
-
-def _content_type(headers: Headers, default: str) -> tuple[str, dict[str, str]]:
-    values = headers.get("content-type")
-    if not values:
-        return default, {}
-    content_type, options = parameters(values[0])
-    return (content_type, options) if "/" in content_type else ("text/plain", options)
-
-
-def _disposition(headers: Headers) -> tuple[str, dict[str, str]]:
-    values = headers.get("content-disposition")
-    return parameters(values[0]) if values else ("", {})
-
-
-def _encoding(headers: Headers) -> str:
-    values = headers.get("content-transfer-encoding")
-    words = values[0].split(";", 1)[0].split() if values else []
-    return words[0].strip("\"'").lower() if words else ""
-
-
-def _is_readable(content_type: str) -> bool:
-    return content_type.startswith("text/") and content_type not in _NOT_TO_READ
 
 
 def _split_parts(body: bytes, boundary: str, limit: int) -> tuple[list[bytes], bytes]:

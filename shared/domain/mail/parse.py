@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
 
 from shared.core.ids import message_key, message_key_without_id
 from shared.domain.mail import charsets
@@ -22,7 +21,7 @@ from shared.domain.mail.mbox import BinaryStream, read_archive
 from shared.domain.mail.mentions import find_mentions
 from shared.domain.mail.mime import Content, read_content
 from shared.domain.mail.models import Limits, ParsedAddress, ParsedMail, RawMessage, Segment, Share, Skipped
-from shared.domain.mail.segments import normalize, segment
+from shared.domain.mail.segments import NormalizedBody, segment
 
 _OWN_FIELDS = frozenset(
     {"message-id", "in-reply-to", "references", "subject", "from", "to", "cc", "date", "content-type",
@@ -71,17 +70,20 @@ def _build(
 ) -> ParsedMail:
     body_raw, known = _joined(content, limits, warnings)
     segments = segment(body_raw, known)
-    normalized = normalize(body_raw, segments).text
+    normalized = NormalizedBody(body_raw, segments).text
     subject = text_of(headers, "subject")[:_MAX_SUBJECT]
-    sender, date = _sender(headers, warnings), _date(headers, raw.envelope, warnings)
-    to, cc = _recipients(headers, "to", limits), _recipients(headers, "cc", limits)
+    sender, received = _sender(headers, warnings), headers.get("received", ())
+    date, problem = best_date(_first(headers, "date"), received, raw.envelope.decode("latin-1"))
+    warnings += [problem] if problem else []
+    to, cc = (
+        parse_addresses(unfold(", ".join(headers.get(name, ()))), limits.recipients) for name in ("to", "cc")
+    )
     message_id = one_id(_first(headers, "message-id"))
-    if message_id is None:
-        warnings.append("missing-message-id")
+    warnings += [] if message_id else ["missing-message-id"]
+    unnamed = (date, sender.email or sender.name, subject, body_raw)
+    key = message_key(message_id) if message_id else message_key_without_id(*unnamed)
     return ParsedMail(
-        message_key=message_key(message_id)
-        if message_id
-        else message_key_without_id(date, sender.email or sender.name, subject, body_raw),
+        message_key=key,
         message_id=message_id,
         in_reply_to=_parents(headers, (sender, *to, *cc)),
         references=ids_in(" ".join(headers.get("references", ()))[:_MAX_IDS_VALUE], limits.references),
@@ -103,15 +105,6 @@ def _build(
         index=raw.index,
         size=raw.size or len(raw.data),
     )
-
-
-def _date(headers: Headers, envelope: bytes, warnings: list[str]) -> datetime | None:
-    date, problem = best_date(
-        _first(headers, "date"), headers.get("received", ()), envelope.decode("latin-1")
-    )
-    if problem:
-        warnings.append(problem)
-    return date
 
 
 def _joined(content: Content, limits: Limits, warnings: list[str]) -> tuple[str, list[Segment]]:
@@ -147,14 +140,6 @@ def _sender(headers: Headers, warnings: list[str]) -> ParsedAddress:
     return ParsedAddress("", "")
 
 
-def _recipients(headers: Headers, name: str, limits: Limits) -> list[ParsedAddress]:
-    values = headers.get(name)
-    if not values:
-        return []
-    value = ", ".join(values) if len(values) > 1 else values[0]
-    return parse_addresses(unfold(value), limits.recipients)
-
-
 def _parents(headers: Headers, people: tuple[ParsedAddress, ...]) -> list[str]:
     value = _first(headers, "in-reply-to")[:_MAX_IDS_VALUE]
     if not value:
@@ -175,17 +160,14 @@ def _trace(headers: Headers) -> dict[str, list[str]]:
         for name in TRACE_FIELDS
         if name in headers
     }
-    if _DKIM in trace:
-        trace[_DKIM] = [_without_signature(value) for value in trace[_DKIM]]
+    if signed := trace.get("dkim-signature"):  # the numbers say nothing without the original bytes
+        trace["dkim-signature"] = [
+            ";".join([tag for tag in value.split(";") if not tag.lstrip().startswith(_SIGNATURE)])
+            for value in signed
+        ]
     return trace
 
 
-def _without_signature(value: str) -> str:
-    """Who signed it, and how. The numbers say nothing without the original bytes, which have them."""
-    return ";".join([tag for tag in value.split(";") if not tag.lstrip().startswith(_SIGNATURE)])
-
-
-_DKIM = "dkim-signature"
 _SIGNATURE = ("b=", "bh=", "h=", "v=", "c=", "x=", "q=", "z=")
 
 

@@ -2,20 +2,13 @@
 
 import re
 from bisect import bisect_right
-from collections import Counter
 from functools import cached_property
 from itertools import accumulate
 
 from shared.domain.mail.models import Segment, SegmentKind
 
 NEW, QUOTE, ATTRIBUTION, SIGNATURE, FOOTER, BLANK = range(6)
-_KINDS = (
-    SegmentKind.NEW,
-    SegmentKind.QUOTE,
-    SegmentKind.ATTRIBUTION,
-    SegmentKind.SIGNATURE,
-    SegmentKind.FOOTER,
-)
+_KINDS = tuple(SegmentKind)  # in the order of the marks
 CODES = {kind: code for code, kind in enumerate(_KINDS)}
 # First characters to marks, for `bytes.translate`.
 _FIRST_MARKS = bytes(
@@ -78,8 +71,7 @@ class MarkedLines:
 # ruff: noqa: RUF001 -- mail is written in other scripts, too
 
 
-# One look at every line's start tells whether any of the rarer rules can apply: indented quotes, quotes
-# marked by initials, and the commands of a classic diff.
+# Whether any rarer rule can apply: indented quotes, quotes marked by initials, a classic diff.
 _ODD_LINE = re.compile(r"\n(?:[ \t][ \t]{0,3}>|[A-Z][A-Za-z]{1,2}>|[0-9][0-9,]{0,12}[acd][0-9])")
 _INITIALS_LINE = re.compile(r"([A-Z][A-Za-z]{1,2})>{1,5}(?: |$)")
 _PROMPTS = frozenset({"SQL", "PS", "DOS", "TCL", "PSQ", "Tcl", "Irb"})
@@ -139,8 +131,7 @@ def mark_quotes(body: MarkedLines) -> None:
     """Mark quotes and attributions."""
     odd = bool(_ODD_LINE.search(body.text))
     if odd:
-        _mark_indented(body)
-        _mark_initials(body)
+        _mark_odd(body)
     if QUOTE in body.marks:
         if odd or ">>> " in body.text:
             _unmark_code(body)
@@ -150,39 +141,31 @@ def mark_quotes(body: MarkedLines) -> None:
     _mark_block(body)
 
 
-def _mark_indented(body: MarkedLines) -> None:
+def _mark_odd(body: MarkedLines) -> None:
+    """Indented quotes, and `JL> quoted` as some old mailers put it; one such line, or a prompt, is none."""
+    by_initials: dict[str, list[int]] = {}
     for number, line in enumerate(body.lines):
-        if line[:1] in {" ", "\t"}:
-            content = line.lstrip(" \t")
-            if content[:1] == ">" and len(line) - len(content) <= _MAX_INDENT:
-                body.marks[number] = QUOTE
-
-
-def _mark_initials(body: MarkedLines) -> None:
-    """`JL> quoted`, as some mailers of the nineties put it; one such line, or a prompt, is none."""
-    found = [
-        (number, match[1]) for number, line in enumerate(body.lines) if (match := _INITIALS_LINE.match(line))
-    ]
-    counts = Counter(initials for _, initials in found)
-    for number, initials in found:
-        if counts[initials] > 1 and initials not in _PROMPTS:
+        content = line.lstrip(" \t")
+        if content[:1] == ">" and 0 < len(line) - len(content) <= _MAX_INDENT:
             body.marks[number] = QUOTE
+        elif match := _INITIALS_LINE.match(line):
+            by_initials.setdefault(match[1], []).append(number)
+    for initials, numbers in by_initials.items():
+        if len(numbers) > 1 and initials not in _PROMPTS:
+            for number in numbers:
+                body.marks[number] = QUOTE
 
 
 def _unmark_code(body: MarkedLines) -> None:
     """Python prompts and the `>` lines of a classic diff are text, not quotes."""
     for start, end in body.runs(QUOTE):
-        above = body.lines[start - 1] if start else ""
+        above, run = body.lines[start - 1] if start else "", [line.lstrip() for line in body.lines[start:end]]
+        is_doctest = _DOCTEST.match(run[0]) and all(map(_DOCTEST_MORE.match, run))
         is_diff = _DIFF_COMMAND.match(above) or (
             above == "---" and body.lines[max(0, start - 2)].startswith("< ")
         )
-        if is_diff or _is_doctest(body.lines[start:end]):
+        if is_diff or is_doctest:
             body.mark(start, end, NEW)
-
-
-def _is_doctest(run: list[str]) -> bool:
-    first = run[0].lstrip()
-    return bool(_DOCTEST.match(first)) and all(_DOCTEST_MORE.match(line.lstrip()) for line in run)
 
 
 def _mark_attribution(body: MarkedLines, quote: int) -> None:
@@ -190,9 +173,11 @@ def _mark_attribution(body: MarkedLines, quote: int) -> None:
     last = quote - 1
     while last >= max(0, quote - 2) and body.is_blank(last):
         last -= 1
-    if last < 0 or body.marks[last] != NEW or not _ends_attribution(body.lines[last]):
+    line = body.lines[last] if last >= 0 and body.marks[last] == NEW else ""
+    if len(line) > _MAX_ATTRIBUTION_CHARS or not line.rstrip().endswith((":", "：", "]")):
         return
-    body.mark(_attribution_start(body, last), last + 1, ATTRIBUTION)
+    if _ENDS_ATTRIBUTION.search(line) or _NAMES_AUTHOR.search(line):
+        body.mark(_attribution_start(body, last), last + 1, ATTRIBUTION)
 
 
 def _mark_lone_attributions(body: MarkedLines) -> None:
@@ -220,12 +205,6 @@ def _mark_full_attribution(body: MarkedLines, last: int, first: int | None = Non
         return False
     body.mark(start, last + 1, ATTRIBUTION)
     return True
-
-
-def _ends_attribution(line: str) -> bool:
-    if len(line) > _MAX_ATTRIBUTION_CHARS or not line.rstrip().endswith((":", "：", "]")):
-        return False
-    return bool(_ENDS_ATTRIBUTION.search(line) or _NAMES_AUTHOR.search(line))
 
 
 def _attribution_start(body: MarkedLines, last: int) -> int:
@@ -257,12 +236,15 @@ def _mark_block(body: MarkedLines) -> None:
         if _is_original(line):
             end = _end_of_headers(body, number + 1)
         elif _is_header_block(body.lines, number):
-            end = _end_of_headers(body, number)
-            number = _with_rule(body, number)
+            end, above = _end_of_headers(body, number), number - 1
+            while above > 0 and above > number - 3 and body.is_blank(above):
+                above -= 1
+            number = above if above >= 0 and _RULE.match(body.lines[above]) else number
         else:
             continue
         body.mark(number, end, ATTRIBUTION)
-        if not _quote_is_marked(body, end):
+        first = next((at for at in range(end, len(body)) if not body.is_blank(at)), None)
+        if first is None or body.marks[first] != QUOTE:
             body.mark(end, len(body), QUOTE)
         return
 
@@ -278,24 +260,10 @@ def _is_original(line: str) -> bool:
     return len(after.rstrip("-").rstrip()) <= (_MAX_AFTER_BY if found["by"] else _MAX_AFTER_ORIGINAL)
 
 
-def _with_rule(body: MarkedLines, number: int) -> int:
-    """The line of a rule right above the headers, if there is one."""
-    above = number - 1
-    while above > 0 and above > number - 3 and body.is_blank(above):
-        above -= 1
-    return above if above >= 0 and _RULE.match(body.lines[above]) else number
-
-
 def _is_header_block(lines: list[str], start: int) -> bool:
-    """Whether a header block starts here: with a sender, a date and a recipient.
-
-    A patch in a mail has `From:`, `Date:` and `Subject:`, too, but no recipient.
-    """
-    seen: set[int | None] = set()
-    for line in lines[start : start + 6]:
-        if label := _HEADER_LABEL.match(line):
-            seen.add(label.lastindex)
-    return seen >= _LABELS_NEEDED
+    """Whether a header block starts here: with a sender, a date and a recipient, which no patch has."""
+    labels = map(_HEADER_LABEL.match, lines[start : start + 6])
+    return {label.lastindex for label in labels if label} >= _LABELS_NEEDED
 
 
 def _end_of_headers(body: MarkedLines, start: int) -> int:
@@ -308,10 +276,3 @@ def _end_of_headers(body: MarkedLines, start: int) -> int:
     while number < min(size, start + _MAX_HEADER_LINES) and not body.is_blank(number):
         number += 1
     return number
-
-
-def _quote_is_marked(body: MarkedLines, start: int) -> bool:
-    for number in range(start, len(body)):
-        if not body.is_blank(number):
-            return body.marks[number] == QUOTE
-    return False

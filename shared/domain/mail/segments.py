@@ -1,11 +1,8 @@
-"""A body cut into stretches: what its author wrote, what is quoted, signatures, footers. Nothing is lost.
-
-The rules look at lines, because list mail is answered between the lines: strippers that assume an answer
-on top lose a large part of it.
-"""
+"""A body cut into stretches: what its author wrote, what is quoted, signatures, footers. Nothing is lost."""
 
 import re
 from bisect import bisect_right
+from operator import attrgetter
 from typing import NamedTuple
 
 from shared.domain.mail.models import Segment, SegmentKind
@@ -89,7 +86,9 @@ def _footer_end(body: MarkedLines, number: int) -> int:
         end = _end_of_talk(body.lines, number, talk_needed=False)
     else:
         return number
-    return end if end > number and _ends_the_text(body, end) else number
+    # Own text of some length after the lines means that they were talked about, not appended.
+    is_last = body.marks.count(NEW, end) <= _MAX_OWN_LINES_AFTER
+    return end if end > number and is_last else number
 
 
 def _end_of_talk(lines: list[str], start: int, *, talk_needed: bool) -> int:
@@ -103,34 +102,26 @@ def _end_of_talk(lines: list[str], start: int, *, talk_needed: bool) -> int:
             talked, end = True, number + 1
         elif not line.strip() or _RULE.match(line):
             continue
-        elif talked and _is_footer_like(line, lines[number - 1]):
+        elif (
+            talked
+            and (
+                (
+                    len(line) <= _MAX_LOCATION and _LOCATION.match(line)
+                )  # a longer one could be read in many ways
+                or ((above := lines[number - 1]).strip() and not above[:1].isspace() and _SAYS.search(above))
+            )
+        ):
             end = number + 1
         elif number - start >= _MAX_RULE_DISTANCE or talked:
             break
     if not talked:
         return start - 1
-    return _with_closing_rule(lines, end)
-
-
-def _is_footer_like(line: str, above: str) -> bool:
-    # A line of addresses without an end could be read in its square of ways.
-    return (len(line) <= _MAX_LOCATION and bool(_LOCATION.match(line))) or bool(
-        above.strip() and not above[:1].isspace() and _SAYS.search(above)
-    )
-
-
-def _with_closing_rule(lines: list[str], end: int) -> int:
     number = end
     while number < len(lines) and (not lines[number].strip() or _RULE.match(lines[number])):
         number += 1
         if lines[number - 1].strip():
             end = number
     return end
-
-
-def _ends_the_text(body: MarkedLines, end: int) -> bool:
-    """Own text of some length after the lines means that they were talked about, not appended."""
-    return body.marks.count(NEW, end) <= _MAX_OWN_LINES_AFTER
 
 
 _MOBILE = re.compile(
@@ -234,7 +225,7 @@ class NormalizedBody:
     def raw_spans(self, start: int, end: int) -> list[tuple[int, int]]:
         """Where the normalised text from `start` to `end` stands in the raw body, stretch by stretch."""
         spans = []
-        first = max(0, bisect_right(self.pieces, start, key=_start_of) - 1)
+        first = max(0, bisect_right(self.pieces, start, key=attrgetter("start")) - 1)
         for piece in self.pieces[first:]:
             if piece.start >= end:
                 break
@@ -243,11 +234,3 @@ class NormalizedBody:
             if span[0] < span[1]:
                 spans.append(span)
         return spans
-
-
-def _start_of(piece: Piece) -> int:
-    return piece.start
-
-
-def normalize(body_raw: str, segments: list[Segment]) -> NormalizedBody:
-    return NormalizedBody(body_raw, segments)

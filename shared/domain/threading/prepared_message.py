@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from shared.core.json_size import json_bytes_at_most
 from shared.core.times import stored_time
 from shared.domain.mail.models import ParsedMail, Segment, SegmentKind
-from shared.domain.mail.segments import normalize
+from shared.domain.mail.segments import NormalizedBody
 from shared.domain.threading.assignment import Links, links_of
 
 MAX_DOCUMENT_BYTES = 1_900_000
@@ -63,7 +63,7 @@ def _shortened(message: ParsedMail) -> ParsedMail:
     message.warnings += ["body-truncated"] if "body-truncated" not in message.warnings else []
     message.segments = [Segment(s.kind, s.start, min(s.end, end)) for s in message.segments if s.start < end]
     message.body_raw = message.body_raw[:end]
-    message.body_normalized = normalize(message.body_raw, message.segments).text
+    message.body_normalized = NormalizedBody(message.body_raw, message.segments).text
     return message
 
 

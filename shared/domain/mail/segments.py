@@ -91,6 +91,14 @@ def _footer_end(body: MarkedLines, number: int) -> int:
     return end if end > number and is_last else number
 
 
+def _is_footer_like(line: str, above: str) -> bool:
+    if len(line) <= _MAX_LOCATION and _LOCATION.match(
+        line
+    ):  # a longer one could be read in its square of ways
+        return True
+    return bool(above.strip() and not above[:1].isspace() and _SAYS.search(above))
+
+
 def _end_of_talk(lines: list[str], start: int, *, talk_needed: bool) -> int:
     """The line after the footer's last one; at or before `start` where there is no footer."""
     end, talked = start if not talk_needed else start - 1, not talk_needed
@@ -102,15 +110,7 @@ def _end_of_talk(lines: list[str], start: int, *, talk_needed: bool) -> int:
             talked, end = True, number + 1
         elif not line.strip() or _RULE.match(line):
             continue
-        elif (
-            talked
-            and (
-                (
-                    len(line) <= _MAX_LOCATION and _LOCATION.match(line)
-                )  # a longer one could be read in many ways
-                or ((above := lines[number - 1]).strip() and not above[:1].isspace() and _SAYS.search(above))
-            )
-        ):
+        elif talked and _is_footer_like(line, lines[number - 1]):
             end = number + 1
         elif number - start >= _MAX_RULE_DISTANCE or talked:
             break

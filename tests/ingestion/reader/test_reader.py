@@ -157,7 +157,7 @@ async def test_a_process_that_dies_fails_its_archive_and_not_the_next(
 ) -> None:
     path = archive(tmp_path, LONG * BATCH)
     reader = Reader(pool, path, "a", small=ELSEWHERE)
-    os.kill(reader._processes[-1].pid, signal.SIGKILL)
+    reader._processes[-1].kill()
     with pytest.raises(ReaderDiedError, match="ended with -9"):
         await all_of(reader)
     assert len((await all_of(Reader(pool, archive(tmp_path, 3), "a", small=ELSEWHERE))).arrivals) == 3

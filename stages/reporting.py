@@ -16,7 +16,7 @@ from shared.pipeline import topology
 from shared.pipeline.event_builders import report_published
 from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.events import Event
-from shared.pipeline.lifecycle.summaries import digest_flags_settled, orphan_deleted, thread_flags_settled
+from shared.pipeline.lifecycle.summaries import digest_flags_settled, orphan_deleted, report_flag_settled
 from shared.pipeline.lifecycle.threads import thread_reported
 from shared.pipeline.progress import measure_report
 from shared.pipeline.stage import Stage, StageResult, Work
@@ -37,7 +37,8 @@ async def publish(event: Event[SummaryComplete], work: Work) -> StageResult:
     report = _report(summary, work.now())
     threads, archives = await _evidence(report, work)
     report = _with_evidence(report, archives, work)
-    if await store.create(report, session):
+    is_new = await store.create(report, session)
+    if is_new:
         thread = threads.get(report.thread_id or "")
         await measure_report(work.clients, report, thread, archives, session)
     else:
@@ -46,8 +47,10 @@ async def publish(event: Event[SummaryComplete], work: Work) -> StageResult:
     if await orphan_deleted(store, report.id, summary.id, report.scope, session):
         return StageResult()
     # A later summary may have come between reading this one and storing its report.
-    settle = digest_flags_settled if summary.thread_id is None else thread_flags_settled
-    await settle(store, summary.thread_id or summary.scope, session)
+    if summary.thread_id is None:
+        await digest_flags_settled(store, summary.scope, session)
+    else:
+        await report_flag_settled(store, report, summary.thread_id, session, is_new=is_new)
     await thread_reported(store, report, session)
 
     async def wake() -> None:

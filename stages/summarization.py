@@ -194,7 +194,7 @@ async def _offer(read: Thread, summary: Summary, work: Work) -> None:
         thread = await _check_place(read, now, summary, work)
         held = None
         if thread.summary_id is not None:
-            await store.catch_up(Summary, [thread.id], session)  # a replica may not show it yet
+            await store.refresh(Summary, session)  # a replica may not show it yet
             held = await store.find(Summary, thread.summary_id, thread.id, session)
         if not supersedes(summary, held, thread):
             return

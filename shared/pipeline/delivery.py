@@ -152,7 +152,7 @@ async def claim_number(clients: Clients, delivery: Delivery, retries: EventRetri
     store, id_, session = clients.store, _lock_id(retries), Session()
     mine = f"{retries.number}:{delivery.message_id}"
     for _ in range(MAX_CLAIMS):
-        await store.catch_up(Lock, [id_], session)
+        await store.refresh(Lock, session)
         known = await store.find(Lock, id_, id_, session)
         if known is None:
             now = clients.runtime.now()

@@ -87,7 +87,7 @@ class ReadyThread:
 async def ready_thread(clients: Clients, thread_id: str, session: Session) -> ReadyThread | None:
     """The thread and its version; None where it is not ready, or not there."""
     store = clients.store
-    await _catch_up(clients, [thread_id], session)
+    await _refresh(clients, session)
     messages, chunks = [
         [MemberState.of(row) async for row in store.query(query, session, partition_value=thread_id)]
         for query in (MESSAGE_STATES, CHUNK_STATES)
@@ -97,15 +97,15 @@ async def ready_thread(clients: Clients, thread_id: str, session: Session) -> Re
     return None if thread is None else _if_ready(thread, messages, chunks)
 
 
-async def _catch_up(clients: Clients, thread_ids: Sequence[str], session: Session) -> None:
+async def _refresh(clients: Clients, session: Session) -> None:
     """A replica that is behind would show a thread without its latest chunks as ready, in another version."""
     for model in (Message, Chunk, Thread):
-        await clients.store.catch_up(model, thread_ids, session)
+        await clients.store.refresh(model, session)
 
 
 async def ready_threads(clients: Clients, threads: Sequence[Thread], session: Session) -> list[ReadyThread]:
     """Those that are ready, of many at once."""
-    await _catch_up(clients, [thread.id for thread in threads], session)
+    await _refresh(clients, session)
     messages = await _states(clients, "messages", threads, session)
     chunks = await _states(clients, "chunks", threads, session)
     found = (_if_ready(thread, messages[thread.id], chunks[thread.id]) for thread in threads)

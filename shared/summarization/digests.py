@@ -58,7 +58,7 @@ class Selected:
 async def select_threads(clients: Clients, scope: DigestScope, session: Session) -> Selected:
     query, values = _query(scope)
     # The touch that led here tells of a change that a replica may not show yet, and nobody touches it again.
-    await clients.store.catch_up_all(Thread, session)
+    await clients.store.refresh(Thread, session)
     best: list[tuple[Any, ...]] = []
     threads = messages = 0
     async for stored in clients.store.query(query, session, **values):
@@ -112,7 +112,7 @@ def _is_decided(thread: Thread) -> bool:
 
 async def _with_summaries(clients: Clients, threads: list[Thread], session: Session) -> list[DigestThread]:
     keys = [(str(thread.summary_id), thread.id) for thread in threads]
-    await clients.store.catch_up(Summary, [thread.id for thread in threads], session)
+    await clients.store.refresh(Summary, session)
     found = await clients.store.find_many(Summary, keys, session)
     pairs = [
         DigestThread(thread, found[thread.summary_id])
@@ -316,7 +316,7 @@ async def _chunk_texts(clients: Clients, selected: Selected, session: Session) -
         for entry in selected.shown
         for citation in entry.summary.citations
     }
-    await clients.store.catch_up(Chunk, {thread for _, thread in keys}, session)
+    await clients.store.refresh(Chunk, session)
     found = await clients.store.find_many(Chunk, sorted(keys), session)
     return {id_: chunk.text for id_, chunk in found.items()}
 

@@ -125,7 +125,7 @@ async def load_corrections(
     clients: Clients, thread: Thread, context: ThreadContext, session: Session
 ) -> "ThreadCorrections":
     if thread.corrections:  # a replica may not show the latest one yet
-        await clients.store.catch_up(Correction, [message.key for message in context.messages], session)
+        await clients.store.refresh(Correction, session)
     ids = [message.message_id for message in context.messages]
     active = [found for found in await corrections_of(clients, ids, session) if not found.revoked]
     # Of merged threads, the correction of the root holds for the whole.

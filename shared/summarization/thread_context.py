@@ -35,7 +35,7 @@ async def load_context(
 ) -> ThreadContext:
     """All messages of the thread in order, and their chunks. `result`: a vote's result in another thread."""
     for model in (Message, Chunk):  # a replica may not show the latest ones yet
-        await clients.store.catch_up(model, [thread.id], session)
+        await clients.store.refresh(model, session)
     store, pk = clients.store, thread.id
     messages = await store.query_documents(Message, MESSAGES_OF_THREAD, session, partition_value=pk)
     if not messages or not has_all_messages(thread.message_count, len(messages)):

@@ -101,12 +101,12 @@ async def outdate_merged(clients: Clients, thread_id: str, session: Session) -> 
     thread = await clients.store.find(Thread, thread_id, thread_id, session)
     if thread is None or thread.merged_into is not None:
         for model in (Summary, Report):
-            await clients.store.catch_up(model, [thread_id], session)
+            await clients.store.refresh(model, session)
         await all_outdated(clients.store, thread_id, session)
 
 
 async def move_chunks(clients: Clients, old: str, new_threads: Mapping[str, str], session: Session) -> None:
-    await clients.store.catch_up(Chunk, [old], session)
+    await clients.store.refresh(Chunk, session)
     found = await load_chunks(clients, old, session)
     moving = {chunk.id: new_threads[chunk.message_key] for chunk in found if chunk.message_key in new_threads}
     await _move(clients, [chunk for chunk in found if chunk.id in moving], old, moving, session)
@@ -114,7 +114,7 @@ async def move_chunks(clients: Clients, old: str, new_threads: Mapping[str, str]
 
 async def rescue_chunks(clients: Clients, old: str, session: Session) -> None:
     """Move chunks whose message is not in this thread any more to the thread that it is in."""
-    await clients.store.catch_up(Chunk, [old], session)
+    await clients.store.refresh(Chunk, session)
     found = await load_chunks(clients, old, session)
     now = await threads_of_messages(clients, {chunk.message_key for chunk in found}, session)
     await move_chunks(clients, old, {key: thread for key, thread in now.items() if thread != old}, session)
@@ -203,7 +203,7 @@ async def ensure_in_place(
     """
     own = set(written)
     places = sorted(own.union(named))
-    await clients.store.catch_up(Message, {thread for _, thread in places}, session)
+    await clients.store.refresh(Message, session)
     in_place = await _in_place(clients, places, session)
     moved = [place for place in places if place not in in_place]
     if moved:

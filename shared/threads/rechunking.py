@@ -117,7 +117,7 @@ async def check_variants(clients: Clients, messages: Sequence[Message], session:
 
 async def _replaced(clients: Clients, messages: Sequence[Message], session: Session) -> list[tuple[str, str]]:
     """Those (key and thread) that are stored with another content, or other archives, than they were read."""
-    await clients.store.catch_up(Message, {message.thread_id for message in messages}, session)
+    await clients.store.refresh(Message, session)
     stored = await clients.store.query_by_ids(STORED_VARIANTS, [message.id for message in messages], session)
     now = {(row["id"], row["thread_id"]): (row["variant"], row.get("archive_ids", [])) for row in stored}
     read = {(message.id, message.thread_id): (message.variant, message.archive_ids) for message in messages}
@@ -135,7 +135,7 @@ async def ensure_texts_unchanged(clients: Clients, chunks: Sequence[Chunk], sess
     Where only its archives have changed, they are written to the index here, as the change may not have seen
     the vector. That write may be overtaken, too, so the look is repeated.
     """
-    await clients.store.catch_up(Chunk, {chunk.thread_id for chunk in chunks}, session)
+    await clients.store.refresh(Chunk, session)
     for _ in range(MAX_LOOKS):
         ids = [chunk.id for chunk in chunks]
         stored = await clients.store.query_by_ids(CHUNK_CREATION_TIMES, ids, session)
@@ -147,7 +147,7 @@ async def ensure_texts_unchanged(clients: Clients, chunks: Sequence[Chunk], sess
             return
         await index_archives(clients, list(others.values()))
         chunks = [others.get(chunk.id, chunk) for chunk in chunks]
-        await clients.store.catch_up(Chunk, {chunk.thread_id for chunk in chunks}, session)
+        await clients.store.refresh(Chunk, session)
     raise ChunkReplacedError(f"the archives of {len(chunks)} chunks changed at every look")
 
 

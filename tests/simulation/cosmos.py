@@ -178,6 +178,17 @@ class SimulatedContainer:
     def _seen_by(self, token: str | None) -> int:
         return _lsn(token) if token else self._seen
 
+    # physical partitions: one has all of a container. The SDK knows them without a call.
+
+    async def read_feed_ranges(self, *, force_refresh: bool = False) -> AsyncIterator[dict[str, Any]]:
+        yield {}
+
+    async def feed_range_from_partition_key(self, partition: str) -> dict[str, Any]:
+        return {}
+
+    async def is_feed_range_subset(self, parent: dict[str, Any], child: dict[str, Any]) -> bool:
+        return True
+
     # writing
 
     async def create_item(self, document: dict[str, Any], no_response: bool = False) -> Answer:

@@ -169,7 +169,7 @@ def no_current_summary_check() -> None:
         return None
 
     replace_in(summarization, "thread_flags_settled", unchecked)
-    replace_in(reporting, "thread_flags_settled", unchecked)
+    replace_in(reporting, "report_flag_settled", unchecked)
 
 
 @mutation("a document that exists is written over; no sweep", _redelivered, JOINED, whole=True)
@@ -322,12 +322,12 @@ def control_slow() -> None:
 # Those that were not thought of when the simulation was built.
 
 
-@mutation("a stage reads replicas instead of catching up with the primary", _lagging)
-def no_catch_up() -> None:
+@mutation("a stage reads replicas instead of refreshing its session at the primary", _lagging)
+def no_refresh() -> None:
     async def behind(*_: Any) -> None:
         return None
 
-    replace_in(Store, "catch_up", behind)
+    replace_in(Store, "refresh", behind)
 
 
 @mutation("the vector of a moved chunk stays in the old thread", _pausing)

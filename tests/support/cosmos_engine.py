@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     from shared.clients.blobs import Blobs
     from shared.clients.search.index import Index
 
-__all__ = ["changes_to", "clients_on_engine", "stored_fields"]
+__all__ = ["DATABASE", "changes_to", "clients_on_engine", "engine_account", "stored_fields"]
 
 ENDPOINT = "http://localhost:8081"
+DATABASE = "test"
 
 
 class _EngineResponse(AsyncHttpResponse):
@@ -87,9 +88,9 @@ class EngineTransport(AsyncHttpTransport[HttpRequest, AsyncHttpResponse]):
         """Nothing to close."""
 
 
-def _account(database: str) -> Account:
+def engine_account(database: str = DATABASE, *, ranges: int = 1) -> Account:
     """With the app's containers, made without the SDK: every test pays for them."""
-    account, shared_throughput = Account(None, SystemClock()), Throughput()
+    account, shared_throughput = Account(None, SystemClock(), ranges=ranges), Throughput()
     account.create_database({"id": database}, shared_throughput)
     for spec in CONTAINERS.values():
         definition = {"id": spec.name, "partitionKey": {"paths": [spec.partition_path], "kind": "Hash"}}
@@ -101,13 +102,16 @@ def _account(database: str) -> Account:
 
 @asynccontextmanager
 async def clients_on_engine(
-    bus: Bus | None = None, runtime: Runtime | None = None, **settings: str
+    bus: Bus | None = None,
+    runtime: Runtime | None = None,
+    account: Account | None = None,
+    **settings: str,
 ) -> AsyncIterator[Clients]:
     """Clients with an empty database of their own. A test that needs a bus brings one; no other service is there."""
     loaded = Settings.model_validate(
-        {"COSMOS_ENDPOINT": ENDPOINT, "COSMOS_DATABASE": "test", "SEARCH_ENDPOINT": ENDPOINT, **settings}
+        {"COSMOS_ENDPOINT": ENDPOINT, "COSMOS_DATABASE": DATABASE, "SEARCH_ENDPOINT": ENDPOINT, **settings}
     )
-    account = _account(loaded.COSMOS_DATABASE)
+    account = account or engine_account(loaded.COSMOS_DATABASE)
     service = CosmosService(account, host="", port=0, key=EMULATOR_KEY, rate=0, faults=False)
     try:
         async with CosmosClient(ENDPOINT, EMULATOR_KEY, transport=EngineTransport(service)) as cosmos:

@@ -9,6 +9,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from enum import Enum
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from azure.core import MatchConditions
@@ -26,7 +27,7 @@ from shared.clients.cosmos.session import (
     in_batches,
 )
 from shared.core.concurrency import batches_of, gather_limited
-from shared.core.errors import DocumentNotFoundError
+from shared.core.errors import DocumentNotFoundError, TransientError
 from shared.core.ids import checked_id
 from shared.core.lazy_import import lazy
 from shared.documents.base import Document
@@ -57,6 +58,10 @@ class Conflict(Enum):
     CONFLICT = "conflict"
 
 
+class PartitionsChangedError(TransientError):
+    """A container's physical partitions were split while they were asked for."""
+
+
 class Store:
     def __init__(
         self,
@@ -71,6 +76,8 @@ class Store:
         self._connected = connected
         self._containers: dict[str, ContainerProxy] = {}
         self._written: set[str] = set()
+        self._probes: dict[str, dict[str, str]] = {}
+        """Of each container: a partition key in each physical partition, and the id of its range."""
 
     # reading
 
@@ -304,23 +311,40 @@ class Store:
             for batch in batches_of(group, MAX_OPERATIONS)
         )
 
+    async def refresh(self, model: type[Document], session: Session) -> None:
+        """Let the session see all that anybody has written to this container so far.
+
+        Only the primary runs a batch, and the token of its answer covers every write to its physical
+        partition. So one batch for each of these is enough. A token of another range than before means that
+        a partition was split: then the partitions are found again.
+        """
+        container = model.container
+        if await self._refreshed(container, session):
+            return
+        self._probes[container] = await self._find_probes(container)
+        if not await self._refreshed(container, session):
+            raise PartitionsChangedError(f"the partitions of {container} change")
+
     async def catch_up(
         self, model: type[Document], partition_values: Iterable[str], session: Session
     ) -> None:
-        """Let the session see all that anybody has written to these partitions so far.
+        """See all that was written to these partitions. Under the threading lease, also raise their fence.
 
-        Only the primary runs a batch, and the token of its answer covers every write before it. This batch
-        reads a document that does not exist; under the threading lease it raises the fence, so that whoever
-        had the lease before cannot write there any more.
+        The earlier holder of the lease cannot write there any more.
         """
         partitions = sorted({model.partition_of(value) for value in partition_values})
-        await gather_limited(self._catch_up(model.container, partition, session) for partition in partitions)
+        if self._turn(model.container, session) is None:
+            await self.refresh(model, session)
+            return
+        await gather_limited(self._batch(model.container, partition, [], session) for partition in partitions)
 
     async def catch_up_all(self, model: type[Document], session: Session) -> None:
         """The same for all partitions of a container whose documents share them."""
-        await gather_limited(
-            self._catch_up(model.container, partition, session) for partition in model.all_partitions()
-        )
+        if self._turn(model.container, session) is None:
+            await self.refresh(model, session)
+            return
+        partitions = model.all_partitions()
+        await gather_limited(self._batch(model.container, partition, [], session) for partition in partitions)
 
     async def delete(
         self,
@@ -417,16 +441,50 @@ class Store:
             missing = batch[error.error_index].id
             raise DocumentNotFoundError(f"{container}/{missing} is not there") from None
 
-    async def _catch_up(self, container: str, partition: str, session: Session) -> None:
-        if self._turn(container, session) is not None:
-            await self._batch(container, partition, [], session)
-            return
-        # A plain call that fails would not do: the SDK may file its token under another container.
-        async with self._calls.measured("catch_up"):
+    async def _refreshed(self, container: str, session: Session) -> bool:
+        """Whether each physical partition is the one that it was when its probe was found."""
+        probes = self._probes.get(container, {})
+        tokens = await gather_limited(self._primary_token(container, probe) for probe in probes)
+        if not probes or any(
+            known not in ("", _range_of(token)) for known, token in zip(probes.values(), tokens, strict=True)
+        ):
+            return False
+        for probe, token in zip(probes, tokens, strict=True):
+            probes[probe] = _range_of(token)
+            session.observe(container, token)
+        return True
+
+    async def _primary_token(self, container: str, partition: str) -> str:
+        """The token of a batch that reads a document that does not exist.
+
+        A plain call that fails would not do: the SDK may file its token under another container.
+        """
+        async with self._call("refresh"):
             try:
                 await self._container(container).execute_item_batch([("read", (NO_DOCUMENT,))], partition)
             except cosmos.CosmosBatchOperationError as error:
-                session.observe(container, (error.headers or {}).get(SESSION_HEADER))
+                if error.status_code != HTTP_NOT_FOUND:
+                    raise
+                return str((error.headers or {})[SESSION_HEADER])
+        raise ValueError(f"{container} has a document named {NO_DOCUMENT}")
+
+    async def _find_probes(self, container: str) -> dict[str, str]:
+        """A partition key of each physical partition; the ids of their ranges are not known yet."""
+        async with self._call("ranges"):
+            proxy = self._container(container)
+            known = container in self._probes
+            missing = [found async for found in proxy.read_feed_ranges(force_refresh=known)]
+            probes: dict[str, str] = {}
+            for number in count():
+                if not missing:
+                    return probes
+                place = await proxy.feed_range_from_partition_key(f"{number:03d}")
+                for feed_range in missing:
+                    if await proxy.is_feed_range_subset(feed_range, place):
+                        probes[f"{number:03d}"] = ""
+                        missing.remove(feed_range)
+                        break
+        raise AssertionError
 
     async def _conflicts(
         self, container: str, partition: str, operations: list[tuple[Any, ...]], session: Session
@@ -454,6 +512,10 @@ class Store:
     @staticmethod
     def _turn(container: str, session: Session) -> int | None:
         return session.turn if container in FENCED else None
+
+
+def _range_of(token: str) -> str:
+    return token.partition(":")[0]
 
 
 @asynccontextmanager

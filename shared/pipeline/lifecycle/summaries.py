@@ -44,7 +44,7 @@ def _precedence(summary: Summary, thread: Thread) -> tuple[int, datetime, str]:
 
 async def read_latest_thread(store: Store, thread_id: str, session: Session) -> Thread | None:
     """As the primary has it."""
-    await store.catch_up(Thread, [thread_id], session)
+    await store.refresh(Thread, session)
     return await store.find(Thread, thread_id, thread_id, session)
 
 
@@ -52,32 +52,61 @@ async def thread_flags_settled(store: Store, thread_id: str, session: Session) -
     """Let the flags say which summary the thread has; its id, None where it is merged or gone."""
 
     async def current() -> str | None:
-        thread = await read_latest_thread(store, thread_id, session)
-        return None if thread is None or thread.merged_into is not None else thread.summary_id
+        return _summary_of(await read_latest_thread(store, thread_id, session))
 
-    return await _flags_settled(store, thread_id, current, session)
+    expected = _summary_of(await store.find(Thread, thread_id, thread_id, session))
+    return await _flags_settled(store, thread_id, expected, current, session)
+
+
+async def report_flag_settled(
+    store: Store, report: Report, thread_id: str, session: Session, *, is_new: bool
+) -> None:
+    """Let the report's flag say whether its summary is the one that the thread has at the primary.
+
+    Precondition: the report is stored. A summary that is named after this look finds it, and sets the flag.
+    """
+    flag = report.outdated if is_new else None  # an earlier one may be read from a replica
+    for _ in range(MAX_ROUNDS):
+        thread = await read_latest_thread(store, thread_id, session)
+        outdated = _summary_of(thread) != report.summary_id
+        if outdated == flag:
+            return
+        flag = outdated
+        await store.patch(Report, Patch(report.id, report.scope, set={"outdated": outdated}), session)
+    raise CurrentChangedError(f"the current summary of {thread_id} changes all the time")
+
+
+def _summary_of(thread: Thread | None) -> str | None:
+    return None if thread is None or thread.merged_into is not None else thread.summary_id
 
 
 async def digest_flags_settled(store: Store, scope: str, session: Session) -> str | None:
     """The same for a digest, whose document names its summary."""
     id_ = digest_id(scope)
 
-    async def current() -> str | None:
-        await store.catch_up(Digest, [id_], session)
+    async def found() -> str | None:
         digest = await store.find(Digest, id_, id_, session)
         return None if digest is None else digest.summary_id
 
-    return await _flags_settled(store, scope, current, session)
+    async def current() -> str | None:
+        await store.refresh(Digest, session)
+        return await found()
+
+    return await _flags_settled(store, scope, await found(), current, session)
 
 
 async def _flags_settled(
-    store: Store, scope: str, current: Callable[[], Awaitable[str | None]], session: Session
+    store: Store,
+    scope: str,
+    expected: str | None,
+    current: Callable[[], Awaitable[str | None]],
+    session: Session,
 ) -> str | None:
-    """Set the flags until the current summary is the same before and after.
+    """Set the flags by the expected summary, until the primary shows that it is the current one.
 
     A worker that set them by an earlier one in between has looked after that, and sets them again.
     """
-    before = await current()
+    before = expected
     for _ in range(MAX_ROUNDS):
         await _set_flags(store, scope, before, session)
         after = await current()
@@ -112,10 +141,10 @@ async def orphan_deleted(store: Store, id_: str, summary_id: str, scope: str, se
     As it was read: a deletion that arrives late must not take a report that was published since.
     """
     for _ in range(MAX_ROUNDS):
-        await store.catch_up(Summary, [scope], session)
+        await store.refresh(Summary, session)
         if await store.find(Summary, summary_id, scope, session) is not None:
             return False
-        await store.catch_up(Report, [scope], session)
+        await store.refresh(Report, session)
         report = await store.find(Report, id_, scope, session)
         if report is None or await store.delete(Report, id_, scope, session, etag=report.etag):
             return True
@@ -134,7 +163,7 @@ async def _rows(
     store: Store, model: type[Summary | Report], scope: str, session: Session
 ) -> list[dict[str, Any]]:
     """All of the scope, as the primary has them: a flag that is missed here would stay wrong."""
-    await store.catch_up(model, [scope], session)
+    await store.refresh(model, session)
     query = SUMMARY_FLAGS if model is Summary else REPORT_FLAGS
     return [row async for row in store.query(query, session, partition_value=scope)]
 

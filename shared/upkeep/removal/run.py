@@ -138,7 +138,7 @@ class _Remover:
         return self._removal
 
     async def _ensure_gone(self, archive_id: str) -> None:
-        await self._store.catch_up(Archive, [archive_id], self._session)
+        await self._store.refresh(Archive, self._session)
         if await self._store.find(Archive, archive_id, archive_id, self._session) is not None:
             raise _BackError
 
@@ -244,7 +244,7 @@ class _Remover:
         await self._store.catch_up_all(Thread, self._session)
         await self._store.catch_up_all(Message, self._session)
         for model in (Chunk, Summary, Report):
-            await self._store.catch_up(model, self._touched, self._session)
+            await self._store.refresh(model, self._session)
 
     async def _threads(self, archive_id: str) -> AsyncIterator[str]:
         """First the one that a crash interrupted, then all that have documents of the archive."""
@@ -368,7 +368,7 @@ class _Remover:
     async def _own_write(self) -> Removal:
         """What is stored, where it is this run's own write, which the SDK has sent twice."""
         session, removal = Session(), self._removal
-        await self._store.catch_up(Removal, [removal.id], session)
+        await self._store.refresh(Removal, session)
         stored = await self._store.read(Removal, removal.id, removal.id, session)
         if stored.to_cosmos() != removal.to_cosmos():
             raise AnotherRunError(f"removals/{removal.id} was changed by another run")

@@ -136,8 +136,10 @@ class ThreadPart:
 async def _latest_thread(clients: Clients, thread_id: str, session: Session) -> Thread | None:
     """Its members are seen as they are now, and those of a thread that it absorbs are with them."""
     store = clients.store
-    for model in (Thread, Message, Chunk, Summary, Report):
+    for model in (Thread, Message):
         await store.catch_up(model, [thread_id], session)
+    for derived in (Chunk, Summary, Report):
+        await store.refresh(derived, session)
     thread = await store.find(Thread, thread_id, thread_id, session)
     if thread is not None:
         await absorb(clients, thread, session)
@@ -199,7 +201,7 @@ async def _find_derived(clients: Clients, part: ThreadPart, session: Session) ->
 async def delete_summary(store: Store, row: dict[str, Any], session: Session) -> None:
     """Unless it was made anew since: who stood still may find what others wrote after the deletion."""
     for _ in range(MAX_DELETE_ATTEMPTS):
-        await store.catch_up(Summary, [row["scope"]], session)
+        await store.refresh(Summary, session)
         found = await store.find(Summary, row["id"], row["scope"], session)
         if found is None or stored_time(found.created_at) != row["created_at"]:
             return
@@ -326,7 +328,7 @@ async def delete_late_summaries(clients: Clients, since: datetime, session: Sess
         if row["scope"] == row["thread_id"]
     ]
     scopes = sorted({row["scope"] for row in rows})
-    await store.catch_up(Thread, scopes, session)
+    await store.refresh(Thread, session)
     threads = await store.find_many(Thread, [(scope, scope) for scope in scopes], session)
     for row in rows:
         if _is_late(row, threads.get(row["scope"])):
@@ -348,7 +350,7 @@ async def delete_late_reports(clients: Clients, since: datetime, session: Sessio
         row
         async for row in store.query(REPORTS_PUBLISHED_SINCE, session, since=stored_time(since - MADE_BEFORE))
     ]
-    await store.catch_up(Summary, {row["scope"] for row in rows}, session)
+    await store.refresh(Summary, session)
     summaries = await store.find_many(Summary, [(row["summary_id"], row["scope"]) for row in rows], session)
     for row in rows:
         if row["summary_id"] not in summaries:

@@ -20,8 +20,8 @@ from shared.documents.queries.reports import TOUCHED_DIGESTS
 from shared.documents.queries.threads import COUNT_OF_MESSAGES_WITHIN, THREADS_OF_DRAFT, THREADS_WITHIN
 from shared.documents.reports import Digest, ReportedThread, Summary, SummaryClaim, SummaryMetadata
 from shared.documents.threads import Chunk, Thread
-from shared.documents.values import Citation, ConsensusType, SummaryType, Tier
-from shared.domain.consensus.positions import may_say_agreed
+from shared.documents.values import Citation, SummaryType, Tier, rejoined
+from shared.domain.consensus.positions import OutcomeGroup, outcome_group
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.digest_scopes import DigestScope, parse_scope
 from shared.domain.summaries.markdown import escape_markdown, render_html
@@ -132,7 +132,6 @@ _ORDER = (
     "decisions", "dissent", "agreed", "possible decisions", "concerns", "open issues", "proposals",
     "key points",
 )  # fmt: skip
-_REACHED, _CONTESTED, _OTHER = "Consensus", "Contested", "Discussed"
 
 
 @dataclass
@@ -151,7 +150,7 @@ def content_hash(selected: Selected) -> str:
 
 def compose(scope: DigestScope, selected: Selected, chunk_texts: Mapping[str, str]) -> Composed:
     """Claims of each thread whose every citation is still found in its chunk, and the digest's text."""
-    composed, parts = Composed(), dict[str, list[str]]()
+    composed, parts = Composed(), dict[OutcomeGroup, list[str]]()
     for entry in selected.shown:
         before = len(composed.claims)
         for claim in _chosen(scope, entry):
@@ -188,19 +187,15 @@ def _add(
     composed.claims.append(claim.model_copy(update={"citations": indexes, "thread_id": entry.thread.id}))
 
 
-def _is_agreed(entry: DigestThread) -> bool:
+def _group(entry: DigestThread) -> OutcomeGroup:
     """As its own report says it."""
     reading = entry.summary.reading
-    return reading is not None and may_say_agreed(
-        has_consensus=reading.has_consensus, kind=reading.outcome.kind, tier=reading.outcome.tier
+    return outcome_group(
+        has_consensus=reading is not None and reading.has_consensus,
+        kind=reading.outcome.kind if reading else None,
+        tier=reading.outcome.tier if reading else Tier.REMARK,
+        divided=entry.thread.consensus_type,
     )
-
-
-def _group(entry: DigestThread) -> str:
-    if _is_agreed(entry):
-        return _REACHED
-    divided = entry.thread.consensus_type in (ConsensusType.MIXED, ConsensusType.DISSENT)
-    return _CONTESTED if divided else _OTHER
 
 
 def _thread_lines(entry: DigestThread, claims: Sequence[SummaryClaim]) -> list[str]:
@@ -216,19 +211,19 @@ def _thread_lines(entry: DigestThread, claims: Sequence[SummaryClaim]) -> list[s
 def _item(claim: SummaryClaim) -> str:
     speaker = f"**{escape_markdown(claim.speaker)}**: " if claim.speaker else ""
     marks = " ".join(f"[[{index + 1}]](#citation-{index + 1})" for index in claim.citations)
-    return f"- {speaker}{escape_markdown(claim.text)} {marks}"
+    return f"- {speaker}{escape_markdown(rejoined(claim.text))} {marks}"
 
 
 def _lines(
-    scope: DigestScope, selected: Selected, parts: Mapping[str, list[str]], composed: Composed
+    scope: DigestScope, selected: Selected, parts: Mapping[OutcomeGroup, list[str]], composed: Composed
 ) -> Iterator[str]:
     yield from (f"# {escape_markdown(scope.title)}", "", _opening(selected), "")
-    for heading in (_REACHED, _CONTESTED, _OTHER):
-        if heading in parts:
-            yield from (f"## {heading}", "", *parts[heading])
+    for group in OutcomeGroup:
+        if group in parts:
+            yield from (f"## {group}", "", *parts[group])
     yield from ("## Citations", "")
     for number, citation in enumerate(composed.citations, 1):
-        quote, message = escape_markdown(citation.quote), escape_markdown(citation.message_id)
+        quote, message = escape_markdown(rejoined(citation.quote)), escape_markdown(citation.message_id)
         yield f'{number}. <a id="citation-{number}"></a>“{quote}” ({message})'
     if not composed.citations:
         yield "None."
@@ -237,7 +232,7 @@ def _lines(
 def _opening(selected: Selected) -> str:
     left = selected.threads - len(selected.shown)
     more = f" The {_many(left, 'thread')} with less activity or no outcome are not shown." if left else ""
-    reached = sum(map(_is_agreed, selected.shown))
+    reached = sum(_group(entry) is OutcomeGroup.AGREED for entry in selected.shown)
     return (
         f"**{_many(selected.threads, 'thread')}**, {_many(selected.messages, 'message')};"
         f" consensus in {reached} of the threads below.{more}"

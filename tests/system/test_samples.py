@@ -85,6 +85,7 @@ def test_the_outcome_is_said_with_its_person_and_its_sentence(label: dict[str, A
     assert [one.quote for one in outcome.evidence] == [wanted["quote"]]
     assert _mail(outcome.evidence[0]) == wanted["message"]
     assert wanted["by"] in outcome.sentence
+    assert outcome.by.partition(" (")[0] == wanted["by"]
     role = outcome.authority.role if outcome.authority else None
     assert role == wanted["role"]
 

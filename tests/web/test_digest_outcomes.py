@@ -1,5 +1,7 @@
 """Digests carry the outcomes of their threads, in the API, on pages and in feeds."""
 
+import re
+from html import unescape
 from typing import Any
 
 from tests.web.site import Site
@@ -29,9 +31,37 @@ def test_page_and_feed_tell_what_a_week_decided(site: Site) -> None:
         (thread, week) for week in digests(site) for thread in week["threads"] if thread["outcome"]["kind"]
     )
     sentence = thread["outcome"]["sentence"].removesuffix(".")
-    assert sentence in site.host.get(f"/reports/{week['report_id']}").text
+    told = sentence.removeprefix("Accepted ")  # the kind is a chip of its own
+    assert told in site.host.get(f"/reports/{week['report_id']}").text
     markdown = site.json(f"/api/reports/{week['report_id']}")["summary"]["content_markdown"]
     assert sentence in markdown.replace("\\", "")
     feed = site.host.get("/api/feeds/sources/tally").text
     entry = next(part for part in feed.split("<entry>") if f"<title>{week['title']}" in part)
     assert f"{thread['title']}: {sentence}" in entry.partition("<summary>")[2].partition("</summary>")[0]
+
+
+def test_a_digest_groups_its_threads_under_the_headings_of_the_home_page(site: Site) -> None:
+    home, seen = site.host.get("/").text, set[str]()
+    for week in digests(site):
+        markdown = site.json(f"/api/reports/{week['report_id']}")["summary"]["content_markdown"]
+        for thread in week["threads"]:
+            own = markdown.replace("\\", "").partition(f"### {thread['title']}\n")[0]
+            heading = own.rpartition("\n## ")[2].partition("\n")[0]
+            before = home.partition(f"/threads/{thread['thread_id']}")[0]
+            assert before.rpartition("<h2>")[2].partition(" <")[0] == heading
+            seen.add(heading)
+    assert {"Agreed", "Not accepted", "Discussed"} <= seen
+
+
+def test_no_page_report_or_feed_has_a_word_that_its_mail_breaks_at_a_hyphen(site: Site) -> None:
+    """The call for adoption and its result both break a draft's name there."""
+    reports = site.json("/api/reports?source=tally&limit=200")["items"]
+    (call,) = [report for report in reports if report["title"].startswith("Call for adoption")]
+    pages = [f"/reports/{report['report_id']}{more}" for report in reports for more in ("", "/print")]
+    pages += [f"/api/reports/{report['report_id']}/markdown" for report in reports]
+    pages += [f"{page}/{call['thread_id']}" for page in ("/threads", "/operator/corrections")]
+    pages += ["/", "/sources/tally", "/m/adopt-1.tom@w-networks.example", "/api/feeds/sources/tally"]
+    pages += ["/drafts/draft-ietf-tally-receipts", "/api/feeds/drafts/draft-ietf-tally-receipts"]
+    texts = {page: re.sub(r"<[^>]*>", "", site.host.get(page).text) for page in pages}
+    assert "tally-receipts" in texts["/"]
+    assert [page for page, text in texts.items() if re.search(r"tally-\s+receipts", unescape(text))] == []

@@ -121,7 +121,7 @@ def _letter_named(form: dict[str, str]) -> tuple[str, int]:
 
 def _matching(text: str, pattern: str, name: str) -> str:
     if not re.fullmatch(pattern, text):
-        raise Problem(422, f"{name}: must be the id of one")
+        raise Problem(422, f"{name}: must be a valid id")
     return text
 
 

@@ -6,8 +6,8 @@ import azure.functions as func
 
 from shared.clients.connections import clients
 from shared.documents.reports import Report
-from shared.documents.values import ConsensusType, OutcomeKind, Tier
-from shared.domain.consensus.positions import may_say_agreed
+from shared.documents.values import Tier
+from shared.domain.consensus.positions import OutcomeGroup, outcome_group
 from shared.retrieval.lists import latest_digests, latest_reports, source_names
 from web.pages.reading_view import call_state
 from web.rendering import html_errors, show
@@ -16,7 +16,6 @@ blueprint = func.Blueprint()
 LATELY = 60
 SHOWN = 12
 DIGESTS = 6
-GROUPS = ("agreed", "rejected", "contested", "discussed")
 
 
 # In Azure an empty route means the function's name. This pattern matches only the root of the site.
@@ -38,7 +37,10 @@ async def home_page(req: func.HttpRequest) -> func.HttpResponse:
         for report in reports
         if report.open_call is not None
     ]
-    groups = {name: [report for report in reports if _group(report) == name][:SHOWN] for name in GROUPS}
+    groups = {
+        group.name.lower(): [report for report in reports if _group(report) is group][:SHOWN]
+        for group in OutcomeGroup
+    }
     return show(
         req,
         "pages/home.html",
@@ -50,16 +52,11 @@ async def home_page(req: func.HttpRequest) -> func.HttpResponse:
     )
 
 
-def _group(report: Report) -> str:
+def _group(report: Report) -> OutcomeGroup:
     outcome = report.outcome
-    said = outcome.kind if outcome and outcome.tier is Tier.SAID else None
-    if outcome and may_say_agreed(
+    return outcome_group(
         has_consensus=report.has_consensus,
-        kind=outcome.kind,
-        tier=outcome.tier,
-    ):
-        return "agreed"
-    if said is OutcomeKind.REJECTED:
-        return "rejected"
-    divided = report.consensus_type in {ConsensusType.DISSENT, ConsensusType.MIXED}
-    return "contested" if divided or said is OutcomeKind.CONTESTED else "discussed"
+        kind=outcome.kind if outcome else None,
+        tier=outcome.tier if outcome else Tier.REMARK,
+        divided=report.consensus_type,
+    )

@@ -9,14 +9,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from shared.documents.threads import Chunk, Message
-from shared.documents.values import Citation
+from shared.documents.values import Citation, rejoined
 from shared.domain.mail.models import Segment, SegmentKind, read_segments
 from shared.domain.mail.segments import NormalizedBody
 from web.pages.patch_text import are_trailers, diffs_in, looks
 
 MOST_CHARS = 20_000  # of one message on a thread's page; the rest is in the full message
 WRAPPED = 45  # longer lines were wrapped by a mail client, so they flow as prose
-_LAID_OUT = re.compile(r"^(?: {2,}|\t)|\S {3,}\S|^[|+]|[-=_*~]{6,}|^ \S[^|\n]{0,200} \| +\d", re.MULTILINE)
+_LAID_OUT = re.compile(
+    r"^(?: {2,}|\t)|\S {3,}\S|^(?:\||\+(?! ?\d))|[-=_*~]{6,}|^ \S[^|\n]{0,200} \| +\d", re.MULTILINE
+)
 _ROW_END = re.compile(r"\n(?![ \t])")
 DIFF, FENCE, PATCH_NOTES = "diff", "```", "---"
 _ITEM = re.compile(r" {0,2}(?:[-*o+•]|\(?\d{1,2}[.)]|\([a-z]\))\s")
@@ -124,7 +126,11 @@ def _segments(message: Message) -> list[Segment]:
 
 def _paragraphs(body: str, start: int, end: int, marks: Sequence[TextMark]) -> Iterator[Block]:
     for kind, first, last in _joined(body, start, end):
-        yield Block(kind, tuple(_runs(body, first, last, marks)))
+        runs = _runs(body, first, last, marks)
+        # Where lines flow a break is a space: not in the middle of a word.
+        yield Block(
+            kind, tuple(replace(run, text=rejoined(run.text)) if kind == "prose" else run for run in runs)
+        )
 
 
 def _joined(body: str, start: int, end: int) -> Iterator[tuple[str, int, int]]:

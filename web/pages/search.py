@@ -1,5 +1,6 @@
 """The search page: passages with what was found in them, narrowed by list, sender, draft and year."""
 
+import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import azure.functions as func
 from shared.clients.classify import SDK_ERRORS
 from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
+from shared.clients.search.fields import Filters
 from shared.documents.threads import Thread
 from shared.retrieval.mails import masked
 from shared.retrieval.read_models import FoundItem
@@ -56,7 +58,7 @@ async def search_page(req: func.HttpRequest) -> func.HttpResponse:
         found=found,
         found_in=_by_thread(items),
         threads=threads,
-        facets=_facets(found, parameters, threads.values()),
+        facets=_facets(found, parameters, await _names(connected, found, threads.values())),
         hidden={name: value for name, value in parameters.items() if name not in {"q", "skip"}},
         before=_page(parameters, wanted.skip - wanted.limit) if wanted.skip else None,
         after=_after(wanted, found, parameters),
@@ -81,6 +83,21 @@ async def _threads(connected: Clients, items: Sequence[FoundItem]) -> dict[str, 
         return {}
 
 
+async def _names(connected: Clients, found: SearchResult, threads: Iterable[Thread]) -> dict[str, str]:
+    """The senders' names by address. A sender whose passages are on another page is asked for."""
+    names = {person.email.lower(): person.name for thread in threads for person in thread.participants}
+    payloads = [hit.payload for hit in found.hits]
+    senders = [facet.value for facet in found.hits.facets.get("sender", ()) if facet.count]
+    unknown = [address for address in senders if not names.get(address)]
+    try:
+        asked = (connected.index.search(None, filters=Filters(sender=address), top=1) for address in unknown)
+        payloads += [hit.payload for hits in await asyncio.gather(*asked) for hit in hits]
+    except SDK_ERRORS:
+        log.warning("the names of the senders of a search could not be read", exc_info=True)
+    named = [payload for payload in payloads if payload.get("sender_name")]
+    return names | {payload.get("sender", ""): payload["sender_name"] for payload in named}
+
+
 def _after(wanted: SearchAsked, found: SearchResult, parameters: Mapping[str, Any]) -> str | None:
     skip = wanted.skip + wanted.limit
     return _page(parameters, skip) if skip < min(found.total, DEEPEST) else None
@@ -92,11 +109,8 @@ def _page(parameters: Mapping[str, Any], skip: int) -> str:
 
 
 def _facets(
-    found: SearchResult, parameters: Mapping[str, Any], threads: Iterable[Thread]
+    found: SearchResult, parameters: Mapping[str, Any], names: Mapping[str, str]
 ) -> dict[str, list[Choice]]:
-    names = {person.email.lower(): person.name for thread in threads for person in thread.participants}
-    named = [hit.payload for hit in found.hits if hit.payload.get("sender_name")]
-    names.update({payload.get("sender", ""): payload["sender_name"] for payload in named})
     made: dict[str, list[Choice]] = {title: [] for title in FACETS.values()}
     for name, values in found.hits.facets.items():
         for facet in filter(lambda value: value.count, values):

@@ -85,7 +85,7 @@ def outcome_sentence(
     """One sentence for a headline, without the words it rests on; what cannot be said is not."""
     if not verdict.sure and verdict.rule != CLOSING_STATEMENT:
         return _NOTHING
-    if verdict.kind is OutcomeKind.REVISED and verdict.rule in _PROMISED and verdict.evidence is not None:
+    if _is_promised(verdict) and verdict.evidence is not None:
         mail = thread.mail_of(verdict.evidence)
         return _ended(clipped(f"{_name(mail)} promised changes{_on_day(mail)}", MAX_WORDS))
     words = _RULED.get(verdict.rule) or _BY_RULE.get((verdict.kind, verdict.rule)) or KINDS[verdict.kind]
@@ -99,16 +99,20 @@ def outcome_sentence(
 
 
 def decided_by(thread: LinkedThread, put: Put, verdict: Ending) -> str:
-    """Who decided; else who withdrew it, or the only one who can have answered."""
+    """Who decided; else who withdrew it or promised changes, or the only one who can have answered."""
     authority = authority_of(thread, verdict)
     if authority is not None:
         return f"{authority.name} ({authority.role})"
-    if verdict.rule == "withdrawn" and verdict.evidence is not None:
+    if (verdict.rule == "withdrawn" or _is_promised(verdict)) and verdict.evidence is not None:
         return _name(thread.mail_of(verdict.evidence))
     if verdict.kind is OutcomeKind.ANSWERED:
         others = {mail.person: mail for mail in thread.mails if mail.person != put.mail.person}
         return _name(next(iter(others.values()))) if len(others) == 1 else ""
     return ""
+
+
+def _is_promised(verdict: Ending) -> bool:
+    return verdict.kind is OutcomeKind.REVISED and verdict.rule in _PROMISED
 
 
 def _name(mail: LinkedMail) -> str:

@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from enum import StrEnum
 
 from shared.documents.values import (
     ConsensusType,
@@ -284,6 +285,28 @@ _AGREED = frozenset({OutcomeKind.ACCEPTED, OutcomeKind.REVISED})
 def may_say_agreed(*, has_consensus: bool, kind: OutcomeKind | None, tier: Tier) -> bool:
     """Only where the outcome is said to be an agreement: people who are for it are not enough."""
     return has_consensus and tier is Tier.SAID and kind in _AGREED
+
+
+class OutcomeGroup(StrEnum):
+    """Under which heading pages and digests list a thread."""
+
+    AGREED = "Agreed"
+    REJECTED = "Not accepted"
+    CONTESTED = "Contested"
+    DISCUSSED = "Discussed"
+
+
+def outcome_group(
+    *, has_consensus: bool, kind: OutcomeKind | None, tier: Tier, divided: ConsensusType | None
+) -> OutcomeGroup:
+    said = kind if tier is Tier.SAID else None
+    if may_say_agreed(has_consensus=has_consensus, kind=kind, tier=tier):
+        return OutcomeGroup.AGREED
+    if said is OutcomeKind.REJECTED:
+        return OutcomeGroup.REJECTED
+    if divided in {ConsensusType.DISSENT, ConsensusType.MIXED} or said is OutcomeKind.CONTESTED:
+        return OutcomeGroup.CONTESTED
+    return OutcomeGroup.DISCUSSED
 
 
 def consensus_type(stances: Iterable[PositionStance], *, has_consensus: bool) -> ConsensusType | None:

@@ -134,7 +134,7 @@ def _fate(claim: Claim, fates: Mapping[tuple[str, str], Objection]) -> str:
     objection = next((one for one in found if one is not None), None)
     if objection is None or not FATES[objection.fate]:
         return ""
-    words = f": “{escape_markdown(objection.withdrawal.quote)}”" if objection.withdrawal else ""
+    words = f": “{escape_markdown(rejoined(objection.withdrawal.quote))}”" if objection.withdrawal else ""
     return f" *({FATES[objection.fate]}{words})*"
 
 

@@ -80,6 +80,7 @@ def test_who_promises_changes_is_not_said_to_have_accepted_it() -> None:
         profile=GIT,
     )
     assert headline(reading).startswith("Pat promised changes, ")
+    assert reading.outcome.by == "Pat"
 
 
 @pytest.mark.parametrize(

@@ -128,6 +128,12 @@ def test_search_shows_passages_facets_and_pages(site: Site) -> None:
     assert not set(hits) & set(first_hits)
 
 
+def test_senders_have_names_also_where_their_passages_are_on_another_page(site: Site) -> None:
+    found = page(site, "/search?q=receipt&limit=1")
+    assert "Beatriz Alonso" in found.text
+    assert "***" not in found.text
+
+
 def test_search_lists_a_thread_once_and_masks_addresses(site: Site) -> None:
     found = page(site, "/search?q=receipt&mode=words")
     threads = [link.attributes["href"] for link in found.all("a") if link.attributes["href"].count("/") == 2]

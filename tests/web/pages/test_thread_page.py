@@ -273,6 +273,22 @@ def test_text_that_is_laid_out_keeps_its_spaces_and_prose_flows() -> None:
     assert [paragraph.text for paragraph in page.all("p", class_="lines")] == ["- one\n- two"]
 
 
+def test_a_vote_of_plus_one_is_no_patch_and_a_table_with_borders_keeps_its_spaces() -> None:
+    vote, table = "+1 to adoption with that change.", "+---+----+\n| a | b  |\n+---+----+"
+    page = page_of([message(0, f"{vote}\n\n{table}")])
+    assert [block.text for block in page.all("pre")] == [table]
+    assert vote in page.text
+
+
+def test_prose_that_flows_has_no_gap_in_a_word_that_its_mail_breaks_at_a_hyphen() -> None:
+    broken = (
+        "this starts a two-week call for adoption of draft-lindqvist-tally-\nreceipts-02, which is short."
+    )
+    page = page_of([message(0, f"{broken}\n\nShort-\nlines keep their ends.")])
+    assert page.all("p", class_="prose")[0].text == broken.replace("-\n", "-")
+    assert page.all("p", class_="lines")[0].text == "Short-\nlines keep their ends."
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [

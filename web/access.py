@@ -29,6 +29,7 @@ from urllib.parse import urlsplit
 import azure.functions as func
 
 from shared.settings.app import Settings
+from shared.settings.outgoing import LOOPBACK
 
 COOKIE = "operator"
 ROLE = "operator"
@@ -42,7 +43,6 @@ MAY = {
 }
 HEADER = "x-operator-key"
 SESSION_SECONDS = 8 * 3600
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 PROXY_HEADERS = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-original-host", "x-real-ip")
 ROLE_CLAIMS = frozenset({"roles", "role", "http://schemas.microsoft.com/ws/2008/06/identity/claims/role"})
 KEY, FORM = "key", "form"

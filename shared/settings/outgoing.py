@@ -22,7 +22,12 @@ def is_address(text: str) -> bool:
 
 
 _PORTS = {"smtp": 587, "smtps": 465}
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def connection_fields(text: str) -> dict[str, str]:
+    """The fields of a connection string."""
+    return dict(part.partition("=")[::2] for part in text.split(";") if part)
 
 
 class InvalidMailServerError(ValueError):
@@ -41,7 +46,7 @@ class MailServer:
 
     @property
     def starttls(self) -> bool:
-        return not self.tls and self.host not in _LOOPBACK
+        return not self.tls and self.host not in LOOPBACK
 
 
 def parse_mail_server(url: str) -> MailServer:

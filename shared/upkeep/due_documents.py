@@ -4,7 +4,8 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from functools import partial
+from typing import Any, Self
 
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
@@ -64,6 +65,20 @@ class DueDocument:
     requeued_at: str | None
     fields: dict[str, Any] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, collection: Collection, why: RetryReason, row: dict[str, Any], partition: str) -> Self:
+        return cls(
+            collection,
+            why,
+            id=row["id"],
+            partition=partition,
+            attempts=row.get("attemptCount") or 0,
+            last_attempt=row.get("lastAttemptTime"),
+            last_error=row.get("lastError"),
+            requeued_at=row.get("requeued_at"),
+            fields=row,
+        )
+
     @property
     def subject(self) -> Subject:
         return Subject(self.collection.model, self.id, self.partition)
@@ -91,8 +106,7 @@ class Policy:
     base_delay: timedelta
     max_delay: timedelta
     stuck_after: timedelta
-    grace: timedelta  # before the first attempt: an event on its way needs no help before the next run
-    interval: timedelta
+    interval: timedelta  # also before the first attempt: until the next run its event needs no help
     max_attempts: Mapping[str, int]
     limit: int = 5000  # documents of a collection in one run: the next run takes the rest
     probes: int = 5  # documents of a collection while what its stage needs is down
@@ -103,7 +117,6 @@ class Policy:
             base_delay=timedelta(seconds=settings.RETRY_JOB_BASE_DELAY_SECONDS),
             max_delay=timedelta(seconds=settings.RETRY_JOB_MAX_DELAY_SECONDS),
             stuck_after=timedelta(hours=settings.RETRY_JOB_STUCK_THRESHOLD_HOURS),
-            grace=timedelta(seconds=settings.RETRY_JOB_INTERVAL_SECONDS),
             interval=timedelta(seconds=settings.RETRY_JOB_INTERVAL_SECONDS),
             max_attempts={
                 stage.document.container: getattr(settings, stage.max_attempts)
@@ -130,35 +143,30 @@ class Policy:
         return largest if attempt <= 1 else max(1, largest // 10 ** (attempt - 1))
 
 
-Counted = dict[str, int]
-
-
 async def due_documents(
     store: Store, collection: Collection, policy: Policy, now: datetime, *, after: str = ""
 ) -> AsyncIterator[DueDocument]:
     """Those that are due, oldest first within each kind. `after` is where the never attempted ones start."""
     last = policy.max_attempts[collection.name]
+    found = partial(_found, store, collection)
     for attempts in range(last + 1):
-        before = stored_time(now - policy.delay(attempts))
         query = due_failed(collection, exactly=attempts < last)
-        async for due in _found(
-            store, query, collection, RetryReason.FAILED, attempts=attempts, before=before
-        ):
+        before = stored_time(now - policy.delay(attempts))
+        async for due in found(query, RetryReason.FAILED, attempts=attempts, before=before):
             yield due
     before = stored_time(now - policy.stuck_after)
-    async for due in _found(store, due_silent(collection), collection, RetryReason.SILENT, before=before):
-        if due.last_attempt is not None and due.last_attempt <= stored_time(
-            now - policy.silence(due.attempts)
-        ):
+    async for due in found(due_silent(collection), RetryReason.SILENT, before=before):
+        heard_by = stored_time(now - policy.silence(due.attempts))
+        if due.last_attempt is not None and due.last_attempt <= heard_by:
             yield due
-    grace = stored_time(now - policy.grace)
-    async for due in _found(
-        store, due_never(collection), collection, RetryReason.NEVER, before=grace, after=after, last=last
-    ):
+    grace = stored_time(now - policy.interval)
+    async for due in found(due_never(collection), RetryReason.NEVER, before=grace, after=after, last=last):
         yield due
 
 
-async def count_documents(store: Store, collection: Collection, policy: Policy, now: datetime) -> Counted:
+async def count_documents(
+    store: Store, collection: Collection, policy: Policy, now: datetime
+) -> dict[str, int]:
     """How many wait for their backoff, are stuck, and were given up; counted without being read."""
     last = policy.max_attempts[collection.name]
     befores = {
@@ -173,20 +181,10 @@ async def count_documents(store: Store, collection: Collection, policy: Policy, 
 
 
 async def _found(
-    store: Store, query: NamedQuery, collection: Collection, why: RetryReason, **parameters: Any
+    store: Store, collection: Collection, query: NamedQuery, why: RetryReason, **parameters: Any
 ) -> AsyncIterator[DueDocument]:
     async for row in store.query(query, Session(), **parameters):
-        yield DueDocument(
-            collection,
-            why,
-            id=row["id"],
-            partition=row["place"],
-            attempts=row.get("attemptCount") or 0,
-            last_attempt=row.get("lastAttemptTime"),
-            last_error=row.get("lastError"),
-            requeued_at=row.get("requeued_at"),
-            fields=row,
-        )
+        yield DueDocument.of(collection, why, row, row["place"])
 
 
 async def count(store: Store, query: NamedQuery, **parameters: Any) -> int:

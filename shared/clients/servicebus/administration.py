@@ -13,12 +13,12 @@ from azure.core.exceptions import ClientAuthenticationError, HttpResponseError
 
 from shared.clients.calls import Calls
 from shared.settings.app import Settings
+from shared.settings.outgoing import LOOPBACK, connection_fields
 
 if TYPE_CHECKING:
     from azure.servicebus.aio.management import ServiceBusAdministrationClient
 
 FORBIDDEN = 403
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,6 @@ def _administration(settings: Settings, identity: Any) -> "ServiceBusAdministrat
     if local.hostname not in LOOPBACK:
         return connect(connection)
     # An emulator listens for this on a port of its own, and has signed its certificate itself.
-    fields = dict(part.partition("=")[::2] for part in connection.split(";") if part)
-    fields["Endpoint"] = f"sb://{local.netloc}"
+    fields = {**connection_fields(connection), "Endpoint": f"sb://{local.netloc}"}
     moved = ";".join(f"{name}={value}" for name, value in fields.items() if name != "UseDevelopmentEmulator")
     return connect(moved, connection_verify=False)

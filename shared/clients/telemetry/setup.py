@@ -21,6 +21,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from shared.settings.app import Settings, settings
+from shared.settings.outgoing import LOOPBACK, connection_fields
 
 LONGEST_LINE = 1_000
 LONGEST_STACK = 16_000
@@ -168,7 +169,6 @@ LOCAL_INTERVALS = {
 CHATTY = ("azure.core", "azure.cosmos", "azure.identity", "azure.monitor", "azure.servicebus")
 QUICK_RETRIES = 2
 TIMEOUT_SECONDS = 5
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 class TelemetryThread(threading.Thread):
@@ -241,8 +241,7 @@ def _options(connection: str, given: Settings, *, local: bool) -> dict[str, Any]
 
 
 def _is_local(connection: str) -> bool:
-    fields = dict(part.partition("=")[::2] for part in connection.split(";"))
-    return urlsplit(fields.get("IngestionEndpoint", "")).hostname in LOOPBACK
+    return urlsplit(connection_fields(connection).get("IngestionEndpoint", "")).hostname in LOOPBACK
 
 
 def _stay_local(environment: MutableMapping[str, str]) -> None:

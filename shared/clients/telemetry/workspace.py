@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from shared.core.errors import TransientError
 from shared.core.lazy_import import lazy
+from shared.settings.outgoing import LOOPBACK
 
 if TYPE_CHECKING:
     from azure.core import exceptions as azure_errors
@@ -25,7 +26,6 @@ else:
     query_aio = lazy("azure.monitor.query.aio")
 
 ENDPOINT = "https://api.loganalytics.io"
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 LOOKED_BACK = timedelta(days=90)
 QUICKLY = {"connection_timeout": 5, "read_timeout": 60, "retry_total": 2}  # an operator waits
 

@@ -1,13 +1,12 @@
 """What only the app can measure, every five minutes: how long messages wait, and what is late.
 
-Service Bus has no metric for the age of a message, and Azure's export of its metrics does not say which queue
-a figure is of. The bounds of the settings are sent beside the figures, so that an alert compares with the
-setting and not with a copy of it.
+The bounds of the settings are sent with the figures, so that no alert has a copy of them.
 """
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -27,7 +26,6 @@ from shared.documents.records import Run
 from shared.embedding.model_facts import check_model_folder, known_dimension
 from shared.embedding.openvino.model_folder import ModelFolderError
 from shared.pipeline.topology import PARSING, QUEUES
-from shared.settings.app import Settings
 from shared.upkeep.due_documents import COLLECTIONS, THREADS, Collection, count
 from shared.upkeep.oversight.system_status import AgeBounds
 
@@ -35,14 +33,16 @@ KIND = "consumers"
 ID = "latest"
 
 
-def enabled_queues(environ: Mapping[str, str] = os.environ) -> list[str]:
+def enabled_queues() -> list[str]:
     """Those whose function is not disabled by an app setting, as the Functions host reads it."""
-    return [queue for queue in QUEUES if not _disabled(queue, environ)]
-
-
-def _disabled(function: str, environ: Mapping[str, str]) -> bool:
-    names = (f"AzureWebJobs.{function}.Disabled", f"AzureWebJobs_{function}_Disabled")
-    return any(environ.get(name, "").lower() in {"true", "1"} for name in names)
+    return [
+        queue
+        for queue in QUEUES
+        if not any(
+            os.environ.get(name, "").lower() in {"true", "1"}
+            for name in (f"AzureWebJobs.{queue}.Disabled", f"AzureWebJobs_{queue}_Disabled")
+        )
+    ]
 
 
 async def say_consumers(clients: Clients, queues: list[str]) -> None:
@@ -50,14 +50,8 @@ async def say_consumers(clients: Clients, queues: list[str]) -> None:
     session, now = Session(), clients.runtime.now()
     found = await clients.store.find(Run, ID, KIND, session)
     seen = {**(found.cursor if found else {}), **dict.fromkeys(queues, stored_time(now))}
-    note = Run(
-        id=ID,
-        kind=KIND,
-        requested_by="timer",
-        started_at=now,
-        created_at=found.created_at if found else now,
-        cursor=seen,
-    )
+    created = found.created_at if found else now
+    note = Run(id=ID, kind=KIND, requested_by="timer", started_at=now, created_at=created, cursor=seen)
     await clients.store.upsert(note, session)
 
 
@@ -83,39 +77,6 @@ class Check:
     says: str | None = None  # in one line, where it is not well
 
 
-async def check_dependencies(clients: Clients) -> dict[str, Check]:
-    """By dependency: model, cosmos, servicebus, search, blobs."""
-    asked = {
-        "model": _model,
-        "cosmos": _cosmos,
-        "servicebus": _servicebus,
-        "search": _search,
-        "blobs": _blobs,
-    }
-    with somebody_waits():
-        checks = await asyncio.gather(*(_checked(clients, ask) for ask in asked.values()))
-    return dict(zip(asked, checks, strict=True))
-
-
-async def _checked(clients: Clients, ask: Callable[[Clients], Awaitable[object]]) -> Check:
-    started = clients.runtime.monotonic()
-    says: str | None = None
-    try:
-        await ask(clients)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer
-        says = _said(error)
-    return Check(says is None, round(clients.runtime.monotonic() - started, 3), says)
-
-
-def _said(error: Exception) -> str:
-    failure = classify(error)
-    return failure.message if failure.safe_to_log else failure.error_type
-
-
-async def _model(clients: Clients) -> None:
-    await asyncio.to_thread(check_model_folder, clients.settings)
-
-
 async def _cosmos(clients: Clients) -> None:
     await last_consumers(clients)
 
@@ -135,12 +96,34 @@ async def _search(clients: Clients) -> None:
     found = await versions.dimensions()
     if found is None:
         raise IndexMissingError(versions.own)
+    with suppress(ModelFolderError):  # the model says so itself
+        if (wanted := known_dimension(clients.settings)) is not None:
+            versions.require(found, wanted)
+
+
+_ASKED: dict[str, Callable[[Clients], Awaitable[None]]] = {
+    "model": lambda clients: asyncio.to_thread(check_model_folder, clients.settings),
+    "cosmos": _cosmos,
+    "servicebus": _servicebus,
+    "search": _search,
+    "blobs": _blobs,
+}
+
+
+async def check_dependencies(clients: Clients) -> dict[str, Check]:
+    with somebody_waits():
+        checks = await asyncio.gather(*(_checked(clients, ask) for ask in _ASKED.values()))
+    return dict(zip(_ASKED, checks, strict=True))
+
+
+async def _checked(clients: Clients, ask: Callable[[Clients], Awaitable[None]]) -> Check:
+    started, says = clients.runtime.monotonic(), None
     try:
-        wanted = known_dimension(clients.settings)
-    except ModelFolderError:  # the model says so itself
-        return
-    if wanted is not None:
-        versions.require(found, wanted)
+        await ask(clients)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer
+        failure = classify(error)
+        says = failure.message if failure.safe_to_log else failure.error_type
+    return Check(says is None, round(clients.runtime.monotonic() - started, 3), says)
 
 
 LOOKED_AT = 50  # for the oldest that waits: the first may be scheduled for later
@@ -165,23 +148,12 @@ async def _count_older(clients: Clients, collection: Collection, than: datetime)
     return await count(clients.store, count_late(collection), before=stored_time(than))
 
 
-def emit_bounds(settings: Settings, metrics: Metrics | None = None) -> None:
-    """What the alerts compare with."""
-    instruments, bounds = metrics or pipeline_metrics(), AgeBounds.from_settings(settings)
-    limits = {
-        "report_error_budget": ERROR_BUDGET,
-        "sweep_interval_seconds": settings.RETRY_JOB_INTERVAL_SECONDS,
-    }
-    for name, value in limits.items():
-        instruments.bounds.record(value, {"name": name})
-    for queue in QUEUES:
-        instruments.queue_bounds.record(bounds.of_queue(queue).total_seconds(), {"service": queue})
-
-
 async def measure_ages(clients: Clients, now: datetime, metrics: Metrics | None = None) -> None:
     """The age of the oldest message of each queue, 0 where nothing waits; what is late in each collection."""
-    instruments = metrics or pipeline_metrics()
-    emit_bounds(clients.settings, instruments)
+    instruments, bounds = metrics or pipeline_metrics(), AgeBounds.from_settings(clients.settings)
+    instruments.bounds.record(ERROR_BUDGET, {"name": "report_error_budget"})
+    interval = clients.settings.RETRY_JOB_INTERVAL_SECONDS
+    instruments.bounds.record(interval, {"name": "sweep_interval_seconds"})
     waiting, late = await asyncio.gather(
         asyncio.gather(*(clients.bus.peek(queue, start=1, count=LOOKED_AT) for queue in QUEUES)),
         asyncio.gather(*(count_late_documents(clients, collection, now) for collection in TIMED)),
@@ -190,6 +162,7 @@ async def measure_ages(clients: Clients, now: datetime, metrics: Metrics | None 
         oldest = oldest_time(messages)
         age = (now - oldest).total_seconds() if oldest else 0.0
         instruments.oldest_message.record(max(age, 0.0), {"service": queue})
+        instruments.queue_bounds.record(bounds.of_queue(queue).total_seconds(), {"service": queue})
     for collection, number in zip(TIMED, late, strict=True):
         labels = {"collection": collection.name}
         instruments.late_documents.record(number, labels)

@@ -9,14 +9,14 @@ from shared.clients.calls import somebody_waits
 from shared.clients.classify import SDK_ERRORS, classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.clients.servicebus.administration import queue_counts
+from shared.clients.servicebus.administration import QueueCounts, queue_counts
 from shared.core.errors import ErrorKind
 from shared.core.times import stored_time
 from shared.documents.queries.operations import OLDEST_ARCHIVE_TIME
 from shared.documents.queries.several_containers import count_open, count_refused, finished_count
 from shared.pipeline.topology import CHUNKING, EMBEDDING, PARSING, QUEUES, REPORTING, SUMMARIZATION
 from shared.upkeep.audit import last_audits
-from shared.upkeep.due_documents import COLLECTIONS, Policy, count, count_documents
+from shared.upkeep.due_documents import COLLECTIONS, Collection, Policy, count, count_documents
 from shared.upkeep.oversight.health import LOOKED_AT, TIMED, count_late_documents, last_consumers, oldest_time
 from shared.upkeep.oversight.system_status import (
     AgeBounds,
@@ -39,14 +39,11 @@ async def read_status(
     operations: int = 5,
     app_since: datetime | None = None,
 ) -> SystemStatus:
-    """Ask everything at once. What does not answer is named in `unanswered`, and the rest is shown.
-
-    `app_since` is when the process that asks was started, where that is the app.
-    """
+    """Ask everything at once. `app_since` is the start of the process that asks, where that is the app."""
     moment = now or clients.runtime.now()
     parts: dict[str, Coroutine[Any, Any, Any]] = {
         "queues": _queues(clients),
-        "documents": _each(_documents(clients, name, moment) for name in range(len(COLLECTIONS))),
+        "documents": _each(_documents(clients, collection, moment) for collection in COLLECTIONS),
         "stages": _each(_throughput(clients, stage, moment) for stage in _DONE),
         "operations": last_audits(clients.store, operations),
         "sweep": latest_run(clients),
@@ -66,17 +63,10 @@ async def read_status(
 
 
 async def _first_start(clients: Clients, app_since: datetime | None) -> datetime | None:
-    """The oldest trace of a running app: the first archive, or the process that asks.
-
-    A trace that is stored outlasts processes: restarts hide no timer that never runs.
-    """
+    """The oldest trace of a running app: the first archive, or the process that asks."""
     rows = clients.store.query(OLDEST_ARCHIVE_TIME, Session())
     stored = [datetime.fromisoformat(str(row)) async for row in rows]
     return min([*stored, *([app_since] if app_since else [])], default=None)
-
-
-async def _each(asked: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
-    return list(await asyncio.gather(*asked))
 
 
 def _why(error: BaseException) -> str:
@@ -88,68 +78,42 @@ def _why(error: BaseException) -> str:
     return f"{service} does not answer: {failure.message}" if service else failure.message
 
 
-# queues
+async def _each(asked: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
+    return list(await asyncio.gather(*asked))
 
 
 async def _queues(clients: Clients) -> list[QueueStatus]:
     try:
         counted = await queue_counts(clients.settings, QUEUES, clients.calls("servicebus"))
-    except SDK_ERRORS:  # the emulators have no administration: count by peeking
+    except SDK_ERRORS:  # the emulators have no administration
         counted = None
-    if counted is None:
-        return list(await asyncio.gather(*(_peeked(clients, queue) for queue in QUEUES)))
-    return list(
-        await asyncio.gather(
-            *(
-                _with_ages(clients, queue, counts.active, counts.dead_lettered)
-                for queue, counts in counted.items()
-            )
+    return await _each(_queue(clients, queue, counted[queue] if counted else None) for queue in QUEUES)
+
+
+async def _queue(clients: Clients, queue: str, counts: QueueCounts | None) -> QueueStatus:
+    """By its counts, or without them counted by peeking."""
+    bus, most = clients.bus, COUNTED_BY_PEEKING
+    if counts is None:
+        first, last = await asyncio.gather(
+            bus.peek(queue, start=1, count=most), bus.peek_dead_letters(queue, start=1, count=most)
         )
-    )
+        waiting, dead = len(first), len(last)
+    else:  # only where there is something: opening a link takes half a second
+        waiting, dead = counts.active, counts.dead_lettered
+        first = await bus.peek(queue, start=1, count=LOOKED_AT) if waiting else []
+        last = await bus.peek_dead_letters(queue, start=1, count=1) if dead else []
+    at_least = counts is None and max(waiting, dead) >= most
+    return QueueStatus(queue, waiting, dead, at_least, oldest_time(first), oldest_time(last))
 
 
-async def _with_ages(clients: Clients, queue: str, waiting: int, dead: int) -> QueueStatus:
-    """Peek at the oldest only where there is one: opening a link takes half a second."""
-    first = await clients.bus.peek(queue, start=1, count=LOOKED_AT) if waiting else []
-    last = await clients.bus.peek_dead_letters(queue, start=1, count=1) if dead else []
-    return QueueStatus(
-        queue, waiting, dead, at_least=False, oldest_waiting=oldest_time(first), oldest_dead=oldest_time(last)
-    )
-
-
-async def _peeked(clients: Clients, queue: str) -> QueueStatus:
-    first, last = await asyncio.gather(
-        clients.bus.peek(queue, start=1, count=COUNTED_BY_PEEKING),
-        clients.bus.peek_dead_letters(queue, start=1, count=COUNTED_BY_PEEKING),
-    )
-    at_least = max(len(first), len(last)) >= COUNTED_BY_PEEKING
-    return QueueStatus(
-        queue,
-        len(first),
-        len(last),
-        at_least=at_least,
-        oldest_waiting=oldest_time(first),
-        oldest_dead=oldest_time(last),
-    )
-
-
-# documents
-
-
-async def _documents(clients: Clients, position: int, now: datetime) -> DocumentsStatus:
-    collection, policy = COLLECTIONS[position], Policy.from_settings(clients.settings)
-    counts = await count_documents(clients.store, collection, policy, now)
+async def _documents(clients: Clients, collection: Collection, now: datetime) -> DocumentsStatus:
+    counts = await count_documents(clients.store, collection, Policy.from_settings(clients.settings), now)
     opened = await count(clients.store, count_open(collection))
     refused = await count(clients.store, count_refused(collection))
     late = await count_late_documents(clients, collection, now) if collection in TIMED else 0
+    failed = counts["failed"] + refused
     return DocumentsStatus(
-        collection.name,
-        collection.stage,
-        opened,
-        backing_off=counts["waiting"],
-        stuck=counts["stuck"],
-        failed=counts["failed"] + refused,
-        late=late,
+        collection.name, collection.stage, opened, counts["waiting"], counts["stuck"], failed, late
     )
 
 

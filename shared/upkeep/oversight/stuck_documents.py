@@ -75,17 +75,8 @@ class StuckDocument:
 
     def due(self) -> DueDocument:
         """As the sweep sees it."""
-        return DueDocument(
-            self.collection,
-            RetryReason.FAILED,
-            self.id,
-            self.partition,
-            self.stored.get("attemptCount") or 0,
-            self.stored.get("lastAttemptTime"),
-            self.stored.get("lastError"),
-            None,
-            self.stored,
-        )
+        due = DueDocument.of(self.collection, RetryReason.FAILED, self.stored, self.partition)
+        return replace(due, requeued_at=None)
 
     def first_again(self) -> DueDocument:
         """As the sweep sees it after a reset: no attempt is counted, and the reason is still known."""
@@ -97,19 +88,15 @@ def collection_named(name: str) -> Collection:
     for collection in COLLECTIONS:
         if name in {collection.name, collection.name[:-1], collection.stage}:
             return collection
-    raise PermanentError(f"there is no collection {name!r}: it is one of {_names()}")
-
-
-def _names() -> str:
-    return ", ".join(collection.name for collection in COLLECTIONS)
+    names = ", ".join(collection.name for collection in COLLECTIONS)
+    raise PermanentError(f"there is no collection {name!r}: it is one of {names}")
 
 
 async def stuck_documents(
-    clients: Clients, collections: Sequence[Collection] = COLLECTIONS, *, now: datetime | None = None
+    clients: Clients, collections: Sequence[Collection] = COLLECTIONS
 ) -> AsyncIterator[StuckDocument]:
     """Open documents without any outcome for longer than the stuck threshold; oldest first."""
-    policy = Policy.from_settings(clients.settings)
-    old = stored_time((now or clients.runtime.now()) - policy.stuck_after)
+    old = stored_time(clients.runtime.now() - Policy.from_settings(clients.settings).stuck_after)
     for collection in collections:
         query = several_containers.stuck_documents(collection)
         async for stored in clients.store.query(query, Session(), old=old):
@@ -146,8 +133,7 @@ async def reset_documents(clients: Clients, documents: Sequence[StuckDocument]) 
 async def retry_documents(clients: Clients, documents: Sequence[StuckDocument]) -> BulkResult:
     """Try them again at once, as attempt 1, in their own stage alone.
 
-    Each is reset first, then requeued as the sweep does: after a crash in between, the next sweep finds it.
-    The event goes to the stage's queue: the topic would drop one that it has seen lately.
+    Each is reset first, then requeued: after a crash in between, the next sweep finds it.
     """
     requeuer = Requeuer(clients, bypass_topic=True)
     return await _change_all(documents, lambda document: _retry(requeuer, document))
@@ -197,11 +183,11 @@ async def _reset(clients: Clients, document: DueDocument, *, error: str | None =
 
 async def find_anywhere(clients: Clients, id_: str) -> list[tuple[str, dict[str, Any]]]:
     """Every document with this id, with the container that has it."""
-    found = []
-    for container in DOCUMENTS:
-        query = documents_with_id(container)
-        found += [(container, row) async for row in clients.store.query(query, Session(), id=id_)]
-    return found
+    return [
+        (container, row)
+        for container in DOCUMENTS
+        async for row in clients.store.query(documents_with_id(container), Session(), id=id_)
+    ]
 
 
 MOST = 5000  # documents of a collection that are looked at
@@ -248,25 +234,22 @@ async def why_not_done(clients: Clients, archive_id: str) -> WhyNotDone:
 
 async def _obstacles(clients: Clients, collection: Collection, archive_id: str) -> list[Obstacle]:
     policy = Policy.from_settings(clients.settings)
+    most = policy.max_attempts[collection.name]
     grouped: dict[tuple[str, str | None, str], Obstacle] = {}
     seen = 0
     async for row in clients.store.query(unfinished_of_archive(collection), Session(), archive=archive_id):
-        obstacle = _judged(collection, row, policy)
-        known = grouped.setdefault((obstacle.state, obstacle.error, obstacle.next), obstacle)
+        attempts, error = int(row.get("attemptCount") or 0), row.get("lastError")
+        state, following, at = _next(row, attempts, policy, most)
+        shortened = None if error is None else str(error).partition("\n")[0][:200]
+        new = Obstacle(collection.name, collection.stage, state, shortened, following)
+        known = grouped.setdefault((state, shortened, following), new)
         known.count += 1
         known.examples = [*known.examples, str(row["id"])][:3]
-        known.at = min(filter(None, (known.at, obstacle.at)), default=None)
+        known.at = min(filter(None, (known.at, at)), default=None)
         seen += 1
         if seen == MOST:
             break
     return sorted(grouped.values(), key=lambda obstacle: -obstacle.count)
-
-
-def _judged(collection: Collection, row: dict[str, Any], policy: Policy) -> Obstacle:
-    attempts, error = int(row.get("attemptCount") or 0), row.get("lastError")
-    state, following, at = _next(row, attempts, policy, policy.max_attempts[collection.name])
-    shortened = None if error is None else str(error).partition("\n")[0][:200]
-    return Obstacle(collection.name, collection.stage, state, shortened, following, at)
 
 
 def _next(row: dict[str, Any], attempts: int, policy: Policy, most: int) -> tuple[str, str, datetime | None]:
@@ -277,7 +260,7 @@ def _next(row: dict[str, Any], attempts: int, policy: Policy, most: int) -> tupl
     heard = max((str(time) for time in (last, requeued) if time), default=None)
     if heard is None:
         since = datetime.fromisoformat(row["created_at"])
-        return "not attempted yet", "the sweep sends it again", since + policy.grace
+        return "not attempted yet", "the sweep sends it again", since + policy.interval
     if row.get("lastError") and requeued is None:
         due = datetime.fromisoformat(heard) + policy.delay(attempts)
         following = "the sweep marks it as failed" if attempts >= most else "the sweep tries it again"

@@ -93,11 +93,12 @@ class SystemStatus:
 
     @property
     def troubles(self) -> list[Trouble]:
-        return find_troubles(self)
+        """All that is wrong. What could not be asked is not among them: see `unanswered`."""
+        rules = (_letters, _documents, _queues, _consumers, _sweep, _circuits, _objective)
+        return [trouble for rule in rules for trouble in rule(self)]
 
     @property
     def troubled(self) -> bool:
-        """Whether an operator has something to look at."""
         return bool(self.troubles)
 
     def is_starting(self, grace: timedelta) -> bool:
@@ -111,44 +112,34 @@ class SystemStatus:
 
     def shown(self) -> dict[str, Any]:
         sweep = self.sweep.model_dump(mode="json", exclude={"examples", "etag"}) if self.sweep else None
+        operations = [operation.model_dump(mode="json", exclude={"etag"}) for operation in self.operations]
+        listed = {
+            name: [asdict(one) for one in getattr(self, name)]
+            for name in ("troubles", "queues", "documents", "stages")
+        }
         return {
             "at": self.at.isoformat(),
             "troubled": self.troubled,
             "partial": self.partial,
-            "troubles": [asdict(trouble) for trouble in self.troubles],
+            **listed,
             "unanswered": self.unanswered,
             "consumers": {queue: seen.isoformat() for queue, seen in self.consumers.items()},
-            "queues": [asdict(queue) for queue in self.queues],
-            "documents": [asdict(document) for document in self.documents],
-            "stages": [asdict(stage) for stage in self.stages],
-            "operations": [
-                operation.model_dump(mode="json", exclude={"etag"}) for operation in self.operations
-            ],
+            "operations": operations,
             "last_sweep": sweep,
         }
 
 
-def find_troubles(status: SystemStatus) -> list[Trouble]:
-    """All that is wrong. What could not be asked is not among them: see `unanswered`."""
-    rules = (_letters, _documents, _queues, _consumers, _sweep, _circuits, _objective)
-    return [trouble for rule in rules for trouble in rule(status)]
-
-
 def _letters(status: SystemStatus) -> Iterator[Trouble]:
     if status.dead:
-        yield Trouble(
-            "dead_letters", f"{_counted(status.dead, 'dead letter')}: `dlq list --groups` shows the causes."
-        )
+        said = _counted(status.dead, "dead letter", "dead letters")
+        yield Trouble("dead_letters", f"{said}: `dlq list --groups` shows the causes.")
 
 
 def _documents(status: SystemStatus) -> Iterator[Trouble]:
-    stuck, failed = (
-        sum(getattr(counts, name) for counts in status.documents) for name in ("stuck", "failed")
-    )
-    if stuck:
+    if stuck := sum(counts.stuck for counts in status.documents):
         said = _counted(stuck, "document is", "documents are")
         yield Trouble("stuck", f"{said} stuck: `documents list --only stuck` lists them.")
-    if failed:
+    if failed := sum(counts.failed for counts in status.documents):
         said = _counted(failed, "document was", "documents were")
         yield Trouble("failed", f"{said} not processed: `documents list --only failed` lists them.")
 
@@ -157,11 +148,8 @@ def _queues(status: SystemStatus) -> Iterator[Trouble]:
     for queue in status.queues:
         bound = status.bounds.of_queue(queue.queue)
         if queue.oldest_waiting is not None and status.at - queue.oldest_waiting > bound:
-            age = _span(status.at - queue.oldest_waiting)
-            yield Trouble(
-                "queue_age",
-                f"A message has waited in {queue.queue} for {age}. The limit is {_span(bound)}.",
-            )
+            said = f"A message has waited in {queue.queue} for {_span(status.at - queue.oldest_waiting)}."
+            yield Trouble("queue_age", f"{said} The limit is {_span(bound)}.")
 
 
 def _consumers(status: SystemStatus) -> Iterator[Trouble]:
@@ -183,17 +171,14 @@ def _consumers(status: SystemStatus) -> Iterator[Trouble]:
 
 
 def _sweep(status: SystemStatus) -> Iterator[Trouble]:
-    if "sweep" in status.unanswered:
-        return
-    if status.sweep is None and status.is_starting(status.bounds.sweep):
+    bound = status.bounds.sweep
+    if "sweep" in status.unanswered or (status.sweep is None and status.is_starting(bound)):
         return
     if status.sweep is None:
         yield Trouble("sweep", "The sweep has not run yet.")
-    elif status.at - status.sweep.started_at > status.bounds.sweep:
-        age = _span(status.at - status.sweep.started_at)
-        yield Trouble(
-            "sweep", f"The last sweep was {age} ago, more than {SWEEPS_MISSED} intervals. Is it running?"
-        )
+    elif (age := status.at - status.sweep.started_at) > bound:
+        said = f"The last sweep was {_span(age)} ago, more than {SWEEPS_MISSED} intervals."
+        yield Trouble("sweep", f"{said} Is it running?")
 
 
 def _circuits(status: SystemStatus) -> Iterator[Trouble]:
@@ -202,17 +187,13 @@ def _circuits(status: SystemStatus) -> Iterator[Trouble]:
 
 
 def _objective(status: SystemStatus) -> Iterator[Trouble]:
-    late = sum(documents.late for documents in status.documents)
-    if late:
-        said = _counted(late, "document is", "documents are")
-        bound = _span(status.bounds.report)
-        yield Trouble(
-            "slo", f"{said} not finished {bound} after arrival. The objective SLO_REPORT_MINUTES is missed."
-        )
+    if late := sum(documents.late for documents in status.documents):
+        said = f"{_counted(late, 'document is', 'documents are')} not finished {_span(status.bounds.report)}"
+        yield Trouble("slo", f"{said} after arrival. The objective SLO_REPORT_MINUTES is missed.")
 
 
-def _counted(number: int, one: str, many: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+def _counted(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
 
 
 def _span(length: timedelta) -> str:

@@ -2,23 +2,23 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import aiohttp
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.clients.telemetry.workspace import ENDPOINT, LOOPBACK, LogsUnreadError, Workspace
+from shared.clients.telemetry.workspace import ENDPOINT, LogsUnreadError, Workspace
 from shared.core.errors import TransientError
-from shared.documents.queries.named_query import NamedQuery
 from shared.documents.queries.operations import FAILURES_ABOUT
 from shared.documents.queries.reports import REPORTS_OF_THREAD, SUMMARIES_OF_THREAD
 from shared.documents.queries.threads import THREADS_WITH_ARCHIVE
 from shared.pipeline.topology import QUEUES
+from shared.settings.outgoing import LOOPBACK, connection_fields
 from shared.upkeep.audit import last_audits
 from shared.upkeep.deadletters.diagnosis import diagnosed_letters
 from shared.upkeep.oversight.stuck_documents import find_anywhere
@@ -32,37 +32,18 @@ ATTRIBUTES = {
     "reports": "pipeline.report_id",
 }
 EVENT = "pipeline.event_id"
+TABLES = ("AppRequests", "AppDependencies")
+MOST_TRACES = 50
+MOST_SPANS = 5000
 SECONDS = 5
 OK = 200
 _TRACE = re.compile(r"[0-9a-f]{32}")
+# What our ids are made of. A quote or a backslash would end the text that they stand in.
+_SAFE = re.compile(r"[\w.:-]{1,200}", re.ASCII)
 
 
 class NoSpansError(TransientError):
     """Who keeps the spans could not be asked."""
-
-
-class SpanStore(Protocol):
-    async def about(self, id_: str, containers: Sequence[str]) -> list[dict[str, Any]]:
-        """Whole traces that have to do with it; NoSpansError where they cannot be had."""
-        ...
-
-
-def span_store(settings: Mapping[str, str]) -> SpanStore | None:
-    """By the app's connection string where that leads to this machine, else by LOG_WORKSPACE_ID."""
-    address = receiver_address(settings.get("APPLICATIONINSIGHTS_CONNECTION_STRING"))
-    if address is not None:
-        return ReceivedSpans(address)
-    workspace = settings.get("LOG_WORKSPACE_ID")
-    if not workspace:
-        return None
-    return WorkspaceSpans(Workspace(workspace, settings.get("LOG_QUERY_ENDPOINT") or ENDPOINT))
-
-
-def receiver_address(connection: str | None) -> str | None:
-    """The receiver's address in APPLICATIONINSIGHTS_CONNECTION_STRING, if that is on this machine."""
-    fields = dict(part.partition("=")[::2] for part in (connection or "").split(";") if part)
-    address = fields.get("IngestionEndpoint", "").rstrip("/")
-    return address if urlsplit(address).hostname in LOOPBACK else None
 
 
 def _attributes(containers: Sequence[str]) -> list[str]:
@@ -70,49 +51,42 @@ def _attributes(containers: Sequence[str]) -> list[str]:
     return [ATTRIBUTES[container] for container in containers if container in ATTRIBUTES] or [EVENT]
 
 
+@dataclass(frozen=True)
 class ReceivedSpans:
     """Those of the local telemetry receiver."""
 
-    def __init__(self, address: str) -> None:
-        self._address = address
+    address: str
 
     async def about(self, id_: str, containers: Sequence[str]) -> list[dict[str, Any]]:
+        """Whole traces that have to do with it; NoSpansError where they cannot be had."""
+        questions = [f"/api/timeline?{urlencode({name: id_})}" for name in _attributes(containers)]
+        if _TRACE.fullmatch(id_):
+            questions = [f"/api/traces/{id_}"]
         found: list[dict[str, Any]] = []
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=SECONDS)) as session:
-            for path in self._questions(id_, containers):
+            for path in questions:
                 try:
-                    async with session.get(self._address + path) as answer:
+                    async with session.get(self.address + path) as answer:
                         if answer.status == OK:
                             found += json.loads(await answer.read()).get("spans", [])
                 except (aiohttp.ClientError, TimeoutError):
-                    said = f"the telemetry receiver at {self._address} does not answer"
+                    said = f"the telemetry receiver at {self.address} does not answer"
                     raise NoSpansError(said) from None
         return found
 
-    def _questions(self, id_: str, containers: Sequence[str]) -> list[str]:
-        if _TRACE.fullmatch(id_):
-            return [f"/api/traces/{id_}"]
-        return [f"/api/timeline?{urlencode({name: id_})}" for name in _attributes(containers)]
 
-
+@dataclass(frozen=True)
 class WorkspaceSpans:
     """Those of Application Insights, in its workspace: first the traces, then all spans of these."""
 
-    TABLES = ("AppRequests", "AppDependencies")
-    MOST_TRACES = 50
-    MOST_SPANS = 5000
-    # What our ids are made of. A quote or a backslash would end the text that they stand in.
-    _SAFE = re.compile(r"[\w.:-]{1,200}", re.ASCII)
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    workspace: Workspace
 
     async def about(self, id_: str, containers: Sequence[str]) -> list[dict[str, Any]]:
-        if not self._SAFE.fullmatch(id_):
+        if not _SAFE.fullmatch(id_):
             raise NoSpansError("spans have no ids with such characters")
         try:
             traces = [id_] if _TRACE.fullmatch(id_) else await self._traces(id_, containers)
-            tables = await self._workspace.ask(*(self._spans(table, traces) for table in self.TABLES))
+            tables = await self.workspace.ask(*(self._spans(table, traces) for table in TABLES))
         except LogsUnreadError as error:
             raise NoSpansError(str(error)) from error
         return [_span(row) for rows in tables for row in rows]
@@ -124,10 +98,10 @@ class WorkspaceSpans:
         )
         queries = [
             f"{table} | where {named} | summarize Last = max(TimeGenerated) by OperationId"
-            f" | top {self.MOST_TRACES} by Last desc"
-            for table in self.TABLES
+            f" | top {MOST_TRACES} by Last desc"
+            for table in TABLES
         ]
-        found = await self._workspace.ask(*queries)
+        found = await self.workspace.ask(*queries)
         return sorted({str(row["OperationId"]) for rows in found for row in rows})
 
     def _spans(self, table: str, traces: Sequence[str]) -> str:
@@ -135,8 +109,22 @@ class WorkspaceSpans:
         return (
             f"{table} | where OperationId in ({wanted})"
             " | project TimeGenerated, Name, DurationMs, Success, OperationId, Properties"
-            f" | top {self.MOST_SPANS} by TimeGenerated asc"
+            f" | top {MOST_SPANS} by TimeGenerated asc"
         )
+
+
+SpanStore = ReceivedSpans | WorkspaceSpans
+
+
+def span_store(settings: Mapping[str, str]) -> SpanStore | None:
+    """By the app's connection string where that leads to this machine, else by LOG_WORKSPACE_ID."""
+    connection = settings.get("APPLICATIONINSIGHTS_CONNECTION_STRING", "")
+    address = connection_fields(connection).get("IngestionEndpoint", "").rstrip("/")
+    if urlsplit(address).hostname in LOOPBACK:
+        return ReceivedSpans(address)
+    workspace = settings.get("LOG_WORKSPACE_ID")
+    endpoint = settings.get("LOG_QUERY_ENDPOINT") or ENDPOINT
+    return WorkspaceSpans(Workspace(workspace, endpoint)) if workspace else None
 
 
 def _span(row: dict[str, Any]) -> dict[str, Any]:
@@ -192,29 +180,24 @@ class Timeline:
 
 async def read_timeline(clients: Clients, id_: str, telemetry: SpanStore | None) -> Timeline:
     """`telemetry` is where spans can be asked for, if anywhere."""
-    found: list[TimelineEntry] = []
+    found, spans = list[TimelineEntry](), list[dict[str, Any]]()
+    without = None if telemetry else NOBODY_ASKED
     documents = await find_anywhere(clients, id_)
     for container, stored in documents:
         found += _of_document(container, stored)
         for query in RELATED.get(container, ()):
-            found += await _related(clients, query, id_)
+            rows = [row async for row in clients.store.query(query, Session(), id=id_)]
+            found += [entry for row in rows for entry in _of_document(query.container, row)]
     found += await _failures(clients, id_)
     found += await _dead_letters(clients, id_)
     found += await _audits(clients, id_)
-    spans, without = await _asked_spans(telemetry, id_, [container for container, _ in documents])
-    found += _spans(spans)
+    if telemetry is not None:
+        try:
+            spans = await telemetry.about(id_, [container for container, _ in documents])
+        except NoSpansError as error:
+            without = str(error)
+    found += map(_of_span, spans)
     return Timeline(sorted(set(found), key=lambda entry: (entry.at, entry.where)), without)
-
-
-async def _asked_spans(
-    telemetry: SpanStore | None, id_: str, containers: Sequence[str]
-) -> tuple[list[dict[str, Any]], str | None]:
-    if telemetry is None:
-        return [], NOBODY_ASKED
-    try:
-        return await telemetry.about(id_, containers), None
-    except NoSpansError as error:
-        return [], str(error)
 
 
 def _of_document(container: str, stored: dict[str, Any]) -> list[TimelineEntry]:
@@ -230,11 +213,6 @@ def _said(what: str, name: str, stored: dict[str, Any]) -> str:
         return what
     error = f": {stored['lastError']}" if stored.get("lastError") else ""
     return f"attempt {stored.get('attemptCount', '?')}, now {stored.get('status', '?')}{error}"
-
-
-async def _related(clients: Clients, query: NamedQuery, id_: str) -> list[TimelineEntry]:
-    rows = [row async for row in clients.store.query(query, Session(), id=id_)]
-    return [entry for row in rows for entry in _of_document(query.container, row)]
 
 
 async def _failures(clients: Clients, id_: str) -> list[TimelineEntry]:
@@ -279,20 +257,10 @@ async def _audits(clients: Clients, id_: str) -> list[TimelineEntry]:
     ]
 
 
-def _spans(spans: Iterable[dict[str, Any]]) -> list[TimelineEntry]:
-    return [
-        TimelineEntry(
-            _moment(span["start"]),
-            str(span["attributes"].get("pipeline.stage") or "telemetry"),
-            f"span {span['name']}: {_milliseconds(span)}, {'ok' if span['success'] else 'failed'}",
-            span["trace_id"],
-        )
-        for span in spans
-    ]
-
-
-def _milliseconds(span: dict[str, Any]) -> str:
-    return f"{float(span['duration_ms']):,.0f} ms"
+def _of_span(span: dict[str, Any]) -> TimelineEntry:
+    ended = f"{float(span['duration_ms']):,.0f} ms, {'ok' if span['success'] else 'failed'}"
+    where = str(span["attributes"].get("pipeline.stage") or "telemetry")
+    return TimelineEntry(_moment(span["start"]), where, f"span {span['name']}: {ended}", span["trace_id"])
 
 
 def _moment(text: str) -> datetime:

@@ -32,7 +32,6 @@ def test_the_settings_give_each_bound_its_own_value() -> None:
         base_delay=timedelta(seconds=2),
         max_delay=timedelta(seconds=3),
         stuck_after=timedelta(hours=4),
-        grace=timedelta(seconds=6),
         interval=timedelta(seconds=6),
         max_attempts={"archives": 7, "messages": 8, "chunks": 9, "threads": 10},
     )

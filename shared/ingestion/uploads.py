@@ -100,8 +100,8 @@ async def note_on_source(name: str, clients: Clients) -> str | None:
         return None
     return (
         f"No source is named {name}, so its chairs and maintainers are unknown and their decisions are not"
-        f" recognized. Define it: rough-consensus source add {name} --type upload --preset ietf"
-        f" --role chair@example.org=chair. Then summarize again: rough-consensus resummarize --source {name}"
+        f" recognized. Define it: python -m ops source add {name} --type upload --preset ietf"
+        f" --role chair@example.org=chair. Then summarize again: python -m ops resummarize --source {name}"
     )
 
 

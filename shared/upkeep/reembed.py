@@ -1,6 +1,6 @@
 """Embeds everything again with the model of the settings, into an index of its own, which then goes live.
 
-`rough-consensus reembed` runs it with the new settings (EMBEDDING_MODEL and what belongs to it), before or
+`python -m ops reembed` runs it with the new settings (EMBEDDING_MODEL and what belongs to it), before or
 after the app has them. It can be interrupted and run again: what is done is on the chunks. Searches use the
 old index until the switch. Chunks that the app embeds with the old model during a run are found in its next
 pass, or in the next run.

@@ -229,7 +229,7 @@ def test_one_archive_can_be_watched_by_its_id() -> None:
     ("error", "remedy"),
     [
         ("IndexMissingError", "postprovision.py"),
-        ("IndexMismatchError", "rough-consensus reembed"),
+        ("IndexMismatchError", "python -m ops reembed"),
         ("TransientError", None),
     ],
 )

@@ -270,7 +270,7 @@ async def test_an_archive_is_taken_in_and_followed(place: OpsPlace, ops: Command
     again = await ops("archive", "ingest", str(file), "--source", "quic")
     assert (again.code, again.out.strip()) == (0, first["archive_id"])
     assert "No source is named quic" in first["note"]
-    assert "rough-consensus source add quic" in again.err
+    assert "python -m ops source add quic" in again.err
     progress = (await ops("archive", "progress", first["archive_id"], "--json")).json()
     assert (progress["status"], progress["stages"][0]["name"]) == ("pending", "parsing")
     why = (await ops("archive", "progress", first["archive_id"], "--why", "--json")).json()

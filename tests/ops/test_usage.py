@@ -68,7 +68,7 @@ def operations_page() -> str:
 
 
 def test_the_docs_name_no_command_or_option_that_is_not_there() -> None:
-    typed = re.findall(r"^\s*rough-consensus (?:--settings \S+ )?(.+)$", operations_page(), re.MULTILINE)
+    typed = re.findall(r"^\s*python -m ops (?:--settings \S+ )?(.+)$", operations_page(), re.MULTILINE)
     assert len(typed) > 20
     for line in typed:
         found = command_in(line)

@@ -42,6 +42,7 @@ def test_the_samples_go_through_all_stages_to_a_report_and_a_second_start_knows_
     assert ["reporting", "12", "threads"] in lines
     assert "View the thread: " in first.stdout
     assert "/threads/" in first.stdout
+    assert "start again without --once" in first.stdout
 
     provisioned = (tmp_path / ".localcloud" / "provisioned").stat().st_mtime_ns
     second = run(tmp_path, ROOT / "samples" / "tally.mbox")

@@ -79,6 +79,8 @@ async def _when_up(options: argparse.Namespace, ports: Ports, data: str) -> int 
         from localcloud.up.showing import show_archives  # noqa: PLC0415 - only needed with an archive
 
         code = await show_archives(_address(ports), options.archive, Console(highlight=False))
+        if options.once and code == 0:
+            _say("To open these addresses, start again without --once.")
     if options.once:
         return code
     _say(_where_to_look(ports, data))

@@ -176,7 +176,7 @@ class Versions:
             raise IndexMismatchError(
                 f"{self.own} takes vectors of {found} numbers, the model gives {dimensions}: "
                 "set EMBEDDING_MODEL to the model's own name, "
-                "and run `rough-consensus reembed`"
+                "and run `python -m ops reembed`"
             )
 
     def doubt(self) -> None:

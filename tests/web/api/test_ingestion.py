@@ -579,7 +579,7 @@ def test_a_source_is_deleted_with_its_archives_only_when_that_is_asked_for(host:
 def test_an_archive_of_no_source_says_so_and_what_to_do(host: Host, tag: str) -> None:
     source, content = f"unnamed-{tag}", mbox(f"one {tag}")
     sent = host.ask("POST", f"/api/archives?source={source}&filename=a.mbox", content)
-    command = f"rough-consensus source add {source} --type upload"
+    command = f"python -m ops source add {source} --type upload"
     assert f"No source is named {source}" in sent.json()["note"]
     assert command in sent.json()["note"]
     assert command in host.get(f"/archives/{sent.json()['archive_id']}").text

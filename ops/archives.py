@@ -27,12 +27,14 @@ Here = Annotated[bool, typer.Option("--here", help="Delete in this process inste
 def ingest(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="An mbox, .eml, zip or tar (also of a Maildir), also packed."),
+        typer.Argument(
+            metavar="FILE", help="An mbox, .eml, zip or tar (also of a Maildir), also compressed."
+        ),
     ],
     source: Annotated[str, typer.Option(metavar="NAME", help="The name of its list.")] = "uploads",
     json: Json = False,
 ) -> None:
-    """Take an archive in from a file, as an upload is."""
+    """Ingest an archive from a file, as an upload does."""
 
     async def work(clients: "Clients") -> "tuple[Stored, str | None]":
         from shared.ingestion.errors import ArchiveError
@@ -79,7 +81,7 @@ def progress(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Show the progress of an archive, or why it is not done."""
+    """Show the progress of an archive, or why it is incomplete."""
     if why:
         if follow:
             raise CommandError(Code.USAGE, "--why does not wait. Leave out --follow.")
@@ -154,9 +156,9 @@ def delete_archive(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Delete an archive with everything that came of it; the receipt counts what was removed.
+    """Delete an archive with all data derived from it.
 
-    Messages that stand in other archives as well stay. Broken off, the same command goes on.
+    Messages that other archives also have are kept. If interrupted, run the same command again.
     """
     _delete("archive", id_, here=here, yes=yes, json=json)
 
@@ -168,9 +170,9 @@ def delete_source(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Delete a source with its archives and everything that came of them; the receipt counts it.
+    """Delete a source with its archives and all data derived from them.
 
-    Broken off, the same command goes on.
+    If interrupted, run the same command again.
     """
     if not keep:
         return _delete("source", name, here=here, yes=yes, json=json)

@@ -14,10 +14,10 @@ from ops import archives, corrections, dlq, documents, maintenance, reports, sou
 from ops.command import GLOBAL_OPTIONS, Code, CommandError
 from ops.output import clean
 
-HELP = """Operate Rough Consensus: see what is stuck and why, and repair it.
+HELP = """Operate Rough Consensus: find what is stuck or failed, and repair it.
 
-Data goes to standard output (--json everywhere), all else to standard error. Exit codes: 0 done, 1 failed,
-2 wrong usage or settings, 3 problems were found or something is left, 130 interrupted.
+Data goes to standard output (every command has --json), everything else to standard error.
+Exit codes: 0 done, 1 failed, 2 wrong usage or settings, 3 problems found or work left, 130 interrupted.
 """
 
 app = typer.Typer(

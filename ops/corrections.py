@@ -35,7 +35,10 @@ def list_corrections(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Show the corrections of a thread, revoked ones too; or print the corrected threads as labels."""
+    """List the corrections of a thread, also revoked ones.
+
+    With --labels, print all corrected threads as labels.
+    """
     if (thread is None) is not labels:
         raise CommandError(Code.USAGE, "Give a thread, or --labels for all corrected threads.")
     if thread is None:
@@ -83,7 +86,7 @@ def make_correction(
     etag: Etag = None,
     json: Json = False,
 ) -> None:
-    """Correct a position, the outcome or the genre of a thread, or hide a sentence."""
+    """Correct a position, an outcome or a genre, or hide a sentence."""
 
     async def work(clients: "Clients") -> "Correction":
         from shared.upkeep.correcting import correct
@@ -102,7 +105,7 @@ def revoke_correction(
     etag: Etag = None,
     json: Json = False,
 ) -> None:
-    """Take a correction back; the record of it stays."""
+    """Revoke a correction. Its history is kept."""
 
     async def work(clients: "Clients") -> "Correction":
         from shared.clients.cosmos.session import Session
@@ -135,7 +138,7 @@ def move_message(
     reason: Why,
     json: Json = False,
 ) -> None:
-    """Say where a message belongs among the threads of its list. The history keeps every decision."""
+    """Place a message in another thread of its list. Its history is kept."""
     if sum((to is not None, under is not None, split, undo)) != 1:
         raise CommandError(Code.USAGE, "Give one of --to, --under, --split and --undo.")
 
@@ -166,7 +169,7 @@ def move_message(
 
 @threads.command("history")
 def show_history(thread: ThreadId, json: Json = False) -> None:
-    """Show what was split off, moved and undone in a thread."""
+    """List the placements of a thread, also undone ones."""
 
     async def work(clients: "Clients") -> "list[Placement]":
         from shared.upkeep.placing import placements_of_thread
@@ -192,11 +195,12 @@ def show_history(thread: ThreadId, json: Json = False) -> None:
 def people(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="The source's name.", show_default=False)],
     addresses: Annotated[
-        list[str] | None, typer.Argument(metavar="[ADDRESS]...", help="Two or more.", show_default=False)
+        list[str] | None,
+        typer.Argument(metavar="[ADDRESS]...", help="Two or more addresses.", show_default=False),
     ] = None,
     *,
     is_one_person: Annotated[
-        bool | None, typer.Option("--same/--different", help="Whether the addresses are one person's.")
+        bool | None, typer.Option("--same/--different", help="Whether the addresses belong to one person.")
     ] = None,
     reason: Annotated[
         str | None,
@@ -204,7 +208,7 @@ def people(
     ] = None,
     json: Json = False,
 ) -> None:
-    """List names that several addresses of a list use; or decide whether addresses are one person's."""
+    """List or resolve names that several addresses use."""
     if is_one_person is None:
         if addresses:
             raise CommandError(Code.USAGE, "Give --same or --different with addresses.")

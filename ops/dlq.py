@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shared.upkeep.deadletters.diagnosis import Diagnosed, LetterSelection
 
 
-app = typer.Typer(help="Dead letters: see, group, requeue, purge and restore them.", no_args_is_help=True)
+app = typer.Typer(help="Dead letters: list, requeue, purge and restore them.", no_args_is_help=True)
 
 Queue = Annotated[
     str,
@@ -64,7 +64,10 @@ def list_(
     limit: Limit = 50,
     json: Json = False,
 ) -> None:
-    """List dead letters with their causes, oldest first; or their groups, the largest first."""
+    """List dead letters with their causes, oldest first.
+
+    With --groups, list groups of one cause, the largest first.
+    """
     if groups:
         if group or event_type:
             raise CommandError(Code.USAGE, "--groups lists the groups of whole queues.")
@@ -142,7 +145,9 @@ def show(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show dead letters whole: cause, properties and body; the oldest unless chosen. Or export them.
+    """Show or export dead letters: cause, properties and body.
+
+    Without a selection, the oldest is shown.
 
     An export has everything needed to send them again: JSON lines; a JSON array where the file's name ends
     in .json. The queue stays as it is.
@@ -218,10 +223,10 @@ def requeue(
     resume: Resume = None,
     json: Json = False,
 ) -> None:
-    """Send dead letters to their own stage again: one, a selection, a group, or all.
+    """Send dead letters to their stage again.
 
-    Each is sent first, under a new id that names the original, and then leaves the dead letters. What is not
-    chosen stays. Ctrl-C stops after the batch under way; --resume goes on.
+    A message leaves the dead letters after it was sent under a new id that names the original. Ctrl-C stops
+    after the current batch, and --resume continues.
     """
     carry_out("dlq.requeue", select, rate=rate, dry_run=dry_run, yes=yes, resume=resume, json=json)
 
@@ -232,16 +237,16 @@ def purge(
     select: Select,
     *,
     satisfied: Annotated[
-        bool, typer.Option("--satisfied", help="Only those whose work is already done.")
+        bool, typer.Option("--satisfied", help="Only messages whose work is already done.")
     ] = False,
     dry_run: DryRun = False,
     yes: Yes = False,
     resume: Resume = None,
     json: Json = False,
 ) -> None:
-    """Take dead letters out of their queue. They are archived first: `dlq restore` brings them back.
+    """Remove dead letters from their queue. `dlq restore` undoes it.
 
-    The sweep's timer takes out the satisfied ones by itself.
+    The messages are archived first. The sweep purges messages whose work is already done.
     """
 
     def chosen() -> "LetterSelection":
@@ -261,9 +266,10 @@ def restore(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Send what a purge archived to its stage's queue, to be tried again; what still fails comes back.
+    """Undo a purge: send its messages to their stage again.
 
-    Nothing is restored twice. Broken off, the same command goes on.
+    Messages that still fail return to the dead letters. Nothing is restored twice. If interrupted, run the
+    same command again.
     """
     restore_purged(purge, sequence or [], limit, rate=rate, dry_run=dry_run, yes=yes, json=json)
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from shared.clients.connections import Clients
     from shared.upkeep.oversight.stuck_documents import BulkResult, StuckDocument
 
-app = typer.Typer(help="Documents: stuck and failed ones, and what to do about them.", no_args_is_help=True)
+app = typer.Typer(help="Stuck and failed documents: list, retry and purge them.", no_args_is_help=True)
 
 Collection = Annotated[
     str | None,
@@ -20,7 +20,7 @@ Collection = Annotated[
         "--collection",
         "-c",
         metavar="NAME",
-        help="archives, messages, chunks or threads; default: all.",
+        help="archives, messages, chunks or threads (default: all).",
     ),
 ]
 Which = Annotated[
@@ -46,15 +46,15 @@ def list_(
     id_: Annotated[
         str | None, typer.Argument(metavar="[ID]", help="Show this document.", show_default=False)
     ] = None,
-    only: Annotated[Condition | None, typer.Option(help="Stuck or failed ones only.")] = None,
+    only: Annotated[Condition | None, typer.Option(help="Only stuck or only failed documents.")] = None,
     collection: Collection = None,
     limit: Limit = 50,
     json: Json = False,
 ) -> None:
-    """List stuck and failed documents; or show one document, in whichever container it is.
+    """List stuck and failed documents, or show one document.
 
-    A document is stuck if nothing was heard of it for longer than RETRY_JOB_STUCK_THRESHOLD_HOURS. The sweep
-    does not look at failed documents again.
+    A document is stuck if it was silent for longer than RETRY_JOB_STUCK_THRESHOLD_HOURS. The sweep does not
+    retry failed documents.
     """
     if id_ is None:
         return _list([only] if only else list(Condition), collection, limit, json=json)
@@ -74,7 +74,7 @@ def retry(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Try documents again now: counted as a first attempt, and sent to their own stage."""
+    """Retry documents now, as a first attempt in their stage."""
     _act("reset" if reset else "retry", which, ids, everything, yes=yes, json=json)
 
 
@@ -82,9 +82,10 @@ def retry(
 def purge(
     which: Which, ids: Ids = None, everything: AllFailed = False, yes: Yes = False, json: Json = False
 ) -> None:
-    """Delete archives that were given up for good, with whatever came of them. It cannot be undone.
+    """Delete failed archives with all data derived from them.
 
-    A message, a chunk or a thread goes with its archive. The app deletes in the background.
+    The id of a message, a chunk or a thread selects its archive. The app deletes in the background. This
+    cannot be undone.
     """
     _act("purge", which, ids, everything, yes=yes, json=json)
 

@@ -24,9 +24,9 @@ def sweep(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Ask again for documents that are due, and give up those at their last attempt.
+    """Retry documents that are due. After the last attempt, they fail.
 
-    The app does so every RETRY_JOB_INTERVAL_SECONDS by itself.
+    The app does this itself every RETRY_JOB_INTERVAL_SECONDS.
     """
     if not once:
         raise CommandError(Code.USAGE, "The app sweeps by itself; --once runs one sweep now.")
@@ -80,9 +80,9 @@ def reembed(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Embed everything again with the model of the settings, into an index of its own, and go live with it.
+    """Embed all mail again with the configured model.
 
-    Searches use the old index until then. Broken off, the same command goes on.
+    It fills a new index. Searches use the old one until then. If interrupted, run the same command again.
     """
     if not dry_run:
         confirm("Embed all chunks again with the configured model?", yes=yes)
@@ -140,7 +140,10 @@ def verify(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Check that what is stored fits together, and repair it where asked to. Exit code 3: damage is left."""
+    """Check the stored data for damage. With --repair, repair it.
+
+    Exit code 3: damage is left.
+    """
     if repair:
         confirm("Repair the problems found? Work is requested again, and orphans are deleted.", yes=yes)
     done = run_command(lambda clients: _verified(clients, repair=repair, archives=archives, recent=recent))
@@ -215,9 +218,10 @@ def resummarize(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Make the summaries and reports of threads anew. Corrections are kept. Stopped, it can be resumed.
+    """Make new summaries and reports of threads. Corrections are kept.
 
-    Use it after a new release, with another model, or when a list's roles have changed.
+    Use it after a new release, with another model, or when a list's roles have changed. --resume continues a
+    stopped operation.
     """
     interrupt = Interrupt()
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from shared.retrieval.search import SearchAsked
 
 
-app = typer.Typer(help="Email digests.", no_args_is_help=True)
+app = typer.Typer(help="Subscriptions to email digests.", no_args_is_help=True)
 
 
 def report(
@@ -23,7 +23,7 @@ def report(
     limit: Limit = 20,
     json: Json = False,
 ) -> None:
-    """List the current reports, the newest first; or print one as Markdown, with its citations."""
+    """List current reports, or print one as Markdown."""
     if id_ is None:
         return _list(source, limit, json=json)
     from shared.retrieval.threads import report_detail
@@ -79,7 +79,7 @@ def search(
     limit: Annotated[int, typer.Option(metavar="COUNT", min=1, max=50, help="Maximum number.")] = 10,
     json: Json = False,
 ) -> None:
-    """Search all mail, by words and by meaning."""
+    """Search all mail (keyword and semantic)."""
     from shared.retrieval.search import find, found_items
 
     wanted = _asked(q=query, mode="words" if words else "hybrid", source=source, limit=limit)
@@ -124,7 +124,7 @@ def end_subscriptions(
     address: Annotated[str, typer.Argument(metavar="ADDRESS", help="The email address.", show_default=False)],
     json: Json = False,
 ) -> None:
-    """End all digests of an address, and delete it."""
+    """Delete all subscriptions of an email address."""
 
     async def work(clients: "Clients") -> int:
         from shared.publishing.subscriptions import forget_address

@@ -132,7 +132,7 @@ def add(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Define a source. With --dry-run, look at its address; nothing is stored."""
+    """Define a source, or check its address with --dry-run."""
     given = {"source_type": "http", **read_given()}
     if dry_run:
         return _look(given.get("url"), json=json)
@@ -174,7 +174,7 @@ def _look(address: str | None, *, json: bool) -> None:
 @app.command()
 @shared_options(read_given=_given)
 def update(name: Name, read_given: ReadGiven, json: Json = False) -> None:
-    """Change a source; what is not given stays."""
+    """Change a source. Omitted options keep their value."""
     given = read_given()
 
     async def work(clients: "Clients") -> "Source":
@@ -200,7 +200,7 @@ def update(name: Name, read_given: ReadGiven, json: Json = False) -> None:
 
 @app.command()
 def trigger(name: Name, json: Json = False) -> None:
-    """Ask for a source to be fetched now."""
+    """Fetch a source now."""
 
     async def work(clients: "Clients") -> Any:
         from shared.ingestion.fetch_requests import Requested, request_fetch

@@ -17,7 +17,7 @@ def status(
     check: Annotated[bool, typer.Option("--check", help="Exit with 3 if an operator is needed.")] = False,
     json: Json = False,
 ) -> None:
-    """Show stages, queues, dead letters, documents stuck and failed, throughput, and the last operations."""
+    """Show queues, dead letters, stuck and failed documents."""
     from shared.upkeep.oversight.status import read_status
 
     found = run_command(read_status)
@@ -121,7 +121,7 @@ def audit(
     limit: Limit = 20,
     json: Json = False,
 ) -> None:
-    """List what operators did, the last first; or show one operation."""
+    """List operations, newest first, or show one."""
     from shared.upkeep.audit import find_audit, last_audits
 
     if operation is not None:
@@ -156,7 +156,7 @@ def timeline(
     id_: Annotated[str, typer.Argument(metavar="ID", help="A document's, an event's or a trace's id.")],
     json: Json = False,
 ) -> None:
-    """Show everything that happened to a document or an event, across stages, in the order of time."""
+    """Show the events of a document in all stages, oldest first."""
     from shared.upkeep.oversight.timeline import read_timeline, span_store
 
     telemetry = span_store(setting_values(GLOBAL_OPTIONS.settings))

@@ -72,7 +72,8 @@ def _outcome(summary: ThreadSummary) -> list[str]:
     """The outcome in one sentence, and what it rests on."""
     outcome = summary.reading.outcome
     role = outcome.authority.role if outcome.authority else ""
-    basis = escape_markdown(basis_words(outcome.basis, role)) if outcome.tier is Tier.SAID else ""
+    is_told = outcome.tier is not Tier.SAID or (role and f"({role})" in outcome.sentence)
+    basis = "" if is_told else escape_markdown(basis_words(outcome.basis, role))
     return [f"**{escape_markdown(outcome.sentence)}**{f' {basis}' if basis else ''}", ""]
 
 
@@ -99,7 +100,7 @@ def _open_call(reading: ThreadReading) -> list[str]:
     if call is None:
         return []
     question = f": “{escape_markdown(rejoined(call.question.quote))}”" if call.question else ""
-    ends = f" Deadline: {call.ends.isoformat()}." if call.ends else " No deadline given."
+    ends = f" Deadline: {call.ends.day} {call.ends:%B %Y}." if call.ends else " No deadline given."
     left = f", with {len(call.outstanding)} objections apparently unresolved" if call.outstanding else ""
     spoken = f" Heard from {len(call.spoken)} people{left}."
     return [f"**No result of this call found**{question}{ends}{spoken}", ""]

@@ -32,7 +32,7 @@ IMAGES = ROOT / "docs" / "images"
 README = ROOT / "README.md"
 WIDTH = 110
 README_LINES = 10
-PICTURE_LINES = 17  # of the report, with its rule
+PICTURE_LINES = 12  # of the report, with its rule
 FIRST_POSITION = "aside.summary ul.claims a[href*='#']"
 
 
@@ -73,8 +73,11 @@ def started(root: Path) -> Iterator[list[str]]:
 
 def rules(lines: list[str]) -> tuple[int, int]:
     """The numbers of the two rules around the report."""
-    first, *rest = [number for number, line in enumerate(lines) if "────" in line] or [0]
-    if len(rest) != 1:
+    first = next(
+        (number for number, line in enumerate(lines) if line.startswith("Report: ") and "────" in line), 0
+    )
+    rest = [number for number, line in enumerate(lines) if "────" in line and number > first]
+    if not first or len(rest) != 1:
         sys.exit("the output does not have the report between two rules")
     return first, rest[0]
 
@@ -82,8 +85,9 @@ def rules(lines: list[str]) -> tuple[int, int]:
 def report_lines(lines: list[str]) -> list[str]:
     """The first lines of the report, without empty ones and without its margin."""
     first, last = rules(lines)
-    title, *rest = [line for line in lines[first + 1 : last] if line.strip()]
-    return [title.strip(), *(line.rstrip().removeprefix("  ") for line in rest)][:README_LINES]
+    title = lines[first].removeprefix("Report: ").rstrip("─ ")
+    rest = [line for line in lines[first + 1 : last] if line.strip()]
+    return [title, *(line.rstrip().removeprefix("  ") for line in rest)][:README_LINES]
 
 
 def with_report(page: str, lines: list[str]) -> str:

@@ -6,8 +6,8 @@ from tests.support.services import ROOT
 from tools.docs_pictures import README_LINES, picture, report_lines, with_report
 
 RULE = "─" * 20
-OUTPUT = ["Taking in a.mbox", f"The report on: T {RULE}", "     T     ", "", "  Accepted.  ", *["  • more"] * 30,
-          RULE, "Read it with its mails: http://localhost/threads/1"]  # fmt: skip
+OUTPUT = ["Adding a.mbox", "  Thread  Outcome", f" {RULE}", "  T       accepted", f"Report: T {RULE}", "",
+          "  Accepted.  ", *["  • more"] * 30, RULE, "View the thread: http://localhost/threads/1"]  # fmt: skip
 
 
 def test_the_report_is_what_stands_between_the_rules_without_empty_lines_and_margin() -> None:

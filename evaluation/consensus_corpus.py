@@ -38,10 +38,17 @@ def _thread(
     if missing:
         raise CorpusError(f"{folder}: no mail {missing[0]} of thread {label['thread']} in the mboxes")
     return LabelledThread(
-        label=label,
+        label=label | {"consensus_type": _type_of(label)},
         mails=tuple(mails[one] for one in label["message_ids"]),
         profile=profile_in(roles, label.get("source", "")),
     )
+
+
+def _type_of(label: dict[str, Any]) -> str | None:
+    """The label in the terms of the app, which says agreement exactly where it says consensus."""
+    if label["has_consensus"]:
+        return "agreement"
+    return None if label["consensus_type"] == "agreement" else label["consensus_type"]
 
 
 def profile_in(roles: dict[str, Any], source: str) -> SourceProfile:

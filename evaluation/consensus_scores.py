@@ -70,18 +70,11 @@ def _kinds(label: Label, prediction: Prediction) -> dict[str, int]:
         "genre_said": bool(genre),
         "outcome_said": bool(outcome),
         "coarse": _COARSE.get(outcome or "") == _COARSE[label["outcome"]],
-        "ctype": prediction.get("consensus_type") == _type_of(label),
+        "ctype": prediction.get("consensus_type") == label["consensus_type"],
         "c_tp": bool(label["has_consensus"]) and agreed,
         "c_p": agreed,
         "c_g": bool(label["has_consensus"]),
     }
-
-
-def _type_of(label: Label) -> str | None:
-    """The label in the terms of the app, which says agreement exactly where it says consensus."""
-    if label["has_consensus"]:
-        return "agreement"
-    return None if label["consensus_type"] == "agreement" else label["consensus_type"]
 
 
 def _positions(label: Label, prediction: Prediction) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """Fit the reader's sentence weights: `python -m evaluation.train_reader [--write]`.
 
-Four heads (key points, decisions, objections, open issues) over the features of `sentence_features`:
+Four heads (key points, decisions, objections, open issues) over the features of `sentence_scores`:
 logistic regression with a ridge, on the labelled threads of the folds that may be read. Prints what
 cross-validation by thread gives. With `--write` the weights go into
 `shared/domain/consensus/sentence_weights.py`.

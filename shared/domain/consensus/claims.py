@@ -161,8 +161,6 @@ _STANCES = Family(
     *(*SUPPORTS.cues, *APPROVES.cues),
 )
 """All wordings of a stance. What triggers none of them needs no second look."""
-_STANCES_AND_ANSWERS = Family(*_STANCES.cues, ASSENTS, REFUSES)
-"""Each rule begins with one of these: where a sentence has the words of none, no rule can hold."""
 _ASKED = frozenset({PropositionForm.CALL, PropositionForm.VOTE})
 _PRAISE = frozenset({"approval", "agreement", "exclamation"})
 
@@ -212,12 +210,8 @@ def _vote_claim(thread: LinkedThread, ballot: Ballot) -> StanceClaim:
 
 
 def _may_take_a_stance(sentence: OwnSentence) -> bool:
-    may_find = _is_possible(sentence) or "-by:" in sentence.folded or _says_yes_or_no(sentence)
+    may_find = _STANCES.may_find(sentence) or "-by:" in sentence.folded or _says_yes_or_no(sentence)
     return may_find and not is_legend(sentence)
-
-
-def _is_possible(sentence: OwnSentence) -> bool:
-    return _STANCES_AND_ANSWERS.is_possible(sentence) and _STANCES.may_find(sentence)
 
 
 def _says_yes_or_no(sentence: OwnSentence) -> bool:

@@ -1,127 +1,51 @@
-"""Wordings, in families. A cue is only a first hint: what a sentence answers and what stands near it decide.
+"""Wordings of acts: to accept, rule, promise, ask, thank. A cue is only a first hint.
 
-Each family names the words that trigger its search; beside these its patterns show which words they need (see
-`needed_words`). A sentence without them is not searched: most sentences pass all families at the price of
-looking up their words once.
+What a sentence answers and what stands near it decide.
 """
 
 import re
-from collections.abc import Callable, Collection
-from functools import lru_cache, reduce
-from operator import or_
+from collections import defaultdict
+from functools import cached_property
 
 from shared.domain.consensus.mails import OwnSentence
-from shared.domain.consensus.needed_words import Alternative, alternatives_of
-from shared.domain.consensus.pattern_parts import split_pattern
-from shared.domain.consensus.word_index import WordIndex
 
-_Alternatives = list[tuple[Collection[str], Alternative]]
-_Look = Callable[[str], re.Match[str] | None]
 _NEVER = r"(?!)"
 
 
 class Cue:
-    """A family of wordings, with the words that trigger a search.
+    """Patterns behind words that trigger their search: most sentences have none of these.
 
     Without a pattern the words themselves are what is looked for.
     """
 
-    __slots__ = ("_looks", "_patterns", "_triggers", "pattern", "ways")
-
     def __init__(self, triggers: str, *patterns: str) -> None:
-        self._triggers = frozenset(triggers.split("|"))
-        self._patterns = patterns
+        self.triggers = frozenset(triggers.split("|"))
+        self.patterns = patterns
         self.pattern = "|".join(patterns)
-        self._looks: list[tuple[int, _Look]] = []
-        self.ways = 0
-        """The alternatives of its patterns, as bits of `OwnSentence.possible`; none before `_index`."""
-        CUES.append(self)
 
-    def enter(self, alternatives: _Alternatives) -> None:
-        """Add what its patterns need to `alternatives`, and remember where."""
-        looks = [
-            (self._added(alternatives, _needs(one, at_start=at_start)), _look(one, at_start=at_start))
-            for pattern in self._patterns
-            for at_start in [pattern.startswith("^")]
-            for one in split_pattern(pattern)
-        ]
-        words = 0 if looks else self._added(alternatives, [Alternative()])
-        self._looks, self.ways = looks, reduce(or_, (ways for ways, _ in looks), words)
+    # Compiled on first use: all of them would delay the start of a worker.
+    @cached_property
+    def _opening(self) -> re.Pattern[str]:
+        return re.compile("|".join(one for one in self.patterns if one.startswith("^")) or _NEVER)
 
-    def _added(self, alternatives: _Alternatives, found: list[Alternative]) -> int:
-        first = len(alternatives)
-        alternatives += ((self._triggers, one) for one in found)
-        _OWNERS.update((number, self) for number in range(first, len(alternatives)))
-        return (1 << len(alternatives)) - (1 << first)
+    @cached_property
+    def _anywhere(self) -> re.Pattern[str]:
+        return re.compile("|".join(one for one in self.patterns if not one.startswith("^")) or _NEVER)
 
     def search(self, sentence: OwnSentence) -> re.Match[str] | None:
         """Its first wording in the sentence: one at the start of it before all others."""
-        if not self.finds(sentence):
+        if self.triggers.isdisjoint(sentence.words):
             return None
-        opening, anywhere = _joined(self._patterns)
-        return opening(sentence.folded) or anywhere(sentence.folded)
+        # Several parts of the reader ask the same: the sentence keeps the answer.
+        if self not in sentence.found:
+            folded = sentence.folded
+            sentence.found[self] = self._opening.match(folded) or self._anywhere.search(folded)
+        return sentence.found[self]
 
     def finds(self, sentence: OwnSentence) -> bool:
-        # The function is called once for a sentence, not for each of its hundred questions.
-        ways = sentence.possible
-        ways = (possible(sentence) if ways is None else ways) & self.ways
-        if not ways:
-            return False
-        if ways & sentence.sure or not self._looks:
-            return True
-        # Several parts of the reader ask the same: the sentence keeps the answer.
-        found = sentence.answers.get(self)
-        if found is None:
-            found = sentence.answers[self] = self._is_in(sentence.folded, ways)
-        return found
-
-    def _is_in(self, folded: str, ways: int) -> bool:
-        """Only those of its patterns are tried of which the sentence has the words."""
-        for needed, look in self._looks:  # noqa: SIM110 -- asked a thousand times a thread
-            if needed & ways and look(folded):
-                return True
-        return False
-
-
-CUES: list[Cue] = []
-_OWNERS: dict[int, Cue] = {}
-"""By the number of an alternative."""
-
-
-def _needs(pattern: str, *, at_start: bool) -> list[Alternative]:
-    """What must stand at a sentence's start is not found by its words alone."""
-    found = alternatives_of(pattern)
-    return [Alternative(one.needs) for one in found] if at_start else found
-
-
-def _look(pattern: str, *, at_start: bool) -> _Look:
-    """What must stand at a sentence's start is tried there once, not at every letter."""
-    compiled = re.compile(pattern)
-    return compiled.match if at_start else compiled.search
-
-
-@lru_cache(maxsize=256)
-def _joined(patterns: tuple[str, ...]) -> tuple[_Look, _Look]:
-    """All that must stand at the start in one pattern, and all others in another."""
-    opening = [pattern for pattern in patterns if pattern.startswith("^")]
-    anywhere = [pattern for pattern in patterns if not pattern.startswith("^")]
-    return re.compile("|".join(opening) or _NEVER).match, re.compile("|".join(anywhere) or _NEVER).search
-
-
-@lru_cache(maxsize=1)
-def _index(_count: int) -> WordIndex:
-    """Made when the first sentence is read: it takes a tenth of a second."""
-    alternatives: _Alternatives = []
-    for cue in CUES:
-        cue.enter(alternatives)
-    return WordIndex(alternatives)
-
-
-def possible(sentence: OwnSentence) -> int:
-    """The wordings, as bits, that a sentence may have: its words decide. Most sentences may have few."""
-    if sentence.possible is None:
-        sentence.triggered, sentence.possible, sentence.sure = _index(len(CUES)).ways(sentence)
-    return sentence.possible
+        if self.patterns:
+            return self.search(sentence) is not None
+        return not self.triggers.isdisjoint(sentence.words)
 
 
 def at_word(*alternatives: str) -> str:
@@ -132,54 +56,25 @@ def at_word(*alternatives: str) -> str:
 class Family:
     """Groups of wordings, each behind triggers of its own: the narrower these, the less is searched."""
 
-    __slots__ = ("_ways", "cues")
-
     def __init__(self, *cues: Cue) -> None:
         self.cues = cues
-        self._ways = 0
-
-    @property
-    def ways(self) -> int:
-        if not self._ways:
-            # Stored when it is whole: another thread must not see a part of it.
-            ways = 0
-            for cue in self.cues:
-                ways |= cue.ways
-            self._ways = ways
-        return self._ways
+        self._by_trigger: dict[str, list[Cue]] = defaultdict(list)
+        for cue in cues:
+            for word in cue.triggers:
+                self._by_trigger[word].append(cue)
+        self._triggers = frozenset(self._by_trigger)
 
     def may_find(self, sentence: OwnSentence) -> bool:
-        """Whether a word of the sentence triggers any of them, though it may lack others that they need."""
-        possible(sentence)
-        return sentence.triggered & self.ways != 0
-
-    def is_possible(self, sentence: OwnSentence) -> bool:
-        """Whether the sentence has the words of any of them: else none can find something."""
-        ways = sentence.possible
-        return (possible(sentence) if ways is None else ways) & (self._ways or self.ways) != 0
+        """Whether a word of the sentence triggers the search for any of them."""
+        return not self._triggers.isdisjoint(sentence.words)
 
     def search(self, sentence: OwnSentence) -> re.Match[str] | None:
-        if not self.finds(sentence):
-            return None
-        return next(filter(None, (cue.search(sentence) for cue in self.cues)), None)
+        found = (cue.search(sentence) for cue in self.cues) if self.finds(sentence) else ()
+        return next(filter(None, found), None)
 
     def finds(self, sentence: OwnSentence) -> bool:
-        if not self.is_possible(sentence):
-            return False
-        found = sentence.answers.get(self)
-        if found is None:
-            found = sentence.answers[self] = self._is_in(sentence)
-        return found
-
-    def _is_in(self, sentence: OwnSentence) -> bool:
-        # A family has up to sixty cues, and a sentence the words of one or two.
-        ways = possible(sentence) & self.ways
-        while ways:
-            cue = _OWNERS[ways.bit_length() - 1]
-            if cue.finds(sentence):
-                return True
-            ways &= ~cue.ways
-        return False
+        words = self._triggers & sentence.words
+        return any(cue.finds(sentence) for word in words for cue in self._by_trigger[word])
 
 
 # What may stand before the word that counts, at a sentence's start.

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import cached_property
 from typing import Any
 
 from shared.documents.values import Preset, RoleHolder, SourceProfile
@@ -177,65 +178,31 @@ _WROTE = re.compile(r"\b(?:wrote|writes|said)\b")
 _LETTER = re.compile(r"[A-Za-z\u00c0-\uffff]|[+-]\s?[01]\b|\U0001f44d")
 
 
+@dataclass(eq=False)
 class OwnSentence:
     """One sentence. `text` is as shown, with white space folded; `folded` is as patterns read it."""
 
-    __slots__ = (
-        "_key",
-        "_words",
-        "answers",
-        "asks",
-        "block",
-        "end",
-        "folded",
-        "index",
-        "mail",
-        "opens_paragraph",
-        "possible",
-        "start",
-        "sure",
-        "text",
-        "triggered",
-    )
+    mail: int
+    """The number of the mail in its thread."""
+    index: int
+    start: int
+    end: int
+    text: str
+    block: int
+    """The number of the quoted block right above; -1 where none is."""
+    opens_paragraph: bool
 
-    def __init__(
-        self, *, mail: int, index: int, start: int, end: int, text: str, block: int, opens: bool
-    ) -> None:
-        self.mail = mail
-        """The number of the mail in its thread."""
-        self.index = index
-        self.start = start
-        self.end = end
-        self.text = text
-        self.folded = fold(text)
-        self.asks = text.rstrip("\"') ").endswith("?")
-        self.block = block
-        """The number of the quoted block right above; -1 where none is."""
-        self.opens_paragraph = opens
-        self.answers: dict[object, bool] = {}
-        """Whether the cues found something in it."""
-        self.possible: int | None = None
-        """The wordings that it may have, as bits, once asked for: see `cues.possible`."""
-        self.triggered = 0
-        """Those that one of its words triggers, possible or not."""
-        self.sure = 0
-        """Those that it has: a word is enough for them."""
-        # Kept by hand: a thread has a thousand sentences, and `cached_property` takes a lock for each.
-        self._words: frozenset[str] | None = None
-        self._key: str | None = None
+    def __post_init__(self) -> None:
+        self.folded = fold(self.text)
+        self.words = _words(self.folded)
+        self.asks = self.text.rstrip("\"') ").endswith("?")
+        self.found: dict[object, re.Match[str] | None] = {}
+        """What the cues found in it, as far as they looked."""
 
-    @property
-    def words(self) -> frozenset[str]:
-        if self._words is None:
-            self._words = _words(self.folded)
-        return self._words
-
-    @property
+    @cached_property
     def key(self) -> str:
         """The bare words: the same for the same sentence, however it was wrapped or marked."""
-        if self._key is None:
-            self._key = word_key(self.folded)
-        return self._key
+        return word_key(self.folded)
 
 
 def fold(text: str) -> str:
@@ -276,11 +243,7 @@ def own_sentences(text: str, quotes: tuple[QuotedBlock, ...], mail: int) -> list
                 continue
             block = bisect_right(positions, first) - 1
             kept = courtesies if _is_greeting(shown) else found
-            kept.append(
-                OwnSentence(
-                    mail=mail, index=len(kept), start=first, end=last, text=shown, block=block, opens=opens
-                )
-            )
+            kept.append(OwnSentence(mail, len(kept), first, last, shown, block, opens))
             opens = opens and kept is courtesies
             if len(found) >= MAX_SENTENCES:
                 return found

@@ -8,7 +8,6 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
-from functools import lru_cache
 from itertools import chain
 
 from shared.documents.values import Genre, PropositionForm
@@ -26,7 +25,6 @@ from shared.domain.consensus.cues import (
     WITHDRAWS,
     Cue,
     Family,
-    possible,
 )
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.mails import OwnSentence, word_key
@@ -48,64 +46,12 @@ class Head(StrEnum):
 # ruff: noqa: PLR2004 -- the bound of a feature is its definition
 
 
-_STOP = frozenset(
-    [
-        "this",
-        "that",
-        "with",
-        "from",
-        "have",
-        "would",
-        "could",
-        "should",
-        "there",
-        "their",
-        "they",
-        "them",
-        "then",
-        "than",
-        "what",
-        "when",
-        "which",
-        "while",
-        "will",
-        "been",
-        "being",
-        "were",
-        "your",
-        "about",
-        "into",
-        "some",
-        "also",
-        "just",
-        "like",
-        "more",
-        "most",
-        "much",
-        "only",
-        "over",
-        "such",
-        "very",
-        "does",
-        "doing",
-        "done",
-        "here",
-        "these",
-        "those",
-        "other",
-        "because",
-        "since",
-        "where",
-        "think",
-        "make",
-        "made",
-        "want",
-        "need",
-        "know",
-        "using",
-        "used",
-    ]
+_STOP_WORDS = (
+    "this that with from have would could should there their they them then than what when which while "
+    "will been being were your about into some also just like more most much only over such very does "
+    "doing done here these those other because since where think make made want need know using used"
 )
+_STOP = frozenset(_STOP_WORDS.split())
 _CODE_RUN = re.compile(r"[{}=;<>|][{}=;<>|]")  # spelled out: so the engine skips to the first of them
 _CODE_START = re.compile(r"\W{0,3}\$|\d")
 _CALL = re.compile(r"\w\(\)")
@@ -188,17 +134,10 @@ _WORDED: dict[Cue, str] = {
     _FIRST_PERSON: "first person",
     _REASONS: "reasons",
 }
-PAIRS: dict[str, list[tuple[str, str]]] = {}
-"""By a sentence's feature: what it is called together with another, and that other one."""
-for _name, (_one, _other) in _TOGETHER.items():
-    PAIRS.setdefault(_one, []).append((_name, _other))
 _APPROVAL = Family(AGREES, *APPROVES.cues, *SUPPORTS.cues)
 _SIZES = (15, 40, 60, 201, 221)
 """Letters from which on a sentence is no longer tiny, no longer short, middling, no longer that, and long."""
 _FIRST, _LAST = 16, 4
-_DEEP = 11
-_COUNT_BITS = 16
-_ONE_COUNT = (1 << _COUNT_BITS) - 1
 _DIGIT = re.compile(r"[0-9]")
 _CODE_MARK = re.compile(r"[{}=;<>|$:()]")
 _YOU = frozenset({"you", "your", "you're"})
@@ -206,16 +145,6 @@ _BUT = ("but ", "however", "still,", "that said")
 _MAX_QUOTED, _MAX_ALL_QUOTED = 600, 6_000
 _SHINGLE = 4
 """Words in a row by which a sentence is known again in a quote."""
-
-
-Place = tuple[int, bool, bool, bool, int]
-"""Where a sentence stands in its mail, and its size: what `features_of_place` is asked for."""
-
-
-Amounts = tuple[int, int, int, int, int]
-"""Counts of a sentence's words, and of quotes of its start: what `features_of_amounts` is asked for."""
-OwnFeatures = tuple[Place, list[str], Amounts]
-"""What a sentence has of its own: its place, what it has or has not, and what it has more or less of."""
 
 
 class FeatureReader:
@@ -237,48 +166,33 @@ class FeatureReader:
             and any(map(PROMISES.finds, mail.sentences))
         }
         self._of_mail: dict[tuple[int, str], dict[str, float]] = {}
-        self._of_block: dict[tuple[int, int], dict[str, float]] = {}
 
     def features(self, sentence: OwnSentence) -> dict[str, float]:
         """All features: of the mail, of the sentence, and of both together."""
-        place, flags, amounts = self.own(sentence)
-        found = {**features_of_place(*place), **dict.fromkeys(flags, 1.0), **features_of_amounts(*amounts)}
-        both = {**self.shared(sentence), **found}
-        together = {
-            name: found[one] * both[other]
-            for one in PAIRS.keys() & found.keys()
-            for name, other in PAIRS[one]
-            if other in both
-        }
-        return {**both, **together}
-
-    def shared(self, sentence: OwnSentence) -> dict[str, float]:
-        """What all sentences of a mail that answer the same have in common: the same dict for all of them."""
-        # What stands under one quoted block answers the same.
-        block = (sentence.mail, sentence.block)
-        if block not in self._of_block:
-            self._of_block[block] = self._find_shared(sentence)
-        return self._of_block[block]
-
-    def _find_shared(self, sentence: OwnSentence) -> dict[str, float]:
         mail = self._thread.mail_of(sentence)
         towards = relation(self._thread, self._put, sentence) if mail is not self._thread.root else "none"
-        place = (mail.number, towards)
-        if place not in self._of_mail:
-            self._of_mail[place] = self._shared(mail, towards)
-        return self._of_mail[place]
+        if (mail.number, towards) not in self._of_mail:
+            self._of_mail[mail.number, towards] = dict.fromkeys(self._shared(mail, towards), 1.0)
+        found = {
+            **self._of_mail[mail.number, towards],
+            **dict.fromkeys(self._own(sentence, mail), 1.0),
+            **self._words.amounts(sentence),
+        }
+        for name, (one, other) in _TOGETHER.items():
+            if one in found and other in found:
+                found[name] = found[one] * found[other]
+        return found
 
-    def own(self, sentence: OwnSentence) -> OwnFeatures:
-        index = sentence.index
-        is_last = index == len(self._thread.mail_of(sentence).sentences) - 1
-        size = bisect_right(_SIZES, len(sentence.text))
-        place = (min(index, _DEEP), is_last, sentence.opens_paragraph, sentence.block >= 0, size)
-        flags = ["puts it"] if sentence is self._put.words else []
-        _add_form(sentence.folded, flags)
-        _add_wording(sentence, flags)
-        return place, flags, self._words.amounts(sentence)
+    def _own(self, sentence: OwnSentence, mail: LinkedMail) -> Iterator[str]:
+        """What the sentence has by its place, its form and its wording."""
+        if sentence is self._put.words:
+            yield "puts it"
+        yield from _of_place(sentence, is_last=sentence.index == len(mail.sentences) - 1)
+        yield from _of_form(sentence.folded)
+        yield from _of_wording(sentence)
 
-    def _shared(self, mail: LinkedMail, towards: str) -> dict[str, float]:
+    def _shared(self, mail: LinkedMail, towards: str) -> Iterator[str]:
+        """What all sentences of a mail that answer the same have in common."""
         count, total = len(mail.sentences), len(self._thread.mails)
         flags = {
             "last mail": mail.number == total - 1,
@@ -310,7 +224,7 @@ class FeatureReader:
         flags["approves elsewhere"] = _approves(mail)
         flags["promised after"] = mail.number in self._promised_to
         flags["short thread's answer"] = flags["mail of few"] and flags["last mail"]
-        return {name: 1.0 for name, flag in flags.items() if flag}
+        return (name for name, flag in flags.items() if flag)
 
 
 class _ThreadWords:
@@ -325,25 +239,24 @@ class _ThreadWords:
         self._content = {word for word in set().union(*words.values()) if len(word) > 3} - _STOP
         spread = Counter(chain.from_iterable(map(self._content.intersection, words.values())))
         common = {word for word, count in spread.items() if count > 1}
-        topic = (words[put.mail.number] & common) or common
-        title = word_key(thread.root.mail.subject).split()
-        # Three counts in one number: the words of a sentence are gone through once.
-        self._kinds = dict.fromkeys(self._content, 0)
-        for number, kind in enumerate((topic, [word for word in common if spread[word] > 2], set(title))):
-            for word in self._content.intersection(kind):
-                self._kinds[word] += 1 << number * _COUNT_BITS
+        self._topic = self._content & ((words[put.mail.number] & common) or common)
+        self._shared = {word for word in common if spread[word] > 2}
+        self._title = self._content.intersection(word_key(thread.root.mail.subject).split())
         self._starts = {id(one): _start(one) for one in candidates}
         self._quoted = _quoted_starts(thread, set(self._starts.values()))
 
-    def amounts(self, sentence: OwnSentence) -> Amounts:
+    def amounts(self, sentence: OwnSentence) -> dict[str, float]:
+        """Features that a sentence has more or less of."""
         content = self._content & sentence.words
-        counts = sum(map(self._kinds.__getitem__, content))
-        topic, shared, title = (
-            counts & _ONE_COUNT,
-            counts >> _COUNT_BITS & _ONE_COUNT,
-            counts >> 2 * _COUNT_BITS,
-        )
-        return topic, len(content), shared, title, self._quoted.get(self._starts[id(sentence)], 0)
+        topic = len(content & self._topic)
+        found = {
+            "topic words": min(1.0, topic / 5),
+            "density": topic / (len(content) + 3),
+            "shared words": min(1.0, len(content & self._shared) / 8),
+            "title words": min(1.0, len(content & self._title) / 3),
+        }
+        requoted = self._quoted[self._starts[id(sentence)]]
+        return {**found, "requoted": min(2.0, requoted)} if requoted else found
 
 
 def _approves(mail: LinkedMail) -> bool:
@@ -361,47 +274,37 @@ def candidates_of(thread: LinkedThread) -> list[OwnSentence]:
     ]
 
 
-@lru_cache(maxsize=1_000)
-def features_of_place(index: int, is_last: bool, opens: bool, under: bool, size: int) -> dict[str, float]:  # noqa: FBT001 -- a key of the cache
+def _of_place(sentence: OwnSentence, *, is_last: bool) -> Iterator[str]:
+    size = bisect_right(_SIZES, len(sentence.text))
     flags = {
-        "first": index == 0,
-        "second": index == 1,
+        "first": sentence.index == 0,
+        "second": sentence.index == 1,
         "last of its mail": is_last,
-        "deep in its mail": index >= _DEEP,
-        "early": index < 5,
-        "paragraph start": opens,
-        "under a quote": under,
+        "deep in its mail": sentence.index >= 11,
+        "early": sentence.index < 5,
+        "paragraph start": sentence.opens_paragraph,
+        "under a quote": sentence.block >= 0,
         "short": size < 2,
         "tiny": size < 1,
         "long": size > 4,
         "middling": size == 3,
     }
-    return {name: 1.0 for name, flag in flags.items() if flag}
+    return (name for name, flag in flags.items() if flag)
 
 
-def features_of_amounts(topic: int, content: int, shared: int, title: int, requoted: int) -> dict[str, float]:
-    found = {
-        "topic words": min(1.0, topic / 5),
-        "density": topic / (content + 3),
-        "shared words": min(1.0, shared / 8),
-        "title words": min(1.0, title / 3),
-    }
-    return {**found, "requoted": min(2.0, requoted)} if requoted else found
-
-
-def _add_form(folded: str, flags: list[str]) -> None:
+def _of_form(folded: str) -> Iterator[str]:
     if folded.endswith((".", "!")):
-        flags.append("ends in a full stop")
+        yield "ends in a full stop"
     elif folded.endswith(":"):
-        flags.append("ends in colon")
+        yield "ends in colon"
     elif folded.endswith(">") and "-by:" in folded:
-        flags.append("trailer")
+        yield "trailer"
     if _DIGIT.search(folded):
-        flags.append("names a number")
+        yield "names a number"
     if _CODE_MARK.search(folded) and _is_code(folded):
-        flags.append("code or link")
+        yield "code or link"
     if folded.lstrip("\"'( ").startswith(_BUT):
-        flags.append("starts with but")
+        yield "starts with but"
 
 
 def _is_code(folded: str) -> bool:
@@ -411,19 +314,18 @@ def _is_code(folded: str) -> bool:
     return bool(_CODE_RUN.search(folded)) or ("()" in folded and bool(_CALL.search(folded)))
 
 
-def _add_wording(sentence: OwnSentence, flags: list[str]) -> None:
+def _of_wording(sentence: OwnSentence) -> Iterator[str]:
     if sentence.asks:
-        flags.append("asks")
+        yield "asks"
         if _QUESTION_WORD.match(sentence.folded):
-            flags.append("asks openly")
+            yield "asks openly"
     if asks_group(sentence):
-        flags.append("asks the group")
+        yield "asks the group"
     if _APPROVAL.finds(sentence):
-        flags.append("approves")
+        yield "approves"
     if not _YOU.isdisjoint(sentence.words):
-        flags.append("you")
-    ways = possible(sentence)
-    flags += [name for cue, name in _WORDED.items() if cue.ways & ways and cue.finds(sentence)]
+        yield "you"
+    yield from (name for cue, name in _WORDED.items() if cue.finds(sentence))
 
 
 def _start(sentence: OwnSentence) -> tuple[str, ...]:
@@ -450,106 +352,18 @@ def _quoted_words(thread: LinkedThread) -> Iterator[list[str]]:
                 return
 
 
-Row = tuple[float, float, float, float]
-"""For a key point, a decision, an objection and an open issue."""
 _DIGITS = 9
-_NO_WEIGHT = (0.0, 0.0, 0.0, 0.0)
-_PARTNERS = frozenset(other for pairs in PAIRS.values() for _, other in pairs)
-_AMOUNTS = features_of_amounts(0, 0, 0, 0, 1).keys()
-_WITH_AMOUNT = {
-    one: [(name, other) for name, other in pairs if other in _AMOUNTS] for one, pairs in PAIRS.items()
-}
-_WITH_AMOUNT = {one: pairs for one, pairs in _WITH_AMOUNT.items() if pairs}
+_HEADS = tuple(enumerate(Head))
 
 
-class SentenceScorer:
-    def __init__(self, reader: FeatureReader) -> None:
-        self._reader = reader
-        self._of_mail: dict[int, tuple[Row, _Weights]] = {}
-
-    def scores(self, sentence: OwnSentence) -> Row:
-        shared = self._reader.shared(sentence)
-        # The same dict for all sentences of a mail that answer the same: the reader keeps it.
-        found = self._of_mail.get(id(shared))
-        if found is None:
-            found = self._of_mail[id(shared)] = _of_mail(shared)
-        base, weights = found
-        place, flags, amounts = self._reader.own(sentence)
-        rows = [base, weights.of_place(place), _of_amounts(amounts), *map(weights.__getitem__, flags)]
-        rows += [_of_pairs(one, amounts) for one in flags if one in _WITH_AMOUNT]
-        point, decision, objection, issue = _total(rows)
-        # Features come in no fixed order, and the last digit of a sum depends on it: two runs must agree.
-        return (
-            round(point, _DIGITS),
-            round(decision, _DIGITS),
-            round(objection, _DIGITS),
-            round(issue, _DIGITS),
-        )
-
-
-class _Weights(dict[str, Row]):
-    """What a sentence's features weigh in a mail that has `partners`, together with these."""
-
-    def __init__(self, partners: frozenset[str]) -> None:
-        super().__init__()
-        self._partners = partners
-        self._places: dict[Place, Row] = {}
-
-    def __missing__(self, name: str) -> Row:
-        together = (pair for pair, other in PAIRS.get(name, ()) if other in self._partners)
-        row = self[name] = _total([WEIGHTS.get(one, _NO_WEIGHT) for one in chain((name,), together)])
-        return row
-
-    def of_place(self, place: Place) -> Row:
-        row = self._places.get(place)
-        if row is None:
-            names = features_of_place(*place)
-            row = self._places[place] = _total([_NO_WEIGHT, *map(self.__getitem__, names)])
-        return row
-
-
-def _of_mail(shared: dict[str, float]) -> tuple[Row, _Weights]:
-    """What the mail's own features weigh, and the weights of its sentences'."""
-    rows = [WEIGHTS["bias"], *(WEIGHTS.get(name, _NO_WEIGHT) for name in shared)]
-    return _total(rows), _weights(_PARTNERS.intersection(shared))
-
-
-@lru_cache(maxsize=256)
-def _weights(partners: frozenset[str]) -> _Weights:
-    return _Weights(partners)
-
-
-@lru_cache(maxsize=4_096)
-def _of_amounts(amounts: Amounts) -> Row:
-    return _total(
-        [
-            _times(WEIGHTS.get(name, _NO_WEIGHT), value)
-            for name, value in features_of_amounts(*amounts).items()
-        ]
-    )
-
-
-@lru_cache(maxsize=4_096)
-def _of_pairs(one: str, amounts: Amounts) -> Row:
-    values = features_of_amounts(*amounts)
-    return _total(
-        [_times(WEIGHTS.get(name, _NO_WEIGHT), values.get(other, 0.0)) for name, other in _WITH_AMOUNT[one]]
-    )
-
-
-def _times(row: Row, value: float) -> Row:
-    return row[0] * value, row[1] * value, row[2] * value, row[3] * value
-
-
-def _total(rows: list[Row]) -> Row:
-    # Spelled out: this is the innermost loop of the reader.
-    point = decision = objection = issue = 0.0
-    for for_point, for_decision, for_objection, for_issue in rows:
-        point += for_point
-        decision += for_decision
-        objection += for_objection
-        issue += for_issue
-    return point, decision, objection, issue
+def _scores(features: dict[str, float]) -> dict[Head, float]:
+    """For each head the sum of the features' weights."""
+    weighed = [(WEIGHTS[name], value) for name, value in features.items() if name in WEIGHTS]
+    weighed.append((WEIGHTS["bias"], 1.0))
+    # The last digit of a sum depends on the order of its terms: two runs must agree.
+    return {
+        head: round(sum(row[column] * value for row, value in weighed), _DIGITS) for column, head in _HEADS
+    }
 
 
 MOST_MAILS = {Head.POINT: 12, Head.DECISION: 4, Head.OBJECTION: 4, Head.OPEN_ISSUE: 2}
@@ -561,7 +375,6 @@ _MOST_SCORED = 6_000
 _HOUSEKEEPING = Cue("rebased|rebasing|resent|resending")
 """What somebody did with their own branch settles nothing."""
 _MACHINE_WORDS = ("traceback ", 'file "', ">>>", "$ ")
-_COLUMNS = {head: column for column, head in enumerate(Head)}
 
 
 def may_be(head: Head, sentence: OwnSentence, thread: LinkedThread, put: Put) -> bool:
@@ -586,13 +399,13 @@ def _may_be_open(sentence: OwnSentence) -> bool:
 class SentenceScores:
     def __init__(self, thread: LinkedThread, put: Put, genre: Genre) -> None:
         self._thread, self._put = thread, put
-        scorer = SentenceScorer(FeatureReader(thread, put, genre))
+        reader = FeatureReader(thread, put, genre)
         self._sentences = _bounded(candidates_of(thread))
-        self._scores = {id(sentence): scorer.scores(sentence) for sentence in self._sentences}
+        self._scores = {id(sentence): _scores(reader.features(sentence)) for sentence in self._sentences}
 
     def score(self, sentence: OwnSentence, head: Head) -> float:
         found = self._scores.get(id(sentence))
-        return found[_COLUMNS[head]] if found else float("-inf")
+        return found[head] if found else float("-inf")
 
     def found(
         self, head: Head, besides: Iterable[OwnSentence] = (), *, without: Collection[int] = ()
@@ -601,15 +414,15 @@ class SentenceScores:
 
         `besides` always count; `without` are numbers of mails that have none.
         """
-        column, threshold = _COLUMNS[head], THRESHOLDS[head]
+        threshold = THRESHOLDS[head]
         chosen = [
             one
             for one in self._sentences
-            if self._scores[id(one)][column] > threshold
+            if self._scores[id(one)][head] > threshold
             and one.mail not in without
             and may_be(head, one, self._thread, self._put)
         ]
-        ranked = [*besides, *sorted(chosen, key=lambda one: -self._scores[id(one)][column])]
+        ranked = [*besides, *sorted(chosen, key=lambda one: -self._scores[id(one)][head])]
         best: dict[int, OwnSentence] = {}
         keys: set[str] = set()
         for sentence in ranked:
@@ -626,7 +439,7 @@ class SentenceScores:
         room = MOST_SHOWN - len(shown)
         per_mail: Counter[int] = Counter()
         points: list[OwnSentence] = []
-        for sentence in sorted(self._sentences, key=lambda one: -self._scores[id(one)][0]):
+        for sentence in sorted(self._sentences, key=lambda one: -self._scores[id(one)][Head.POINT]):
             if len(points) >= room:
                 break
             if id(sentence) in shown or per_mail[sentence.mail] >= _PER_MAIL:

@@ -6,7 +6,7 @@ from shared.documents.values import SourceProfile
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.mails import ThreadMail
 from shared.domain.consensus.proposal import find_put, read_genre
-from shared.domain.consensus.sentence_scores import FeatureReader, SentenceScorer, candidates_of
+from shared.domain.consensus.sentence_scores import FeatureReader, Head, SentenceScores, candidates_of
 from shared.domain.consensus.sentence_weights import WEIGHTS
 from tests.support.thread_mails import GIT, IETF, mail
 
@@ -34,15 +34,13 @@ THREADS = {
 def test_a_score_is_the_sum_of_its_features_weights(mails: list[ThreadMail], profile: SourceProfile) -> None:
     thread = LinkedThread(mails, profile)
     put = find_put(thread)
-    reader = FeatureReader(thread, put, read_genre(thread, put).kind)
-    scorer = SentenceScorer(reader)
+    genre = read_genre(thread, put).kind
+    reader, scores = FeatureReader(thread, put, genre), SentenceScores(thread, put, genre)
     names: set[str] = set()
     for sentence in candidates_of(thread):
         features = {"bias": 1.0, **reader.features(sentence)}
         names |= features.keys()
-        sums = [
-            sum(value * WEIGHTS[name][column] for name, value in features.items() if name in WEIGHTS)
-            for column in range(4)
-        ]
-        assert scorer.scores(sentence) == pytest.approx(sums, abs=1e-8)
+        for column, head in enumerate(Head):
+            total = sum(value * WEIGHTS[name][column] for name, value in features.items() if name in WEIGHTS)
+            assert scores.score(sentence, head) == pytest.approx(total, abs=1e-8)
     assert len(names) > 40, "features of many kinds are in it"

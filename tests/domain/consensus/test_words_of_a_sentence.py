@@ -31,5 +31,5 @@ PIECES = [
 @given(pieces=st.lists(st.sampled_from(PIECES) | st.text("ab' -+012.", max_size=6), max_size=12))
 def test_words_are_runs_of_letters_contractions_and_votes(pieces: list[str]) -> None:
     text = " ".join(pieces)
-    one = OwnSentence(mail=0, index=0, start=0, end=len(text), text=text, block=-1, opens=True)
+    one = OwnSentence(mail=0, index=0, start=0, end=len(text), text=text, block=-1, opens_paragraph=True)
     assert one.words == set(WORD.findall(one.folded))

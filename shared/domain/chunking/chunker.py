@@ -1,8 +1,7 @@
 """Chunks: stretches of a message's own text that fit the embedding model's window.
 
-A text is tokenised once. A strategy picks the tokens at which to cut; cuts lie between words, so the tokens
-of a chunk are exactly the tokens of its text. Quotes are not part of the text, yet a chunk knows where its
-text stands in `body_raw`, and so what was quoted between.
+A text is tokenised once and cut between words, so that the tokens of a chunk are exactly those of its text.
+A chunk knows where its text stands in `body_raw`, and so what was quoted between.
 """
 
 import math
@@ -19,6 +18,10 @@ from shared.domain.chunking.tokens import WINDOW, ModelTokenizer, TokenizedText
 from shared.domain.mail.models import Segment
 from shared.domain.mail.segments import NormalizedBody
 
+Embedder = Callable[[Sequence[str]], Sequence[Sequence[float]]]
+"""Sentences to vectors."""
+_LEAST_SHARE = 4
+"""A chunk is cut at a boundary only if that leaves it at least a quarter full."""
 _BLANK_LINE = re.compile(r"\n[ \t]*\n\s*")
 
 
@@ -29,32 +32,20 @@ def sentence_starts(text: str) -> list[int]:
     return sorted(start for start in starts if start < len(text))
 
 
-_LEAST_SHARE = 4
-"""A chunk is cut at a boundary only if that leaves it at least a quarter full."""
-
-
-def by_tokens(tokens: TokenizedText, size: int) -> list[int]:
-    """Windows of equal size."""
-    ends, start = [], 0
-    while start < len(tokens):
-        start = _fit(tokens, start, size)
-        ends.append(start)
-    return ends
-
-
 def recursively(text: str, tokens: TokenizedText, size: int, whole: int) -> list[int]:
-    """As many paragraphs as fit; in a paragraph that does not, sentences; then lines; then words.
-
-    A text that fits as a whole stays whole.
-    """
+    """As many paragraphs as fit, else sentences, lines, words. A text that fits as a whole stays whole."""
     if not len(tokens):
         return []
     if len(tokens) <= whole:
         return [len(tokens)]
     paragraphs = [tokens.at_or_after(match.end()) for match in _BLANK_LINE.finditer(text)]
+    return _ends(tokens, lambda start: _best_end(text, tokens, start, size, paragraphs))
+
+
+def _ends(tokens: TokenizedText, end_after: Callable[[int], int]) -> list[int]:
     ends, start = [], 0
     while start < len(tokens):
-        start = _best_end(text, tokens, start, size, paragraphs)
+        start = end_after(start)
         ends.append(start)
     return ends
 
@@ -64,20 +55,16 @@ def _best_end(text: str, tokens: TokenizedText, start: int, size: int, paragraph
     if limit >= len(tokens):
         return len(tokens)
     least = start + max(1, size // _LEAST_SHARE)
-    end = _last_between(paragraphs, least, limit)
+    last = bisect_right(paragraphs, limit) - 1
+    if last >= 0 and paragraphs[last] >= least:
+        return paragraphs[last]
+    first = tokens.start(start)
+    window = text[first : tokens.end(limit - 1)]
+    end = _last_start(tokens, [first + one for one in sentence_starts(window)], least, limit)
     if end is None:
-        first, last = tokens.start(start), tokens.end(limit - 1)
-        window = text[first:last]
-        end = _last_start(tokens, [first + one for one in sentence_starts(window)], least, limit)
-        if end is None:
-            lines = [first + match.end() for match in re.finditer("\n", window)]
-            end = _last_start(tokens, lines, least, limit)
+        lines = [first + match.end() for match in re.finditer("\n", window)]
+        end = _last_start(tokens, lines, least, limit)
     return end if end is not None else _fit(tokens, start, size)
-
-
-def _last_between(boundaries: list[int], least: int, limit: int) -> int | None:
-    index = bisect_right(boundaries, limit) - 1
-    return boundaries[index] if index >= 0 and boundaries[index] >= least else None
 
 
 def _last_start(tokens: TokenizedText, starts: list[int], least: int, limit: int) -> int | None:
@@ -102,38 +89,34 @@ def _fit(tokens: TokenizedText, start: int, size: int) -> int:
 
 def overlap_start(text: str, tokens: TokenizedText, start: int, earliest: int) -> int:
     """The first token of a chunk's overlap: the first line's in reach, else the first word's."""
-    first = tokens.start(earliest)
-    newline = text.find("\n", first, tokens.start(start))
-    if newline >= 0:
-        token = tokens.at_or_after(newline)
-        if token < start and tokens.begins_word(token):
-            return token
+    newline = text.find("\n", tokens.start(earliest), tokens.start(start))
+    token = tokens.at_or_after(newline) if newline >= 0 else start
+    if token < start and tokens.begins_word(token):
+        return token
     while earliest < start and not tokens.begins_word(earliest):
         earliest += 1
     return earliest
 
 
-def line_start(text: str, start: int) -> int:
-    """The line's start, if only blanks stand before: code and tables keep their indentation."""
-    first = text.rfind("\n", 0, start) + 1
-    return first if text[first:start].isspace() else start
-
-
-def by_meaning(
-    text: str,
-    tokens: TokenizedText,
-    size: int,
-    embedder: Callable[[Sequence[str]], Sequence[Sequence[float]]],
-) -> list[int]:
-    """Cut where a sentence is least like the one before it, and wherever the size demands it."""
+def by_meaning(text: str, tokens: TokenizedText, size: int, embedder: Embedder) -> list[int]:
+    """Cut where a sentence is less like the one before it than usual, and wherever the size demands it."""
     if not len(tokens):
         return []
     sentences = sorted({tokens.at_or_after(start) for start in sentence_starts(text)} - {len(tokens)} | {0})
     sentences = [token for token in sentences if tokens.begins_word(token)]
     bounds = [*sentences, len(tokens)]
     texts = [text[tokens.start(a) : tokens.end(b - 1)] for a, b in pairwise(bounds)]
-    breaks = {sentences[index] for index in _changes(embedder(texts) if len(texts) > 1 else [])}
+    alike = [_cosine(one, other) for one, other in pairwise(embedder(texts) if len(texts) > 1 else [])]
+    mean = sum(alike) / max(len(alike), 1)
+    spread = math.sqrt(sum((one - mean) ** 2 for one in alike) / max(len(alike), 1))
+    breaks = {sentences[index] for index, one in enumerate(alike, 1) if one < mean - spread}
     return _packed(tokens, bounds[1:], breaks, size)
+
+
+def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    dot = sum(a * b for a, b in zip(one, other, strict=True))
+    norms = math.sqrt(sum(a * a for a in one)) * math.sqrt(sum(b * b for b in other))
+    return dot / norms if norms else 0.0
 
 
 def _packed(tokens: TokenizedText, ends: list[int], breaks: set[int], size: int) -> list[int]:
@@ -148,26 +131,6 @@ def _packed(tokens: TokenizedText, ends: list[int], breaks: set[int], size: int)
             cuts.append(start)
         last = end
     return cuts if cuts and cuts[-1] == len(tokens) else [*cuts, len(tokens)]
-
-
-def _changes(vectors: Sequence[Sequence[float]]) -> list[int]:
-    """The sentences that are less like their neighbour before than usual by more than the usual spread."""
-    alike = [_cosine(one, other) for one, other in pairwise(vectors)]
-    if not alike:
-        return []
-    mean = sum(alike) / len(alike)
-    spread = math.sqrt(sum((one - mean) ** 2 for one in alike) / len(alike))
-    return [index + 1 for index, one in enumerate(alike) if one < mean - spread]
-
-
-def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    dot = sum(a * b for a, b in zip(one, other, strict=True))
-    norms = math.sqrt(sum(a * a for a in one)) * math.sqrt(sum(b * b for b in other))
-    return dot / norms if norms else 0.0
-
-
-Embedder = Callable[[Sequence[str]], Sequence[Sequence[float]]]
-"""Sentences to vectors."""
 
 
 class Strategy(StrEnum):
@@ -185,15 +148,12 @@ class ChunkSettings:
     """A word that the tokenizer does not know is one token however long: characters are bounded, too."""
 
     def __post_init__(self) -> None:
-        if self.max_tokens < 1:
-            raise ValueError(f"max_tokens is {self.max_tokens}: it has to be at least 1")
+        for name in ("max_tokens", "max_chars"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}: it has to be at least 1")
         if not 0 <= self.overlap_tokens <= self.max_tokens // 2:
-            raise ValueError(
-                f"overlap_tokens is {self.overlap_tokens}: "
-                f"it has to be from 0 to half of max_tokens ({self.max_tokens})"
-            )
-        if self.max_chars < 1:
-            raise ValueError(f"max_chars is {self.max_chars}: it has to be at least 1")
+            most = f"half of max_tokens ({self.max_tokens})"
+            raise ValueError(f"overlap_tokens is {self.overlap_tokens}: it has to be from 0 to {most}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +201,7 @@ def _cut_points(
     """The tokens before which to cut, the end included. Room for the overlap is left."""
     size = settings.max_tokens - settings.overlap_tokens
     if settings.strategy is Strategy.TOKEN_WINDOW:
-        return by_tokens(tokens, size)
+        return _ends(tokens, lambda start: _fit(tokens, start, size))
     if settings.strategy is Strategy.SEMANTIC:
         if embedder is None:
             raise ValueError("the semantic strategy needs an embedder")
@@ -266,7 +226,10 @@ def _within_chars(
     text: str, tokens: TokenizedText, start: int, end: int, tokenizer: ModelTokenizer, max_chars: int
 ) -> Iterator[tuple[int, int, int]]:
     """The chunk's characters and tokens, in pieces if the characters are too many for one."""
-    first, last = line_start(text, tokens.start(start)), tokens.end(end - 1)
+    first, last = tokens.start(start), tokens.end(end - 1)
+    line = text.rfind("\n", 0, first) + 1
+    if text[line:first].isspace():  # code and tables keep their indentation
+        first = line
     if last - first <= max_chars:
         yield first, last, end - start
         return

@@ -92,11 +92,9 @@ def _footer_end(body: MarkedLines, number: int) -> int:
 
 
 def _is_footer_like(line: str, above: str) -> bool:
-    if len(line) <= _MAX_LOCATION and _LOCATION.match(
-        line
-    ):  # a longer one could be read in its square of ways
-        return True
-    return bool(above.strip() and not above[:1].isspace() and _SAYS.search(above))
+    # A line of addresses without an end could be read in its square of ways.
+    is_location = len(line) <= _MAX_LOCATION and bool(_LOCATION.match(line))
+    return is_location or bool(above.strip() and not above[:1].isspace() and _SAYS.search(above))
 
 
 def _end_of_talk(lines: list[str], start: int, *, talk_needed: bool) -> int:

@@ -1,19 +1,12 @@
 """Threads of one source as a pure function of the set of its mails.
 
 A mail brings one edge: to its direct parent where the source has it, else to the nearest ancestor in
-References that the source has, else to the root that it claims. A reply without any of these headers, and a
-mail that names only such as are not there, bring an edge by their subject (`subject_links`), where that leads
-to one. A thread is a connected component of these edges, and its root, the
-one id in it without an edge, names it. The root need not be present: answers to a mail that is in no archive
-are one thread.
+References that the source has, else to the root that it claims. A mail without such a parent brings an edge
+by its subject (`subject_links`). A thread is a connected component of these edges. Its root, the one id
+without an edge, names it, and need not be present.
 
 Each edge is a function of the set of mails, so any order, any split into archives and any repetition gives
-the same threads. A mail that comes late moves its own answers to itself: their edge went to a more distant
-ancestor until then. So threads merge and come apart, and one forged mail moves nothing but itself and those
-that name it as an ancestor.
-
-What is kept of a mail (`ThreadMember`) is its edge, and the absent ids that would be nearer: once the direct
-parent is there, nothing else can change the edge.
+the same threads. A forged mail moves nothing but itself and the mails that name it as an ancestor.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -70,7 +63,7 @@ class ThreadState:
     @property
     def root(self) -> str:
         """The id that the edges lead to; in a circle, its smallest id."""
-        return _root_of(min(self.members), self.members)
+        return _root_of(min(self.members), self.members, {})
 
     @property
     def present(self) -> list[str]:
@@ -100,13 +93,13 @@ class ThreadState:
         members, keys = document["members"], document["subjects"]
         return cls(
             {
-                stored["id"]: ThreadMember(
-                    stored.get("parent", ""),
-                    tuple(stored.get("wants", ())),
-                    stored.get("via", ""),
-                    stored.get("root", ""),
+                one["id"]: ThreadMember(
+                    one.get("parent", ""),
+                    tuple(one.get("wants", ())),
+                    one.get("via", ""),
+                    one.get("root", ""),
                 )
-                for stored in members
+                for one in members
             },
             {
                 SubjectEntry(keys[number], stored["at"], seeks, stored["id"])
@@ -120,14 +113,9 @@ def _member_to_json(
     one: str, member: ThreadMember, entries: Sequence[SubjectEntry], numbers: Mapping[str, int]
 ) -> dict[str, Any]:
     stored: dict[str, Any] = {"id": one}
-    if member.parent:
-        stored["parent"] = member.parent
+    stored |= {name: value for name, value in member._asdict().items() if value}
     if member.wants:
         stored["wants"] = list(member.wants)
-    if member.via:
-        stored["via"] = member.via
-    if member.root:
-        stored["root"] = member.root
     if entries:
         stored["at"] = entries[0].at  # all entries of a mail have its date
         stored["by"] = [[numbers[entry.key], entry.seeks] for entry in entries]
@@ -269,9 +257,8 @@ class _MailSet:
 
     def add_mail(self, links: Links) -> None:
         """In place of what was known of it: it may have come with other content."""
-        via = BY_OPERATOR if links.decided else ""
-        ancestors = links.ancestors
-        self.members[links.node] = ThreadMember(ancestors[-1] if ancestors else "", tuple(ancestors), via)
+        claimed, via = links.ancestors[-1] if links.ancestors else "", BY_OPERATOR if links.decided else ""
+        self.members[links.node] = ThreadMember(claimed, tuple(links.ancestors), via)
         self.entries[links.node] = set(links.entries)
 
     def find_edges(self, arrived: Mapping[str, Links]) -> None:
@@ -345,13 +332,11 @@ def _nearest(member: ThreadMember, members: Mapping[str, ThreadMember]) -> Threa
         if one in members:
             root = member.root or (member.parent if one != member.parent else "")
             return ThreadMember(one, member.wants[:place], member.via, root)
-    wants = tuple(one for one in member.wants if one != member.parent)
-    return ThreadMember(member.parent, wants, member.via, member.root)
+    return member._replace(wants=tuple(one for one in member.wants if one != member.parent))
 
 
-def _root_of(one: str, members: Mapping[str, ThreadMember], known: dict[str, str] | None = None) -> str:
+def _root_of(one: str, members: Mapping[str, ThreadMember], known: dict[str, str]) -> str:
     """Where its edges lead; `known` has what was found before."""
-    known = {} if known is None else known
     path: dict[str, None] = {}
     while one not in known and one not in path:
         path[one] = None

@@ -39,18 +39,18 @@ class PreparedMessage(NamedTuple):
 def prepare_message(message: ParsedMail, member: int = 0) -> PreparedMessage:
     """`member` is the number of its mailbox in the archive."""
     document = _document(message)
-    while (size := _json_bytes(document)) > MAX_DOCUMENT_BYTES:
+    while (size := json_bytes_at_most(document)) > MAX_DOCUMENT_BYTES:
+        if (size := len(json.dumps(document))) <= MAX_DOCUMENT_BYTES:
+            break
         document = _document(_shortened(message))
     document["identity"], rest = _identity(message, document["date"])
-    document["variant"] = _variant(document, rest)
+    # It tells different copies apart. A checksum is enough for the HTML: the text was made of it.
+    html = document["body_html"]
+    written = [document[name] for name in _WRITTEN]
+    written += [rest, zlib.crc32(html.encode("utf-8", "surrogatepass")) if html else 0]
+    document["variant"] = _digest(marshal.dumps(written, 2))
     document["place"] = [member, message.offset, message.size]
     return PreparedMessage(links_of(message), document, size)
-
-
-def _json_bytes(document: dict[str, Any]) -> int:
-    """At most so many; exactly where that matters."""
-    at_most = json_bytes_at_most(document)
-    return at_most if at_most <= MAX_DOCUMENT_BYTES else len(json.dumps(document))
 
 
 def _shortened(message: ParsedMail) -> ParsedMail:
@@ -65,17 +65,6 @@ def _shortened(message: ParsedMail) -> ParsedMail:
     message.body_raw = message.body_raw[:end]
     message.body_normalized = NormalizedBody(message.body_raw, message.segments).text
     return message
-
-
-def _variant(document: dict[str, Any], rest: str | int) -> str:
-    """Tells copies of a mail apart that differ in anything; `rest` is what their identity leaves out.
-
-    A checksum is enough for the HTML: the text was made of it.
-    """
-    written = [document[name] for name in _WRITTEN]
-    html = document["body_html"]
-    written += [rest, zlib.crc32(html.encode("utf-8", "surrogatepass")) if html else 0]
-    return _digest(marshal.dumps(written, 2))
 
 
 _WRITTEN = ("identity", "subject", "from", "to", "cc", "date", "references", "in_reply_to", "headers",

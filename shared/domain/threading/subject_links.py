@@ -8,10 +8,7 @@ Three rules, each of which gives a mail one edge at most, as a function of the s
   names others, none of which is there.
 
 Where none finds anything, the mail goes to the root that it claims itself, else to the one that most of its
-own answers claim.
-
-The limits, on purpose: a subject that says nothing ("Re: question") links nothing; without a date nothing is
-linked. Dates and subjects are the senders' own, so what is joined by them is marked.
+own answers claim. A subject that says nothing ("Re: question") and a mail without a date link nothing.
 """
 
 import re
@@ -67,17 +64,13 @@ def read_subject(subject: str) -> SubjectKey:
             series, is_cover = _series(tag)
             version = _version(tag)
     words = _WORD.findall(_WAS.sub("", split.text).lower())
-    title = " ".join(words)[:_MAX_KEY] if _is_specific(words) else ""
+    telling = sum(len(word) for word in words if word not in _EMPTY_WORDS and not word.isdigit())
+    title = " ".join(words)[:_MAX_KEY] if telling >= _MIN_LETTERS else ""
     tags = " ".join(kept)[:_MAX_KEY]
     key = (f"{tags}{TITLE_AFTER}{title}" if tags else title) if title else ""
     return SubjectKey(
         key, split.is_reply or split.is_forward, series, is_cover, version, title if version else ""
     )
-
-
-def _is_specific(words: list[str]) -> bool:
-    telling = [word for word in words if word not in _EMPTY_WORDS and not word.isdigit()]
-    return sum(map(len, telling)) >= _MIN_LETTERS
 
 
 def _series(tag: str) -> tuple[str, bool]:
@@ -187,20 +180,20 @@ def nearest_by_subject(
         if rule is _RULES[_REROLL]:
             seeking &= claims.keys()
         if seeking:
+            nodes = {entry.node for entry in group}
+            # They answer a mail of another subject.
+            strangers = {node for node in nodes if parents.get(node, node) not in nodes}
             partners = _Partners(sorted(group, key=_place), rule, seeking, group_of, orphans)
-            for node, parent in partners.found(_strangers(group, parents) if rule is _REPLY else ()):
+            for node, parent in partners.found(strangers if rule is _REPLY else ()):
                 # A mail may have several entries: the first rule that finds something decides.
                 ranked = (rule.order if parent else _NOTHING, parent)
                 found[node] = min(found.get(node, ranked), ranked)
-    return {
-        node: parent or ("" if node in orphans else _most_claimed(claims.get(node, ())))
-        for node, (_, parent) in found.items()
-    }
-
-
-def _most_claimed(roots: Sequence[str]) -> str:
-    counts = Counter(roots)
-    return min(counts, key=lambda root: (-counts[root], root), default="")
+    parent_of = {node: parent for node, (_, parent) in found.items()}
+    for node, parent in parent_of.items():
+        if not parent and node not in orphans:
+            counts = Counter(claims.get(node, ()))
+            parent_of[node] = min(counts, key=lambda root: (-counts[root], root), default="")
+    return parent_of
 
 
 class _Rule(NamedTuple):
@@ -257,9 +250,3 @@ class _Partners:
         others = (one for one in below if one.node not in self.seeking and self.group_of[one.node] != own)
         other = next(others, None)
         return other if other is not None and other.at <= latest else None
-
-
-def _strangers(group: Iterable[SubjectEntry], parents: Mapping[str, str]) -> set[str]:
-    """Those that answer a mail of another subject."""
-    nodes = {entry.node for entry in group}
-    return {node for node in nodes if node in parents and parents[node] not in nodes}

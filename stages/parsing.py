@@ -16,7 +16,7 @@ from shared.core.errors import DocumentNotFoundError, PermanentError, add_detail
 from shared.core.times import stored_time
 from shared.documents.sources import Archive, ArchiveStatus
 from shared.domain.mail.models import Skipped
-from shared.ingestion.archive_reader import Reader, prepare_reader, reader_pool
+from shared.ingestion.archive_reader import Reader, reader_pool
 from shared.pipeline import topology
 from shared.pipeline.event_builders import json_parsed
 from shared.pipeline.event_types import ArchiveIngested, JSONParsed
@@ -73,7 +73,7 @@ async def parse(event: Event[ArchiveIngested], work: Work) -> StageResult:
     parsed = Parsed()
     try:
         with tempfile.TemporaryDirectory() as folder:
-            prepare_reader(await reader_pool(work.clients), archive.file_size_bytes)
+            (await reader_pool(work.clients)).prepare(archive.file_size_bytes)
             path = Path(folder) / "archive"
             with path.open("wb") as file:
                 await work.clients.blobs.save(ARCHIVES_CONTAINER, archive.file_path, file)

@@ -1,7 +1,6 @@
 """The mailboxes and messages inside an archive file, one stream after the other.
 
-Members are recognized by their content. One that is compressed with gzip is unpacked; an archive inside the
-archive is not opened. `on_skip` gets each member that is skipped, with the reason.
+Members are recognized by their content. An archive inside the archive is not opened.
 """
 
 import io
@@ -14,14 +13,13 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from shared.core.lazy_import import lazy
-from shared.domain.mail.mbox import EML, detect
+from shared.domain.mail.mbox import EML, BinaryStream, detect
 from shared.domain.mail.models import EmptyArchiveError, NotAMailboxError
 from shared.ingestion.errors import UnsupportedArchiveError
 from shared.ingestion.tar import BLOCK, EntryKind, is_tar_header, read_tar
 from shared.ingestion.unpacked_streams import (
     Compression,
     Inflated,
-    Readable,
     Spending,
     UnpackBudget,
     UnpackLimits,
@@ -75,21 +73,20 @@ def detect_format(path: Path, limits: UnpackLimits | None = None) -> ArchiveForm
         beginning = file.read(PEEK)
     compression = compression_of(beginning)
     limits = limits or UnpackLimits()
-    if compression is None:
-        return ArchiveFormat(_container(path, None, beginning, limits))
-    with open_plain(path, compression, limits) as (stream, _):
-        unpacked = buffered(stream).read(PEEK)
-    if compression_of(unpacked) or unpacked.startswith(ZIP_MAGIC):
-        raise UnsupportedArchiveError(
-            f"it is an archive inside a {compression} file; unpack it and upload what is inside"
-        )
-    return ArchiveFormat(_container(path, compression, unpacked, limits), compression)
+    if compression is not None:
+        with open_plain(path, compression, limits) as (stream, _):
+            beginning = buffered(stream).read(PEEK)
+        if compression_of(beginning) or beginning.startswith(ZIP_MAGIC):
+            raise UnsupportedArchiveError(
+                f"it is an archive inside a {compression} file; unpack it and upload what is inside"
+            )
+    return ArchiveFormat(_container(path, compression, beginning, limits), compression)
 
 
 @contextmanager
 def open_plain(
     path: Path, compression: Compression | None, limits: UnpackLimits
-) -> Iterator[tuple[Readable, UnpackBudget]]:
+) -> Iterator[tuple[BinaryStream, UnpackBudget]]:
     """The file's content, unpacked where it is compressed, on a budget."""
     budget = UnpackBudget(limits, path.stat().st_size)
     with path.open("rb") as file:
@@ -116,7 +113,14 @@ def _container(
     if beginning.startswith(ZIP_MAGIC):
         return Container.ZIP
     if is_tar_header(beginning[:BLOCK]):
-        return _tar_kind(path, compression, limits)
+        with open_plain(path, compression, limits) as (stream, _):
+            for entry in islice(read_tar(stream), LOOKED_AT):  # a Maildir shows before any large file
+                name = entry.name.rstrip("/")
+                if in_maildir(name) or PurePosixPath(name).name in {"cur", "new"}:
+                    return Container.MAILDIR
+                if entry.size > PEEK:
+                    break
+        return Container.TAR
     if (found := mail_in(beginning)) is None:
         raise UnsupportedArchiveError(_no_mail(beginning))
     return found
@@ -131,18 +135,6 @@ def _no_mail(beginning: bytes) -> str:
     if beginning.lstrip()[:15].lower().startswith((b"<!doctype", b"<html")):
         return "it is a web page, not a mail archive; use the address of the archive itself"
     return f"it is not a mail archive; supported: {FORMATS_READ}"
-
-
-def _tar_kind(path: Path, compression: Compression | None, limits: UnpackLimits) -> Container:
-    """A Maildir shows within the first entries, before any large file."""
-    with open_plain(path, compression, limits) as (stream, _):
-        for entry in islice(read_tar(stream), LOOKED_AT):
-            name = entry.name.rstrip("/")
-            if in_maildir(name) or PurePosixPath(name).name in {"cur", "new"}:
-                return Container.MAILDIR
-            if entry.size > PEEK:
-                break
-    return Container.TAR
 
 
 @dataclass(frozen=True)
@@ -160,7 +152,7 @@ class SkippedMember:
 
 
 OnSkip = Callable[[SkippedMember], None]
-_Entry = tuple[str, EntryKind, Readable, UnpackBudget]
+_Entry = tuple[str, EntryKind, BinaryStream, UnpackBudget]
 """Name, kind and content of a member, and the budget that its content is read on."""
 
 
@@ -177,10 +169,8 @@ def open_members(
     read, found = _zip_entries if format_.container is Container.ZIP else _tar_entries, 0
     for name, kind, content, budget in read(path, format_, limits):
         budget.count_member(name)
-        if kind is EntryKind.FILE:
-            member = _member(name, content, budget)
-        else:
-            member = SkippedMember(name, f"a {kind} is not read")
+        is_file, why_not = kind is EntryKind.FILE, SkippedMember(name, f"a {kind} is not read")
+        member = _member(name, content, budget) if is_file else why_not
         if isinstance(member, Member):
             found += 1
             yield member
@@ -213,7 +203,7 @@ def _zip_entries(path: Path, _format: ArchiveFormat, limits: UnpackLimits) -> It
         yield entry.name, entry.kind, Spending(entry, budget, entry.name), budget
 
 
-def _member(name: str, content: Readable, budget: UnpackBudget) -> Member | SkippedMember:
+def _member(name: str, content: BinaryStream, budget: UnpackBudget) -> Member | SkippedMember:
     stream = buffered(content)
     if compression_of(stream.peek(PEEK)) is Compression.GZ:
         stream = buffered(Spending(Inflated(stream, Compression.GZ, name), budget, name))

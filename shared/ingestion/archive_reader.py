@@ -1,7 +1,7 @@
 """Reads an archive while what was read before is stored.
 
-A large archive is read by processes of their own, each a share of its messages: on all cores, and whatever a
-hostile mail does to the parser, the app lives on. A small one is not worth the way there.
+A large archive is read by processes, each a share of its messages: on all cores, and the app survives a mail
+that kills the parser.
 """
 
 import asyncio
@@ -38,9 +38,9 @@ class ReaderPool:
         # When nobody has closed the pool: the children then end with it, or with the interpreter.
         self._end = weakref.finalize(self, _end_all, self.idle)
 
-    def prepare(self) -> None:
-        """An archive is on its way: let processes start meanwhile."""
-        while len(self.idle) < self._useful():
+    def prepare(self, size: int) -> None:
+        """An archive of this size is on its way: let processes start, where it will take some."""
+        while size > SMALL_BYTES and len(self.idle) < self._useful():
             self.idle.append(_start())
 
     def take(self) -> list[BlockingChild]:
@@ -210,9 +210,3 @@ async def reader_pool(clients: Clients) -> ReaderPool:
         return ReaderPool()
 
     return await clients.resources.get(READERS, start)
-
-
-def prepare_reader(pool: ReaderPool, size: int) -> None:
-    """An archive of this size is on its way: let processes start meanwhile, where it will take some."""
-    if size > SMALL_BYTES:
-        pool.prepare()

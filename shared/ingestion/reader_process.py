@@ -1,7 +1,6 @@
 """The reader process: `python -m shared.ingestion.reader_process`. It reads one archive after the other.
 
-A request names a path and a share of the archive's messages. The answers are batches of messages (a body of
-marshal), and at the end of each archive whether it could be read.
+A request names a path and a share of its messages; the answers are batches (marshal), and how it ended.
 """
 
 import marshal
@@ -66,8 +65,8 @@ def _next_batch(found: Iterator[_Found]) -> list[_Found]:
     size = 0
     while len(some) < BATCH and size < BATCH_SIZE and (numbered := next(found, None)) is not None:
         some.append(numbered)
-        mail = numbered[1]
-        size += len(mail.body_raw) + len(mail.body_html or "") if isinstance(mail, ParsedMail) else 0
+        if isinstance(mail := numbered[1], ParsedMail):
+            size += len(mail.body_raw) + len(mail.body_html or "")
     return some
 
 

@@ -1,15 +1,15 @@
 """Reading tar as a stream: ustar, GNU and pax, as far as an archive of mail needs it.
 
-The standard library reads extended headers of any size into memory, follows chains of them by recursion, and
-keeps every member. Here a header has a bound, and a member that is no plain file has no content.
+The standard library reads extended headers of any size into memory, and keeps every member.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from shared.domain.mail.mbox import BinaryStream
 from shared.ingestion.errors import ArchiveBombError, CorruptArchiveError
-from shared.ingestion.unpacked_streams import Readable, printable
+from shared.ingestion.unpacked_streams import printable
 
 BLOCK = 512
 MAX_EXTENDED_BYTES = 1024 * 1024
@@ -29,17 +29,12 @@ class EntryKind(StrEnum):
     OTHER = "entry of an unknown type"
 
 
-_KINDS = {
-    b"0": EntryKind.FILE,
-    b"\0": EntryKind.FILE,
-    b"7": EntryKind.FILE,
+_KINDS = dict.fromkeys([b"0", b"\0", b"7"], EntryKind.FILE) | {
     b"1": EntryKind.HARD_LINK,
     b"2": EntryKind.SYMBOLIC_LINK,
-    b"3": EntryKind.DEVICE,
-    b"4": EntryKind.DEVICE,
     b"5": EntryKind.FOLDER,
-    b"6": EntryKind.DEVICE,
     b"S": EntryKind.SPARSE_FILE,
+    **dict.fromkeys([b"3", b"4", b"6"], EntryKind.DEVICE),
 }
 _WITHOUT_CONTENT = frozenset({b"1", b"2", b"3", b"4", b"5", b"6"})
 _GNU_NAME, _GNU_LINK, _PAX, _PAX_GLOBAL = b"L", b"K", b"x", b"g"
@@ -52,7 +47,7 @@ class TarEntry:
     name: str
     kind: EntryKind
     size: int
-    stream: Readable
+    stream: BinaryStream
 
     def __post_init__(self) -> None:
         self._left = self.size
@@ -79,7 +74,7 @@ def is_tar_header(block: bytes) -> bool:
     return len(block) == BLOCK and block != _ZEROS and _checksum_fits(block)
 
 
-def read_tar(stream: Readable) -> Iterator[TarEntry]:
+def read_tar(stream: BinaryStream) -> Iterator[TarEntry]:
     """The entries in their order. CorruptArchiveError where it breaks off or is no tar."""
     extended: dict[str, str] = {}
     headers = 0
@@ -102,14 +97,20 @@ def read_tar(stream: Readable) -> Iterator[TarEntry]:
             continue
         entry = _entry(stream, block, kind, size, extended)
         if kind == b"S":
-            _skip_sparse_map(stream, block)
+            more = block[482]
+            while more:  # the old GNU form goes on in further blocks while a flag says so
+                if not (following := _read_block(stream, "tar")):
+                    raise _cut_off("tar")
+                more = following[504]
         yield entry
         entry.finish()
         extended, headers = {}, 0
 
 
-def _entry(stream: Readable, block: bytes, kind: bytes, size: int, extended: dict[str, str]) -> TarEntry:
-    name = printable(extended.get("path") or _name(block))
+def _entry(stream: BinaryStream, block: bytes, kind: bytes, size: int, extended: dict[str, str]) -> TarEntry:
+    name, prefix = _text(block[:100]), _text(block[345:500])
+    is_ustar = block[257:263] == b"ustar\0"
+    name = printable(extended.get("path") or (f"{prefix}/{name}" if is_ustar and prefix else name))
     declared = extended.get("size", "")
     if declared.isascii() and declared.isdecimal() and len(declared) < 20:  # noqa: PLR2004 - as in 64 bits
         size = int(declared)
@@ -120,12 +121,6 @@ def _entry(stream: Readable, block: bytes, kind: bytes, size: int, extended: dic
         meaning = EntryKind.SPARSE_FILE
     stored = 0 if kind in _WITHOUT_CONTENT else size
     return TarEntry(name, meaning, stored, stream)
-
-
-def _name(block: bytes) -> str:
-    name, prefix = _text(block[:100]), _text(block[345:500])
-    is_ustar = block[257:263] == b"ustar\0"
-    return f"{prefix}/{name}" if is_ustar and prefix else name
 
 
 def _text(field: bytes) -> str:
@@ -152,7 +147,7 @@ def _checksum_fits(block: bytes) -> bool:
     return int(stored, 8) == sum(block) - sum(block[_CHECKSUM]) + 8 * ord(" ")
 
 
-def _read_block(stream: Readable, name: str) -> bytes:
+def _read_block(stream: BinaryStream, name: str) -> bytes:
     """A whole block, or nothing at the end."""
     block = b""
     while len(block) < BLOCK and (piece := stream.read(BLOCK - len(block))):
@@ -166,7 +161,7 @@ def _cut_off(name: str) -> CorruptArchiveError:
     return CorruptArchiveError(f"{name}: the archive ends in the middle; fetch it again")
 
 
-def _whole(stream: Readable, size: int) -> bytes:
+def _whole(stream: BinaryStream, size: int) -> bytes:
     content, pieces = TarEntry("tar", EntryKind.OTHER, size, stream), list[bytes]()
     while piece := content.read(BLOCK * 128):
         pieces.append(piece)
@@ -188,13 +183,3 @@ def _pax_records(content: bytes) -> dict[str, str]:
         records[keyword.decode("utf-8", "replace")] = value.decode("utf-8", "replace")
         position = end
     return records
-
-
-def _skip_sparse_map(stream: Readable, block: bytes) -> None:
-    """The old GNU form goes on in further blocks while a flag says so."""
-    more = block[482]
-    while more:
-        following = _read_block(stream, "tar")
-        if not following:
-            raise _cut_off("tar")
-        more = following[504]

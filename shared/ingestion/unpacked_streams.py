@@ -7,9 +7,10 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from shared.core.lazy_import import lazy
+from shared.domain.mail.mbox import BinaryStream
 from shared.ingestion.errors import ArchiveBombError, CorruptArchiveError
 
 if TYPE_CHECKING:
@@ -39,50 +40,33 @@ class UnpackLimits:
 
 
 class UnpackBudget:
-    """What one archive has unpacked to so far."""
+    """What one archive may still unpack to."""
 
     def __init__(self, limits: UnpackLimits, packed_bytes: int) -> None:
-        self._limits = limits
-        allowed_by_ratio = max(limits.ratio_free_bytes, int(packed_bytes * limits.ratio))
-        self._allowed = min(limits.total_bytes, allowed_by_ratio)
-        self._by_ratio = allowed_by_ratio < limits.total_bytes
-        self._unpacked = 0
-        self._members = 0
-
-    @property
-    def left(self) -> int:
-        return self._allowed - self._unpacked
+        by_ratio = max(limits.ratio_free_bytes, int(packed_bytes * limits.ratio))
+        self.left = min(limits.total_bytes, by_ratio)
+        self._members_left = limits.members
+        self._limits, self._is_by_ratio = limits, by_ratio < limits.total_bytes
 
     def spend(self, size: int, member: str) -> None:
-        self._unpacked += size
-        if self._unpacked <= self._allowed:
+        self.left -= size
+        if self.left >= 0:
             return
-        if self._by_ratio:
-            raise ArchiveBombError(
-                f"{member}: the archive unpacks to more than {self._limits.ratio:g} times its size;"
-                " split it, or unpack it first if you trust it"
-            )
-        raise ArchiveBombError(
-            f"{member}: the archive unpacks to more than {self._limits.total_bytes} bytes;"
-            " split it, or raise ARCHIVE_MAX_BYTES"
-        )
+        most, way = f"{self._limits.total_bytes} bytes", "raise ARCHIVE_MAX_BYTES"
+        if self._is_by_ratio:
+            most, way = f"{self._limits.ratio:g} times its size", "unpack it first if you trust it"
+        raise ArchiveBombError(f"{member}: the archive unpacks to more than {most}; split it, or {way}")
 
     def count_member(self, member: str) -> None:
-        self._members += 1
-        if self._members > self._limits.members:
-            raise ArchiveBombError(
-                f"{member}: the archive has more than {self._limits.members} members; split it"
-            )
+        self._members_left -= 1
+        if self._members_left < 0:
+            most = self._limits.members
+            raise ArchiveBombError(f"{member}: the archive has more than {most} members; split it")
 
 
 BLOCK = 64 * 1024
 MAX_DICTIONARY_BYTES = 256 * 1024 * 1024
 GZIP = 16 + zlib.MAX_WBITS
-
-
-class Readable(Protocol):
-    def read(self, size: int, /) -> bytes:
-        """Up to `size` bytes; none at the end."""
 
 
 class Compression(StrEnum):
@@ -92,6 +76,8 @@ class Compression(StrEnum):
 
 
 _MAGIC = {b"\x1f\x8b\x08": Compression.GZ, b"BZh": Compression.BZ2, b"\xfd7zXZ\x00": Compression.XZ}
+
+MAGIC_BYTES = max(map(len, _MAGIC))
 
 
 def compression_of(beginning: bytes) -> Compression | None:
@@ -116,7 +102,7 @@ class _Raw(io.RawIOBase):
         return filled
 
 
-def buffered(stream: Readable) -> io.BufferedReader:
+def buffered(stream: BinaryStream) -> io.BufferedReader:
     """A stream that can be peeked at."""
     return io.BufferedReader(_Raw(stream.read), BLOCK)
 
@@ -124,7 +110,7 @@ def buffered(stream: Readable) -> io.BufferedReader:
 class Spending:
     """The stream, with each byte counted against the budget."""
 
-    def __init__(self, stream: Readable, budget: UnpackBudget, member: str) -> None:
+    def __init__(self, stream: BinaryStream, budget: UnpackBudget, member: str) -> None:
         self._stream = stream
         self._budget = budget
         self._member = member
@@ -136,22 +122,9 @@ class Spending:
         return piece
 
 
-class _Unpacker(Protocol):
-    """The interface of bz2 and lzma, which zlib has not quite."""
-
-    @property
-    def eof(self) -> bool: ...
-
-    @property
-    def unused_data(self) -> bytes: ...
-
-    @property
-    def needs_input(self) -> bool: ...
-
-    def decompress(self, data: bytes, max_length: int) -> bytes: ...
-
-
 class _Gzip:
+    """zlib with the interface of bz2 and lzma."""
+
     def __init__(self) -> None:
         self._zlib = zlib.decompressobj(GZIP)
 
@@ -171,21 +144,24 @@ class _Gzip:
         return self._zlib.unused_data
 
 
-_UNPACKERS: dict[Compression, Callable[[], _Unpacker]] = {
-    Compression.GZ: _Gzip,
-    Compression.BZ2: lambda: bz2.BZ2Decompressor(),  # noqa: PLW0108 - imported when it is first called
-    Compression.XZ: lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, MAX_DICTIONARY_BYTES),
-}
+def _unpacker(kind: Compression) -> "_Gzip | bz2.BZ2Decompressor | lzma.LZMADecompressor":
+    if kind is Compression.GZ:
+        return _Gzip()
+    return (
+        bz2.BZ2Decompressor()
+        if kind is Compression.BZ2
+        else lzma.LZMADecompressor(lzma.FORMAT_XZ, MAX_DICTIONARY_BYTES)
+    )
 
 
 class Inflated:
     """Unpacks one stream after another, as `gzip -d` does with files that were joined."""
 
-    def __init__(self, stream: Readable, compression: Compression, member: str) -> None:
+    def __init__(self, stream: BinaryStream, compression: Compression, member: str) -> None:
         self._stream = stream
         self._compression = compression
         self._member = member
-        self._unpacker: _Unpacker | None = _UNPACKERS[compression]()
+        self._unpacker: Any = _unpacker(compression)
         self._pending = b""
 
     def read(self, size: int, /) -> bytes:
@@ -204,7 +180,7 @@ class Inflated:
             given, self._pending = self._pending, b""
             if not given and self._unpacker.needs_input:
                 given = self._stream.read(BLOCK)
-            piece = self._unpacker.decompress(given, size)
+            piece: bytes = self._unpacker.decompress(given, size)
             if piece:
                 return piece
             if not given and self._unpacker.needs_input and not self._unpacker.eof:
@@ -214,10 +190,10 @@ class Inflated:
     def _next_stream(self, rest: bytes) -> None:
         """Another one may follow after zeros. Anything else is padding, and ignored."""
         rest = rest.lstrip(b"\0")
-        while len(rest) < len(b"\xfd7zXZ\x00") and (more := self._stream.read(BLOCK)):
+        while len(rest) < MAGIC_BYTES and (more := self._stream.read(BLOCK)):
             rest = (rest + more).lstrip(b"\0")
         if compression_of(rest) is self._compression:
-            self._unpacker, self._pending = _UNPACKERS[self._compression](), rest
+            self._unpacker, self._pending = _unpacker(self._compression), rest
         else:
             self._unpacker = None
 

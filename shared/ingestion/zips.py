@@ -18,6 +18,7 @@ MIN_DIRECTORY_BYTES = 1024 * 1024
 UNIX = 3
 LINK_MODE = 0o120000
 TYPE_MASK = 0o170000
+_DAMAGED = (zipfile.BadZipFile, OSError, NotImplementedError, ValueError)
 
 
 class _CautiousFile(io.BufferedReader):
@@ -52,18 +53,16 @@ class ZipEntry:
 
 def read_zip(path: Path, limits: UnpackLimits) -> Iterator[ZipEntry]:
     largest = max(MIN_DIRECTORY_BYTES, limits.members * DIRECTORY_BYTES_A_MEMBER)
-    with _CautiousFile(path, largest) as file, _opened(file) as archive:
-        for info in archive.infolist():
-            yield from _entries(archive, info)
-
-
-def _opened(file: _CautiousFile) -> zipfile.ZipFile:
-    try:
-        return zipfile.ZipFile(file)
-    except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError, UnicodeDecodeError) as error:
-        if isinstance(error, ArchiveBombError):
+    with _CautiousFile(path, largest) as file:
+        try:
+            archive = zipfile.ZipFile(file)
+        except ArchiveBombError:
             raise
-        raise CorruptArchiveError(f"zip: {error}; fetch the archive again") from None
+        except _DAMAGED as error:
+            raise CorruptArchiveError(f"zip: {error}; fetch the archive again") from None
+        with archive:
+            for info in archive.infolist():
+                yield from _entries(archive, info)
 
 
 def _entries(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[ZipEntry]:
@@ -73,27 +72,22 @@ def _entries(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[ZipEnt
     elif info.create_system == UNIX and (info.external_attr >> 16) & TYPE_MASK == LINK_MODE:
         yield ZipEntry(name, EntryKind.SYMBOLIC_LINK)
     else:
-        _check_readable(info)
-        with _content(archive, info) as content:
+        _check_readable(info, name)
+        try:
+            content = archive.open(info)
+        except (*_DAMAGED, RuntimeError) as error:
+            raise CorruptArchiveError(
+                f"{name}: the zip entry is damaged ({error}); fetch the archive again"
+            ) from None
+        with content:
             yield ZipEntry(name, EntryKind.FILE, content)
 
 
-def _check_readable(info: zipfile.ZipInfo) -> None:
+def _check_readable(info: zipfile.ZipInfo, name: str) -> None:
     if info.flag_bits & ENCRYPTED:
-        raise UnsupportedArchiveError(
-            f"{printable(info.filename)}: it is encrypted; pack it without a password"
-        )
+        raise UnsupportedArchiveError(f"{name}: it is encrypted; pack it without a password")
     if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
         method = zipfile.compressor_names.get(info.compress_type, str(info.compress_type))  # type: ignore[attr-defined]  # not in typeshed
         raise UnsupportedArchiveError(
-            f"{printable(info.filename)}: the compression method {method!r} is not supported; use deflate"
+            f"{name}: the compression method {method!r} is not supported; use deflate"
         )
-
-
-def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> IO[bytes]:
-    try:
-        return archive.open(info)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, ValueError) as error:
-        raise CorruptArchiveError(
-            f"{printable(info.filename)}: the zip entry is damaged ({error}); fetch the archive again"
-        ) from None

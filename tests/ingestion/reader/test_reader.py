@@ -16,7 +16,7 @@ from shared.domain.mail.models import Share
 from shared.domain.threading.prepared_message import PreparedMessage
 from shared.ingestion import archive_reader
 from shared.ingestion import archive_reader as module
-from shared.ingestion.archive_reader import Reader, ReaderPool, prepare_reader
+from shared.ingestion.archive_reader import Reader, ReaderPool
 from shared.ingestion.errors import ReaderDiedError, ReaderStuckError, UnreadableArchiveError
 from shared.ingestion.reader_process import BATCH, Batch, read_batches
 from tests.stages.mail_in import mail
@@ -61,7 +61,7 @@ async def test_a_pool_that_is_closed_or_forgotten_leaves_no_process(tmp_path: Pa
     closed, forgotten = ReaderPool(), ReaderPool()
     children = []
     for pool in (closed, forgotten):
-        pool.prepare()
+        pool.prepare(10**9)
         children += pool.idle
     assert {child.returncode for child in children} == {None}
     at_work = Reader(closed, archive(tmp_path, 3), "a", small=ELSEWHERE)
@@ -100,7 +100,7 @@ def test_shares_are_equal_and_together_all_of_it(tmp_path: Path) -> None:
 
 async def test_processes_are_kept_for_the_next_archive(pool: ReaderPool, tmp_path: Path) -> None:
     path = archive(tmp_path, 3)
-    prepare_reader(pool, 10**9)
+    pool.prepare(10**9)
     kept = set(pool.idle)
     assert len(kept) == archive_reader.AT_MOST
     for _ in range(2):

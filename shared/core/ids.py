@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 else:
     uuid = lazy("uuid")
 
-ID_LENGTH = 16
 REPORT_PREFIX = "rpt-"
 _UUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
@@ -50,9 +49,9 @@ def file_hash(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def archive_id(full_hash: str, source: str = "") -> str:
-    """Of a source's own archive of a file; without a source as archives were named at first."""
-    return _short(_join(source, full_hash)) if source else full_hash[:ID_LENGTH]
+def archive_id(full_hash: str, source: str) -> str:
+    """Of a source's own archive of a file (see `file_hash`)."""
+    return _short(_join(source, full_hash))
 
 
 @lru_cache(8192)
@@ -193,7 +192,7 @@ def _hash(text: str) -> str:
 
 
 def _short(text: str) -> str:
-    return _hash(text)[:ID_LENGTH]
+    return _hash(text)[:16]
 
 
 def _join(*fields: str) -> str:

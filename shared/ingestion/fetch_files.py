@@ -4,7 +4,7 @@ import asyncio
 import os
 import re
 import shutil
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -58,10 +58,14 @@ def _local_files(path: Path) -> list[Path]:
         raise SourceError(f"{path}: no such file or folder")
     if path.is_file():
         return [path]
-    found = sorted(file for file in path.iterdir() if file.is_file() and not file.is_symlink())
+    found = _plain_files(path.iterdir())
     if len(found) > MAX_LOCAL_FILES:
         raise SourceError(f"{path}: it has more than {MAX_LOCAL_FILES} files")
     return found
+
+
+def _plain_files(paths: Iterable[Path]) -> list[Path]:
+    return sorted(path for path in paths if path.is_file() and not path.is_symlink())
 
 
 DEFAULT_PORT = 873
@@ -106,10 +110,26 @@ def rsync_address(url: str, policy: AddressPolicy) -> RsyncAddress:
     return RsyncAddress(host, port, match["module"] + match["path"])
 
 
-def rsync_command(program: str, remote: str, target: Path, *, largest: int, idle_seconds: float) -> list[str]:
-    """As a list, which no shell reads; the address stands after `--`."""
-    limits = [f"--max-size={largest}", f"--timeout={max(1, int(idle_seconds))}"]
-    return [program, *_OPTIONS, *limits, "--", remote, f"{target}/"]
+async def _copy_all(program: str, address: RsyncAddress, target: Path, around: FetchContext) -> list[str]:
+    """Copy the files, and return the names of those that are too large."""
+    (checked, *_) = await around.policy.resolved(address.host, address.port)
+    largest = around.settings.ARCHIVE_MAX_BYTES
+    limits = [f"--max-size={largest}", f"--timeout={max(1, int(IDLE_SECONDS))}"]
+    # As a list, which no shell reads; the address stands after `--`.
+    command = [program, *_OPTIONS, *limits, "--", address.at(checked), f"{target}/"]
+    # Its environment has none of the app's settings: rsync would pass them to programs that it starts.
+    environment = {"PATH": os.defpath, "LC_ALL": "C"}
+    process = await ChildProcess.start(Command(command, environment), stdin=asyncio.subprocess.DEVNULL)
+    skipped = asyncio.ensure_future(_left_out(process))
+    try:
+        await _watch(process, target, UnpackLimits.of(largest).total_bytes)
+        if process.returncode:
+            words = "\n".join(await process.last_words()).strip()
+            raise FetchError(f"rsync ended with {process.returncode}: {words[-SHOWN_ERROR:]}")
+    finally:
+        await process.kill()
+        await asyncio.wait({skipped})
+    return await skipped
 
 
 async def fetch_rsync(source: Source, around: FetchContext) -> AsyncGenerator[Fetched, None]:
@@ -124,7 +144,7 @@ async def fetch_rsync(source: Source, around: FetchContext) -> AsyncGenerator[Fe
     target = around.folder / "rsync"
     target.mkdir(exist_ok=True)
     left_out = await around.retried(lambda: _copy_all(program, address, target, around), source)
-    for path in await asyncio.to_thread(_copied_files, target):
+    for path in await asyncio.to_thread(_plain_files, target.rglob("*")):
         with around.spool() as spool:
             await asyncio.to_thread(spool.copy, path)
             inside = path.relative_to(target).as_posix()
@@ -135,28 +155,6 @@ async def fetch_rsync(source: Source, around: FetchContext) -> AsyncGenerator[Fe
             f"{names}: larger than {most} bytes, so not fetched; the other files were."
             " Raise ARCHIVE_MAX_BYTES, or name a part of the source"
         )
-
-
-async def _copy_all(program: str, address: RsyncAddress, target: Path, around: FetchContext) -> list[str]:
-    """Copy the files, and return the names of those that are too large."""
-    (checked, *_) = await around.policy.resolved(address.host, address.port)
-    settings = around.settings
-    command = rsync_command(
-        program, address.at(checked), target, largest=settings.ARCHIVE_MAX_BYTES, idle_seconds=IDLE_SECONDS
-    )
-    # Its environment has none of the app's settings: rsync would pass them to programs that it starts.
-    environment = {"PATH": os.defpath, "LC_ALL": "C"}
-    process = await ChildProcess.start(Command(command, environment), stdin=asyncio.subprocess.DEVNULL)
-    skipped = asyncio.ensure_future(_left_out(process))
-    try:
-        await _watch(process, target, UnpackLimits.of(settings.ARCHIVE_MAX_BYTES).total_bytes)
-        if process.returncode:
-            words = "\n".join(await process.last_words()).strip()
-            raise FetchError(f"rsync ended with {process.returncode}: {words[-SHOWN_ERROR:]}")
-    finally:
-        await process.kill()
-        await asyncio.wait({skipped})
-    return await skipped
 
 
 async def _watch(process: ChildProcess, target: Path, most: int) -> None:
@@ -195,7 +193,3 @@ async def _left_out(process: ChildProcess) -> list[str]:
         ]
         rest = rest[-4096:]
     return names
-
-
-def _copied_files(target: Path) -> list[Path]:
-    return sorted(path for path in target.rglob("*") if path.is_file() and not path.is_symlink())

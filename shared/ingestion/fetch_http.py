@@ -5,7 +5,7 @@ Requests are conditional and resume where they broke off. Redirects are followed
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from datetime import date, timedelta
 from typing import Any, TypeVar
 from urllib.parse import unquote
@@ -119,7 +119,9 @@ class HttpTransfer:
         return check_http_url(str(following), self._around.policy)
 
     def _conditions(self) -> dict[str, str]:
-        validator = self._validator()
+        # What proves that the rest belongs to what has arrived; a weak ETag does not.
+        strong = self._etag if self._etag and not self._etag.startswith("W/") else None
+        validator = strong or self._last_modified
         if self._spool.size and validator is None:
             self._spool.restart()
         if self._spool.size and validator:
@@ -129,11 +131,6 @@ class HttpTransfer:
             "If-Modified-Since": self._known.get("last_modified"),
         }
         return {name: value for name, value in named.items() if value}
-
-    def _validator(self) -> str | None:
-        """What proves that the rest belongs to what has arrived; a weak ETag does not."""
-        strong = self._etag if self._etag and not self._etag.startswith("W/") else None
-        return strong or self._last_modified
 
     async def _take(self, response: aiohttp.ClientResponse) -> bool:
         if response.status == NOT_MODIFIED and not self._spool.size:
@@ -184,7 +181,16 @@ async def fetch_index(source: Source, around: FetchContext) -> AsyncGenerator[Fe
     """The cursor knows each file by its address, with what its server says of its version."""
     known = source.cursor.get("files", {}) if source.cursor.get("url") == source.url else {}
     seen = dict(known)
-    for link in await listed_archives(source, around):
+    page = source.model_copy(update={"cursor": {}})  # the page is read each time
+    with Spool(around.folder / "index", LARGEST_PAGE) as spool:
+        await around.retried(HttpTransfer(page, around, spool).attempt, source)
+        spool.flush()
+        links = archive_links(spool.path.read_bytes(), URL(source.url))
+    if not links:
+        raise SourceError(
+            f"{redacted_url(source.url)}: the page lists no archives (.mbox, .mail, or .txt named by a month)"
+        )
+    for link in links:
         file = source.model_copy(update={"url": str(link), "cursor": known.get(str(link), {})})
         with around.spool() as spool:
             transfer = HttpTransfer(file, around, spool)
@@ -196,33 +202,23 @@ async def fetch_index(source: Source, around: FetchContext) -> AsyncGenerator[Fe
             yield Fetched.of(spool, transfer.filename, file.url, cursor)
 
 
-async def listed_archives(source: Source, around: FetchContext) -> list[URL]:
-    page = source.model_copy(update={"cursor": {}})  # the page is always read anew
-    with Spool(around.folder / "index", LARGEST_PAGE) as spool:
-        await around.retried(HttpTransfer(page, around, spool).attempt, source)
-        spool.flush()
-        links = archive_links(spool.path.read_bytes(), URL(source.url))
-    if not links:
-        raise SourceError(
-            f"{redacted_url(source.url)}: the page lists no archives (.mbox, .mail, or .txt named by a month)"
-        )
-    return links
-
-
 FIRST_FETCH = timedelta(days=90)
 LATE = timedelta(days=2)  # a month is asked for once more after its end: servers take in late mails
 
 
 async def fetch_public_inbox(source: Source, around: FetchContext) -> AsyncGenerator[Fetched, None]:
-    today = around.now().date()
-    for month in _months(_begin(source, today), today):
+    today = around.clients.runtime.now().date()
+    month, following = today, _begin(source, today)
+    while following <= today:
+        month, following = following, _following(following)
         asked = source.model_copy(update={"url": str(month_address(source.url, month)), "cursor": {}})
         with around.spool() as spool:
             transfer = HttpTransfer(asked, around, spool, search=True)
             if not await around.retried(transfer.attempt, source):
                 continue
             spool.flush()
-            cursor = {"url": source.url, "from": _resumes_at(month, today).isoformat()}
+            resumed = following if today >= following + LATE else month
+            cursor = {"url": source.url, "from": resumed.isoformat()}
             yield Fetched.of(spool, f"{month:%Y-%m}.mbox.gz", source.url, cursor)
 
 
@@ -242,15 +238,5 @@ def _begin(source: Source, today: date) -> date:
     return first.replace(day=1)
 
 
-def _months(first: date, today: date) -> Iterator[date]:
-    while first <= today:
-        yield first
-        first = _following(first)
-
-
 def _following(month: date) -> date:
     return (month + timedelta(days=31)).replace(day=1)
-
-
-def _resumes_at(month: date, today: date) -> date:
-    return _following(month) if today >= _following(month) + LATE else month

@@ -8,8 +8,8 @@ import socket
 import ssl
 import time
 from collections.abc import AsyncGenerator, Iterator
+from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -22,7 +22,6 @@ BYTES_AT_ONCE = 8 * 1024 * 1024
 UIDS_AT_ONCE = 100_000
 _UID = re.compile(rb"\bUID (\d{1,10})\b")
 _SIZE = re.compile(rb"\bRFC822\.SIZE (\d{1,12})\b")
-_DATE = re.compile(rb'INTERNALDATE "([^"]{1,40})"')
 
 
 @dataclass(frozen=True)
@@ -37,13 +36,6 @@ class ImapServer:
     deadline: float  # on the monotonic clock
     most_bytes: int
     context: ssl.SSLContext
-
-
-@dataclass(frozen=True)
-class MailboxMessage:
-    uid: int
-    internal_date: str
-    content: bytes
 
 
 class _Connection(imaplib.IMAP4):
@@ -133,14 +125,14 @@ class Mailbox:
             start += UIDS_AT_ONCE
         return sorted(uid for uid in found if uid > last)
 
-    def messages(self, uids: list[int], largest: int) -> Iterator[MailboxMessage | int]:
-        """Each message in the order of the uids; of one that is too large, its uid alone."""
+    def messages(self, uids: list[int], largest: int) -> Iterator[tuple[int, bytes]]:
+        """The uid and the mbox entry of each message in their order; nothing of one that is too large."""
         for start in range(0, len(uids), SIZES_AT_ONCE):
             part = uids[start : start + SIZES_AT_ONCE]
             sizes = self._sizes(part)
             for batch in _batches(part, sizes, largest):
                 if isinstance(batch, int):
-                    yield batch
+                    yield batch, b""
                 else:
                     yield from self._fetch(batch)
 
@@ -156,26 +148,24 @@ class Mailbox:
 
     def _sizes(self, uids: list[int]) -> dict[int, int]:
         sizes: dict[int, int] = {}
-        for line in self._asked("FETCH", _set(uids), "(UID RFC822.SIZE)"):
+        for line in self._asked("FETCH", ",".join(map(str, uids)), "(UID RFC822.SIZE)"):
             text = line[0] if isinstance(line, tuple) else line or b""
             uid, size = _UID.search(text), _SIZE.search(text)
             if uid and size:
                 sizes[int(uid[1])] = int(size[1])
         return sizes
 
-    def _fetch(self, uids: list[int]) -> list[MailboxMessage]:
-        data = self._asked("FETCH", _set(uids), "(UID INTERNALDATE BODY.PEEK[])")
-        found: dict[int, MailboxMessage] = {}
+    def _fetch(self, uids: list[int]) -> list[tuple[int, bytes]]:
+        data = self._asked("FETCH", ",".join(map(str, uids)), "(UID INTERNALDATE BODY.PEEK[])")
+        found: dict[int, bytes] = {}
         for position, item in enumerate(data):
             if not isinstance(item, tuple):
                 continue
             after = data[position + 1] if position + 1 < len(data) else b""
             about = item[0] + b" " + (after if isinstance(after, bytes) else b"")
-            uid, date = _UID.search(about), _DATE.search(about)
-            if uid and int(uid[1]) in uids:
-                shown = date[1].decode("ascii", "replace") if date else ""
-                found[int(uid[1])] = MailboxMessage(int(uid[1]), shown, item[1])
-        return [found[uid] for uid in uids if uid in found]
+            if uid := _UID.search(about):
+                found[int(uid[1])] = _mbox_entry(about, item[1])
+        return [(uid, found[uid]) for uid in uids if uid in found]
 
     def _asked(self, command: str, *arguments: str) -> list[Any]:
         answer, data = self._connection.uid(command, *arguments)
@@ -184,8 +174,15 @@ class Mailbox:
         return list(data)
 
 
-def _set(uids: list[int]) -> str:
-    return ",".join(map(str, uids))
+def _mbox_entry(about: bytes, content: bytes) -> bytes:
+    """In the mboxrd form, with line ends as mailboxes have them."""
+    try:
+        date = imaplib.Internaldate2tuple(about)
+        stamp = time.asctime(time.gmtime(time.mktime(date) if date else 0))
+    except (LookupError, ValueError, OverflowError):  # the server names a month or a year that does not exist
+        stamp = time.asctime(time.gmtime(0))
+    text = _FROM.sub(rb">\1", content.replace(b"\r\n", b"\n")).rstrip(b"\n")
+    return f"From MAILER-DAEMON {stamp}\n".encode() + text + b"\n\n"
 
 
 def _batches(uids: list[int], sizes: dict[int, int], largest: int) -> Iterator[list[int] | int]:
@@ -255,14 +252,22 @@ async def fetch_imap(
     most = LINES_FOR_EACH_BYTE * largest + LARGEST_MESSAGE
     with around.spool() as spool:
 
+        def collect(server: ImapServer) -> dict[str, Any] | None:
+            """In a thread: imaplib blocks."""
+            try:
+                with closing(Mailbox(server, *credentials, address.mailbox)) as mailbox:
+                    return _new_messages(mailbox, source, spool, largest)
+            except (imaplib.IMAP4.error, OSError) as error:
+                # `from None`: the context of an imaplib error can hold the command, and with it the password.
+                raise FetchError(f"{server.host}: {type(error).__name__}: {error}") from None
+
         async def attempt() -> dict[str, Any] | None:
             (checked, *_) = await around.policy.resolved(address.host, address.port)
             spool.restart()
             server = ImapServer(
                 address.host, checked, address.port, address.tls, IDLE_SECONDS, deadline, most, tls
             )
-            collect = partial(_collect, server, credentials, address.mailbox, source, spool, largest)
-            return await asyncio.to_thread(collect)
+            return await asyncio.to_thread(collect, server)
 
         cursor = await around.retried(attempt, source)
         if cursor is not None and spool.size:
@@ -270,53 +275,19 @@ async def fetch_imap(
             yield Fetched.of(spool, name, source.url, cursor)
 
 
-def _collect(
-    server: ImapServer,
-    credentials: tuple[str, str],
-    mailbox_name: str,
-    source: Source,
-    spool: Spool,
-    most: int,
-) -> dict[str, Any] | None:
-    """Write new messages to the spool, and return the cursor after them. In a thread: imaplib blocks."""
-    try:
-        mailbox = Mailbox(server, *credentials, mailbox_name)
-        try:
-            return _new_messages(mailbox, source, spool, most)
-        finally:
-            mailbox.close()
-    except (imaplib.IMAP4.error, OSError) as error:
-        # `from None`: the context of an imaplib error can hold the command, and with it the password.
-        raise FetchError(f"{server.host}: {type(error).__name__}: {error}") from None
-
-
 def _new_messages(mailbox: Mailbox, source: Source, spool: Spool, most: int) -> dict[str, Any] | None:
     known = source.cursor
     # A server that has numbered its messages anew has another uid validity.
     is_same = known.get("url") == source.url and known.get("uidvalidity") == mailbox.uid_validity
     reached = last = int(known.get("last_uid", 0)) if is_same else 0
-    for message in mailbox.messages(mailbox.uids_after(last), min(LARGEST_MESSAGE, most // 2)):
-        if isinstance(message, int):
-            log.warning("%s: message %d is too large and left out", source.name, message)
-            reached = message
-            continue
-        entry = _mbox_entry(message)
+    for uid, entry in mailbox.messages(mailbox.uids_after(last), min(LARGEST_MESSAGE, most // 2)):
         if spool.size + len(entry) > most:
             break
+        if not entry:
+            log.warning("%s: message %d is too large and left out", source.name, uid)
         spool.write(entry)
-        reached = message.uid
+        reached = uid
     spool.flush()
     if reached == last:
         return None
     return {"url": source.url, "uidvalidity": mailbox.uid_validity, "last_uid": reached}
-
-
-def _mbox_entry(message: MailboxMessage) -> bytes:
-    """In the mboxrd form, with line ends as mailboxes have them."""
-    text = message.content.replace(b"\r\n", b"\n")
-    try:
-        date = imaplib.Internaldate2tuple(b'INTERNALDATE "' + message.internal_date.encode() + b'"')
-        stamp = time.asctime(time.gmtime(time.mktime(date) if date else 0))
-    except (LookupError, ValueError, OverflowError):  # the server names a month or a year that does not exist
-        stamp = time.asctime(time.gmtime(0))
-    return f"From MAILER-DAEMON {stamp}\n".encode() + _FROM.sub(rb">\1", text).rstrip(b"\n") + b"\n\n"

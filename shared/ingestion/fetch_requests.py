@@ -1,7 +1,6 @@
 """Requests to fetch a source, by a user or by the timer: one at a time for each source.
 
-The source's document has the lease, taken by its ETag. Then the operation is written, and a message with its
-id is sent. After a crash in between, the lease runs out, and the timer asks again: the source is still due.
+The source's document has the lease, taken by its ETag. It runs out after a crash: the source is still due.
 """
 
 import uuid

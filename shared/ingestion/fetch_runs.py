@@ -38,13 +38,7 @@ from shared.ingestion.fetch_files import fetch_local, fetch_rsync
 from shared.ingestion.fetch_imap import fetch_imap
 from shared.ingestion.fetcher import TIMEOUT_SECONDS, FetchContext, Fetched, Fetcher
 from shared.ingestion.source_definitions import next_fetch
-from shared.ingestion.storing import (
-    Incoming,
-    IngestionAttempt,
-    Stored,
-    record_ingestion_failure,
-    store_archive,
-)
+from shared.ingestion.storing import Incoming, record_ingestion_failure, store_archive
 from shared.ingestion.uploads import forget_joined, take_joined
 from shared.pipeline.retry import AbandonedError, Backoff, with_backoff
 
@@ -94,8 +88,14 @@ async def run_operation(
         cursor = await _fetch_all(operation, source, clients, run)
     except Exception as error:
         log.exception("the fetch of %s failed", source.name)
-        given = IngestionAttempt(source.name, source.source_type, source.url, operation.created_at)
-        failure = await record_ingestion_failure(error, given, clients, now=clients.runtime.now())
+        failure = await record_ingestion_failure(
+            error,
+            clients,
+            source=source.name,
+            source_type=source.source_type,
+            source_url=source.url,
+            started_at=operation.created_at,
+        )
         outcome = f"{failure.error_type}: {failure.message}"
         await _release(operation, source, clients, error=outcome)
         return await _finish(operation, clients, session, OperationStatus.FAILED, outcome)
@@ -108,15 +108,15 @@ async def _take_upload(
     operation: Operation, upload: JoinedUpload, clients: Clients, session: Session
 ) -> Operation:
     """An error is written to the operation, where the sender looks; no source has failed."""
+    status, message = OperationStatus.SUCCEEDED, None
     try:
         archive = await take_joined(operation, upload, clients)
-    except (AbandonedError, ArchiveChangedError, ArchiveTooLargeError) as error:
-        message = error.failure.message if isinstance(error, AbandonedError) else str(error)
-        done = await _finish(operation, clients, session, OperationStatus.FAILED, message)
-    else:
         taken = {"archives": [archive.model_dump(mode="json")]}
         await _patch_operation(operation, clients, session, taken)
-        done = await _finish(operation, clients, session, OperationStatus.SUCCEEDED, None)
+    except (AbandonedError, ArchiveChangedError, ArchiveTooLargeError) as error:
+        status = OperationStatus.FAILED
+        message = error.failure.message if isinstance(error, AbandonedError) else str(error)
+    done = await _finish(operation, clients, session, status, message)
     await forget_joined(upload, clients)
     return done
 
@@ -139,39 +139,73 @@ async def _lease(operation: Operation, clients: Clients, session: Session) -> So
     raise TransientError(f"the source {operation.source} changes all the time")
 
 
+@dataclass
+class _Found:
+    """The archives and refused files of a fetch so far."""
+
+    archives: list[FetchedArchive]
+    refused: list[tuple[RefusedFile, AbandonedError]] = field(default_factory=list)
+
+    def listed(self) -> dict[str, Any]:
+        return {
+            "archives": [archive.model_dump(mode="json") for archive in self.archives[-MAX_LISTED:]],
+            "refused": [file.model_dump(mode="json") for file, _ in self.refused[-MAX_LISTED:]],
+        }
+
+
 async def _fetch_all(operation: Operation, source: Source, clients: Clients, run: FetchRun) -> dict[str, Any]:
     """Fetch and store file by file; the cursor after the last."""
-    limit, runtime = run.timeout_seconds, clients.runtime
     policy = AddressPolicy.parse(clients.settings.SOURCE_ALLOWED_HOSTS, run.resolve)
-    with tempfile.TemporaryDirectory(prefix="ingestion-") as folder:
-        around = FetchContext(clients.settings, Path(folder), policy, runtime.sleep, run.secrets, runtime.now)
-        try:
-            async with asyncio.timeout(limit):
-                return await _take_files(operation, source, around, clients, run)
-        except TimeoutError:
-            raise FetchError(f"the fetch took longer than {limit:g} s") from None
-
-
-async def _take_files(
-    operation: Operation, source: Source, around: FetchContext, clients: Clients, run: FetchRun
-) -> dict[str, Any]:
     found, cursor = _Found(list(operation.archives)), source.cursor
-    async with aclosing(_fetcher(source)(source, around)) as files:
-        async for fetched in files:
-            run.progress("fetched")
-            if await clients.store.find(Source, source.id, source.id, Session()) is None:
-                raise SourceRemovedError(f"the source {source.name} was deleted while it was fetched")
-            try:
-                found.note(fetched, await _store(fetched, source, operation, clients, run))
-            except AbandonedError as error:
-                if not isinstance(error.__cause__, ArchiveError):
-                    raise
-                found.refuse(fetched, error)
-            cursor = fetched.cursor or cursor
-            await _patch_operation(operation, clients, Session(), found.listed())
+    with tempfile.TemporaryDirectory(prefix="ingestion-") as folder:
+        files = _fetcher(source)(source, FetchContext(clients, Path(folder), policy, run.secrets))
+        try:
+            async with asyncio.timeout(run.timeout_seconds), aclosing(files):
+                async for fetched in files:
+                    run.progress("fetched")
+                    await _take_file(fetched, found, source, operation, clients, run)
+                    cursor = fetched.cursor or cursor
+                    await _patch_operation(operation, clients, Session(), found.listed())
+        except TimeoutError:
+            raise FetchError(f"the fetch took longer than {run.timeout_seconds:g} s") from None
     if found.refused and not found.archives:  # a README beside archives is no failure
         raise found.refused[0][1]
     return cursor
+
+
+async def _take_file(
+    fetched: Fetched, found: _Found, source: Source, operation: Operation, clients: Clients, run: FetchRun
+) -> None:
+    if await clients.store.find(Source, source.id, source.id, Session()) is None:
+        raise SourceRemovedError(f"the source {source.name} was deleted while it was fetched")
+    incoming = Incoming(
+        path=fetched.path,
+        sha256=fetched.sha256,
+        size=fetched.size,
+        filename=fetched.filename,
+        source=source.name,
+        source_type=source.source_type,
+        source_url=fetched.url,
+        started_at=operation.created_at,
+    )
+    name = fetched.filename[:MAX_NAME]
+    try:
+        with span("archive fetched", attributes={"pipeline.source": source.name}):
+            stored = await with_backoff(
+                lambda: store_archive(incoming, clients, progress=run.progress),
+                Backoff.from_settings(clients.settings),
+                what=f"storing {fetched.filename}",
+                sleep=clients.runtime.sleep,
+            )
+    except AbandonedError as error:
+        if not isinstance(error.__cause__, ArchiveError):
+            raise
+        refused = RefusedFile(filename=name, reason=error.failure.message[:MAX_REASON])
+        found.refused.append((refused, error))
+    else:  # an archive that an earlier attempt of this fetch has stored stays as it was noted
+        id_ = stored.archive.id
+        if all(archive.archive_id != id_ for archive in found.archives):
+            found.archives.append(FetchedArchive(archive_id=id_, filename=name, duplicate=stored.duplicate))
 
 
 def _fetcher(source: Source) -> Fetcher:
@@ -191,52 +225,6 @@ def _fetcher(source: Source) -> Fetcher:
     raise SourceError(f"a source of type {source.source_type} has nothing to fetch: it takes uploads")
 
 
-@dataclass
-class _Found:
-    """The archives and refused files of a fetch so far."""
-
-    archives: list[FetchedArchive]
-    refused: list[tuple[RefusedFile, AbandonedError]] = field(default_factory=list)
-
-    def note(self, fetched: Fetched, stored: Stored) -> None:
-        """An archive that an earlier attempt of this fetch has stored stays as it was noted."""
-        id_, name = stored.archive.id, fetched.filename[:MAX_NAME]
-        if all(archive.archive_id != id_ for archive in self.archives):
-            self.archives.append(FetchedArchive(archive_id=id_, filename=name, duplicate=stored.duplicate))
-
-    def refuse(self, fetched: Fetched, error: AbandonedError) -> None:
-        refused = RefusedFile(filename=fetched.filename[:MAX_NAME], reason=error.failure.message[:MAX_REASON])
-        self.refused.append((refused, error))
-
-    def listed(self) -> dict[str, Any]:
-        return {
-            "archives": [archive.model_dump(mode="json") for archive in self.archives[-MAX_LISTED:]],
-            "refused": [file.model_dump(mode="json") for file, _ in self.refused[-MAX_LISTED:]],
-        }
-
-
-async def _store(
-    fetched: Fetched, source: Source, operation: Operation, clients: Clients, run: FetchRun
-) -> Stored:
-    incoming = Incoming(
-        path=fetched.path,
-        sha256=fetched.sha256,
-        size=fetched.size,
-        filename=fetched.filename,
-        source=source.name,
-        source_type=source.source_type,
-        source_url=fetched.url,
-        started_at=operation.created_at,
-    )
-    with span("archive fetched", attributes={"pipeline.source": source.name}):
-        return await with_backoff(
-            lambda: store_archive(incoming, clients, progress=run.progress),
-            Backoff.from_settings(clients.settings),
-            what=f"storing {fetched.filename}",
-            sleep=clients.runtime.sleep,
-        )
-
-
 async def _release(
     operation: Operation,
     source: Source,
@@ -245,7 +233,7 @@ async def _release(
     cursor: dict[str, Any] | None = None,
     error: str | None = None,
 ) -> None:
-    """Write the outcome and the next time, and end the lease; unless another operation has it by now."""
+    """Write the outcome and the next time, and end the lease; unless another operation has taken it."""
     now = stored_time(clients.runtime.now())
     current = await clients.store.read(Source, source.id, source.id, Session())
     following = next_fetch(current, clients.runtime.now())
@@ -253,19 +241,13 @@ async def _release(
         "last_fetch_at": now,
         "last_fetch_error": error,
         "next_fetch_at": None if following is None else stored_time(following),
+        "lease_owner": None,
+        "lease_until": None,
     }
     if cursor is not None:
         outcome |= {"cursor": cursor, "last_success_at": now}
-    outcome |= {"lease_owner": None, "lease_until": None}
     patch, is_ours = Patch(source.id, source.id, set=outcome), f"c.lease_owner = '{operation.id}'"
     await clients.store.patch(Source, patch, Session(), condition=is_ours)
-
-
-async def _finish(
-    operation: Operation, clients: Clients, session: Session, status: OperationStatus, error: str | None
-) -> Operation:
-    changes = {"status": status.value, "finished_at": stored_time(clients.runtime.now()), "error": error}
-    return await _patch_operation(operation, clients, session, changes)
 
 
 async def _patch_operation(
@@ -274,3 +256,10 @@ async def _patch_operation(
     patched = await clients.store.patch(Operation, Patch(operation.id, operation.id, set=changes), session)
     assert isinstance(patched, Operation)  # noqa: S101 - without a condition there is no conflict
     return patched
+
+
+async def _finish(
+    operation: Operation, clients: Clients, session: Session, status: OperationStatus, error: str | None
+) -> Operation:
+    changes = {"status": status.value, "finished_at": stored_time(clients.runtime.now()), "error": error}
+    return await _patch_operation(operation, clients, session, changes)

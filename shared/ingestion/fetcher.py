@@ -1,16 +1,14 @@
 """The port between a source and the archives that it has, and what every fetcher may use."""
 
-import asyncio
 import hashlib
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
+from shared.clients.connections import Clients
 from shared.clients.outbound import AddressPolicy, SourceError
-from shared.core.runtime import Runtime
 from shared.documents.sources import Source
 from shared.ingestion.errors import ArchiveTooLargeError
 from shared.pipeline.retry import Backoff, with_backoff
@@ -40,6 +38,12 @@ class Spool:
         self._hash.update(piece)
         self.size += len(piece)
 
+    def write_all(self, content: memoryview) -> None:
+        self.check(len(content))
+        for start in range(0, len(content), PIECE):
+            self.write(bytes(content[start : start + PIECE]))
+        self.flush()
+
     def copy(self, path: Path) -> None:
         with path.open("rb") as file:
             while piece := file.read(PIECE):
@@ -68,7 +72,6 @@ class Spool:
 
 # Only settings with this prefix can be named in a source: otherwise one could send any secret anywhere.
 SECRET_PREFIX = "SOURCE_SECRET_"  # noqa: S105 - a name, not a secret
-KEY_VAULT_REFERENCE = "@Microsoft.KeyVault("
 Result = TypeVar("Result")
 TIMEOUT_SECONDS = 25 * 60.0  # of a whole fetch: it ends before the function that makes it (FUNCTION_MINUTES)
 IDLE_SECONDS = 60.0  # without a byte: the source is down
@@ -94,19 +97,21 @@ class Fetched:
 class FetchContext:
     """What a fetcher works with."""
 
-    settings: Settings
+    clients: Clients
     folder: Path
     policy: AddressPolicy
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     secrets: Mapping[str, str] = field(default_factory=lambda: os.environ)
-    now: Callable[[], datetime] = field(default_factory=lambda: Runtime().now)
+
+    @property
+    def settings(self) -> Settings:
+        return self.clients.settings
 
     async def retried(self, fetch: Callable[[], Awaitable[Result]], source: Source) -> Result:
-        backoff = Backoff.from_settings(self.settings)
-        return await with_backoff(fetch, backoff, what=f"fetching {source.name}", sleep=self.sleep)
+        backoff, sleep = Backoff.from_settings(self.settings), self.clients.runtime.sleep
+        return await with_backoff(fetch, backoff, what=f"fetching {source.name}", sleep=sleep)
 
-    def spool(self, name: str = "fetched") -> Spool:
-        return Spool(self.folder / name, self.settings.ARCHIVE_MAX_BYTES)
+    def spool(self) -> Spool:
+        return Spool(self.folder / "fetched", self.settings.ARCHIVE_MAX_BYTES)
 
     def secret(self, source: Source, key: str) -> str:
         """The secret whose app setting the source names under `key`."""
@@ -116,7 +121,7 @@ class FetchContext:
         value = self.secrets.get(name, "")
         if not value:
             raise SourceError(f"settings.{key}: the app setting {name} is not set")
-        if value.startswith(KEY_VAULT_REFERENCE):
+        if value.startswith("@Microsoft.KeyVault("):
             raise SourceError(f"settings.{key}: the Key Vault reference in {name} was not resolved")
         return value
 

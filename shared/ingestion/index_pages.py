@@ -44,10 +44,8 @@ def _links(page: bytes, address: URL) -> list[URL]:
             link = address.join(URL((anchor.attributes.get("href") or "").strip()))
         except ValueError:  # no address at all
             continue
-        if link.scheme in {"http", "https"} and link.name:
-            found.append(link.with_fragment(None))
-        elif link.scheme in {"http", "https"}:
-            found.append(link)
+        if link.scheme in {"http", "https"}:
+            found.append(link.with_fragment(None) if link.name else link)
     return found
 
 

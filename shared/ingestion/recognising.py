@@ -57,20 +57,11 @@ async def recognise(text: str, clients: Clients, policy: AddressPolicy | None = 
     used = policy or AddressPolicy.parse(clients.settings.SOURCE_ALLOWED_HOSTS)
     url = check_http_url(address, used)
     if url.host == "mailarchive.ietf.org" and (listed := _IETF.fullmatch(url.path)):
-        return _ietf(listed[1].lower())
+        # Its pages give no file without an account; the IETF has the same mail by rsync, a file a month.
+        name, template = listed[1].lower(), "https://mailarchive.ietf.org/arch/msg/{list}/{ietf_hash}/"
+        mirror, found = f"rsync://rsync.ietf.org/mailman-archive/{name}/", "an IETF list, fetched by rsync"
+        return SourceProposal(SourceType.RSYNC, mirror, name, found, Preset.IETF, template)
     return _judge(await _look(url, clients, used), url)
-
-
-def _ietf(name: str) -> SourceProposal:
-    """Its pages give no file without an account; the IETF has the same mail by rsync, a file a month."""
-    return SourceProposal(
-        SourceType.RSYNC,
-        f"rsync://rsync.ietf.org/mailman-archive/{name}/",
-        name,
-        "an IETF list, fetched by rsync",
-        Preset.IETF,
-        "https://mailarchive.ietf.org/arch/msg/{list}/{ietf_hash}/",
-    )
 
 
 async def _look(url: URL, clients: Clients, policy: AddressPolicy) -> bytes:
@@ -81,7 +72,7 @@ async def _look(url: URL, clients: Clients, policy: AddressPolicy) -> bytes:
         id="look", name="look", source_type=SourceType.HTTP, url=str(url), created_at=clients.runtime.now()
     )
     with tempfile.TemporaryDirectory(prefix="look-") as folder:
-        around = FetchContext(clients.settings, Path(folder), policy, clients.runtime.sleep)
+        around = FetchContext(clients, Path(folder), policy)
         with around.spool() as spool:
             return await HttpTransfer(asked, around, spool).beginning(LOOKED_AT, LOOK_SECONDS)
 
@@ -92,10 +83,19 @@ def _judge(beginning: bytes, url: URL) -> SourceProposal:
     folder = url if url.path.endswith("/") else url.with_path(f"{url.path}/")
     for place in (url, folder):
         if is_public_inbox(beginning, place):
-            return _inbox(folder)
-    links = archive_links(beginning, url)
-    if links:
-        return _index(url, [link.name for link in links])
+            preset = Preset.GIT if folder.host == "lore.kernel.org" else Preset.FREE
+            found = "a public-inbox list; the first fetch gets its last 90 days"
+            template = f"{folder}{{message_id}}/"
+            return SourceProposal(
+                SourceType.PUBLIC_INBOX, str(folder), _name_of(folder.path), found, preset, template
+            )
+    if names := [link.name for link in archive_links(beginning, url)]:
+        few = names if len(names) <= SHOWN_FILES else [*names[: SHOWN_FILES - 1], names[-1]]
+        template = f"{url}{{year}}-{{month_name}}/thread.html" if "/pipermail/" in url.path else ""
+        found = f"a page that lists {len(names)} archives"
+        return SourceProposal(
+            SourceType.INDEX, str(url), _name_of(url.path), found, archive_template=template, files=tuple(few)
+        )
     raise SourceError(
         f"{redacted_url(url)}: there is no archive, no public-inbox, and no page that lists archives"
         " (.mbox, .mail, or .txt named by a month)"
@@ -109,31 +109,6 @@ def looks_like_archive(beginning: bytes) -> bool:
         or beginning.startswith((*ZIP_MAGIC, b"From "))
         or is_tar_header(beginning[:BLOCK])
         or _HEADER.match(beginning) is not None
-    )
-
-
-def _inbox(folder: URL) -> SourceProposal:
-    preset = Preset.GIT if folder.host == "lore.kernel.org" else Preset.FREE
-    return SourceProposal(
-        SourceType.PUBLIC_INBOX,
-        str(folder),
-        _name_of(folder.path),
-        "a public-inbox list; the first fetch gets its last 90 days",
-        preset,
-        f"{folder}{{message_id}}/",
-    )
-
-
-def _index(url: URL, names: list[str]) -> SourceProposal:
-    few = tuple(names[:SHOWN_FILES]) if len(names) <= SHOWN_FILES else (*names[: SHOWN_FILES - 1], names[-1])
-    pipermail = "/pipermail/" in url.path
-    return SourceProposal(
-        SourceType.INDEX,
-        str(url),
-        _name_of(url.path),
-        f"a page that lists {len(names)} archives",
-        archive_template=f"{url}{{year}}-{{month_name}}/thread.html" if pipermail else "",
-        files=few,
     )
 
 

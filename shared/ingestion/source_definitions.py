@@ -68,9 +68,6 @@ class RoleDefinition(BaseModel):
             raise ValueError(f"until: {self.until} is before from: {self.from_}")
         return self
 
-    def stored(self) -> SourceRole:
-        return SourceRole(**self.model_dump())
-
 
 class SourceDefinition(BaseModel):
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
@@ -120,9 +117,6 @@ class SourceDefinition(BaseModel):
             raise ValueError("settings: an IMAP source names a username_setting and a password_setting")
         return self
 
-    def stored_settings(self) -> dict[str, Any]:
-        return self.settings.model_dump(exclude_defaults=True)
-
 
 def check_reachable(definition: SourceDefinition, settings: Settings) -> None:
     """ValueError where the address can be seen not to work, or not to be allowed, without asking anybody."""
@@ -134,7 +128,7 @@ def check_reachable(definition: SourceDefinition, settings: Settings) -> None:
             case SourceType.RSYNC:
                 rsync_address(definition.url, policy)
             case SourceType.IMAP:
-                imap_address(definition.url, definition.stored_settings(), policy)
+                imap_address(definition.url, definition.settings.model_dump(exclude_defaults=True), policy)
             case SourceType.LOCAL:
                 check_local_allowed(settings)
                 local_path(definition.url)
@@ -145,25 +139,23 @@ def check_reachable(definition: SourceDefinition, settings: Settings) -> None:
 
 
 def check_login_given(source: Source, definition: SourceDefinition, given: Any) -> None:
-    """ValueError where a stored login would be sent to another server, port or user, or unencrypted.
+    """ValueError where a stored login would go to another server, port or user, or unencrypted.
 
-    Such a change needs the login in the same request (`given`: its settings), so that nobody who may change
-    the address has the password sent to a server of their own.
+    Such a change needs the login in the same request (`given`: its settings).
     """
     stored = {name for name in LOGIN_SETTINGS if source.settings.get(name)}
-    defined = definition.stored_settings()
-    same_server = _server(source.url, source.settings) == _server(definition.url, defined)
+    defined = definition.settings.model_dump(exclude_defaults=True)
+
+    def server(url: str, settings: Mapping[str, Any]) -> tuple[object, ...]:
+        parts = urlsplit(url)
+        port = parts.port or {"imap": 143, "imaps": 993}.get(parts.scheme)
+        user = (parts.username, settings.get("username_setting"))
+        return parts.scheme, parts.hostname, port, user, bool(settings.get("plaintext"))
+
+    same_server = server(source.url, source.settings) == server(definition.url, defined)
     missing = stored - set(given if isinstance(given, dict) else ())
     if stored and missing and not same_server:
         raise ValueError(f"settings: name {' and '.join(LOGIN_SETTINGS)} again for the new server or user")
-
-
-def _server(url: str, settings: Mapping[str, Any]) -> tuple[object, ...]:
-    """What a login is for."""
-    parts = urlsplit(url)
-    port = parts.port or {"imap": 143, "imaps": 993}.get(parts.scheme)
-    user = (parts.username, settings.get("username_setting"))
-    return parts.scheme, parts.hostname, port, user, bool(settings.get("plaintext"))
 
 
 def next_fetch(source: Source, after: datetime) -> datetime | None:
@@ -179,7 +171,10 @@ def definition_of(source: Source) -> dict[str, Any]:
 
 def source_of(definition: SourceDefinition, now: datetime) -> Source:
     given = {name: getattr(definition, name) for name in SourceDefinition.model_fields}
-    given |= {"settings": definition.stored_settings(), "roles": [role.stored() for role in definition.roles]}
+    given |= {
+        "settings": definition.settings.model_dump(exclude_defaults=True),
+        "roles": [SourceRole(**role.model_dump()) for role in definition.roles],
+    }
     source = Source(id=definition.name, created_at=now, **given)
     return source.model_copy(update={"next_fetch_at": next_fetch(source, now)})
 
@@ -187,7 +182,6 @@ def source_of(definition: SourceDefinition, now: datetime) -> Source:
 def updated_source(source: Source, definition: SourceDefinition, now: datetime) -> Source:
     """The new definition. The cursor of another address is dropped."""
     defined = source_of(definition, now)
-    changes = {name: getattr(defined, name) for name in SourceDefinition.model_fields}
     is_same = (source.url, source.source_type) == (defined.url, defined.source_type)
-    cursor = source.cursor if is_same else {}
-    return source.model_copy(update={**changes, "cursor": cursor, "next_fetch_at": defined.next_fetch_at})
+    changes = {name: getattr(defined, name) for name in (*SourceDefinition.model_fields, "next_fetch_at")}
+    return source.model_copy(update={**changes, "cursor": source.cursor if is_same else {}})

@@ -1,10 +1,7 @@
 """One archive, from a local file to the blob, the document and the event; each step safe to repeat.
 
-    blob -> document `pending` -> ArchiveIngested
-
-After a crash the same file goes through the same steps: the ids of document and event are made of the source
-and the file's hash. A document that is still pending may be one whose event was lost: the event is published
-again. The same file for another source is another archive.
+The ids of document and event are made of the source and the file's hash. The event of a document that is
+still pending may have been lost: it is published again.
 """
 
 import asyncio
@@ -50,6 +47,10 @@ class Incoming:
     source_url: str
     started_at: datetime
 
+    @property
+    def archive_id(self) -> str:
+        return archive_id(self.sha256, self.source)
+
 
 @dataclass(frozen=True)
 class Stored:
@@ -63,10 +64,8 @@ async def store_archive(
 ) -> Stored:
     """Store the file and announce it, or find that it was already. ArchiveError where it is no mail."""
     session, now = Session(), clients.runtime.now
-    known = await _find(incoming, clients, session)
-    await _check_removals(
-        incoming, clients
-    )  # after the look: a deletion is recorded before it changes anything
+    known = await clients.store.find(Archive, incoming.archive_id, incoming.archive_id, session)
+    await _check_removals(incoming, clients)  # after the look: a deletion is recorded before it acts
     if known is None:
         archive = await _prepare(incoming, clients, now())
         progress("checked")
@@ -89,13 +88,12 @@ async def _upload(incoming: Incoming, archive: Archive, clients: Clients) -> Non
 
 async def _check_removals(incoming: Incoming, clients: Clients) -> Removal | None:
     """Refuse while the source or archive is being deleted. Return an earlier deletion of the archive."""
-    id_ = archive_id(incoming.sha256, incoming.source)
     source = await find_removal(clients.store, "source", incoming.source)
     if source is not None and source.status not in DONE:
         raise SourceRemovedError(f"the source {incoming.source} is being deleted: try again later")
-    archive = await find_removal(clients.store, "archive", id_)
+    archive = await find_removal(clients.store, "archive", incoming.archive_id)
     if archive is not None and archive.status not in DONE:
-        raise ArchiveRemovedError(BEING_DELETED.format(id_))
+        raise ArchiveRemovedError(BEING_DELETED.format(incoming.archive_id))
     return archive
 
 
@@ -129,22 +127,10 @@ async def _again(
     return Stored(known, duplicate=duplicate, announced=untouched)
 
 
-async def _find(incoming: Incoming, clients: Clients, session: Session) -> Archive | None:
-    """The source's own archive of the file; it may have its id from before each source had one."""
-    id_ = archive_id(incoming.sha256, incoming.source)
-    known = await clients.store.find(Archive, id_, id_, session)
-    if known is not None:
-        return known
-    before = archive_id(incoming.sha256)
-    known = await clients.store.find(Archive, before, before, session)
-    same = known is not None and (known.source, known.file_hash) == (incoming.source, incoming.sha256)
-    return known if same else None
-
-
 async def _prepare(incoming: Incoming, clients: Clients, now: datetime) -> Archive:
     largest = clients.settings.ARCHIVE_MAX_BYTES
     format_ = await asyncio.to_thread(check_archive, incoming.path, UnpackLimits.of(largest))
-    id_ = archive_id(incoming.sha256, incoming.source)
+    id_ = incoming.archive_id
     return Archive(
         id=id_,
         archive_id=id_,
@@ -173,31 +159,28 @@ async def _announce(
         await clients.bus.publish([event])
 
 
-@dataclass(frozen=True)
-class IngestionAttempt:
-    """What was to be brought in, and since when."""
-
-    source: str
-    source_type: str
-    source_url: str
-    started_at: datetime
-
-
 async def record_ingestion_failure(
-    error: Exception, given: IngestionAttempt, clients: Clients, *, now: datetime
+    error: Exception,
+    clients: Clients,
+    *,
+    source: str,
+    source_type: str,
+    source_url: str,
+    started_at: datetime,
 ) -> ClassifiedError:
     """Write the failure record and publish the event; the same failure again changes nothing."""
-    abandoned = error if isinstance(error, AbandonedError) else None
-    failure = abandoned.failure if abandoned else classify(error)
-    attempts = abandoned.attempt_count if abandoned else 1
-    reason = abandoned.reason if abandoned else NON_RETRYABLE
+    now, reason, attempts = clients.runtime.now(), NON_RETRYABLE, 1
+    if isinstance(error, AbandonedError):
+        failure, reason, attempts = error.failure, error.reason, error.attempt_count
+    else:
+        failure = classify(error)
     data = archive_ingestion_failed(
         failure,
-        source=given.source,
-        source_type=given.source_type,
-        source_url=given.source_url,
+        source=source,
+        source_type=source_type,
+        source_url=source_url,
         attempts=attempts,
-        started_at=given.started_at,
+        started_at=started_at,
         now=now,
     )
     event = Event.of(data, now=now)

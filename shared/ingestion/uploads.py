@@ -1,7 +1,6 @@
 """Uploads: in one request, or in parts, so that a transfer that breaks off goes on where it stopped.
 
-The parts are blocks of one blob, which Blob storage keeps for a week until they are put together. They come
-through the app, or straight from the browser to an address for this file.
+The parts are blocks of one blob. They come through the app, or from the browser to an address for this file.
 """
 
 import asyncio
@@ -32,7 +31,6 @@ from shared.ingestion.errors import (
 from shared.ingestion.fetcher import Spool
 from shared.ingestion.storing import (
     Incoming,
-    IngestionAttempt,
     Stored,
     record_ingestion_failure,
     store_archive,
@@ -40,8 +38,6 @@ from shared.ingestion.storing import (
 from shared.pipeline.retry import AbandonedError, Backoff, with_backoff
 from shared.pipeline.topology import INGESTION
 
-PIECE = 1024 * 1024
-URL = "upload:"
 NO_TIME = "no_time_to_retry"
 
 
@@ -62,22 +58,23 @@ async def take_upload(
         tempfile.TemporaryDirectory(prefix="upload-") as folder,
         Spool(Path(folder) / "upload", clients.settings.ARCHIVE_MAX_BYTES) as spool,
     ):
-        await asyncio.to_thread(_write, upload.content, spool)
+        await asyncio.to_thread(spool.write_all, memoryview(upload.content))
         incoming = _incoming(spool, upload.filename, upload.source, started)
         try:
-            return await with_backoff(
-                lambda: _stored_in_time(incoming, clients, progress),
-                Backoff.from_settings(clients.settings),
-                what=f"storing the upload {upload.filename}",
-                sleep=clients.runtime.sleep,
-            )
+            return await _store(incoming, clients, progress)
         except AbandonedError as error:
             if isinstance(error.__cause__, (ArchiveError, SourceRemovedError, ArchiveRemovedError)):
                 raise error.__cause__ from None
             if error.reason == NO_TIME:  # the sender sees the error, and has the file
                 raise
-            given = IngestionAttempt(upload.source, SourceType.UPLOAD, incoming.source_url, started)
-            await record_ingestion_failure(error, given, clients, now=clients.runtime.now())
+            await record_ingestion_failure(
+                error,
+                clients,
+                source=upload.source,
+                source_type=SourceType.UPLOAD,
+                source_url=incoming.source_url,
+                started_at=started,
+            )
             raise
 
 
@@ -89,9 +86,25 @@ def _incoming(spool: Spool, filename: str, source: str, started: datetime) -> In
         filename=filename,
         source=source,
         source_type=SourceType.UPLOAD,
-        source_url=f"{URL}{filename}",
+        source_url=f"upload:{filename}",
         started_at=started,
     )
+
+
+async def _store(
+    incoming: Incoming, clients: Clients, progress: Callable[[str], None] = lambda _step: None
+) -> Stored:
+    async def attempt() -> Stored:
+        try:
+            return await store_archive(incoming, clients, progress=progress)
+        except ServiceSilentError as error:
+            if current_request() is None:
+                raise
+            # A request that waits fails at once, instead of after all retries.
+            raise AbandonedError(NO_TIME, 1, classify(error)) from error
+
+    what, backoff = f"storing the upload {incoming.filename}", Backoff.from_settings(clients.settings)
+    return await with_backoff(attempt, backoff, what=what, sleep=clients.runtime.sleep)
 
 
 async def note_on_source(name: str, clients: Clients) -> str | None:
@@ -103,24 +116,6 @@ async def note_on_source(name: str, clients: Clients) -> str | None:
         f" recognized. Define it: python -m ops source add {name} --type upload --preset ietf"
         f" --role chair@example.org=chair. Then summarize again: python -m ops resummarize --source {name}"
     )
-
-
-async def _stored_in_time(incoming: Incoming, clients: Clients, progress: Callable[[str], None]) -> Stored:
-    """A request that waits fails at once where a service does not answer, instead of after all retries."""
-    try:
-        return await store_archive(incoming, clients, progress=progress)
-    except ServiceSilentError as error:
-        if current_request() is None:
-            raise
-        raise AbandonedError(NO_TIME, 1, classify(error)) from error
-
-
-def _write(content: bytes | memoryview, spool: Spool) -> None:
-    view = memoryview(content)
-    spool.check(len(view))
-    for start in range(0, len(view), PIECE):
-        spool.write(bytes(view[start : start + PIECE]))
-    spool.flush()
 
 
 async def take_joined(operation: Operation, upload: JoinedUpload, clients: Clients) -> FetchedArchive:
@@ -135,12 +130,7 @@ async def take_joined(operation: Operation, upload: JoinedUpload, clients: Clien
         if spool.size != upload.size:  # its address can be written to until it expires
             raise ArchiveChangedError(f"the file has {spool.size} bytes, and {upload.size} were sent")
         incoming = _incoming(spool, upload.filename, operation.source, operation.created_at)
-        stored: Stored = await with_backoff(
-            lambda: store_archive(incoming, clients),
-            Backoff.from_settings(clients.settings),
-            what=f"storing the upload {upload.filename}",
-            sleep=clients.runtime.sleep,
-        )
+        stored = await _store(incoming, clients)
     return FetchedArchive(
         archive_id=stored.archive.id, filename=upload.filename[:200], duplicate=stored.duplicate
     )

@@ -19,7 +19,7 @@ from shared.clients.outbound import AddressPolicy
 from shared.documents.sources import OperationStatus, Source
 from shared.domain.mail.mbox import read_archive
 from shared.domain.mail.models import RawMessage
-from shared.ingestion.fetch_imap import MailboxMessage, _mbox_entry, fetch_imap
+from shared.ingestion.fetch_imap import _mbox_entry, fetch_imap
 from shared.ingestion.fetcher import FetchContext
 from shared.pipeline.retry import AbandonedError
 from tests.ingestion.environment import Place
@@ -170,7 +170,7 @@ async def test_no_other_app_setting_can_be_sent_to_a_server(place: Place) -> Non
     "date", ["01-Xyz-2026 10:00:00 +0100", "99-Feb-2026 99:99:99 +9999", "01-Feb-0000 10:00:00 +0000", ""]
 )
 async def test_a_time_that_there_is_not_costs_no_message(date: str) -> None:
-    entry = _mbox_entry(MailboxMessage(1, date, b"Subject: x\r\n\r\nFrom here\r\n"))
+    entry = _mbox_entry(f'1 (UID 1 INTERNALDATE "{date}"'.encode(), b"Subject: x\r\n\r\nFrom here\r\n")
     assert entry.startswith(b"From MAILER-DAEMON ")
     assert entry.endswith(b"\nSubject: x\n\n>From here\n\n")
 
@@ -200,7 +200,7 @@ async def test_tls_is_checked_before_the_login_is_sent(place: Place, tmp_path: P
         )
         secrets = {"SOURCE_SECRET_USER": mail.user, "SOURCE_SECRET_PASSWORD": mail.password}
         policy = AddressPolicy.parse("127.0.0.1")
-        around = FetchContext(place.clients.settings, tmp_path, policy, place.sleep, secrets)
+        around = FetchContext(place.clients, tmp_path, policy, secrets)
         with pytest.raises(AbandonedError, match="CERTIFICATE_VERIFY_FAILED"):
             await anext(fetch_imap(source, around))
         assert mail.commands == []

@@ -195,18 +195,3 @@ async def test_an_upload_that_meets_a_deletion_under_way_is_refused_and_works_af
         assert (stored.archive.id, stored.duplicate) == (id_, False)
         assert await blob(place, stored.archive) == content
         await empty(place)
-
-
-async def test_a_file_that_was_stored_under_its_hash_is_still_known_for_its_source_and_no_other(
-    cloud: LocalCloud, bus_service: RunningService
-) -> None:
-    async with mail_in(cloud, bus_service) as place:
-        content = own_content(95)
-        before = archive_id(file_hash(content))
-        named = archive_of(content).model_copy(update={"id": before, "archive_id": before})
-        await place.clients.store.create(named, Session())
-        stored = await _take(place, content)
-        assert (stored.archive.id, stored.duplicate) == (before, True)
-        other = await take_upload(Upload(content, "x.mbox", "other"), place.clients)
-        assert (other.archive.id, other.duplicate) == (archive_id(file_hash(content), "other"), False)
-        await empty(place)

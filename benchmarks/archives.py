@@ -12,8 +12,9 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+from shared.domain.mail.mbox import BinaryStream
 from shared.ingestion.archive_members import open_members
-from shared.ingestion.unpacked_streams import Readable, UnpackLimits
+from shared.ingestion.unpacked_streams import UnpackLimits
 
 PIECE = 1024 * 1024
 ROUNDS = 3
@@ -28,7 +29,7 @@ def mailbox(messages: int = 40_000) -> bytes:
     )
 
 
-def drained(stream: Readable) -> int:
+def drained(stream: BinaryStream) -> int:
     total = 0
     while piece := stream.read(PIECE):
         total += len(piece)

@@ -368,7 +368,7 @@ def made_ids() -> dict[str, str]:
     request = SAMPLE["SummarizationRequested"]
     scope = parse_scope("draft:draft-ietf-quic-transport")
     return {
-        "archive": ids.archive_id(HASH),
+        "archive": ids.archive_id(HASH, "quic"),
         "message": ids.message_key("<a@example.org>"),
         "message without id": ids.message_key_without_id(NOW, "a@example.org", "Hello", "text"),
         "thread": ids.thread_id("<a@example.org>"),

@@ -6,7 +6,7 @@ import azure.functions as func
 
 from shared.clients.connections import Clients, clients
 from shared.clients.telemetry.metrics import consumer_span
-from shared.pipeline.requests import run_request
+from shared.pipeline.runner import run_request
 from shared.pipeline.topology import DELIVERIES
 from shared.publishing.webhooks import deliver_and_wake
 from stages.registration import CONNECTION, delivery_from_functions

@@ -16,7 +16,7 @@ from shared.pipeline.event_types import ReportDeliveryFailed, SummarizationFaile
 from shared.pipeline.events import Event, parse_event
 from shared.pipeline.failures import failure_record
 from shared.pipeline.lifecycle.summaries import digest_flags_settled, thread_flags_settled
-from shared.pipeline.requests import run_request
+from shared.pipeline.runner import run_request
 from shared.pipeline.topology import FAILURES, STAGE_OF_FAILURE
 from stages.registration import CONNECTION, delivery_from_functions
 

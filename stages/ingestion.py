@@ -14,7 +14,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.telemetry.metrics import PipelineSpan, consumer_span
 from shared.core.errors import InvalidEventError
 from shared.ingestion.fetch_runs import run_operation
-from shared.pipeline.requests import run_request
+from shared.pipeline.runner import run_request
 from shared.pipeline.topology import INGESTION
 from stages.registration import CONNECTION, delivery_from_functions
 

@@ -4,7 +4,7 @@ import azure.functions as func
 
 from shared.clients.connections import clients
 from shared.clients.telemetry.metrics import consumer_span
-from shared.pipeline.requests import run_request
+from shared.pipeline.runner import run_request
 from shared.pipeline.topology import OPERATIONS
 from shared.upkeep.background import run_requested
 from stages.registration import CONNECTION, delivery_from_functions

@@ -80,6 +80,8 @@ def delivery_from_functions(message: func.ServiceBusMessage) -> Delivery:
         delivery_count=message.delivery_count or 1,
         enqueued_at=_utc(message.enqueued_time_utc),
         properties=message.application_properties or {},
+        subject=message.subject,
+        correlation_id=message.correlation_id,
     )
 
 
@@ -93,6 +95,8 @@ def delivery_from_sdk(message: ReceivedMessage, settlement: Settlement | None = 
         enqueued_at=_utc(message.enqueued_time_utc),
         properties={_text(name): _text(value) for name, value in properties.items()},
         settlement=settlement or RaiseToAbandon(),
+        subject=message.subject,
+        correlation_id=message.correlation_id,
     )
 
 

@@ -9,7 +9,7 @@ from shared.clients.connections import Clients, clients
 from shared.clients.telemetry.metrics import PipelineSpan, consumer_span
 from shared.core.errors import InvalidEventError
 from shared.pipeline.lifecycle.archives import DONE
-from shared.pipeline.requests import run_request
+from shared.pipeline.runner import run_request
 from shared.pipeline.topology import REMOVAL
 from shared.upkeep.removal.requests import ask_again
 from shared.upkeep.removal.run import AnotherRunError, run_removal

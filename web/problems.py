@@ -18,7 +18,7 @@ from shared.core.errors import (
     InvalidEditError,
     NotFoundError,
 )
-from shared.pipeline.retry import AbandonedError
+from shared.pipeline.retry import GaveUpError
 from shared.settings.app import SettingsError
 
 log = logging.getLogger(__name__)
@@ -124,7 +124,7 @@ def as_problem(error: Exception) -> Problem:
 
 
 def _unforeseen(error: Exception) -> Problem:
-    failure = error.failure if isinstance(error, AbandonedError) else classify(error)
+    failure = error.failure if isinstance(error, GaveUpError) else classify(error)
     if failure.kind is ErrorKind.PERMANENT:
         return Problem(500, "Internal error. See the log.")
     service = str(failure.details.get("service", "a required service"))

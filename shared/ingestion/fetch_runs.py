@@ -40,7 +40,7 @@ from shared.ingestion.fetcher import TIMEOUT_SECONDS, FetchContext, Fetched, Fet
 from shared.ingestion.source_definitions import next_fetch
 from shared.ingestion.storing import Incoming, record_ingestion_failure, store_archive
 from shared.ingestion.uploads import forget_joined, take_joined
-from shared.pipeline.retry import AbandonedError, Backoff, with_backoff
+from shared.pipeline.retry import GaveUpError, RetryPolicy, with_backoff
 
 if TYPE_CHECKING:
     from shared.ingestion import fetch_http
@@ -113,9 +113,9 @@ async def _take_upload(
         archive = await take_joined(operation, upload, clients)
         taken = {"archives": [archive.model_dump(mode="json")]}
         await _patch_operation(operation, clients, session, taken)
-    except (AbandonedError, ArchiveChangedError, ArchiveTooLargeError) as error:
+    except (GaveUpError, ArchiveChangedError, ArchiveTooLargeError) as error:
         status = OperationStatus.FAILED
-        message = error.failure.message if isinstance(error, AbandonedError) else str(error)
+        message = error.failure.message if isinstance(error, GaveUpError) else str(error)
     done = await _finish(operation, clients, session, status, message)
     await forget_joined(upload, clients)
     return done
@@ -144,7 +144,7 @@ class _Found:
     """The archives and refused files of a fetch so far."""
 
     archives: list[FetchedArchive]
-    refused: list[tuple[RefusedFile, AbandonedError]] = field(default_factory=list)
+    refused: list[tuple[RefusedFile, GaveUpError]] = field(default_factory=list)
 
     def listed(self) -> dict[str, Any]:
         return {
@@ -193,11 +193,11 @@ async def _take_file(
         with span("archive fetched", attributes={"pipeline.source": source.name}):
             stored = await with_backoff(
                 lambda: store_archive(incoming, clients, progress=run.progress),
-                Backoff.from_settings(clients.settings),
+                RetryPolicy.of_events(clients.settings).transient,
                 what=f"storing {fetched.filename}",
                 sleep=clients.runtime.sleep,
             )
-    except AbandonedError as error:
+    except GaveUpError as error:
         if not isinstance(error.__cause__, ArchiveError):
             raise
         refused = RefusedFile(filename=name, reason=error.failure.message[:MAX_REASON])

@@ -11,7 +11,7 @@ from shared.clients.connections import Clients
 from shared.clients.outbound import AddressPolicy, SourceError
 from shared.documents.sources import Source
 from shared.ingestion.errors import ArchiveTooLargeError
-from shared.pipeline.retry import Backoff, with_backoff
+from shared.pipeline.retry import RetryPolicy, with_backoff
 from shared.settings.app import Settings
 
 PIECE = 1024 * 1024
@@ -107,7 +107,7 @@ class FetchContext:
         return self.clients.settings
 
     async def retried(self, fetch: Callable[[], Awaitable[Result]], source: Source) -> Result:
-        backoff, sleep = Backoff.from_settings(self.settings), self.clients.runtime.sleep
+        backoff, sleep = RetryPolicy.of_events(self.settings).transient, self.clients.runtime.sleep
         return await with_backoff(fetch, backoff, what=f"fetching {source.name}", sleep=sleep)
 
     def spool(self) -> Spool:

@@ -26,7 +26,7 @@ from shared.pipeline.event_builders import archive_ingested, archive_ingestion_f
 from shared.pipeline.events import Event
 from shared.pipeline.failures import failure_record
 from shared.pipeline.lifecycle.archives import DONE, find_removal
-from shared.pipeline.retry import NON_RETRYABLE, AbandonedError
+from shared.pipeline.retry import NON_RETRYABLE, GaveUpError
 from shared.pipeline.topology import INGESTION
 
 log = logging.getLogger(__name__)
@@ -170,8 +170,8 @@ async def record_ingestion_failure(
 ) -> ClassifiedError:
     """Write the failure record and publish the event; the same failure again changes nothing."""
     now, reason, attempts = clients.runtime.now(), NON_RETRYABLE, 1
-    if isinstance(error, AbandonedError):
-        failure, reason, attempts = error.failure, error.reason, error.attempt_count
+    if isinstance(error, GaveUpError):
+        failure, reason, attempts = error.failure, error.reason, error.attempts
     else:
         failure = classify(error)
     data = archive_ingestion_failed(

@@ -35,7 +35,7 @@ from shared.ingestion.storing import (
     record_ingestion_failure,
     store_archive,
 )
-from shared.pipeline.retry import AbandonedError, Backoff, with_backoff
+from shared.pipeline.retry import GaveUpError, RetryPolicy, with_backoff
 from shared.pipeline.topology import INGESTION
 
 NO_TIME = "no_time_to_retry"
@@ -62,7 +62,7 @@ async def take_upload(
         incoming = _incoming(spool, upload.filename, upload.source, started)
         try:
             return await _store(incoming, clients, progress)
-        except AbandonedError as error:
+        except GaveUpError as error:
             if isinstance(error.__cause__, (ArchiveError, SourceRemovedError, ArchiveRemovedError)):
                 raise error.__cause__ from None
             if error.reason == NO_TIME:  # the sender sees the error, and has the file
@@ -101,9 +101,9 @@ async def _store(
             if current_request() is None:
                 raise
             # A request that waits fails at once, instead of after all retries.
-            raise AbandonedError(NO_TIME, 1, classify(error)) from error
+            raise GaveUpError(NO_TIME, 1, classify(error)) from error
 
-    what, backoff = f"storing the upload {incoming.filename}", Backoff.from_settings(clients.settings)
+    what, backoff = f"storing the upload {incoming.filename}", RetryPolicy.of_events(clients.settings).transient
     return await with_backoff(attempt, backoff, what=what, sleep=clients.runtime.sleep)
 
 

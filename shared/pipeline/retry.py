@@ -1,17 +1,54 @@
-"""Retries inside one call, where no broker can wait: uploads, fetches and encoders."""
+"""How often work is tried again, and how long each retry waits.
 
+An event waits in the broker: a copy of its message comes after the delay, and its properties say what was
+tried. An upload or a fetch, which no broker can hold, waits inside its call (`with_backoff`).
+"""
+
+import hashlib
 import logging
-import random
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from random import Random
 from typing import Self, TypeVar
 
 from shared.clients.classify import classify
-from shared.core.errors import ClassifiedError, ErrorKind, PipelineError
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.store import Conflict
+from shared.clients.servicebus.dead_letters import RETRY_PREFIX
+from shared.core.errors import (
+    ClassifiedError,
+    ErrorKind,
+    NewerVersionError,
+    PipelineError,
+    TransientError,
+)
+from shared.core.runtime import Runtime
+from shared.documents.queries.operations import RETRY_LOCKS
+from shared.documents.records import Lock
+from shared.pipeline.delivery import Delivery
 from shared.settings.app import Settings
 
-# Past this exponent every factor above 1 has reached any real cap, and a float power would overflow.
-_MAX_EXPONENT = 64
+log = logging.getLogger(__name__)
+Result = TypeVar("Result")
+MAX_ATTEMPTS_EXCEEDED = "max_attempts_exceeded"
+TTL_EXCEEDED = "ttl_exceeded"
+NON_RETRYABLE = "non_retryable_error"
+NEAR_END = 0.8  # the share of its time after which a waiting event is warned about
+BACKOFF_IN_RACE_DELAYS = 20  # 5 s where a race waits 250 ms: a service takes longer to recover
+_MAX_EXPONENT = 64  # every factor above 1 has reached any real cap by then, and a float would overflow
+NUMBER, RACES, BACKOFFS, SINCE, CHAIN = (
+    RETRY_PREFIX,
+    f"{RETRY_PREFIX}_races",
+    f"{RETRY_PREFIX}_backoffs",
+    f"{RETRY_PREFIX}_since",
+    f"{RETRY_PREFIX}_chain",
+)
+CLAIM_KEPT_SECONDS = 24 * 3600.0  # a claim outlives its event, for copies that come late
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
+MAX_CLAIMS = 5  # of a number, against other copies that claim at the same time
 
 
 def exponential(base: float, attempt: int, cap: float, *, factor: float = 2.0) -> float:
@@ -20,160 +57,208 @@ def exponential(base: float, attempt: int, cap: float, *, factor: float = 2.0) -
     return float(min(base * factor**exponent, cap))
 
 
-def full_jitter(ceiling: float, source: random.Random) -> float:
-    """U(0, ceiling): callers that failed together do not come back together."""
-    return source.uniform(0, ceiling)
+class GaveUpError(PipelineError):
+    """No more retries are made."""
+
+    def __init__(self, reason: str, attempts: int, failure: ClassifiedError) -> None:
+        super().__init__(f"{failure.error_type}: {failure.message}")
+        self.reason = reason
+        self.attempts = attempts
+        self.failure = failure
 
 
-MAX_ATTEMPTS_EXCEEDED = "max_attempts_exceeded"
-TTL_EXCEEDED = "ttl_exceeded"
-NON_RETRYABLE = "non_retryable_error"
-NEAR_END = 0.8  # the share of its time after which a waiting event is warned about
-BACKOFF_IN_RACE_DELAYS = 20  # 5 s where a race waits 250 ms
-
-
-@dataclass(frozen=True)
-class Retry:
-    delay: float
+class RetryContestedError(TransientError):
+    """Other copies of the event claimed their numbers at each try: this one does not know its own yet."""
 
 
 @dataclass(frozen=True)
-class Abandon:
-    reason: str
+class RetryDecision:
+    """Try again after this delay, or give up for this reason."""
 
-
-Decision = Retry | Abandon
-
-
-@dataclass(frozen=True)
-class RetryConfig:
-    """How often and how long an event waits for its documents."""
-
-    max_attempts: int = 8
-    base_delay_ms: int = 250
-    backoff_factor: float = 2.0
-    max_delay_seconds: float = 60.0
-    ttl_minutes: float = 30.0
-
-    @classmethod
-    def from_settings(cls, settings: Settings) -> Self:
-        return cls(
-            max_attempts=settings.RETRY_MAX_ATTEMPTS,
-            base_delay_ms=settings.RETRY_BASE_DELAY_MS,
-            backoff_factor=settings.RETRY_BACKOFF_FACTOR,
-            max_delay_seconds=settings.RETRY_MAX_DELAY_SECONDS,
-            ttl_minutes=settings.RETRY_TTL_MINUTES,
-        )
-
-
-class RetryPolicy:
-    """Decides about races. `retries` counts the retries already made for this event, from 0."""
-
-    def __init__(self, config: RetryConfig, rng: random.Random) -> None:
-        self.config = config
-        self._rng = rng
-
-    def ceiling(self, retries: int) -> float:
-        """The longest that the next retry may wait, in seconds."""
-        config = self.config
-        base, cap = config.base_delay_ms / 1000, config.max_delay_seconds
-        return exponential(base, retries + 1, cap, factor=config.backoff_factor)
-
-    def decide(self, retries: int, elapsed_seconds: float) -> Decision:
-        if retries >= self.config.max_attempts:
-            return Abandon(MAX_ATTEMPTS_EXCEEDED)
-        if elapsed_seconds >= self.config.ttl_minutes * 60:
-            return Abandon(TTL_EXCEEDED)
-        return Retry(full_jitter(self.ceiling(retries), self._rng))
-
-    def near_limit(self, retries: int, elapsed_seconds: float) -> str | None:
-        """Return which limit is near after so many retries, for a warning."""
-        most, minutes = self.config.max_attempts, self.config.ttl_minutes
-        if retries >= most:
-            return f"its last retry of {most}"
-        if elapsed_seconds > NEAR_END * minutes * 60:
-            return f"{elapsed_seconds:.0f} s of its {minutes:g} minutes"
-        return None
-
-
-@dataclass(frozen=True)
-class NewerVersionPatience:
-    """Decides about what a later version of the app wrote, while both run: it waits for the other."""
-
-    delay_seconds: float = 60.0
-    patience_seconds: float = 24 * 3600.0
-
-    def decide(self, elapsed_seconds: float) -> Decision:
-        if elapsed_seconds >= self.patience_seconds:
-            return Abandon(TTL_EXCEEDED)
-        return Retry(self.delay_seconds)
+    delay: float | None
+    reason: str = ""
 
 
 @dataclass(frozen=True)
 class Backoff:
-    """Decides about transient failures."""
+    """How often failures of one kind are retried, and how long each retry waits."""
 
-    max_retries: int = 3
+    max_retries: float = 3
     base_seconds: float = 5.0
     cap_seconds: float = 60.0
+    factor: float = 2.0
+    max_age_seconds: float = math.inf  # of the event
+    jitter: bool = False  # U(0, delay): what failed together does not come back together
+
+    def decide(
+        self, retries: int, age: float = 0.0, *, asked_for: float | None = None, random: Random | None = None
+    ) -> RetryDecision:
+        """After `retries` retries. `asked_for`: how long the service wants to be left alone."""
+        if retries >= self.max_retries:
+            return RetryDecision(None, MAX_ATTEMPTS_EXCEEDED)
+        if age >= self.max_age_seconds:
+            return RetryDecision(None, TTL_EXCEEDED)
+        delay = exponential(self.base_seconds, retries + 1, self.cap_seconds, factor=self.factor)
+        if self.jitter and random is not None:
+            delay = random.uniform(0, delay)
+        return RetryDecision(max(delay, min(asked_for or 0.0, self.cap_seconds)))
+
+    def near_limit(self, retries: int, age: float) -> str | None:
+        """Return which limit is near, for a warning."""
+        if retries >= self.max_retries:
+            return f"its last retry of {self.max_retries:g}"
+        if age > NEAR_END * self.max_age_seconds:
+            return f"{age:.0f} s of its {self.max_age_seconds / 60:g} minutes"
+        return None
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """The backoff of each kind of failure. A permanent one has none."""
+
+    transient: Backoff
+    race: Backoff | None = None
+    newer: Backoff = Backoff(
+        math.inf, 60, 60, max_age_seconds=24 * 3600
+    )  # another version of the app takes it
 
     @classmethod
-    def from_settings(cls, settings: Settings) -> Self:
-        """From the settings of races: a service takes longer to recover than a document to arrive."""
-        base = BACKOFF_IN_RACE_DELAYS * settings.RETRY_BASE_DELAY_MS / 1000
-        return cls(base_seconds=base, cap_seconds=settings.RETRY_MAX_DELAY_SECONDS)
+    def of_events(cls, settings: Settings) -> Self:
+        base, cap = settings.RETRY_BASE_DELAY_MS / 1000, settings.RETRY_MAX_DELAY_SECONDS
+        race = Backoff(
+            settings.RETRY_MAX_ATTEMPTS,
+            base,
+            cap,
+            settings.RETRY_BACKOFF_FACTOR,
+            max_age_seconds=settings.RETRY_TTL_MINUTES * 60,
+            jitter=True,
+        )
+        return cls(Backoff(base_seconds=BACKOFF_IN_RACE_DELAYS * base, cap_seconds=cap), race)
 
-    def decide(self, failure: ClassifiedError, retries: int) -> Decision:
-        """What to do after a failure, when `retries` retries were already made."""
-        if failure.kind is not ErrorKind.TRANSIENT:
-            return Abandon(NON_RETRYABLE)
-        if retries >= self.max_retries:
-            return Abandon(MAX_ATTEMPTS_EXCEEDED)
-        delay = exponential(self.base_seconds, retries + 1, self.cap_seconds)
-        return Retry(max(delay, min(failure.retry_after or 0.0, self.cap_seconds)))
-
-
-log = logging.getLogger(__name__)
-Result = TypeVar("Result")
-Work = Callable[[], Awaitable[Result]]
+    def backoff(self, failure: ClassifiedError) -> Backoff | None:
+        if failure.error_type == NewerVersionError.__name__:
+            return self.newer
+        return {ErrorKind.RACE: self.race, ErrorKind.TRANSIENT: self.transient}.get(failure.kind)
 
 
-class AbandonedError(PipelineError):
-    """The retries of this delivery are used up."""
+# Of requests, which are no events: some three hours, and a quarter of an hour for a document that is missing.
+REQUESTS = RetryPolicy(Backoff(40, cap_seconds=300), race=Backoff(8, cap_seconds=300))
 
-    def __init__(self, reason: str, attempt_count: int, failure: ClassifiedError) -> None:
-        super().__init__(f"{failure.error_type}: {failure.message}")
-        self.reason = reason
-        self.attempt_count = attempt_count
-        self.failure = failure
+
+@dataclass(frozen=True)
+class Retry:
+    """How often the event was retried, after races and after other failures, and since when."""
+
+    races: int = 0
+    backoffs: int = 0
+    since: datetime = LONG_AGO  # the event was first enqueued then
+    chain: str = ""  # the same for a message and all its copies; another when the event is sent again
+
+    @classmethod
+    def of(cls, delivery: Delivery, now: datetime) -> Self:
+        known = delivery.properties
+        if CHAIN in known:
+            since = datetime.fromisoformat(str(known[SINCE]))
+            return cls(int(known[RACES]), int(known[BACKOFFS]), since, str(known[CHAIN]))
+        first = delivery.enqueued_at or now
+        identity = f"{delivery.message_id} {first.isoformat()}"
+        return cls(0, 0, first, hashlib.sha256(identity.encode()).hexdigest()[:24])
+
+    @property
+    def number(self) -> int:
+        return self.races + self.backoffs
+
+    @property
+    def attempts(self) -> int:
+        """How often the work was tried, this time included."""
+        return self.number + 1
+
+    def age(self, runtime: Runtime) -> float:
+        return (runtime.now() - self.since).total_seconds()
+
+    def decide(self, failure: ClassifiedError, policy: RetryPolicy, runtime: Runtime) -> RetryDecision:
+        backoff = policy.backoff(failure)
+        if backoff is None:
+            return RetryDecision(None, NON_RETRYABLE)
+        retries = self.races if failure.kind is ErrorKind.RACE else self.backoffs
+        return backoff.decide(
+            retries, self.age(runtime), asked_for=failure.retry_after, random=runtime.random
+        )
+
+    def after(
+        self, error: Exception, policy: RetryPolicy, runtime: Runtime
+    ) -> tuple[Self, ClassifiedError, float]:
+        """The next retry, the failure, and the delay in between; GaveUpError where there is none."""
+        if isinstance(error, GaveUpError):
+            raise error
+        failure = classify(error)
+        decision = self.decide(failure, policy, runtime)
+        if decision.delay is None:
+            raise GaveUpError(decision.reason, self.attempts, failure) from error
+        return self.next(failure.kind), failure, decision.delay
+
+    def next(self, kind: ErrorKind) -> Self:
+        if kind is ErrorKind.RACE:
+            return replace(self, races=self.races + 1)
+        return replace(self, backoffs=self.backoffs + 1)
+
+    def properties(self) -> Mapping[str, str | int]:
+        counts = {NUMBER: self.number, RACES: self.races, BACKOFFS: self.backoffs}
+        return {**counts, SINCE: self.since.isoformat(), CHAIN: self.chain}
+
+    async def schedule(self, clients: Clients, queue: str, delivery: Delivery, seconds: float) -> None:
+        """Have the broker deliver the message again after so many seconds, as this retry."""
+        copy = delivery.copy(clients, {**delivery.properties, **self.properties()})
+        due = clients.runtime.now() + timedelta(seconds=seconds)
+        await clients.bus.send_to_queue(queue, [copy], at=due)
+
+    async def claim(self, clients: Clients, delivery: Delivery) -> bool:
+        """Whether this copy may do the work; False where another of this number, or a later one, came first.
+
+        The first delivery has no copies, and claims nothing. A copy that is delivered again has its claim.
+        """
+        if not self.number:
+            return True
+        store, id_, session = clients.store, f"{RETRY_LOCKS}{self.chain}", Session()
+        mine = f"{self.number}:{delivery.message_id}"
+        for _ in range(MAX_CLAIMS):
+            await store.refresh(Lock, session)
+            known = await store.find(Lock, id_, id_, session)
+            if known is None:
+                now = clients.runtime.now()
+                until = now.timestamp() + CLAIM_KEPT_SECONDS
+                if await store.create(Lock(id=id_, owner=mine, expires=until, created_at=now), session):
+                    return True
+                continue
+            number = int(known.owner.partition(":")[0])
+            if known.owner == mine or number >= self.number:
+                return known.owner == mine
+            if (
+                await store.replace(known.model_copy(update={"owner": mine}), session)
+                is not Conflict.CONFLICT
+            ):
+                return True
+        raise RetryContestedError(
+            f"retry {self.number} of {delivery.message_id} is claimed by others all the time"
+        )
 
 
 async def with_backoff(
-    work: Work[Result],
+    work: Callable[[], Awaitable[Result]],
     backoff: Backoff,
     *,
     what: str,
     sleep: Callable[[float], Awaitable[None]],
 ) -> Result:
-    """Do the work, and do it again after transient failures, up to the bound.
-
-    Raises AbandonedError when the bound is reached or the failure is not transient.
-    """
-    retries = 0
+    """Do the work, and again after transient failures, up to the bound. GaveUpError says why it ended."""
+    retry, policy, runtime = Retry(), RetryPolicy(backoff), Runtime()
     while True:
         try:
             return await work()
-        except AbandonedError:
-            raise
         except Exception as error:
-            failure = classify(error)
-            decision = backoff.decide(failure, retries)
-            attempts = retries + 1
-            if isinstance(decision, Abandon):
-                raise AbandonedError(decision.reason, attempts, failure) from error
+            retry, failure, delay = retry.after(error, policy, runtime)
             log.exception(
                 "%s failed (attempt %d/%d): %s; retrying in %.1f seconds",
-                what, attempts, backoff.max_retries + 1, failure.for_logs, decision.delay,
+                what, retry.number, backoff.max_retries + 1, failure.for_logs, delay,
             )  # fmt: skip
-            retries += 1
-            await sleep(decision.delay)
+            await sleep(delay)

@@ -1,23 +1,22 @@
-"""The one runner around every stage.
+"""Run the work on each message of a queue, and on each event of a stage.
 
-    validate -> count the attempt -> the stage's own work -> announce -> mark done -> complete
+    claim the retry -> count the attempt -> work -> announce -> mark done -> complete
 
-A race and a transient failure wait in the broker: a copy of the message comes again after the delay, and
-counts on. What is left after that is recorded, announced as *Failed, and given back to the broker, which
-delivers it until its max delivery count and then sets it aside.
+A failure that may pass waits in the broker: a copy of the message is delivered after the delay, and counts on.
+Any other is recorded and announced as *Failed, and its message becomes a dead letter that names the cause.
 """
 
-import hashlib
 import json
 import logging
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
-from shared.clients.classify import SDK_ERRORS, classify
+from shared.clients.classify import SDK_ERRORS
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
+from shared.clients.servicebus.dead_letters import DEAD_LETTER_PREFIX, FAILURE_PREFIX
 from shared.clients.telemetry.metrics import Metrics, PipelineSpan, consumer_span, pipeline_metrics, set_ids
 from shared.core.errors import (
     ClassifiedError,
@@ -25,19 +24,11 @@ from shared.core.errors import (
     InvalidEventError,
     NewerVersionError,
     OvertakenError,
-    PermanentError,
     PipelineError,
 )
-from shared.core.ids import failure_id
 from shared.core.runtime import Runtime
 from shared.documents.records import FailureRecord
-from shared.pipeline.delivery import (
-    Delivery,
-    EventRetries,
-    claim_number,
-    schedule_retry,
-    schedule_unread_retry,
-)
+from shared.pipeline.delivery import Delivery
 from shared.pipeline.event_builders import failed_event
 from shared.pipeline.event_types import EventData
 from shared.pipeline.events import Event, parse_event, split_to_fit
@@ -45,32 +36,222 @@ from shared.pipeline.failures import failure_record
 from shared.pipeline.lifecycle.attempts import attempt_counted, attempt_failed
 from shared.pipeline.retry import (
     MAX_ATTEMPTS_EXCEEDED,
-    NON_RETRYABLE,
-    Abandon,
-    AbandonedError,
-    Backoff,
-    Decision,
-    NewerVersionPatience,
-    RetryConfig,
+    REQUESTS,
+    GaveUpError,
+    Retry,
     RetryPolicy,
 )
 from shared.pipeline.stage import Stage, StageResult, Work
+from shared.pipeline.topology import QueueRow
 
 log = logging.getLogger(__name__)
 Data = TypeVar("Data", bound=EventData)
+Result = TypeVar("Result")
 MAX_OVERTAKEN = 3  # attempts that one delivery repeats without waiting
-CLOCK_SKEW = timedelta(seconds=30)  # between ours and the broker's
+LONGEST_WAIT_HERE = 60.0  # where the broker takes no copy; a function may run for half an hour
+SHOWN_ERROR = 1000
+SET_ASIDE = f"{FAILURE_PREFIX}timestamp"
 
 
 class StageFailedError(PipelineError):
-    """A stage gave this delivery up; the broker decides what comes next."""
+    """The stage gave the message up. The broker delivers it again, and makes it a dead letter in the end."""
 
 
-class KnownFailureError(PermanentError):
-    """The message was given up before; no work was done again."""
+class QueueRunner:
+    """Retries, gives up and sets aside, whatever the work on a message is."""
+
+    def __init__(
+        self,
+        row: QueueRow,
+        clients: Clients,
+        policy: RetryPolicy,
+        runtime: Runtime | None = None,
+        metrics: Metrics | None = None,
+    ) -> None:
+        self._row = row
+        self._clients = clients
+        self._policy = policy
+        self._runtime = runtime or clients.runtime
+        self._metrics = metrics or pipeline_metrics()
+        self._labels = {"service": row.name}
+
+    async def work_on(
+        self, delivery: Delivery, work: Callable[[Retry], Awaitable[Result]], event: Event[Any] | None = None
+    ) -> Result | None:
+        """Return the result; None where the message waits in the broker, or was given up."""
+        key = str(delivery.message_id) if event is None else event.idempotency_key(self._row.name)
+        try:
+            return await self.handle_event_with_retry(delivery, work, key)
+        except GaveUpError as error:
+            await self._give_up(delivery, event, error)
+            return None
+
+    async def handle_event_with_retry(
+        self, delivery: Delivery, work: Callable[[Retry], Awaitable[Result]], key: str
+    ) -> Result | None:
+        """Return None where a copy of the message waits in the broker or came first. GaveUpError at the end."""
+        retry = Retry.of(delivery, self._runtime.now())
+        while True:
+            try:
+                if not await retry.claim(self._clients, delivery):
+                    log.info("%s: another copy of %s came first", self._row.name, key)
+                    self._metrics.duplicates.add(1, {**self._labels, "kind": "event"})
+                    await delivery.settlement.complete()
+                    return None
+                result = await work(retry)
+            except Exception as error:  # noqa: BLE001 - it is classified, and retried or given up
+                retry, failure, delay = retry.after(error, self._policy, self._runtime)
+                self._note_retry(key, retry, failure, delay)
+                if await self._waits_in_broker(delivery, retry, failure, delay):
+                    return None
+            else:
+                if retry.number:
+                    self._note_success(key, retry)
+                return result
+
+    async def _waits_in_broker(
+        self, delivery: Delivery, retry: Retry, failure: ClassifiedError, delay: float
+    ) -> bool:
+        """Leave the message to a copy of it that comes later; where the broker takes none, wait here."""
+        try:
+            await retry.schedule(self._clients, self._row.name, delivery, delay)
+        except (*SDK_ERRORS, OSError) as error:
+            if delay >= LONGEST_WAIT_HERE:
+                raise GaveUpError(MAX_ATTEMPTS_EXCEEDED, retry.number, failure) from error
+            log.exception("%s could not schedule a retry, and waits itself", self._row.name)
+            await self._runtime.sleep(delay)
+            return False
+        await delivery.settlement.complete()
+        return True
+
+    # counting and logging
+
+    def _note_retry(self, key: str, retry: Retry, failure: ClassifiedError, delay: float) -> None:
+        """A race is normal work until it nears a limit. Every other failure is a warning."""
+        race = self._policy.race
+        if retry.number == 1:  # once an event: what share of them needs a retry is the question
+            self._metrics.events_retried.add(1, {**self._labels, "error_type": failure.error_type})
+        if failure.kind is not ErrorKind.RACE or race is None:
+            log.warning(
+                "%s failed (attempt %d): %s; retrying in %.1f seconds",
+                key, retry.number, failure.for_logs, delay,
+            )  # fmt: skip
+            return
+        log.info(
+            "Retry attempt %d/%d for event with idempotency key: %s (in %.3f s)",
+            retry.races, race.max_retries, key, delay,
+        )  # fmt: skip
+        if limit := race.near_limit(retry.races, retry.age(self._runtime)):
+            log.warning("Event %s is at %s", key, limit)
+
+    def _note_success(self, key: str, retry: Retry) -> None:
+        seconds = retry.age(self._runtime)
+        log.info(
+            "Event %s processed successfully after %d retry attempts (total latency: %.2fs)",
+            key, retry.number, seconds,
+        )  # fmt: skip
+        if retry.races:
+            self._metrics.retry_success.add(1, {**self._labels, "attempt": str(retry.races)})
+            self._metrics.retry_latency.record(seconds, self._labels)
+            self._metrics.retry_attempts.record(retry.races, self._labels)
+
+    # giving up
+
+    async def _give_up(self, delivery: Delivery, event: Event[Any] | None, error: GaveUpError) -> None:
+        failure = error.failure
+        log.error(
+            "%s gave up on %s after %d attempts (reason: %s): %s: %s",
+            self._row.name, delivery.message_id, error.attempts, error.reason,
+            failure.error_type, failure.for_logs,
+            exc_info=error,
+        )  # fmt: skip
+        if failure.kind is ErrorKind.RACE:
+            reason = "max_attempts" if error.reason == MAX_ATTEMPTS_EXCEEDED else error.reason
+            self._metrics.retry_dlq.add(1, {**self._labels, "reason": reason})
+            self._metrics.retry_attempts.record(error.attempts - 1, self._labels)
+        record = failure_record(
+            self._row.name,
+            failure,
+            event=event,
+            delivery=delivery,
+            reason=error.reason,
+            attempt_count=error.attempts,
+            now=self._runtime.now(),
+        )
+        is_new = delivery.delivery_count == 1  # unless the record says otherwise
+
+        async def record_it() -> None:
+            nonlocal is_new
+            is_new = await self._clients.store.create(record, Session())
+            if not is_new:
+                await self._clients.store.upsert(record, Session())
+
+        recorded = await self._best_effort("failure record", record_it())
+        if event is not None:
+            await self._tell(event, error, record)
+        if is_new:
+            self._metrics.failures.add(1, {**self._labels, "error_type": failure.error_type})
+        if (recorded or failure.kind is ErrorKind.PERMANENT) and await self._best_effort(
+            "dead letter", self._set_aside(delivery, record)
+        ):
+            return
+        raise StageFailedError(f"{failure.error_type}: {error.reason}") from error
+
+    async def _tell(self, event: Event[Any], error: GaveUpError, record: FailureRecord) -> None:
+        """Tell other parts of the app; of a request, only its sender looks at the outcome."""
+
+    async def _set_aside(self, delivery: Delivery, record: FailureRecord) -> None:
+        """Make it a dead letter: at once, or by a copy that is refused until the broker makes it one."""
+        cause: dict[str, str | int] = {
+            "idempotency_key": record.idempotency_key,
+            "attempt_count": record.attempt_count,
+            "last_error": record.last_error[:SHOWN_ERROR],
+            "error_type": record.error_type,
+            "abandoned_reason": record.abandoned_reason,
+            "service_name": record.service_name,
+            "timestamp": record.timestamp.isoformat(),
+        }
+        reason = f"{record.error_type}: {record.abandoned_reason}"
+        if await delivery.settlement.dead_letter(reason, json.dumps(cause)):
+            return
+        known = {name: value for name, value in delivery.properties.items() if not _is_dead_letters(name)}
+        named = {f"{FAILURE_PREFIX}{name}": value for name, value in cause.items()}
+        await self._clients.bus.send_to_queue(
+            self._row.name, [delivery.copy(self._clients, {**known, **named})]
+        )
+
+    async def _best_effort(self, what: str, work: Awaitable[None]) -> bool:
+        """Reporting must not hide the failure that it reports: its own is logged and counted."""
+        try:
+            await work
+        except Exception:
+            log.exception("%s could not store the %s", self._row.name, what)
+            self._metrics.failures.add(1, {**self._labels, "error_type": "ReportingError"})
+            return False
+        return True
 
 
-class StageRunner(Generic[Data]):
+def refuse_set_aside(delivery: Delivery) -> None:
+    """Raise for a message with a cause, unless an operator sent it again from the dead letters."""
+    known: Mapping[str, Any] = delivery.properties
+    if SET_ASIDE in known and not any(map(_is_dead_letters, known)):
+        cause = [str(known.get(f"{FAILURE_PREFIX}{name}")) for name in ("error_type", "abandoned_reason")]
+        raise StageFailedError(": ".join(cause))
+
+
+def _is_dead_letters(name: str) -> bool:
+    return name.lower().startswith(DEAD_LETTER_PREFIX)
+
+
+async def run_request(
+    row: QueueRow, delivery: Delivery, clients: Clients, work: Callable[[], Awaitable[Any]]
+) -> None:
+    """Do the work of a queue that is no stage's: fetches, operations, deletions, deliveries, the ledger."""
+    refuse_set_aside(delivery)
+    await QueueRunner(row, clients, REQUESTS).work_on(delivery, lambda _retry: work())
+
+
+class StageRunner(QueueRunner, Generic[Data]):
     def __init__(
         self,
         stage: Stage[Data],
@@ -78,17 +259,12 @@ class StageRunner(Generic[Data]):
         runtime: Runtime | None = None,
         metrics: Metrics | None = None,
     ) -> None:
+        super().__init__(stage.row, clients, RetryPolicy.of_events(clients.settings), runtime, metrics)
         self._stage = stage
-        self._clients = clients
-        self._runtime = runtime or clients.runtime
-        self._metrics = metrics or pipeline_metrics()
-        self._policy = RetryPolicy(RetryConfig.from_settings(clients.settings), self._runtime.random)
-        self._backoff = Backoff.from_settings(clients.settings)
-        self._newer = NewerVersionPatience()
-        self._labels = {"service": stage.name}
 
     async def run(self, delivery: Delivery) -> None:
         """Process one delivery. Returns when it is done; raises to have it delivered again."""
+        refuse_set_aside(delivery)
         attributes: dict[str, str | int] = {
             "pipeline.stage": self._stage.name,
             "pipeline.delivery_count": delivery.delivery_count,
@@ -99,22 +275,30 @@ class StageRunner(Generic[Data]):
 
     async def _run(self, delivery: Delivery, span: PipelineSpan) -> None:
         started = self._runtime.monotonic()
-        try:
-            event = self._validated(delivery.body)
-        except InvalidEventError as error:
-            await self._give_up(delivery, None, AbandonedError(NON_RETRYABLE, 1, classify(error)))
-            return
-        except NewerVersionError as error:
-            await self._leave_to_newer_version(delivery, error)
-            return
-        self._describe(event, span)
-        retries = EventRetries.of(delivery, self._runtime.now())
-        outcome = await self.handle_event_with_retry(event, delivery, retries)
-        if outcome is None:  # given up with a settlement of its own, or left to a copy of the message
+        read = self._read(delivery.body)
+        event = None if isinstance(read, PipelineError) else read
+        if event is not None:
+            self._describe(event, span)
+
+        async def work(_retry: Retry) -> StageResult:
+            if isinstance(read, PipelineError):
+                raise read
+            return await self._attempts(read)
+
+        outcome = await self.work_on(delivery, work, event)
+        if event is None or outcome is None:
             return
         await delivery.settlement.complete()
         span.set_attributes({f"pipeline.count.{name}": n for name, n in outcome.counts.items()})
         self._report_success(event, outcome, self._runtime.monotonic() - started)
+
+    def _read(self, body: bytes) -> Event[Data] | InvalidEventError | NewerVersionError:
+        try:
+            event = parse_event(body)
+            self._stage.handler_of(event)
+        except (InvalidEventError, NewerVersionError) as error:
+            return error
+        return event
 
     def _describe(self, event: Event[Data], span: PipelineSpan) -> None:
         """What the event is about, as far as it says."""
@@ -125,155 +309,28 @@ class StageRunner(Generic[Data]):
         for name, ids in event.data.trace_ids().items():
             set_ids(span, name, ids)
 
-    def _validated(self, body: bytes) -> Event[Data]:
-        event = parse_event(body)
-        self._stage.handler_of(event)
-        return event
-
-    async def _leave_to_newer_version(self, delivery: Delivery, error: NewerVersionError) -> None:
-        """While two versions run side by side: a copy comes again later, to this one or the other."""
-        retries, failure = EventRetries.of(delivery, self._runtime.now()), classify(error)
-        decision = self._decide(failure, retries)
-        if isinstance(decision, Abandon):
-            await self._give_up(delivery, None, AbandonedError(decision.reason, retries.attempts, failure))
-            return
-        log.warning("%s leaves %s to a later version: %s", self._stage.name, delivery.message_id, error)
-        later = retries.after(failure.kind)
-        await schedule_unread_retry(self._clients, self._stage.name, delivery, later, decision.delay)
-        await delivery.settlement.complete()
-
-    async def handle_event_with_retry(
-        self, event: Event[Data], delivery: Delivery, retries: EventRetries
-    ) -> StageResult | None:
-        """What the work gave; None where the event waits in the broker, or was given up and settled."""
-        while True:
-            try:
-                if not await claim_number(self._clients, delivery, retries):
-                    await self._left_to_another_copy(delivery, event)
-                    return None
-                outcome = await self._attempts(event, delivery)
-            except Exception as error:  # noqa: BLE001 - it is classified, and recorded or retried
-                failure = classify(error)
-                decision = self._decide(failure, retries)
-                if isinstance(decision, Abandon):
-                    await self._abandon(delivery, event, retries, decision, error)
-                    return None
-                retries = retries.after(failure.kind)
-                self._count_retry(retries, failure)
-                if await self._waits_in_broker(event, delivery, retries, failure, decision.delay):
-                    return None
-            else:
-                if retries.races:
-                    self._race_won(event, retries.races, self._seconds_since(retries))
-                return outcome
-
-    async def _left_to_another_copy(self, delivery: Delivery, event: Event[Data]) -> None:
-        log.info("%s: another copy of %s came first", self._stage.name, event.idempotency_key())
-        self._metrics.duplicates.add(1, {**self._labels, "kind": "event"})
-        await delivery.settlement.complete()
-
-    def _decide(self, failure: ClassifiedError, retries: EventRetries) -> Decision:
-        elapsed = self._seconds_since(retries)
-        if failure.error_type == NewerVersionError.__name__:
-            return self._newer.decide(elapsed)
-        if failure.kind is ErrorKind.RACE:
-            return self._policy.decide(retries.races, elapsed)
-        return self._backoff.decide(failure, retries.backoffs)
-
-    async def _waits_in_broker(
-        self,
-        event: Event[Data],
-        delivery: Delivery,
-        retries: EventRetries,
-        failure: ClassifiedError,
-        delay: float,
-    ) -> bool:
-        """Schedule a copy of the message and complete it; where the broker does not take it, wait here."""
-        self._log_retry(event, retries, failure, delay)
-        try:
-            await schedule_retry(self._clients, self._stage.name, event, delivery, retries, delay)
-        except (*SDK_ERRORS, OSError):
-            log.exception("%s could not schedule a retry, and waits itself", self._stage.name)
-            await self._runtime.sleep(delay)
-            return False
-        await delivery.settlement.complete()
-        return True
-
-    def _log_retry(
-        self, event: Event[Data], retries: EventRetries, failure: ClassifiedError, delay: float
-    ) -> None:
-        """A race is normal work until it nears a limit. Every other failure is a warning."""
-        key = event.idempotency_key(self._stage.name)
-        if failure.kind is not ErrorKind.RACE:
-            log.warning(
-                "%s failed (attempt %d): %s; retrying in %.1f seconds",
-                key, retries.number, failure.for_logs, delay,
-            )  # fmt: skip
-            return
-        most = self._policy.config.max_attempts
-        log.info(
-            "Retry attempt %d/%d for event with idempotency key: %s (in %.3f s)",
-            retries.races, most, key, delay,
-        )  # fmt: skip
-        if limit := self._policy.near_limit(retries.races, self._seconds_since(retries)):
-            log.warning("Event %s is at %s", key, limit)
-
-    async def _abandon(
-        self,
-        delivery: Delivery,
-        event: Event[Data],
-        retries: EventRetries,
-        decision: Abandon,
-        error: Exception,
-    ) -> None:
-        failure = classify(error)
-        if failure.kind is ErrorKind.RACE:
-            self._race_lost(retries.races, decision.reason)
-        abandoned = AbandonedError(decision.reason, retries.attempts, failure)
-        abandoned.__cause__ = error
-        await self._give_up(delivery, event, abandoned)
-
-    def _seconds_since(self, retries: EventRetries) -> float:
-        return (self._runtime.now() - retries.since).total_seconds()
-
-    async def _attempts(self, event: Event[Data], delivery: Delivery) -> StageResult:
+    async def _attempts(self, event: Event[Data]) -> StageResult:
         """One, and more at once where others overtook it. The session keeps what the last one has seen."""
         session = Session(event.session)
         for _ in range(MAX_OVERTAKEN):
             try:
-                return await self._attempt(event, delivery, session)
+                return await self._attempt(event, session)
             except OvertakenError as error:
                 log.info("%s was overtaken: %s", self._stage.name, error)
-        return await self._attempt(event, delivery, session)
+        return await self._attempt(event, session)
 
-    async def _attempt(self, event: Event[Data], delivery: Delivery, session: Session) -> StageResult:
+    async def _attempt(self, event: Event[Data], session: Session) -> StageResult:
         work = Work(self._clients, session, event.attempt, self._runtime)
-        if delivery.delivery_count > 1:
-            await self._refuse_known_failure(event, delivery)
         if self._stage.counts_attempt_first:
-            await self._count_attempt(event, work)
+            for subject in self._stage.subjects(event.data):
+                await attempt_counted(
+                    self._clients.store, subject, attempt=event.attempt, now=work.now(), session=session
+                )
         outcome = await self._stage.handler_of(event)(event, work)
-        await self._announce(outcome, work.session)
+        await self._announce(outcome, session)
         if outcome.after_announcing is not None:
             await outcome.after_announcing()
         return outcome
-
-    async def _refuse_known_failure(self, event: Event[Data], delivery: Delivery) -> None:
-        """What was given up before. An event that was sent again since keeps its id and gets a new try."""
-        id_ = failure_id(event.idempotency_key(self._stage.name), event.attempt)
-        known = await self._clients.store.find(FailureRecord, id_, self._stage.name, Session())
-        if (
-            known is not None
-            and known.message_id == delivery.message_id
-            and (delivery.enqueued_at is None or known.timestamp + CLOCK_SKEW >= delivery.enqueued_at)
-        ):
-            raise KnownFailureError(known.last_error)
-
-    async def _count_attempt(self, event: Event[Data], work: Work) -> None:
-        for subject in self._stage.subjects(event.data):
-            await attempt_counted(
-                self._clients.store, subject, attempt=event.attempt, now=work.now(), session=work.session
-            )
 
     async def _announce(self, outcome: StageResult, session: Session) -> None:
         await self._clients.bus.publish(self._events(outcome.announce, session))
@@ -289,106 +346,24 @@ class StageRunner(Generic[Data]):
             for part in split_to_fit(data)
         ]
 
-    # giving up
-
-    async def _give_up(
-        self, delivery: Delivery, event: Event[Data] | None, abandoned: AbandonedError
-    ) -> None:
-        failure = abandoned.failure
-        known = failure.error_type == KnownFailureError.__name__
-        log.error(
-            "%s gave up on %s after %d attempts (reason: %s): %s: %s",
-            self._stage.name, delivery.message_id, abandoned.attempt_count, abandoned.reason,
-            failure.error_type, failure.for_logs,
-            exc_info=abandoned,
-        )  # fmt: skip
-        if not known and await self._record_and_announce_failure(delivery, event, abandoned):
-            self._metrics.failures.add(1, {**self._labels, "error_type": failure.error_type})
-        reason = f"{failure.error_type}: {abandoned.reason}"
-        if failure.kind is not ErrorKind.TRANSIENT and await delivery.settlement.dead_letter(
-            reason, json.dumps(self._summary(delivery, event, abandoned))
-        ):
-            return
-        raise StageFailedError(f"{reason}: {failure.message}") from abandoned
-
-    async def _record_and_announce_failure(
-        self, delivery: Delivery, event: Event[Data] | None, abandoned: AbandonedError
-    ) -> bool:
-        """Leave word of the failure wherever that still works: the message itself is safe with the broker.
-
-        Whether it was not recorded before: a delivery whose record was lost comes again, and counts once.
-        """
-        now = self._runtime.now()
-        record = failure_record(
-            self._stage.name,
-            abandoned.failure,
-            event=event,
-            delivery=delivery,
-            reason=abandoned.reason,
-            attempt_count=abandoned.attempt_count,
+    async def _tell(self, event: Event[Data], error: GaveUpError, record: FailureRecord) -> None:
+        """Keep the error on the documents that the event is about, and announce it."""
+        session, now = Session(event.session), self._runtime.now()
+        marked = attempt_failed(
+            self._clients.store,
+            self._stage.subjects(event.data),
+            attempt=event.attempt,
+            failure=error.failure,
             now=now,
+            session=session,
+            failed_status=self._stage.failed_status,
         )
-        store = self._clients.store
-        is_new = delivery.delivery_count == 1
-
-        async def recorded() -> None:
-            nonlocal is_new
-            is_new = await store.create(record, Session())
-            if not is_new:
-                await store.upsert(record, Session())
-
-        await self._best_effort("failure record", recorded())
-        if event is None:
-            return is_new
-        subjects = self._stage.subjects(event.data)
-        session = Session(event.session)
-        await self._best_effort(
-            "last error",
-            attempt_failed(
-                store,
-                subjects,
-                attempt=event.attempt,
-                failure=abandoned.failure,
-                now=now,
-                session=session,
-                failed_status=self._stage.failed_status,
-            ),
-        )
+        await self._best_effort("last error", marked)
         data = failed_event(
-            self._stage.row,
-            event,
-            abandoned.failure,
-            attempts=abandoned.attempt_count,
-            record_id=record.id,
-            now=now,
+            self._stage.row, event, error.failure, attempts=error.attempts, record_id=record.id, now=now
         )
         failed = Event.of(data, session=session.tokens(), attempt=event.attempt, now=now)
         await self._best_effort(failed.event_type, self._clients.bus.publish([failed]))
-        return is_new
-
-    async def _best_effort(self, what: str, work: Awaitable[None]) -> None:
-        """Reporting must not hide the failure that it reports: its own is logged and counted."""
-        try:
-            await work
-        except Exception:
-            log.exception("%s could not store the %s", self._stage.name, what)
-            self._metrics.failures.add(1, {**self._labels, "error_type": "ReportingError"})
-
-    def _summary(
-        self, delivery: Delivery, event: Event[Data] | None, abandoned: AbandonedError
-    ) -> dict[str, Any]:
-        """The dead-letter payload without the event, which the dead letter itself holds."""
-        return {
-            "idempotency_key": event.idempotency_key(self._stage.name) if event else None,
-            "attempt_count": abandoned.attempt_count,
-            "last_error": abandoned.failure.message[:1000],
-            "error_type": abandoned.failure.error_type,
-            "abandoned_reason": abandoned.reason,
-            "service_name": self._stage.name,
-            "body_sha256": hashlib.sha256(delivery.body).hexdigest(),
-        }
-
-    # counting
 
     def _report_success(self, event: Event[Data], outcome: StageResult, seconds: float) -> None:
         metrics = self._metrics
@@ -398,24 +373,3 @@ class StageRunner(Generic[Data]):
             "%s processed %s in %.2fs %s",
             self._stage.name, event.idempotency_key(self._stage.name), seconds, outcome.counts or "",
         )  # fmt: skip
-
-    def _count_retry(self, retries: EventRetries, failure: ClassifiedError) -> None:
-        """Once an event: what share of them needs a retry is the question."""
-        if retries.number == 1:
-            self._metrics.events_retried.add(1, {**self._labels, "error_type": failure.error_type})
-
-    def _race_won(self, event: Event[Data], retries: int, seconds: float) -> None:
-        metrics = self._metrics
-        metrics.retry_success.add(1, {**self._labels, "attempt": str(retries)})
-        metrics.retry_latency.record(seconds, self._labels)
-        metrics.retry_attempts.record(retries, self._labels)
-        log.info(
-            "Event %s processed successfully after %d retry attempts (total latency: %.2fs)",
-            event.idempotency_key(self._stage.name), retries, seconds,
-        )  # fmt: skip
-
-    def _race_lost(self, retries: int, reason: str) -> None:
-        metrics = self._metrics
-        label = "max_attempts" if reason == MAX_ATTEMPTS_EXCEEDED else reason
-        metrics.retry_dlq.add(1, {**self._labels, "reason": label})
-        metrics.retry_attempts.record(retries, self._labels)

@@ -21,7 +21,7 @@ from shared.domain.mail.mbox import read_archive
 from shared.domain.mail.models import RawMessage
 from shared.ingestion.fetch_imap import _mbox_entry, fetch_imap
 from shared.ingestion.fetcher import FetchContext
-from shared.pipeline.retry import AbandonedError
+from shared.pipeline.retry import GaveUpError
 from tests.ingestion.environment import Place
 from tests.ingestion.imap_server import MailServer, a_mail_server
 from tests.ingestion.unpacking.files import mbox
@@ -201,7 +201,7 @@ async def test_tls_is_checked_before_the_login_is_sent(place: Place, tmp_path: P
         secrets = {"SOURCE_SECRET_USER": mail.user, "SOURCE_SECRET_PASSWORD": mail.password}
         policy = AddressPolicy.parse("127.0.0.1")
         around = FetchContext(place.clients, tmp_path, policy, secrets)
-        with pytest.raises(AbandonedError, match="CERTIFICATE_VERIFY_FAILED"):
+        with pytest.raises(GaveUpError, match="CERTIFICATE_VERIFY_FAILED"):
             await anext(fetch_imap(source, around))
         assert mail.commands == []
         async with aclosing(fetch_imap(source, around, context=client)) as files:

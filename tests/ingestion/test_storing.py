@@ -16,7 +16,7 @@ from shared.ingestion.errors import (
     HashCollisionError,
     UnsupportedArchiveError,
 )
-from shared.pipeline.retry import AbandonedError
+from shared.pipeline.retry import GaveUpError
 from tests.ingestion.environment import Place
 from tests.support.cloud import LocalCloud, faults_hit, plan_faults
 from tests.support.measured import Measured
@@ -153,7 +153,7 @@ async def test_a_write_whose_answer_was_lost_is_still_this_uploads_own(
 
 async def test_an_outage_that_lasts_is_told_after_bounded_retries(place: Place, cloud: LocalCloud) -> None:
     plan_faults(cloud.cosmos, failing_creates(None))
-    with pytest.raises(AbandonedError):
+    with pytest.raises(GaveUpError):
         await place.upload(place.mbox("one"))
     assert place.slept == [5, 10, 20]
     (told,) = await place.failures(1)
@@ -170,7 +170,7 @@ async def test_two_files_with_one_id_are_told_apart_by_the_whole_hash(place: Pla
     await place.announced(1)
     patch = Patch(archive.id, archive.id, set={"file_hash": archive.id + "0" * 48})
     await place.clients.store.patch(type(archive), patch, Session())
-    with pytest.raises(AbandonedError, match=f"another archive has its id {archive.id}") as raised:
+    with pytest.raises(GaveUpError, match=f"another archive has its id {archive.id}") as raised:
         await place.upload(content)
     assert isinstance(raised.value.__cause__, HashCollisionError)
     (told,) = await place.failures(1)

@@ -14,14 +14,15 @@ from shared.core.errors import PermanentError
 from shared.core.ids import failure_id, invalid_key
 from shared.documents.records import FailureRecord
 from shared.pipeline.delivery import Delivery
-from shared.pipeline.requests import BACKOFF, run_request
+from shared.pipeline.retry import REQUESTS
+from shared.pipeline.runner import StageFailedError, run_request
 from shared.pipeline.topology import INGESTION, OPERATIONS, REMOVAL, QueueRow
 from shared.upkeep.deadletters.diagnosis import LetterSelection, choose
 from stages.registration import delivery_from_sdk
 from tests.ops.environment import OpsPlace
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-REQUESTS = (INGESTION, OPERATIONS)  # one code for all five: opening links to each takes seconds
+ROWS = (INGESTION, OPERATIONS)  # one code for all five: opening links to each takes seconds
 
 
 def failing(error: Exception) -> Callable[[], Awaitable[None]]:
@@ -31,21 +32,28 @@ def failing(error: Exception) -> Callable[[], Awaitable[None]]:
     return work
 
 
-@pytest.mark.parametrize("row", REQUESTS, ids=lambda row: row.name)
-async def test_a_request_that_is_given_up_leaves_a_record_that_its_letter_is_joined_with(
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+async def test_a_request_that_is_given_up_becomes_a_dead_letter_that_names_its_cause(
     place: OpsPlace, row: QueueRow
 ) -> None:
     body = place.bench.name(f'{{"asked": "{row.name}"}}').encode()
-    for count in (1, 2):  # as the broker delivers it again
-        delivery = Delivery(body, "m1", delivery_count=count)
-        with pytest.raises(PermanentError):
-            await run_request(row, delivery, place.clients, failing(PermanentError("it never can")))
-    await place.dead_letter([ServiceBusMessage(body)], queue=row.name)
+    await run_request(row, Delivery(body, "m1"), place.clients, failing(PermanentError("it never can")))
+    receiver = await place.bench.receiver(row.name)
+    for _ in range(row.max_deliveries):
+        (copy,) = await receiver.receive_messages(max_message_count=1, max_wait_time=10)
+        with pytest.raises(StageFailedError, match=r"^PermanentError: non_retryable_error$"):
+            await run_request(row, delivery_from_sdk(copy), place.clients, failing(AssertionError("worked")))
+        await receiver.abandon_message(copy)
     found = await choose(place.clients, LetterSelection(queues=[row.name]))
-    (cause,) = [letter.cause for letter in found if letter.letter.copy.data() == body]
+    ((letter, cause),) = [(it.letter, it.cause) for it in found if it.letter.copy.data() == body]
     assert (cause.error_type, cause.error) == ("PermanentError", "PermanentError: it never can")
+    assert letter.properties["failure_last_error"] == "PermanentError: it never can"
+    assert (letter.properties["failure_service_name"], letter.reason) == (
+        row.name,
+        "MaxDeliveryCountExceeded",
+    )
     record = await place.clients.store.read(FailureRecord, cause.failure_id, row.name, Session())
-    assert (record.delivery_count, record.abandoned_reason) == (2, "non_retryable_error")
+    assert (record.delivery_count, record.abandoned_reason) == (1, "non_retryable_error")
     await place.empty(row.name)
 
 
@@ -61,7 +69,7 @@ async def test_a_request_waits_in_the_broker_for_what_may_pass_and_its_copies_co
         again = delivery_from_sdk(copy)
         assert again.body == delivery.body
         assert (again.properties["retry"], again.properties["of"]) == (number, "mine")
-        assert (again.message_id or "").startswith(f"{place.bench.name('m')}-retry-{number}-")
+        assert (again.message_id or "").startswith(f"{place.bench.name('m')}-copy-")
         assert len(again.message_id or "") < 64  # it does not grow from copy to copy
         due = copy.scheduled_enqueue_time_utc
         assert due is not None
@@ -72,15 +80,15 @@ async def test_a_request_waits_in_the_broker_for_what_may_pass_and_its_copies_co
 
 async def test_a_request_that_was_tried_for_hours_is_given_up_on_record(place: OpsPlace) -> None:
     tried: dict[str, Any] = {
-        "retry": BACKOFF.max_retries, "retry_races": 0, "retry_backoffs": BACKOFF.max_retries,
+        "retry": REQUESTS.transient.max_retries, "retry_races": 0, "retry_backoffs": REQUESTS.transient.max_retries,
         "retry_since": "2026-01-01T00:00:00+00:00", "retry_chain": "c",
     }  # fmt: skip
     delivery = Delivery(place.bench.name("x").encode(), "m", properties=tried)
-    with pytest.raises(ServiceRequestError):
-        await run_request(REMOVAL, delivery, place.clients, failing(ServiceRequestError("no answer")))
+    await run_request(REMOVAL, delivery, place.clients, failing(ServiceRequestError("no answer")))
     id_ = failure_id(invalid_key("removal", delivery.body), 1)
     record = await place.clients.store.read(FailureRecord, id_, "removal", Session())
     assert (record.attempt_count, record.abandoned_reason) == (41, "max_attempts_exceeded")
+    await place.empty("removal")
 
 
 async def test_an_event_without_our_properties_is_joined_with_its_record_by_what_it_is_about(

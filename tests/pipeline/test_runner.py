@@ -31,7 +31,7 @@ from shared.core.runtime import Runtime
 from shared.documents.queries.named_query import NamedQuery, Partitions
 from shared.documents.records import FailureRecord
 from shared.documents.threads import Message
-from shared.pipeline.runner import StageFailedError, StageRunner
+from shared.pipeline.runner import StageRunner
 from stages.registration import PreviewSettlement, delivery_from_sdk
 from tests.support.cloud import LocalCloud, faults_hit, plan_faults, set_replica_lag
 from tests.support.events import event_of
@@ -155,13 +155,13 @@ async def test_without_the_token_the_race_is_real_and_won_by_retrying(
 
 
 async def test_event_handler_reraises_for_requeue(place: Bench, cloud: LocalCloud) -> None:
-    """A transient failure that lasts is given back to the broker, and told; the sweep's next attempt is done."""
+    """A transient failure that lasts is set aside and told; the sweep's next attempt is done."""
     session = await place.store_messages("m1")
     event = await place.publish(place.parsed("m1"), session)
     plan_faults(cloud.search, {**status(503, "docs.index"), "times": None})
     error = await run_once(place, Toy())
     assert error is not None
-    assert (place.retries, place.slept) == ([0, 1, 2, 3], []), "retries wait in the broker"
+    assert (place.retries, place.slept) == ([0, 1, 2, 3, 3], []), "retries wait in the broker"
     failure = await failures_of(place, event.idempotency_key())
     assert failure is not None
     assert (failure.error_kind, failure.abandoned_reason, failure.attempt_count) == (
@@ -196,7 +196,7 @@ async def test_the_retries_of_an_event_count_on_over_a_crash(place: Bench) -> No
         await place.deliver_once(place.runner(Toy(at_step=die)))
     toy = Toy()
     assert await run_once(place, toy) is not None
-    assert place.retries == [0, 1, 2, 3, *range(3, 9)]
+    assert place.retries == [0, 1, 2, 3, *range(3, 9), 8]
     assert len(toy.works) == 6
     await place.take_all("failures", 1)
     await place.take_all("chunking", 1)
@@ -272,7 +272,12 @@ async def test_a_transient_fault_in_any_service_leaves_no_trace(
     collect_dropped_sockets()
 
 
-async def test_a_permanent_failure_is_told_once_and_no_work_is_done_again(place: Bench) -> None:
+SHOWN = ("service_name", "error_type", "last_error", "attempt_count", "timestamp")
+
+
+async def test_a_permanent_failure_is_told_once_and_its_dead_letter_names_the_cause(
+    place: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
     session = await place.store_messages("m1")
     event = await place.publish(place.parsed("m1"), session)
 
@@ -292,31 +297,35 @@ async def test_a_permanent_failure_is_told_once_and_no_work_is_done_again(place:
     assert (failure.service_name, failure.error_type) == ("chunking", "PermanentError")
     assert failure.message_id == event.message_id
     assert len(await place.take_all("failures", 1)) == 1
+    assert [line.levelname for line in caplog.records if line.levelno > logging.INFO] == ["ERROR"]
     (dead,) = await place.clients.bus.peek_dead_letters("chunking")
     assert dead.dead_letter_reason == "MaxDeliveryCountExceeded"
+    shown = {name: (dead.application_properties or {})[f"failure_{name}".encode()] for name in SHOWN}
+    assert shown == {
+        "service_name": b"chunking",
+        "error_type": b"PermanentError",
+        "last_error": b"PermanentError: this message cannot be chunked",
+        "attempt_count": 1,
+        "timestamp": failure.timestamp.isoformat().encode(),
+    }
     assert b"".join(dead.body) == event.to_json()
     await place.empty_dead_letters()
 
 
-async def test_an_event_that_is_sent_again_long_after_it_failed_for_good_is_tried_until_it_is_done(
-    place: Bench,
-) -> None:
-    """Asked for again by an operator or the sweep, it may have the message id that it failed under."""
-    session = await place.store_messages("m1")
-    event = await place.publish(place.parsed("m1"), session)
+async def test_an_event_that_an_operator_sends_again_with_all_its_properties_is_tried(place: Bench) -> None:
+    """As the portal does it: the same message, with the reason of its dead letter among its properties."""
+    event = await place.publish(place.parsed("m1"), await place.store_messages("m1"))
 
     def refuse(_step: str) -> None:
         raise PermanentError("this message cannot be chunked")
 
-    earlier = datetime.now(UTC) - timedelta(hours=1)
-    assert await run_once(place, Toy(at_step=refuse), now=lambda: earlier) is not None
+    for _ in range(10):
+        assert await run_once(place, Toy(at_step=refuse)) is not None
+    (dead,) = await place.clients.bus.peek_dead_letters("chunking")
+    again = ServiceBusMessage(b"".join(dead.body), application_properties=dead.application_properties)
+    await place.empty_dead_letters()
     await place.take_all("failures", 1)
-
-    def die(_step: str) -> None:
-        raise Crash
-
-    with pytest.raises(Crash):
-        await run_once(place, Toy(at_step=die))
+    await place.clients.bus.send_to_queue("chunking", [again])
     toy = Toy()
     assert await run_once(place, toy) is None
     assert toy.works == [event.event_id]
@@ -363,16 +372,20 @@ async def test_an_event_of_a_later_version_waits_for_the_app_that_knows_it(place
     assert await place.clients.bus.peek_dead_letters("chunking") == []
     a_day_later = datetime.now(UTC) + timedelta(days=1, minutes=1)
     runner = place.runner(toy, now=lambda: a_day_later)
-    with pytest.raises(StageFailedError, match="ttl_exceeded"):
-        await runner.run(delivery_from_sdk(copy))
+    await runner.run(delivery_from_sdk(copy))
     await place.cancel_scheduled("chunking", copy)
+    (given_up,) = await place.clients.bus.peek("chunking")
+    assert (given_up.application_properties or {})[b"failure_abandoned_reason"] == b"ttl_exceeded"
+    for _ in range(10):
+        assert await run_once(place, toy) is not None
+    await place.empty_dead_letters()
 
 
 async def test_a_race_that_is_never_won_is_dead_lettered_with_its_reason(place: Bench) -> None:
     event = await place.publish(place.parsed("missing"))
     toy = Toy()
     assert await run_once(place, toy) is not None
-    assert (len(toy.works), place.retries) == (9, list(range(9)))
+    assert (len(toy.works), place.retries) == (9, [*range(9), 8])
     failure = await failures_of(place, event.idempotency_key())
     assert failure is not None
     assert (failure.error_type, failure.attempt_count) == ("DocumentNotFoundError", 9)

@@ -1,13 +1,14 @@
 """What becomes of a delivery: completed, dead-lettered, or given back; and what is recorded of its failure."""
 
-import hashlib
 import json
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, cast
 
 import pytest
+from azure.servicebus import ServiceBusMessage
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
@@ -205,18 +206,18 @@ async def test_what_no_redelivery_can_help_is_dead_lettered_at_once(
     bench: Bench, error: Exception, works: int, attempts: int, reason: str
 ) -> None:
     bench.result = failing(error)
-    await bench.deliver(body=(body := Event.of(PARSED, now=CREATED).to_json()))
+    await bench.deliver()
     for _ in range(works - 1):
         await bench.deliver_retry()
     kind, _, abandoned = reason.partition(": ")
     description = {
         "idempotency_key": KEY,
         "attempt_count": attempts,
-        "last_error": "no",
+        "last_error": f"{kind}: no",
         "error_type": kind,
         "abandoned_reason": abandoned,
         "service_name": "chunking",
-        "body_sha256": hashlib.sha256(body).hexdigest(),
+        "timestamp": CREATED.isoformat(),
     }
     assert bench.settlement.dead == [(reason, description)]
     assert bench.outbox.journal == [*["worked"] * works, "ChunkingFailed", "dead-lettered"]
@@ -226,7 +227,7 @@ async def test_what_no_redelivery_can_help_is_dead_lettered_at_once(
 async def test_a_long_error_is_cut_in_the_dead_letters_description(bench: Bench) -> None:
     bench.result = failing(PermanentError("x" * 2000))
     await bench.deliver()
-    assert bench.settlement.dead[0][1]["last_error"] == "x" * 1000
+    assert bench.settlement.dead[0][1]["last_error"] == f"PermanentError: {'x' * 1000}"[:1000]
 
 
 async def test_a_failure_that_may_pass_waits_in_the_broker_and_counts_on(bench: Bench) -> None:
@@ -246,25 +247,17 @@ async def test_where_the_broker_takes_no_copy_the_stage_waits_itself(bench: Benc
     bench.result = failing(TransientError("busy"))
     bench.outbox.is_down = True
     with pytest.raises(StageFailedError, match="max_attempts_exceeded"):
-        await bench.deliver()
+        await bench.deliver(settlement=RaiseToAbandon())
     assert bench.outbox.journal == ["worked"] * 4
 
 
-async def test_a_lasting_transient_failure_is_given_back_to_the_broker(bench: Bench) -> None:
+async def test_a_lasting_transient_failure_is_set_aside_when_its_retries_are_used_up(bench: Bench) -> None:
     bench.result = failing(TransientError("busy"))
     await bench.deliver()
-    for _ in range(2):
+    for _ in range(3):
         await bench.deliver_retry()
-    with pytest.raises(StageFailedError, match=r"^TransientError: max_attempts_exceeded: busy$") as raised:
-        await bench.deliver_retry()
-    assert bench.outbox.journal == [*["worked"] * 4, "ChunkingFailed"]
-    assert type(raised.value.__cause__).__name__ == "AbandonedError"
-
-
-async def test_where_only_the_broker_can_set_it_aside_a_permanent_failure_is_given_back(bench: Bench) -> None:
-    bench.result = failing(PermanentError("no"))
-    with pytest.raises(StageFailedError, match=r"^PermanentError: non_retryable_error: no$"):
-        await bench.deliver(settlement=RaiseToAbandon())
+    assert bench.outbox.journal == [*["worked"] * 4, "ChunkingFailed", "dead-lettered"]
+    assert bench.settlement.dead[0][0] == "TransientError: max_attempts_exceeded"
 
 
 async def test_a_failure_is_recorded_kept_on_its_documents_and_announced(bench: Bench) -> None:
@@ -290,9 +283,7 @@ async def test_a_failure_is_recorded_kept_on_its_documents_and_announced(bench: 
 async def test_the_failed_event_says_how_often_it_was_tried(bench: Bench) -> None:
     bench.result = failing(TransientError("busy"))
     await bench.deliver()
-    for _ in range(2):
-        await bench.deliver_retry()
-    with pytest.raises(StageFailedError):
+    for _ in range(3):
         await bench.deliver_retry()
     (sent,) = bench.outbox.sent
     assert sent.event.data.model_dump()["retry_count"] == 4
@@ -317,8 +308,7 @@ async def test_what_is_no_event_of_this_stage_is_recorded_and_dead_lettered(
     ((reason, description),) = bench.settlement.dead
     assert reason == "InvalidEventError: non_retryable_error"
     assert description["attempt_count"] == 1
-    assert description["body_sha256"] == hashlib.sha256(body).hexdigest()
-    assert description["idempotency_key"] is None
+    assert description["idempotency_key"] == invalid_key("chunking", body)
     record = await bench.record(invalid_key("chunking", body))
     assert record is not None
     assert (record.error_type, record.attempt_count) == ("InvalidEventError", 1)
@@ -337,44 +327,68 @@ async def test_a_failure_that_cannot_be_announced_is_counted_and_hides_nothing(
     assert reporting in bench.counted("failures_total")
 
 
-# delivered again
+# set aside by the broker
 
 
-def enqueued(seconds: float) -> dict[str, Any]:
-    return {"enqueued_at": CREATED + timedelta(seconds=seconds)}
+async def given_up(bench: Bench, **fields: Any) -> ServiceBusMessage:
+    """The copy that a failure leaves in the queue where only the broker can set a message aside."""
+    bench.result = failing(PermanentError("no"))
+    await bench.deliver(settlement=RaiseToAbandon(), **fields)
+    (copy,) = [sent for sent in bench.outbox.sent if sent.entity == "chunking"]
+    bench.outbox.journal.clear()
+    bench.result = StageResult
+    assert copy.message is not None
+    return copy.message
+
+
+async def test_where_only_the_broker_can_set_it_aside_a_copy_names_the_cause(bench: Bench) -> None:
+    copy = await given_up(bench, properties={"mine": 1, "DeadLetterReason": "an earlier one"})
+    assert {str(name): value for name, value in (copy.application_properties or {}).items()} == {
+        "mine": 1,
+        "failure_idempotency_key": KEY,
+        "failure_attempt_count": 1,
+        "failure_last_error": "PermanentError: no",
+        "failure_error_type": "PermanentError",
+        "failure_abandoned_reason": "non_retryable_error",
+        "failure_service_name": "chunking",
+        "failure_timestamp": CREATED.isoformat(),
+    }
+    assert await bench.record() is not None
 
 
 @pytest.mark.parametrize(
-    ("first", "again", "refused"),
+    ("more", "refused"),
     [
-        (PermanentError("no"), {"delivery_count": 2}, True),
-        (PermanentError("no"), {"delivery_count": 9, **enqueued(-60)}, True),
-        (PermanentError("no"), {"delivery_count": 2, **enqueued(30)}, True),  # the clocks may differ so much
-        (PermanentError("no"), {"delivery_count": 2, **enqueued(31)}, False),  # sent again since
-        (PermanentError("no"), {"delivery_count": 1}, False),
-        (PermanentError("no"), {"delivery_count": 2, "message_id": "id2"}, False),
-        (PermanentError("no"), {"delivery_count": 2, "attempt": 2}, False),
+        ({}, True),
+        ({"attempt": 2, "retry_chain": "x"}, True),
+        ({"DeadLetterReason": "MaxDeliveryCountExceeded"}, False),  # an operator sent it again
     ],
 )
-async def test_what_failed_for_good_before_is_refused_without_doing_the_work_again(
-    bench: Bench, first: Exception, again: dict[str, Any], refused: bool
+async def test_the_copy_is_refused_without_work_or_words_until_the_broker_sets_it_aside(
+    bench: Bench, caplog: pytest.LogCaptureFixture, more: dict[str, Any], refused: bool
 ) -> None:
-    bench.result = failing(first)
-    await bench.deliver()
-    bench.outbox.journal.clear()
-    bench.result = StageResult
-    await bench.deliver(**again)
-    assert bench.outbox.journal == (["dead-lettered"] if refused else ["worked", "completed"])
+    copy = await given_up(bench)
+    caplog.clear()
+    properties = {str(name): value for name, value in (copy.application_properties or {}).items()}
+    for count in range(1, 11) if refused else (1,):
+        delivery = bench.deliver(
+            properties={**properties, **more}, delivery_count=count, settlement=RaiseToAbandon()
+        )
+        if not refused:
+            await delivery
+            break
+        with pytest.raises(StageFailedError, match=r"^PermanentError: non_retryable_error$"):
+            await delivery
+    assert bench.outbox.journal == ([] if refused else ["worked"])
+    assert [record for record in caplog.records if record.levelno > logging.INFO] == []
+    assert (await bench.record() or FailureRecord).delivery_count == 1
 
 
-async def test_a_refusal_names_the_first_failure_and_leaves_its_record(bench: Bench) -> None:
-    bench.result = failing(PermanentError("no"))
-    await bench.deliver()
-    with pytest.raises(StageFailedError, match=r"KnownFailureError: .*: PermanentError: no$"):
-        await bench.deliver(delivery_count=2, settlement=RaiseToAbandon())
-    record = await bench.record()
-    assert record is not None
-    assert (record.error_type, record.delivery_count) == ("PermanentError", 1)
+async def test_what_could_not_be_set_aside_stays_with_the_broker(bench: Bench) -> None:
+    bench.result, bench.outbox.is_down = failing(PermanentError("no")), True
+    with pytest.raises(StageFailedError, match=r"^PermanentError: non_retryable_error$") as raised:
+        await bench.deliver(settlement=RaiseToAbandon())
+    assert type(raised.value.__cause__).__name__ == "GaveUpError"
 
 
 def test_a_delivery_has_defaults_of_a_first_one_that_the_host_settles() -> None:

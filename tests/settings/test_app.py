@@ -5,7 +5,7 @@ import pytest
 
 from shared.ingestion.fetcher import TIMEOUT_SECONDS
 from shared.ingestion.unpacked_streams import UnpackLimits
-from shared.pipeline.retry import Backoff
+from shared.pipeline.retry import Backoff, RetryPolicy
 from shared.settings.app import FUNCTION_MINUTES, Settings, SettingsError, load_settings
 from tests.support.services import ROOT
 
@@ -27,7 +27,7 @@ def test_the_retry_settings_have_the_defaults_of_the_specification() -> None:
     assert settings.RETRY_JOB_STUCK_THRESHOLD_HOURS == 24
     assert (settings.RETRY_JOB_MAX_ATTEMPTS_ARCHIVES, settings.RETRY_JOB_MAX_ATTEMPTS_MESSAGES) == (3, 3)
     assert (settings.RETRY_JOB_MAX_ATTEMPTS_CHUNKS, settings.RETRY_JOB_MAX_ATTEMPTS_THREADS) == (5, 5)
-    assert Backoff.from_settings(settings) == Backoff(3, 5, 60)
+    assert RetryPolicy.of_events(settings).transient == Backoff(3, 5, 60)
 
 
 def test_the_settings_of_ingestion_are_closed_and_bounded_by_default() -> None:

@@ -210,6 +210,8 @@ def _trigger_message(world: "World", message: Message) -> ServiceBusMessage:
         application_properties=properties,
         user_properties=properties,
         message_id=content.message_id,
+        subject=content.subject,
+        correlation_id=content.correlation_id,
         delivery_count=message.delivery_count + 1,
         enqueued_time_utc=datetime.fromtimestamp(message.enqueued_at / 1000, UTC),
     )

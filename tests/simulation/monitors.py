@@ -2,21 +2,21 @@
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from contextvars import ContextVar
 from typing import Any
 
 from shared.clients.cosmos.lease import Lease
 from shared.clients.servicebus.bus import Bus
 from shared.clients.servicebus.dead_letters import REQUEUED_BY
-from shared.pipeline import runner
-from shared.pipeline.delivery import EventRetries
 from shared.pipeline.event_types import SummaryComplete
-from shared.pipeline.retry import Backoff
-from shared.pipeline.runner import StageRunner
+from shared.pipeline.retry import Backoff, Retry
+from shared.pipeline.runner import QueueRunner
+from shared.pipeline.topology import STAGES as STAGE_ROWS
 from shared.upkeep.requeue import Requeuer
 from stages import embedding, orchestration
 from tests.simulation.app import replace_in
 from tests.simulation.loop import HOST
+
+STAGES = {row.name for row in STAGE_ROWS}
 
 
 def install_monitors() -> None:
@@ -60,31 +60,18 @@ def _one_holder_of_a_lease() -> None:
 
 
 def _one_copy_of_a_retry() -> None:
-    """A worker that could not schedule its next retry waits itself, and works under that number."""
-    attempt, count_retry = StageRunner._attempt, StageRunner._count_retry
-    waited: ContextVar[EventRetries | None] = ContextVar("waited", default=None)
+    handle = QueueRunner.handle_event_with_retry
 
-    def counted(self: Any, retries: Any, failure: Any) -> None:
-        waited.set(retries)
-        count_retry(self, retries, failure)
+    async def handled(self: Any, delivery: Any, work: Any, key: str) -> Any:
+        async def noted(retry: Retry) -> Any:
+            host, mine = HOST.get(), delivery.message_id
+            if retry.number and host.world.retried.setdefault((retry.chain, retry.number), mine) != mine:
+                host.world.violations.append(f"two copies of retry {retry.number} of {key} were worked on")
+            return await work(retry)
 
-    async def attempted(self: Any, event: Any, delivery: Any, session: Any) -> Any:
-        host = HOST.get()
-        retries = EventRetries.of(delivery, self._runtime.now())
-        own = waited.get()
-        if own is not None and own.chain == retries.chain:
-            retries = own
-        if retries.number:
-            key = (retries.chain, retries.number)
-            first = host.world.retried.setdefault(key, delivery.message_id)
-            if first != delivery.message_id:
-                host.world.violations.append(
-                    f"two copies of retry {key[1]} of {event.event_type} were worked on"
-                )
-        return await attempt(self, event, delivery, session)
+        return await handle(self, delivery, noted, key)
 
-    replace_in(StageRunner, "_attempt", attempted)
-    replace_in(StageRunner, "_count_retry", counted)
+    replace_in(QueueRunner, "handle_event_with_retry", handled)
 
 
 def _one_event_for_each_requeue() -> None:
@@ -127,21 +114,18 @@ def _no_more_retries_than_allowed() -> None:
     While Cosmos DB is away nobody can look up whether a retry's number was seen, so a message that is delivered
     again is copied again, and the copies of one number count once.
     """
-    schedule = runner.schedule_retry  # type: ignore[attr-defined]
+    schedule = Retry.schedule
 
-    async def scheduled(
-        clients: Any, queue: str, event: Any, delivery: Any, retries: Any, *rest: Any
-    ) -> None:
+    async def scheduled(retry: Retry, clients: Any, queue: str, delivery: Any, seconds: float) -> None:
         world, settings = HOST.get().world, clients.settings
-        copies = world.copies.setdefault(retries.chain, set())
-        number = retries.races + retries.backoffs
-        copies.add(f"away {number}" if world.is_down("cosmos") else delivery.message_id)
-        allowed = settings.RETRY_MAX_ATTEMPTS + Backoff.from_settings(settings).max_retries
-        if len(copies) > allowed and delivery.properties.get(REQUEUED_BY) is None:
-            world.violations.append(f"{queue} retried {event.event_type} {len(copies)} times")
-        await schedule(clients, queue, event, delivery, retries, *rest)
+        copies = world.copies.setdefault(retry.chain, set())
+        copies.add(f"away {retry.number}" if world.is_down("cosmos") else delivery.message_id)
+        allowed = settings.RETRY_MAX_ATTEMPTS + Backoff().max_retries
+        if queue in STAGES and len(copies) > allowed and delivery.properties.get(REQUEUED_BY) is None:
+            world.violations.append(f"{queue} retried {delivery.subject} {len(copies)} times")
+        await schedule(retry, clients, queue, delivery, seconds)
 
-    replace_in(runner, "schedule_retry", scheduled)
+    replace_in(Retry, "schedule", scheduled)
 
 
 def _nothing_is_asked_for_before_it_is_stored() -> None:

@@ -12,9 +12,9 @@ from shared.clients.cosmos.store import Store
 from shared.documents.reports import Digest
 from shared.documents.threads import Chunk, Thread
 from shared.pipeline import readiness, runner
-from shared.pipeline.delivery import EventRetries
 from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.lifecycle import threads
+from shared.pipeline.retry import Retry
 from shared.publishing import webhooks
 from shared.summarization import digests
 from shared.threads import moving, registry
@@ -186,12 +186,12 @@ def create_overwrites() -> None:
 
 @mutation("every delivery starts the retries of its event anew", _away)
 def attempts_per_delivery() -> None:
-    original = EventRetries.of
+    original = Retry.of
 
-    def of(delivery: Any, now: Any) -> EventRetries:
+    def of(delivery: Any, now: Any) -> Retry:
         return replace(original(delivery, now), races=0, backoffs=0)
 
-    replace_in(EventRetries, "of", of)
+    replace_in(Retry, "of", of)
 
 
 @mutation("there is no sweep", _away)
@@ -281,7 +281,7 @@ def retry_number_ignored() -> None:
     async def claimed(*_: Any) -> bool:
         return True
 
-    replace_in(runner, "claim_number", claimed)
+    replace_in(Retry, "claim", claimed)
 
 
 # Those that take away nothing that matters: where these fail, the plans above are to blame.

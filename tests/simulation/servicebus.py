@@ -38,6 +38,8 @@ class Content:
 
     body: bytes
     message_id: str
+    subject: str
+    correlation_id: str
     properties: Mapping[str, Any]
 
 
@@ -101,18 +103,15 @@ class Broker:
         body = b"".join(message.body)
         properties = {str(name): value for name, value in (message.application_properties or {}).items()}
         text = json.dumps(properties, sort_keys=True, default=str)
-        fields = codec.list_(
-            [
-                codec.string(str(message.message_id)), NULL, NULL, codec.string(str(message.subject)), NULL,
-                codec.string(str(message.correlation_id)), codec.symbol("application/json"),
-            ]
-        )  # fmt: skip
+        named = [str(name) for name in (message.message_id, message.subject, message.correlation_id)]
+        id_, subject, correlation = map(codec.string, named)
+        fields = codec.list_([id_, NULL, NULL, subject, NULL, correlation, codec.symbol("application/json")])
         bare = (
             codec.described(PROPERTIES, fields)
             + codec.described(APPLICATION_PROPERTIES, codec.map_([(codec.string("all"), codec.string(text))]))
             + codec.described(BODY, codec.binary(body))
         )
-        self.contents[bare] = Content(body, str(message.message_id), properties)
+        self.contents[bare] = Content(body, named[0], named[1], named[2], properties)
         at = message.scheduled_enqueue_time_utc
         return Message(bare, due_at=int(at.timestamp() * 1000) if at is not None else 0)
 

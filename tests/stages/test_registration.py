@@ -33,6 +33,8 @@ class HostMessage:
         self.message_id = "id1"
         self.delivery_count: int | None = 3
         self.enqueued_time_utc: datetime | None = NOON
+        self.subject = "JSONParsed"
+        self.correlation_id = "event1"
         self.application_properties: dict[Any, Any] | None = {"attempt": 2}
         vars(self).update(fields)
 
@@ -57,6 +59,7 @@ def test_a_delivery_has_what_the_message_says(make: Any) -> None:
     delivery = make()
     assert (delivery.body, delivery.message_id, delivery.enqueued_at) == (b"body", "id1", NOON)
     assert delivery.properties == {"attempt": 2}
+    assert (delivery.subject, delivery.correlation_id) == ("JSONParsed", "event1")
     assert isinstance(delivery.settlement, RaiseToAbandon)
     assert make(application_properties=None).properties == {}
 

@@ -22,7 +22,7 @@ from shared.clients.telemetry.metrics import Metrics
 from shared.core.errors import DocumentNotFoundError
 from shared.core.runtime import Runtime
 from shared.documents.threads import Chunk, Message
-from shared.pipeline.delivery import Delivery, Settlement
+from shared.pipeline.delivery import COPY, Delivery, Settlement
 from shared.pipeline.event_types import ChunksPrepared, JSONParsed
 from shared.pipeline.events import Event, parse_event
 from shared.pipeline.runner import StageFailedError, StageRunner
@@ -190,7 +190,7 @@ class Bench:
     async def deliver(
         self, runner: StageRunner[JSONParsed], settlement: Settlement | None = None
     ) -> Exception | None:
-        """Take a message as the Functions host does, and its retries; the error that the host would see."""
+        """Take a message as the Functions host does, and its copies; the error that the host would see."""
         error = await self.deliver_once(runner, settlement)
         while error is None and await self.waits_for_retry():
             error = await self.deliver_once(runner, settlement)
@@ -208,9 +208,10 @@ class Bench:
                 await receiver.complete_message(received)
 
     async def waits_for_retry(self, queue: str = "chunking") -> bool:
+        """Whether a copy waits: a retry, or a message that was given up."""
         receiver = await self.receiver(queue)
         waiting = await receiver.peek_messages(max_message_count=20)
-        return any(b"retry" in (message.application_properties or {}) for message in waiting)
+        return any(COPY in str(message.message_id) for message in waiting)
 
     async def cancel_scheduled(self, queue: str, message: ServiceBusReceivedMessage) -> None:
         """So that it does not come to the next test."""

@@ -29,7 +29,6 @@ from shared.clients.cosmos.session import Patch, Session
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.sources import Archive, ArchiveStatus
 from shared.pipeline.progress import archive_progress
-from shared.pipeline.runner import KnownFailureError
 from shared.pipeline.topology import QUEUES
 from shared.upkeep.audit import Actor
 from shared.upkeep.deadletters.diagnosis import Diagnosed, diagnosed_letters
@@ -243,9 +242,7 @@ async def send_rest(clients: Clients) -> None:
 
 
 def given_up_by(log: Path) -> list[str]:
-    """Without what the version before has given up, which its record says when the broker delivers it again."""
-    lines = log.read_text().splitlines()
-    return [line for line in lines if GAVE_UP in line and KnownFailureError.__name__ not in line]
+    return [line for line in log.read_text().splitlines() if GAVE_UP in line]
 
 
 async def stored_fields(clients: Clients) -> dict[tuple[str, str], set[str]]:

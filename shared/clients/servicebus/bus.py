@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from azure.servicebus import ServiceBusMessage, ServiceBusReceivedMessage
     from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver, ServiceBusSender
 
-    ReceivedMessage = ServiceBusReceivedMessage
+    Message, ReceivedMessage = ServiceBusMessage, ServiceBusReceivedMessage
 else:
     servicebus = lazy("azure.servicebus")
-    ReceivedMessage = Any
+    Message = ReceivedMessage = Any
 
 Kept = TypeVar("Kept")
 
@@ -90,6 +90,7 @@ log = logging.getLogger(__name__)
 Handler = TypeVar("Handler", "ServiceBusSender", "ServiceBusReceiver")
 Answer = TypeVar("Answer")
 CLOSING_SECONDS = 5.0
+INT32 = 2**31
 MOST_CONNECTIONS = 40  # a sender and two receivers for each queue, and the topic's
 
 
@@ -117,11 +118,8 @@ class Publishable(Protocol):
     def to_json(self) -> bytes: ...
 
 
-def to_message(event: Publishable, *, body: bytes | None = None) -> "ServiceBusMessage":
-    """The event as it travels: routed by its subject, told apart by its message id.
-
-    `body` is for an event that is sent on as it came, with what only its publisher understands.
-    """
+def to_message(event: Publishable) -> "ServiceBusMessage":
+    """The event as it travels: routed by its subject, told apart by its message id."""
     properties: dict[str | bytes, Any] = {
         "routing_key": event.data.routing_key,
         "idempotency_key": event.idempotency_key(),
@@ -129,7 +127,7 @@ def to_message(event: Publishable, *, body: bytes | None = None) -> "ServiceBusM
     }
     properties.update(trace_properties())  # so that one trace runs through all stages
     return servicebus.ServiceBusMessage(
-        event.to_json() if body is None else body,
+        event.to_json(),
         subject=event.event_type,
         message_id=event.message_id,
         correlation_id=event.event_id,
@@ -138,15 +136,30 @@ def to_message(event: Publishable, *, body: bytes | None = None) -> "ServiceBusM
     )
 
 
-def as_it_came(body: bytes, message_id: str, properties: Mapping[str, Any]) -> "ServiceBusMessage":
-    """A message that we cannot read, to be sent on."""
-    given: dict[str | bytes, Any] = dict(properties.items())
+def as_it_came(
+    body: bytes,
+    message_id: str,
+    properties: Mapping[str, Any],
+    *,
+    subject: str | None = None,
+    correlation_id: str | None = None,
+) -> "ServiceBusMessage":
+    """A message to be sent on, whether we can read it or not."""
+    given: dict[str | bytes, Any] = {name: sized(value) for name, value in properties.items()}
     return servicebus.ServiceBusMessage(
         body,
+        subject=subject,
         message_id=message_id,
+        correlation_id=correlation_id,
         content_type="application/json",
         application_properties=given,
     )
+
+
+def sized(value: Any) -> Any:
+    """The SDK writes every number as an int of 32 bits, and fails on a longer one unless it is told."""
+    is_long = isinstance(value, int) and not -INT32 <= value < INT32
+    return {"TYPE": "LONG", "VALUE": value} if is_long else value
 
 
 def is_scheduled(message: "ServiceBusReceivedMessage") -> bool:

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from shared.clients.servicebus.bus import Bus
+from shared.clients.servicebus.bus import Bus, sized
 from shared.core.lazy_import import lazy
 
 if TYPE_CHECKING:
@@ -34,8 +34,9 @@ HEADER = ("time_to_live", "durable", "priority")
 KEPT_ANNOTATIONS = frozenset({"x-opt-partition-key", "x-opt-via-partition-key"})
 BROKERS_ANNOTATIONS = "x-opt-"
 DEAD_LETTER_PREFIX = "deadletter"
-RETRY_PREFIX = "retry"  # of the properties that count an event's retries: sent again, it starts anew
-INT32 = 2**31
+RETRY_PREFIX = "retry"  # of the properties that count an event's retries
+FAILURE_PREFIX = "failure_"  # of the properties that say why a message was given up
+OF_EARLIER_DELIVERIES = (DEAD_LETTER_PREFIX, RETRY_PREFIX, FAILURE_PREFIX)
 DATA = "data"
 BODY_KINDS = frozenset({DATA, "sequence", "value"})
 
@@ -82,7 +83,7 @@ class MessageCopy:
         original = {
             name: value
             for name, value in self.application_properties.items()
-            if not name.lower().startswith((DEAD_LETTER_PREFIX, RETRY_PREFIX))
+            if not name.lower().startswith(OF_EARLIER_DELIVERIES)
         }
         annotations = {
             name: value
@@ -94,8 +95,8 @@ class MessageCopy:
             **body,
             header=dict(self.header) or None,
             properties={**self.properties, "message_id": message_id},
-            application_properties={name: _sized(value) for name, value in {**original, **more}.items()},
-            annotations={name: _sized(value) for name, value in annotations.items()} or None,
+            application_properties={name: sized(value) for name, value in {**original, **more}.items()},
+            annotations={name: sized(value) for name, value in annotations.items()} or None,
             footer=dict(self.footer) or None,
         )
 
@@ -148,12 +149,6 @@ def _plain(value: Any) -> Any:
 
 def _named(values: Mapping[Any, Any] | None) -> dict[str, Any]:
     return {str(_plain(name)): _plain(value) for name, value in (values or {}).items()}
-
-
-def _sized(value: Any) -> Any:
-    """The SDK writes every number as an int of 32 bits, and fails on a longer one unless it is told."""
-    is_long = isinstance(value, int) and not -INT32 <= value < INT32
-    return {"TYPE": "LONG", "VALUE": value} if is_long else value
 
 
 _MAPS = ("properties", "application_properties", "annotations", "footer")

@@ -254,7 +254,7 @@ def test_a_failure_and_its_record_are_in_one_trace_and_hold_no_mail(
         sender.send_messages(ServiceBusMessage("From mallory@example.org: purple monkey is no event"))
 
     found = wait_for(
-        lambda: app.spans(pipeline__stage="chunking", pipeline__error_type="StageFailedError"),
+        lambda: app.spans(pipeline__stage="chunking", pipeline__error_type="InvalidEventError"),
         seconds=30,
         what="a failed span",
     )

@@ -2,7 +2,7 @@
 
     claim the retry -> count the attempt -> work -> announce -> mark done -> complete
 
-A failure that may pass waits in the broker: a copy of the message is delivered after the delay, and counts on.
+A failure that may pass waits in the broker: a copy of the message comes after the delay, and counts on.
 Any other is recorded and announced as *Failed, and its message becomes a dead letter that names the cause.
 """
 
@@ -89,7 +89,7 @@ class QueueRunner:
     async def handle_event_with_retry(
         self, delivery: Delivery, work: Callable[[Retry], Awaitable[Result]], key: str
     ) -> Result | None:
-        """Return None where a copy of the message waits in the broker or came first. GaveUpError at the end."""
+        """Return None where a copy of the message waits in the broker, or came first."""
         retry = Retry.of(delivery, self._runtime.now())
         while True:
             try:

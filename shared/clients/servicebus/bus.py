@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from azure.servicebus import ServiceBusMessage, ServiceBusReceivedMessage
     from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver, ServiceBusSender
 
-    Message, ReceivedMessage = ServiceBusMessage, ServiceBusReceivedMessage
+    Message = ServiceBusMessage
+    ReceivedMessage = ServiceBusReceivedMessage
 else:
     servicebus = lazy("azure.servicebus")
     Message = ReceivedMessage = Any

@@ -103,7 +103,10 @@ async def _store(
             # A request that waits fails at once, instead of after all retries.
             raise GaveUpError(NO_TIME, 1, classify(error)) from error
 
-    what, backoff = f"storing the upload {incoming.filename}", RetryPolicy.of_events(clients.settings).transient
+    what, backoff = (
+        f"storing the upload {incoming.filename}",
+        RetryPolicy.of_events(clients.settings).transient,
+    )
     return await with_backoff(attempt, backoff, what=what, sleep=clients.runtime.sleep)
 
 

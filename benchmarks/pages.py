@@ -47,9 +47,8 @@ from web.pages.home import home_page
 from web.pages.people import person_page
 from web.pages.report import report_page
 from web.pages.search import search_page
-from web.pages.sources import source_page
+from web.pages.sources import source_page, timeline_page
 from web.pages.thread import thread_page
-from web.pages.timeline import timeline_page
 
 START = datetime(2023, 1, 1, tzinfo=UTC)
 FEW, AT_ONCE, ROUNDS, PEOPLE, DIMENSIONS = 100, 2000, 5, 400, 384

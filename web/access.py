@@ -30,18 +30,20 @@ import azure.functions as func
 
 from shared.settings.app import Settings
 from shared.settings.outgoing import LOOPBACK
+from web.problems import Problem
 
 COOKIE = "operator"
 ROLE = "operator"
+ONLY_OPERATORS = frozenset({ROLE})
 CORRECTORS = frozenset({ROLE, "corrector"})
 # What may be done with dead letters, and by which roles. What cannot be undone by a click is the operator's.
 MAY = {
     "inspect": frozenset({ROLE, "requeuer", "inspector"}),
     "requeue": frozenset({ROLE, "requeuer"}),
     "restore": frozenset({ROLE, "requeuer"}),
-    "purge": frozenset({ROLE}),
+    "purge": ONLY_OPERATORS,
 }
-HEADER = "x-operator-key"
+HEADER, OF_KEY = "x-operator-key", "the operator's key"
 SESSION_SECONDS = 8 * 3600
 PROXY_HEADERS = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-original-host", "x-real-ip")
 ROLE_CLAIMS = frozenset({"roles", "role", "http://schemas.microsoft.com/ws/2008/06/identity/claims/role"})
@@ -58,17 +60,15 @@ class Visitor:
 
 
 def visitor(
-    req: func.HttpRequest, settings: Settings, roles: frozenset[str] = frozenset({ROLE})
+    req: func.HttpRequest, settings: Settings, roles: frozenset[str] = ONLY_OPERATORS
 ) -> Visitor | None:
     """The operator who sent the request, or an account with one of the roles; None for a reader."""
     if _key_fits(req.headers.get(HEADER), settings):
-        return Visitor("the operator's key")
+        return Visitor(OF_KEY)
     cookie = _cookie(req)
     name = _principal(req.headers, roles)
     if name is None and _session(cookie, KEY, settings):
-        return Visitor(
-            "the operator's key", token=_token(cookie, "the operator's key", settings), leaves=True
-        )
+        return Visitor(OF_KEY, token=_token(cookie, OF_KEY, settings), leaves=True)
     if name is None and _development(req, settings):
         name = "developer"
     if name is None:
@@ -87,6 +87,16 @@ def permissions(req: func.HttpRequest, settings: Settings) -> dict[str, bool]:
 def is_operator(req: func.HttpRequest, settings: Settings) -> bool:
     """For answers that show an operator more than a reader. The page's cookie is not sent outside of it."""
     return visitor(req, settings) is not None
+
+
+def people_shown(req: func.HttpRequest, settings: Settings) -> bool:
+    """Whether there are pages about people: they gather what a person said, so a site chooses them."""
+    return settings.PEOPLE_PAGES or is_operator(req, settings)
+
+
+def check_people_shown(req: func.HttpRequest, settings: Settings) -> None:
+    if not people_shown(req, settings):
+        raise Problem(404, "Pages about people are turned off.")
 
 
 def enter(given: str, settings: Settings) -> str | None:

@@ -10,6 +10,8 @@ from pydantic import BaseModel
 
 REVALIDATE = "no-cache"  # a client may keep the answer, and asks whether it is current before using it
 NOT_SNIFFED = {"X-Content-Type-Options": "nosniff"}
+# Of answers that show an operator more than a reader.
+BY_CALLER = {"Cache-Control": "private, no-cache", "Vary": "x-operator-key, x-ms-client-principal"}
 
 
 def etag_of(body: bytes) -> str:

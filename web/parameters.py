@@ -1,16 +1,25 @@
-"""Query parameters and ids of a request, checked before anything is looked up."""
+"""What a request asks for, checked before anything is looked up."""
 
 import re
 from typing import TypeVar
+from urllib.parse import urlencode, urlsplit
 
 import azure.functions as func
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
+from shared.clients.connections import Clients, clients
+from shared.core.ids import HASH_ID
+from shared.documents.sources import NAME_PATTERN
+from shared.documents.threads import Thread
 from shared.retrieval.parameters import QueryParameters, draft_name
+from shared.retrieval.threads import resolved_thread
+from shared.settings.app import Settings
 from web.problems import Problem, bad_parameter
 
 _KEY = "code"  # the function key, which the host checks
+_NOT_OF_NEXT_PAGE = frozenset({"after", _KEY})
 Model = TypeVar("Model", bound=QueryParameters)
+Body = TypeVar("Body", bound=BaseModel)
 
 
 def parse_query(req: func.HttpRequest, model: type[Model], *, form: bool = False) -> Model:
@@ -48,7 +57,22 @@ def _invalid(error: ValidationError, model: type[QueryParameters]) -> Problem:
     return Problem(422, summary, errors=faults)
 
 
-def id_of(req: func.HttpRequest, name: str, pattern: str, what: str) -> str:
+def next_address(req: func.HttpRequest, path: str, cursor: str | None) -> str | None:
+    """The same request from this cursor on; None where the list ends."""
+    if cursor is None:
+        return None
+    given = {name: value for name, value in req.params.items() if name not in _NOT_OF_NEXT_PAGE}
+    return f"{path}?{urlencode({**given, 'after': cursor})}"
+
+
+def body_of(req: func.HttpRequest, model: type[Body], largest: int) -> Body:
+    content = req.get_body()
+    if len(content) > largest:
+        raise Problem(413, f"The body can have at most {largest} bytes.")
+    return model.model_validate_json(content)
+
+
+def id_of(req: func.HttpRequest, what: str, pattern: str = HASH_ID, name: str = "id") -> str:
     """An id in the path."""
     return checked_id(str(req.route_params.get(name, "")), pattern, f"{what} with this id")
 
@@ -60,8 +84,26 @@ def checked_id(value: str, pattern: str, what: str) -> str:
     return value
 
 
+def list_named(req: func.HttpRequest) -> str:
+    return checked_id(str(req.route_params["name"]), NAME_PATTERN, "list with this name")
+
+
 def draft_named(req: func.HttpRequest) -> str:
     try:
         return draft_name(req.route_params.get("name", ""))
     except ValueError as error:
         raise Problem(404, f"The name {error}.") from None
+
+
+async def asked_thread(req: func.HttpRequest) -> tuple[Clients, Thread]:
+    """The thread in the path, or the one that it was merged into."""
+    connected = await clients()
+    return connected, await resolved_thread(connected, id_of(req, "thread"))
+
+
+def origin_of(req: func.HttpRequest, settings: Settings) -> str:
+    """PUBLIC_URL; without one, the address under which this client knows the site."""
+    if settings.PUBLIC_URL:
+        return settings.PUBLIC_URL.rstrip("/")
+    parts = urlsplit(req.url)
+    return f"{parts.scheme}://{parts.netloc}"

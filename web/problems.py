@@ -3,7 +3,6 @@
 import functools
 import json
 import logging
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import azure.functions as func
@@ -20,9 +19,9 @@ from shared.core.errors import (
 )
 from shared.pipeline.retry import GaveUpError
 from shared.settings.app import SettingsError
+from web.routes import Handler
 
 log = logging.getLogger(__name__)
-Handler = Callable[[func.HttpRequest], Awaitable[func.HttpResponse]]
 RETRY_SECONDS = "30"
 TITLES = {
     400: "Bad request",

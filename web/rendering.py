@@ -46,9 +46,9 @@ from web.formatting import (
     writer,
 )
 from web.position_changes import SAYS
-from web.problems import TITLES, Handler, Problem, as_problem
+from web.problems import TITLES, Problem, as_problem
+from web.routes import Handler, route
 
-blueprint = func.Blueprint()
 HERE = Path(__file__).parent
 TYPES = {
     ".css": "text/css",
@@ -169,18 +169,21 @@ def _visits(req: func.HttpRequest) -> dict[str, str]:
     return {**pages, "/operator": "Operator"} if visitor(req, known, MAY["inspect"]) else pages
 
 
-def html_errors(handler: Handler) -> Handler:
-    """Whatever the handler raises becomes a page that says what is wrong."""
+def page(name: str, path: str, *methods: str) -> Callable[[Handler], Any]:
+    """A function of the site. Whatever its handler raises becomes a page that says what is wrong."""
 
-    @functools.wraps(handler)
-    async def shown(req: func.HttpRequest) -> func.HttpResponse:
-        with somebody_waits():
-            try:
-                return await handler(req)
-            except Exception as error:  # noqa: BLE001 - as_problem logs what it does not know
-                return problem_page(req, as_problem(error))
+    def register(handler: Handler) -> Any:
+        @functools.wraps(handler)
+        async def shown(req: func.HttpRequest) -> func.HttpResponse:
+            with somebody_waits():
+                try:
+                    return await handler(req)
+                except Exception as error:  # noqa: BLE001 - as_problem logs what it does not know
+                    return problem_page(req, as_problem(error))
 
-    return shown
+        return route(name, path, *methods)(shown)
+
+    return register
 
 
 def problem_page(req: func.HttpRequest, problem: Problem) -> func.HttpResponse:
@@ -194,8 +197,7 @@ def problem_page(req: func.HttpRequest, problem: Problem) -> func.HttpResponse:
     )
 
 
-@blueprint.function_name("static")
-@blueprint.route(route="static/{name}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
+@route("static", "static/{name}")
 def static(req: func.HttpRequest) -> func.HttpResponse:
     found = ASSETS.find(req.route_params["name"])
     if found is None:

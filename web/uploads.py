@@ -16,7 +16,7 @@ from shared.ingestion.errors import (
 )
 from shared.ingestion.storing import Stored
 from shared.ingestion.uploads import Upload, take_upload
-from web.multipart import form_parts, parameter
+from web.forms import form_parts, parameter
 from web.problems import Problem
 
 DEFAULT_SOURCE = "uploads"

@@ -9,7 +9,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from shared.core.ids import HASH_ID
 from shared.core.times import stored_time
+from shared.documents.base import ProcessingStatus
 from shared.documents.sources import NAME_PATTERN
+from shared.documents.values import Genre, OutcomeKind, SummaryType
 from shared.domain.mail.archive_addresses import bare_message_id
 from shared.domain.mail.mentions import draft_base
 
@@ -80,6 +82,58 @@ def stored_period(since: date | None, until: date | None) -> dict[str, str | Non
     """The filters of a period, as times are stored."""
     start, end = start_of(since), day_after(until)
     return {"since": stored_time(start) if start else None, "until": stored_time(end) if end else None}
+
+
+_AS_SHOWN = "as displayed; `unresolved` finds every thread without a decision found"
+ReportOrder = Literal["-published_at", "published_at", "-last_message_date", "last_message_date"]
+ThreadOrder = Literal["-last_message_date", "last_message_date", "-first_message_date", "-message_count"]
+
+
+class ReportsAsked(QueryParameters):
+    source: SourceName | None = None
+    thread: HashId | None = None
+    draft: AboutDraft = None
+    since: Since = None
+    until: Until = None
+    participant: Participant = None
+    person: HashId | None = Field(None, description="requires pages about people")
+    consensus: ConsensusFilter | None = None
+    type: SummaryType | None = None
+    outcome: OutcomeKind | None = Field(None, description=_AS_SHOWN)
+    outdated: bool = Field(default=False, description="include earlier versions")
+    sort: ReportOrder = "-published_at"
+    limit: Limit = 50
+    after: After = None
+
+    def filters(self) -> dict[str, object]:
+        return {**_filters(self), "current": None if self.outdated else True}
+
+
+class ThreadsAsked(QueryParameters):
+    source: SourceName | None = None
+    archive: HashId | None = None
+    draft: AboutDraft = None
+    since: Since = None
+    until: Until = None
+    participant: Participant = None
+    consensus: ConsensusFilter | None = None
+    status: ProcessingStatus | None = None
+    open_call: bool | None = Field(None, description="whether the thread is a call or vote without a result")
+    genre: Genre | None = None
+    outcome: OutcomeKind | None = Field(None, description=_AS_SHOWN)
+    sort: ThreadOrder = "-last_message_date"
+    limit: Limit = 50
+    after: After = None
+
+    def filters(self) -> dict[str, object]:
+        return _filters(self)
+
+
+def _filters(asked: ReportsAsked | ThreadsAsked) -> dict[str, object]:
+    """What a list is narrowed to, as it is stored."""
+    other = {"since", "until", "participant", "outdated", "sort", "limit", "after"}
+    stored = asked.model_dump(mode="json", exclude=other)
+    return {**stored, **stored_period(asked.since, asked.until), **by_person(asked.participant)}
 
 
 PATTERN = r"^(draft-[a-z0-9]+(-[a-z0-9]+)+|(RFC|BCP|STD)[1-9][0-9]*)$"

@@ -18,9 +18,8 @@ from web.pages.drafts import draft_page, drafts_page
 from web.pages.home import home_page
 from web.pages.report import report_page
 from web.pages.search import search_page
-from web.pages.sources import source_page, sources_page
+from web.pages.sources import source_page, sources_page, timeline_page
 from web.pages.thread import thread_page
-from web.pages.timeline import timeline_page
 
 Page = Callable[[func.HttpRequest], Awaitable[func.HttpResponse]]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from web.multipart import form_parts, parameter
+from web.forms import form_parts, parameter
 from web.problems import Problem
 
 TYPE = 'multipart/form-data; boundary="a b"'

@@ -24,7 +24,7 @@ from tests.support.mail_data import WHY_SKIPPED, data_folder
 from tests.web.markup import Element, Page, parsed
 from tests.web.read_archive import NOW, ReadThread, threads_in
 from web.pages.home import _group
-from web.pages.quote_places import place_of
+from web.pages.mail import place_of
 from web.pages.report import _shown
 from web.pages.summary_view import shown_summary
 from web.pages.thread_view import ThreadPageData, thread_values

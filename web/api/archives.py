@@ -7,7 +7,6 @@ from pydantic import Field
 
 from shared.clients.connections import clients
 from shared.clients.outbound import redacted_url
-from shared.core.ids import HASH_ID
 from shared.documents.sources import Archive, ArchiveStatus
 from shared.ingestion.uploads import note_on_source
 from shared.pipeline.progress import progress_of
@@ -24,12 +23,9 @@ from web.api.ingestion_schemas import (
 from web.api.openapi import endpoint
 from web.api.operations import accept_removal
 from web.caching import answer_json
-from web.pagination import next_address
-from web.parameters import id_of, parse_query, refuse_unknown
+from web.parameters import id_of, next_address, parse_query, refuse_unknown
 from web.problems import answer
 from web.uploads import LONGEST_FILENAME, taken_in, upload_of
-
-PATH = "/api/archives"
 
 
 class UploadAsked(QueryParameters):
@@ -72,29 +68,22 @@ async def list_archives(req: func.HttpRequest) -> func.HttpResponse:
     filters = {"source": wanted.source, "status": wanted.status and wanted.status.value}
     page = await ARCHIVES.page(connected.store, filters=filters, after=wanted.after, size=wanted.limit)
     items = [_shown(archive) for archive in page.items]
-    return answer_json(req, {"items": items, "next": next_address(req, PATH, page.cursor)})
+    return answer_json(req, {"items": items, "next": next_address(req, "/api/archives", page.cursor)})
 
 
-@endpoint("archives_get", "GET", "api/archives/{id}", {200: ArchiveDetail}, ids={"id": HASH_ID})
+@endpoint("archives_get", "GET", "api/archives/{id}", {200: ArchiveDetail})
 async def get_archive(req: func.HttpRequest) -> func.HttpResponse:
     """One archive with its progress."""
     connected = await clients()
-    archive = await find_archive(connected, id_of(req, "id", HASH_ID, "archive"))
+    archive = await find_archive(connected, id_of(req, "archive"))
     progress = await progress_of(archive, connected)
     return answer_json(req, {**_shown(archive), "progress": progress.to_json()})
 
 
-@endpoint(
-    "archives_delete",
-    "DELETE",
-    "api/archives/{id}",
-    {202: OperationAccepted},
-    ids={"id": HASH_ID},
-    needs_key=True,
-)
+@endpoint("archives_delete", "DELETE", "api/archives/{id}", {202: OperationAccepted}, needs_key=True)
 async def delete_archive(req: func.HttpRequest) -> func.HttpResponse:
     """Delete an archive with everything derived from it. The operation has the receipt."""
-    return await accept_removal(await clients(), "archive", id_of(req, "id", HASH_ID, "archive"))
+    return await accept_removal(await clients(), "archive", id_of(req, "archive"))
 
 
 def _shown(archive: Archive) -> dict[str, Any]:

@@ -10,14 +10,15 @@ from shared.clients.connections import clients
 from shared.settings.app import SettingsError, load_settings
 from shared.upkeep.oversight.health import Check, check_dependencies
 from web.api.ingestion_schemas import Alive, Health
-from web.api.openapi import blueprint, documented, endpoint
+from web.api.openapi import documented, endpoint
 from web.problems import answer
+from web.routes import route
 
 FRESH_SECONDS = 2.0
 _last: tuple[float, "asyncio.Task[dict[str, Check]]"] | None = None
 
 
-@blueprint.route(route="api/health/live", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
+@route("health_live", "api/health/live")
 @documented("GET", "api/health/live", {200: Alive})
 def health_live(req: func.HttpRequest) -> func.HttpResponse:  # noqa: ARG001 - the binding's name
     """200 if the process is alive, whatever the state of its dependencies. On failure, restart it."""

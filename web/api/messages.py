@@ -1,20 +1,29 @@
 """Messages and chunks over HTTP."""
 
+from urllib.parse import urlencode
+
 import azure.functions as func
 
 from shared.clients.connections import clients
-from shared.core.ids import HASH_ID
 from shared.documents.threads import Chunk, Message
 from shared.retrieval.listing import CHUNKS
 from shared.retrieval.mails import original_bytes
 from shared.retrieval.parameters import After, HashId, Limit, QueryParameters
-from shared.retrieval.read_models import ChunkItem, ChunkList, MessageDetail
+from shared.retrieval.read_models import ChunkItem, ChunkList, MessageDetail, SearchAnswer
+from shared.retrieval.search import (
+    DEEPEST,
+    SearchAsked,
+    SearchResult,
+    as_parameters,
+    find,
+    found_items,
+    shown_facets,
+)
 from shared.retrieval.threads import find_by_id
 from web.access import is_operator
 from web.api.openapi import endpoint
 from web.caching import answer_of, answer_with
-from web.pagination import next_address
-from web.parameters import id_of, parse_query
+from web.parameters import id_of, next_address, parse_query
 from web.problems import Problem, bad_parameter
 
 # Mail is untrusted: it is served as a text file to save, which no browser may interpret as anything else.
@@ -24,13 +33,13 @@ AS_TEXT = {
 }
 
 
-@endpoint("messages_get", "GET", "api/messages/{key}", {200: MessageDetail}, ids={"key": HASH_ID})
+@endpoint("messages_get", "GET", "api/messages/{key}", {200: MessageDetail})
 async def get_message(req: func.HttpRequest) -> func.HttpResponse:
     """One message with its body and the ranges of quotes and signatures."""
     return answer_with(req, MessageDetail.of(await _message(req)))
 
 
-@endpoint("messages_raw", "GET", "api/messages/{key}/raw", {200: "text/plain"}, ids={"key": HASH_ID})
+@endpoint("messages_raw", "GET", "api/messages/{key}/raw", {200: "text/plain"})
 async def get_raw(req: func.HttpRequest) -> func.HttpResponse:
     """The original bytes of the mail in its archive. Requires an operator."""
     if not is_operator(req, (await clients()).settings):
@@ -41,10 +50,10 @@ async def get_raw(req: func.HttpRequest) -> func.HttpResponse:
     return answer_of(req, original, "text/plain", headers=more)
 
 
-@endpoint("chunks_get", "GET", "api/chunks/{id}", {200: ChunkItem}, ids={"id": HASH_ID})
+@endpoint("chunks_get", "GET", "api/chunks/{id}", {200: ChunkItem})
 async def get_chunk(req: func.HttpRequest) -> func.HttpResponse:
     """One chunk: a passage of a message with its offset in the body."""
-    id_ = id_of(req, "id", HASH_ID, "chunk")
+    id_ = id_of(req, "chunk")
     return answer_with(req, ChunkItem.of(await find_by_id(await clients(), Chunk, id_)))
 
 
@@ -68,5 +77,28 @@ async def list_chunks(req: func.HttpRequest) -> func.HttpResponse:
 
 
 async def _message(req: func.HttpRequest) -> Message:
-    key = id_of(req, "key", HASH_ID, "message")
-    return await find_by_id(await clients(), Message, key)
+    return await find_by_id(await clients(), Message, id_of(req, "message", name="key"))
+
+
+@endpoint("search", "GET", "api/search", {200: SearchAnswer}, query=SearchAsked)
+async def search(req: func.HttpRequest) -> func.HttpResponse:
+    """Keyword and semantic search in mail, with highlights and facets."""
+    wanted = parse_query(req, SearchAsked)
+    found = await find(await clients(), wanted)
+    answer = SearchAnswer(
+        query=wanted.q,
+        mode=found.mode,
+        note=found.note,
+        total=found.total,
+        items=found_items(found.hits),
+        facets=shown_facets(found.hits.facets),
+        next=_next(wanted, found),
+    )
+    return answer_with(req, answer)
+
+
+def _next(wanted: SearchAsked, found: SearchResult) -> str | None:
+    skip = wanted.skip + wanted.limit
+    if skip >= min(found.total, DEEPEST):
+        return None
+    return f"/api/search?{urlencode({**as_parameters(wanted), 'skip': skip})}"

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -11,11 +12,12 @@ import azure.functions as func
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from shared.core.ids import HASH_ID
 from shared.retrieval.parameters import QueryParameters
 from web.caching import answer_of
-from web.problems import Handler, json_errors
+from web.problems import json_errors
+from web.routes import Handler, route
 
-blueprint = func.Blueprint()
 JSON = "application/json"
 PROBLEM = "application/problem+json"
 REFERENCE = "#/components/schemas/{model}"
@@ -63,7 +65,8 @@ OPERATIONS: dict[tuple[str, str], Described] = {}
 def documented(
     method: str, path: str, answers: Answers, *, name: str = "", **described: Any
 ) -> Callable[[Function], Function]:
-    """Add a function to the document. The first line of its docstring becomes the summary."""
+    """Add a function to the document. The first line of its docstring is the summary; an id is a hash."""
+    described.setdefault("ids", dict.fromkeys(re.findall(r"\{(\w+)\}", path), HASH_ID))
 
     def remember(function: Function) -> Function:
         summary = (function.__doc__ or function.__name__.replace("_", " ").capitalize()).strip()
@@ -83,10 +86,7 @@ def endpoint(
 
     def register(handler: Handler) -> Any:
         function = documented(method, path, answers, **described)(json_errors(handler))
-        methods = [method, "HEAD"] if method == "GET" else [method]
-        return blueprint.function_name(name)(
-            blueprint.route(route=path, methods=methods, auth_level=level)(function)
-        )
+        return route(name, path, *(() if method == "GET" else (method,)), level=level)(function)
 
     return register
 

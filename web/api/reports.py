@@ -1,22 +1,27 @@
 """Reports over HTTP: what was agreed, found by list, thread, draft, people, time and outcome."""
 
+import re
+from collections.abc import Sequence
+
 import azure.functions as func
 
 from shared.clients.connections import clients
 from shared.core.ids import REPORT_ID
+from shared.documents.reports import Summary
 from shared.retrieval.listing import REPORTS
-from shared.retrieval.read_models import ReportDetail, ReportItem, ReportList
+from shared.retrieval.parameters import ReportsAsked, page_of_mail
+from shared.retrieval.read_models import CitationShown, ReportDetail, ReportItem, ReportList
 from shared.retrieval.threads import cited_in, report_and_summary, report_detail
-from web.api.list_parameters import ReportsAsked
+from web.access import check_people_shown
 from web.api.openapi import endpoint
-from web.api.report_links import linked_markdown
 from web.caching import NOT_SNIFFED, answer_of, answer_with
-from web.origin import origin_of
-from web.pagination import next_address
-from web.parameters import id_of, parse_query
-from web.people_access import check_people_shown
+from web.formatting import markdown_target
+from web.parameters import id_of, next_address, origin_of, parse_query
+from web.position_changes import changes_in_markdown
 
-PATH = "/api/reports"
+# As shared/domain/summaries/markdown.py writes them: text of mails is escaped there, and holds no tag.
+_CITATION = re.compile(r'^(?P<head>(?P<number>\d+)\. <a id="citation-\d+"></a>“.*”) \(.*\)$', re.MULTILINE)
+_CITATIONS = "## Citations\n"
 
 
 @endpoint("reports_list", "GET", "api/reports", {200: ReportList}, query=ReportsAsked)
@@ -29,13 +34,13 @@ async def list_reports(req: func.HttpRequest) -> func.HttpResponse:
         connected.store, sort=wanted.sort, filters=wanted.filters(), after=wanted.after, size=wanted.limit
     )
     items = [ReportItem.of(report) for report in page.items]
-    return answer_with(req, ReportList(items=items, next=next_address(req, PATH, page.cursor)))
+    return answer_with(req, ReportList(items=items, next=next_address(req, "/api/reports", page.cursor)))
 
 
 @endpoint("reports_get", "GET", "api/reports/{id}", {200: ReportDetail}, ids={"id": REPORT_ID})
 async def get_report(req: func.HttpRequest) -> func.HttpResponse:
     """One report with its summary: claims, positions and citations."""
-    return answer_with(req, await report_detail(await clients(), id_of(req, "id", REPORT_ID, "report")))
+    return answer_with(req, await report_detail(await clients(), id_of(req, "report", REPORT_ID)))
 
 
 @endpoint(
@@ -44,8 +49,27 @@ async def get_report(req: func.HttpRequest) -> func.HttpResponse:
 async def get_markdown(req: func.HttpRequest) -> func.HttpResponse:
     """The report as Markdown, each quote with links to its sentence and its mail."""
     connected = await clients()
-    report, summary = await report_and_summary(connected, id_of(req, "id", REPORT_ID, "report"))
+    report, summary = await report_and_summary(connected, id_of(req, "report", REPORT_ID))
     cited = await cited_in(connected, report, summary)
     text = linked_markdown(summary, cited, origin_of(req, connected.settings))
     headers = {**NOT_SNIFFED, "Content-Disposition": f'inline; filename="{report.id}.md"'}
     return answer_of(req, text.encode(), "text/markdown", headers=headers)
+
+
+def linked_markdown(summary: Summary, cited: Sequence[CitationShown], origin: str) -> str:
+    """With who changed their mind, before the citations: the text of mails is escaped, and is no heading."""
+
+    def linked(line: re.Match[str]) -> str:
+        number = int(line["number"])
+        if not 1 <= number <= len(cited):
+            return line[0]
+        return f"{line['head']} ({', '.join(_links(cited[number - 1], origin))})"
+
+    text, heading, rest = _CITATION.sub(linked, summary.content_markdown).rpartition(_CITATIONS)
+    changes = changes_in_markdown(summary, origin) if heading else ""
+    return f"{text}{changes}{heading}{rest}"
+
+
+def _links(citation: CitationShown, origin: str) -> list[str]:
+    places = {"in the thread": citation.page, "the mail": page_of_mail(citation.message_id, citation.quote)}
+    return [f"[{words}]({markdown_target(origin + place)})" for words, place in places.items() if place]

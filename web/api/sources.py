@@ -32,19 +32,17 @@ from web.api.ingestion_schemas import (
     SourceList,
     SourceShown,
 )
-from web.api.openapi import blueprint, documented, endpoint
+from web.api.openapi import documented, endpoint
 from web.api.operations import accept_removal, accepted
-from web.caching import answer_json
-from web.pagination import next_address
-from web.parameters import parse_query
+from web.caching import BY_CALLER, answer_json
+from web.parameters import next_address, parse_query
 from web.problems import Problem, answer, bad_field, json_errors
+from web.routes import route
 
-PATH = "/api/sources"
 PLACE, ONE = "api/sources", "api/sources/{name}"
 NAMED = {"name": NAME_PATTERN}
 LARGEST_BODY = 64 * 1024
 MAX_WRITE_ATTEMPTS = 5  # optimistic concurrency: a fetch writes to the same source
-BY_CALLER = {"Cache-Control": "private, no-cache", "Vary": "x-operator-key, x-ms-client-principal"}
 _USER = re.compile(r"//[^/@]*@")
 CHANGED = "The source was changed. Read it again and retry."
 
@@ -78,7 +76,7 @@ async def list_sources(req: func.HttpRequest) -> func.HttpResponse:
     page = await SOURCES.page(connected.store, after=wanted.after, size=wanted.limit)
     show = _view_for(req, connected)
     items = [show(source) for source in page.items]
-    body = {"items": items, "next": next_address(req, PATH, page.cursor)}
+    body = {"items": items, "next": next_address(req, "/api/sources", page.cursor)}
     return answer_json(req, body, headers=BY_CALLER)
 
 
@@ -90,8 +88,7 @@ async def get_source(req: func.HttpRequest) -> func.HttpResponse:
     return answer_json(req, _view_for(req, connected)(source), etag=source.etag, headers=BY_CALLER)
 
 
-@blueprint.function_name("sources_update")
-@blueprint.route(route="api/sources/{name}", methods=["PUT", "PATCH"], auth_level=func.AuthLevel.FUNCTION)
+@route("sources_update", ONE, "PUT", "PATCH", level=func.AuthLevel.FUNCTION)
 @documented("PUT", ONE, {200: SourceItem}, body=SourceDefinition, ids=NAMED, needs_key=True)
 @documented(
     "PATCH",

@@ -5,11 +5,9 @@ from pydantic import Field
 
 from shared.clients.connections import clients
 from shared.core.errors import InvalidCursorError
-from shared.core.ids import HASH_ID
-from shared.documents.threads import Thread
 from shared.retrieval.conversation import Placed
 from shared.retrieval.listing import THREADS
-from shared.retrieval.parameters import HashId, Limit, QueryParameters, api_of
+from shared.retrieval.parameters import HashId, Limit, QueryParameters, ThreadsAsked, api_of
 from shared.retrieval.read_models import (
     MessageInThread,
     MessagesOfThread,
@@ -18,14 +16,12 @@ from shared.retrieval.read_models import (
     ThreadList,
     message_links,
 )
-from shared.retrieval.threads import conversation_of, resolved_thread
-from web.api.list_parameters import ThreadsAsked
+from shared.retrieval.threads import conversation_of
 from web.api.openapi import endpoint
 from web.caching import answer_with
-from web.pagination import next_address
-from web.parameters import id_of, parse_query
+from web.parameters import asked_thread, next_address, parse_query
 
-PATH = "/api/threads"
+ONE = "api/threads/{id}"
 
 
 @endpoint("threads_list", "GET", "api/threads", {200: ThreadList}, query=ThreadsAsked)
@@ -36,13 +32,13 @@ async def list_threads(req: func.HttpRequest) -> func.HttpResponse:
         connected.store, sort=wanted.sort, filters=wanted.filters(), after=wanted.after, size=wanted.limit
     )
     items = [ThreadItem.of(thread) for thread in page.items]
-    return answer_with(req, ThreadList(items=items, next=next_address(req, PATH, page.cursor)))
+    return answer_with(req, ThreadList(items=items, next=next_address(req, "/api/threads", page.cursor)))
 
 
-@endpoint("threads_get", "GET", "api/threads/{id}", {200: ThreadDetail}, ids={"id": HASH_ID})
+@endpoint("threads_get", "GET", ONE, {200: ThreadDetail})
 async def get_thread(req: func.HttpRequest) -> func.HttpResponse:
     """One thread, or the thread that it was merged into."""
-    return answer_with(req, ThreadDetail.of(await _thread(req)))
+    return answer_with(req, ThreadDetail.of((await asked_thread(req))[1]))
 
 
 class MessagesAsked(QueryParameters):
@@ -50,18 +46,11 @@ class MessagesAsked(QueryParameters):
     after: HashId | None = Field(None, description="`next` of the previous page")
 
 
-@endpoint(
-    "threads_messages",
-    "GET",
-    "api/threads/{id}/messages",
-    {200: MessagesOfThread},
-    query=MessagesAsked,
-    ids={"id": HASH_ID},
-)
+@endpoint("threads_messages", "GET", f"{ONE}/messages", {200: MessagesOfThread}, query=MessagesAsked)
 async def list_messages(req: func.HttpRequest) -> func.HttpResponse:
     """The messages of a thread in reply order, with their depth. Messages in `missing` are not stored."""
-    wanted, thread = parse_query(req, MessagesAsked), await _thread(req)
-    connected = await clients()
+    wanted = parse_query(req, MessagesAsked)
+    connected, thread = await asked_thread(req)
     conversation = await conversation_of(connected, thread)
     placed = conversation.placed()
     start = _after(placed, wanted.after)
@@ -79,10 +68,6 @@ async def list_messages(req: func.HttpRequest) -> func.HttpResponse:
             next=next_address(req, path, shown[-1].message.id if more else None),
         ),
     )
-
-
-async def _thread(req: func.HttpRequest) -> Thread:
-    return await resolved_thread(await clients(), id_of(req, "id", HASH_ID, "thread"))
 
 
 def _after(placed: list[Placed], key: str | None) -> int:

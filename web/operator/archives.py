@@ -1,28 +1,126 @@
-"""Why an archive is not done, for operators: errors may quote mail, which readers are not shown."""
+"""Archives of the operator: sent in by a form, whole or in parts, and why one is not done."""
+
+import re
 
 import azure.functions as func
 
-from shared.clients.connections import clients
-from shared.core.ids import HASH_ID
+from shared.clients.connections import Clients, clients
+from shared.documents.sources import NAME_PATTERN
+from shared.ingestion.errors import ArchiveTooLargeError
+from shared.ingestion.uploads import (
+    PART_BYTES,
+    PartedUpload,
+    WrongPartError,
+    direct_address,
+    join_and_request,
+    keep_part,
+    parts_here,
+)
+from shared.retrieval.parameters import page_of
 from shared.retrieval.threads import find_archive
 from shared.upkeep.oversight.stuck_documents import why_not_done
-from web.access import cookie_header, visitor
-from web.operator.forms import NEVER_KEPT, login_page
+from web.access import Visitor, visitor
+from web.operator.forms import CLOSED, NEVER_KEPT, back_to, checked_sender, operators_page, show_to
 from web.parameters import id_of
-from web.rendering import html_errors, show
+from web.problems import Problem, answer, json_errors
+from web.rendering import CONTENT_POLICY, content_policy, page
+from web.routes import route
+from web.uploads import file_of_form, taken_in, upload_of
 
-blueprint = func.Blueprint()
+LARGEST_MB = 90  # the host takes bodies of 100 MB at most
 
 
-@blueprint.function_name("operator_archive")
-@blueprint.route(route="operator/archives/{id}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
-@html_errors
-async def archive_why_page(req: func.HttpRequest) -> func.HttpResponse:
+@operators_page("operator_upload", "operator/upload")
+async def upload_page(req: func.HttpRequest, connected: Clients, who: Visitor) -> func.HttpResponse:
+    """The script of this page alone may write to Blob storage, where that is on."""
+    direct = connected.settings.DIRECT_UPLOADS
+    policy = {CONTENT_POLICY: content_policy(connect=connected.blobs.origin)} if direct else {}
+    return show_to(req, who, "operator/upload.html", headers=policy, largest=LARGEST_MB)
+
+
+@page("operator_uploaded", "operator/upload", "POST")
+async def upload_sent(req: func.HttpRequest) -> func.HttpResponse:
+    """Take the form's file in, and go where its progress is shown."""
     connected = await clients()
-    who = visitor(req, connected.settings)
-    if who is None:
-        return login_page(req, connected)
-    archive = await find_archive(connected, id_of(req, "id", HASH_ID, "archive"))
+    if visitor(req, connected.settings) is None:  # before a stranger's file is looked at
+        raise Problem(403, CLOSED)
+    _, _, fields = file_of_form(req.headers.get("content-type", ""), req.get_body())
+    checked_sender(req, connected, fields)
+    stored = await taken_in(upload_of(req), connected)
+    return back_to(page_of("archives", stored.archive.id))
+
+
+TOKEN = "x-form-token"  # noqa: S105 - a header's name
+LONGEST_NAME = 500
+LARGEST_NUMBER = 2**53
+
+
+@route("operator_upload_begin", "operator/upload/parts", "POST")
+@json_errors
+async def begin(req: func.HttpRequest) -> func.HttpResponse:
+    """Which parts of the file are here already, and where the others may be sent to past this app."""
+    connected, _ = await _sender(req)
+    upload = _upload(req)
+    try:
+        here = await parts_here(connected, upload)
+    except ArchiveTooLargeError as error:
+        raise Problem(413, str(error)) from None
+    known = {"part_bytes": PART_BYTES, "count": upload.count, "here": here}
+    return answer(200, {**known, "address": await direct_address(connected, upload)}, **NEVER_KEPT)
+
+
+@route("operator_upload_part", "operator/upload/parts/{number}", "PUT")
+@json_errors
+async def part(req: func.HttpRequest) -> func.HttpResponse:
+    connected, _ = await _sender(req)
+    number = req.route_params["number"]
+    if not re.fullmatch(r"[0-9]{1,8}", number):
+        raise Problem(422, "number: must be the number of a part")
+    try:
+        await keep_part(connected, _upload(req), int(number), req.get_body())
+    except WrongPartError as error:
+        raise Problem(422, str(error)) from None
+    return answer(200, {"kept": int(number)}, **NEVER_KEPT)
+
+
+@route("operator_upload_end", "operator/upload/end", "POST")
+@json_errors
+async def end(req: func.HttpRequest) -> func.HttpResponse:
+    """Have the file taken in; its operation tells when it is."""
+    connected, who = await _sender(req)
+    try:
+        operation = await join_and_request(connected, _upload(req), f"operator's page: {who.name}")
+    except WrongPartError as error:
+        raise Problem(409, str(error)) from None
+    return answer(202, {"operation_id": operation}, **NEVER_KEPT)
+
+
+async def _sender(req: func.HttpRequest) -> tuple[Clients, Visitor]:
+    connected = await clients()
+    return connected, checked_sender(req, connected, {"token": req.headers.get(TOKEN, "")})
+
+
+def _upload(req: func.HttpRequest) -> PartedUpload:
+    source, filename = req.params.get("source", ""), req.params.get("filename", "")
+    if not re.fullmatch(NAME_PATTERN, source):
+        raise Problem(422, "source: must be letters, digits, '.', '_' or '-', at most 63")
+    if not filename or len(filename) > LONGEST_NAME or not filename.isprintable():
+        raise Problem(422, f"filename: must be printable, at most {LONGEST_NAME}")
+    size, modified = (_number(req.params.get(name, ""), name) for name in ("size", "modified"))
+    if not size:
+        raise Problem(422, "size: the file is empty")
+    return PartedUpload(source, filename, size, modified)
+
+
+def _number(text: str, name: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,16}", text) or int(text) > LARGEST_NUMBER:
+        raise Problem(422, f"{name}: must be a whole number")
+    return int(text)
+
+
+@operators_page("operator_archive", "operator/archives/{id}")
+async def archive_why_page(req: func.HttpRequest, connected: Clients, who: Visitor) -> func.HttpResponse:
+    """Errors may quote mail, which readers are not shown."""
+    archive = await find_archive(connected, id_of(req, "archive"))
     why = await why_not_done(connected, archive.id)
-    headers = {**NEVER_KEPT, **(cookie_header(req, who.cookie) if who.cookie else {})}
-    return show(req, "operator/archive.html", headers=headers, who=who, archive=archive, why=why)
+    return show_to(req, who, "operator/archive.html", archive=archive, why=why)

@@ -1,75 +1,131 @@
 """The page on which who has the role corrects what is said of a thread."""
 
-import azure.functions as func
-from pydantic import TypeAdapter, ValidationError
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from shared.clients.connections import clients
-from shared.core.ids import CORRECTION_ID, HASH_ID
+import azure.functions as func
+from pydantic import TypeAdapter
+
+from shared.clients.connections import Clients, clients
+from shared.core.ids import CORRECTION_ID
+from shared.documents.edits import Correction
+from shared.documents.readings import StoredReading
+from shared.documents.threads import Message, Thread
+from shared.documents.values import CorrectionKind, Genre, OutcomeKind, PositionStance, SentenceCitation
 from shared.retrieval.parameters import page_of
-from shared.retrieval.threads import conversation_of, resolved_thread, summary_of
+from shared.retrieval.threads import conversation_of, summary_of
 from shared.upkeep.audit import Actor
 from shared.upkeep.correcting import CorrectionAsked, Reason, correct, corrections_of_thread, revoke
-from web.access import CORRECTORS, cookie_header, visitor
+from web.access import CORRECTORS, Visitor
 from web.forms import form_of
-from web.operator.correction_view import correction_view
-from web.operator.forms import NEVER_KEPT, back_to, checked_sender, login_page
-from web.parameters import checked_id, id_of
-from web.problems import Problem, invalid
-from web.rendering import html_errors, show
+from web.operator.forms import back_to, checked_sender, operators_page, show_to
+from web.parameters import asked_thread, checked_id
+from web.problems import Problem
+from web.rendering import page
 
-blueprint = func.Blueprint()
+STANCES = [*(stance.value for stance in PositionStance), "none"]
+MOST_SENTENCES = 60
+
+
+@dataclass(frozen=True)
+class CorrectableSentence:
+    """An evidence sentence with its sender and the sender's position."""
+
+    message_id: str
+    quote: str
+    name: str
+    uses: tuple[str, ...]
+    stance: str
+    etag: str  # of the correction of this person's position, where there is one
+
+
+@dataclass(frozen=True)
+class CorrectionView:
+    thread: Thread
+    reading: StoredReading
+    sentences: list[CorrectableSentence]
+    corrections: list[Correction]
+    etags: Mapping[str, str]  # of the corrections of the outcome and the genre
+    genres: Sequence[str] = tuple(genre.value for genre in Genre)
+    outcomes: Sequence[str] = tuple(kind.value for kind in OutcomeKind)
+    stances: Sequence[str] = tuple(STANCES)
+
+
+def correction_view(
+    thread: Thread, reading: StoredReading, messages: Sequence[Message], corrections: Sequence[Correction]
+) -> CorrectionView:
+    active = [correction for correction in corrections if not correction.revoked]
+    of_person = {
+        correction.message_id: correction.etag or ""
+        for correction in active
+        if correction.kind is CorrectionKind.POSITION
+    }
+    whole = {CorrectionKind.OUTCOME, CorrectionKind.GENRE}
+    etags = {
+        correction.kind.value: correction.etag or "" for correction in active if correction.kind in whole
+    }
+    return CorrectionView(
+        thread, reading, list(_sentences(reading, messages, of_person)), list(corrections), etags
+    )
+
+
+def _sentences(
+    reading: StoredReading, messages: Sequence[Message], etags: Mapping[str, str]
+) -> Iterable[CorrectableSentence]:
+    senders = {message.message_id: message.from_ for message in messages}
+    stances = {one.citation.message_id: one.stance.value for one in reading.positions}
+    uses: dict[tuple[str, str], list[str]] = {}
+    for use, cited in _uses(reading):
+        uses.setdefault((cited.message_id, cited.quote), []).append(use)
+    for message_id, quote in list(uses)[:MOST_SENTENCES]:
+        sender = senders.get(message_id)
+        if sender is not None:
+            yield CorrectableSentence(
+                message_id,
+                quote,
+                sender.name or sender.email,
+                tuple(dict.fromkeys(uses[message_id, quote])),
+                stances.get(message_id, "none"),
+                etags.get(message_id, ""),
+            )
+
+
+def _uses(reading: StoredReading) -> Iterable[tuple[str, SentenceCitation]]:
+    yield from ((f"position: {one.stance}", one.citation) for one in reading.positions)
+    yield from (("decision", one.citation) for one in reading.decisions)
+    yield from (("objection", one.citation) for one in reading.objections)
+    yield from (("open issue", one) for one in reading.open_issues)
+    yield from (("key point", one) for one in reading.key_points)
+
+
 LARGEST_FORM = 16 * 1024
 FIELDS = ("kind", "message_id", "stance", "outcome", "sentence", "genre", "quote", "reason")
 
 
-@blueprint.function_name("operator_corrections")
-@blueprint.route(
-    route="operator/corrections/{id}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS
-)
-@html_errors
-async def corrections_page(req: func.HttpRequest) -> func.HttpResponse:
-    connected = await clients()
-    who = visitor(req, connected.settings, CORRECTORS)
-    if who is None:
-        return login_page(req, connected)
-    thread = await resolved_thread(connected, id_of(req, "id", HASH_ID, "thread"))
+@operators_page("operator_corrections", "operator/corrections/{id}", CORRECTORS)
+async def corrections_page(req: func.HttpRequest, connected: Clients, who: Visitor) -> func.HttpResponse:
+    _, thread = await asked_thread(req)
     summary = await summary_of(connected, thread)
     if summary is None or summary.reading is None:
         raise Problem(404, "This thread has no summary yet, so there is nothing to correct.")
     messages = (await conversation_of(connected, thread, answers=False)).messages
     found = await corrections_of_thread(connected, thread.id)
-    headers = {**NEVER_KEPT, **(cookie_header(req, who.cookie) if who.cookie else {})}
     view = correction_view(thread, summary.reading, messages, found)
-    return show(req, "operator/corrections.html", headers=headers, who=who, view=view)
+    return show_to(req, who, "operator/corrections.html", view=view)
 
 
-@blueprint.function_name("operator_correct")
-@blueprint.route(route="operator/corrections/{id}", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-@html_errors
+@page("operator_correct", "operator/corrections/{id}", "POST")
 async def correct_thread(req: func.HttpRequest) -> func.HttpResponse:
     """Make or revoke one correction; the sender sees the thread's page next."""
     connected, form = await clients(), form_of(req, LARGEST_FORM)
     who = checked_sender(req, connected, form, CORRECTORS)
-    thread = await resolved_thread(connected, id_of(req, "id", HASH_ID, "thread"))
+    _, thread = await asked_thread(req)
     actor, etag = Actor(who.name, "operator's page"), form.get("etag") or None
     given = {name: form[name] for name in FIELDS if form.get(name)}
     if "revoke" in form:
         id_ = checked_id(form["revoke"], CORRECTION_ID, "correction with this id")
-        await revoke(connected, id_, _reason(given), actor, etag=etag)
+        reason = TypeAdapter[str](Reason).validate_python(given.get("reason", ""))
+        await revoke(connected, id_, reason, actor, etag=etag)
     else:
-        await correct(connected, thread.id, _asked(given), actor, etag=etag)
+        await correct(connected, thread.id, CorrectionAsked.model_validate(given), actor, etag=etag)
     return back_to(page_of("threads", thread.id))
-
-
-def _asked(given: dict[str, str]) -> CorrectionAsked:
-    try:
-        return CorrectionAsked.model_validate(given)
-    except ValidationError as error:
-        raise invalid(error) from None
-
-
-def _reason(given: dict[str, str]) -> str:
-    try:
-        return TypeAdapter[str](Reason).validate_python(given.get("reason", ""))
-    except ValidationError as error:
-        raise invalid(error) from None

@@ -1,17 +1,50 @@
-"""Forms of the operator's pages: who sent one, what stands in it, where its sender goes next."""
+"""The operator's pages and forms: who may see or send one, and where a sender goes next."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 import azure.functions as func
 
-from shared.clients.connections import Clients
-from web.access import ROLE, Visitor, allowed_form, visitor
+from shared.clients.connections import Clients, clients
+from web.access import ONLY_OPERATORS, Visitor, allowed_form, cookie_header, visitor
 from web.problems import Problem
-from web.rendering import show
+from web.rendering import page, show
 
 PATH = "/operator"
 NEVER_KEPT = {"Cache-Control": "no-store"}
 CLOSED = "This page is closed. Set OPERATOR_KEY or give an account the operator role (docs/operations.md)."
 WRONG_FORM = "The form has expired or was not sent from this page. Reload the page and try again."
-ONLY_OPERATORS = frozenset({ROLE})
+OperatorsHandler = Callable[[func.HttpRequest, Clients, Visitor], Awaitable[func.HttpResponse]]
+
+
+def operators_page(
+    name: str, path: str, roles: frozenset[str] = ONLY_OPERATORS
+) -> Callable[[OperatorsHandler], Any]:
+    """A page for accounts with one of the roles. Others are asked for the key."""
+
+    def register(handler: OperatorsHandler) -> Any:
+        async def shown(req: func.HttpRequest) -> func.HttpResponse:
+            connected = await clients()
+            who = visitor(req, connected.settings, roles)
+            return await handler(req, connected, who) if who else login_page(req, connected)
+
+        return page(name, path)(shown)
+
+    return register
+
+
+def show_to(
+    req: func.HttpRequest,
+    who: Visitor,
+    template: str,
+    /,
+    *,
+    headers: Mapping[str, str] | None = None,
+    **values: Any,
+) -> func.HttpResponse:
+    """A page that is not cached, with the visitor's cookie where there is a new one."""
+    cookie = cookie_header(req, who.cookie) if who.cookie else {}
+    return show(req, template, headers={**NEVER_KEPT, **(headers or {}), **cookie}, who=who, **values)
 
 
 def checked_sender(

@@ -1,6 +1,10 @@
 """Dead letters on the operator's page: looked at one by one, requeued, purged and restored."""
 
+import json
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
 
 import azure.functions as func
 
@@ -9,37 +13,64 @@ from shared.core.ids import AUDIT_ID, CAUSE_ID
 from shared.documents.records import Audit
 from shared.pipeline.topology import QUEUES
 from shared.upkeep.audit import Actor, UnknownOperationError
-from shared.upkeep.deadletters.diagnosis import diagnosed_letters
+from shared.upkeep.deadletters.diagnosis import Diagnosed, diagnosed_letters
 from shared.upkeep.deadletters.journal import PURGE, REQUEUE, RESTORE, NothingToRestoreError, restorable
 from shared.upkeep.deadletters.operations import request_in_background
-from web.access import MAY, cookie_header, permissions, visitor
+from web.access import MAY, Visitor, permissions
 from web.forms import form_of
-from web.operator.forms import NEVER_KEPT, PATH, back_to, checked_sender, login_page
-from web.operator.letter_view import LETTERS_LOOKED_AT, ShownLetter, shown_letters
+from web.operator.forms import PATH, back_to, checked_sender, operators_page, show_to
 from web.operator.view import running_on, view_of
 from web.problems import Problem
-from web.rendering import html_errors, show
+from web.rendering import page
 
-blueprint = func.Blueprint()
+LETTERS_LOOKED_AT = 5000
+SHOWN_LETTERS = 20
+BROKERS = "deadletter"
+
+
+@dataclass(frozen=True)
+class ShownLetter:
+    diagnosed: Diagnosed
+    body: str
+    properties: list[tuple[str, str]]
+
+
+def shown_letters(letters: Iterable[Diagnosed]) -> list[ShownLetter]:
+    """The oldest."""
+    return [_shown(diagnosed) for diagnosed in islice(letters, SHOWN_LETTERS)]
+
+
+def _shown(diagnosed: Diagnosed) -> ShownLetter:
+    letter = diagnosed.letter
+    data = letter.copy.data()
+    properties = [
+        (name, str(value))
+        for name, value in sorted(letter.properties.items())
+        if not name.lower().startswith(BROKERS)
+    ]
+    return ShownLetter(diagnosed, _readable(data), properties)
+
+
+def _readable(data: bytes) -> str:
+    """JSON with its lines; anything else as the text that it may be."""
+    try:
+        return json.dumps(json.loads(data), indent=2, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return data.decode("utf-8", "replace")
+
+
 HOW_MANY = {"all": None, "1": 1, "5": 5, "50": 50}
 NONE_LEFT = "This group has no dead letters left."
 
 
-@blueprint.function_name("operator_letters")
-@blueprint.route(route="operator/letters", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
-@html_errors
-async def letters_page(req: func.HttpRequest) -> func.HttpResponse:
-    connected = await clients()
-    who = visitor(req, connected.settings, MAY["inspect"])
-    if who is None:
-        return login_page(req, connected)
+@operators_page("operator_letters", "operator/letters", MAY["inspect"])
+async def letters_page(req: func.HttpRequest, connected: Clients, who: Visitor) -> func.HttpResponse:
     group = _matching(req.params.get("group", ""), CAUSE_ID, "group")
     letters = await _letters(connected, group)
     if not letters:
         raise Problem(404, NONE_LEFT)
-    headers = {**NEVER_KEPT, **(cookie_header(req, who.cookie) if who.cookie else {})}
     may = permissions(req, connected.settings)
-    return show(req, "operator/letters.html", headers=headers, who=who, may=may, group=group, letters=letters)
+    return show_to(req, who, "operator/letters.html", may=may, group=group, letters=letters)
 
 
 async def _letters(connected: Clients, group: str) -> list[ShownLetter]:
@@ -56,9 +87,7 @@ async def _queue_of(connected: Clients, group: str) -> str:
     return found
 
 
-@blueprint.function_name("operator_letters_act")
-@blueprint.route(route="operator/letters/{action}", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-@html_errors
+@page("operator_letters_act", "operator/letters/{action}", "POST")
 async def letters_action(req: func.HttpRequest) -> func.HttpResponse:
     """Have it done in the background; the sender sees the operator's page next, with the operation's id."""
     action = req.route_params.get("action", "")

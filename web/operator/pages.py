@@ -4,39 +4,29 @@ import re
 
 import azure.functions as func
 
-from shared.clients.connections import clients
+from shared.clients.connections import Clients, clients
 from shared.core.ids import AUDIT_ID, CAUSE_ID
 from shared.core.times import in_one_unit
 from shared.upkeep.audit import Actor
 from shared.upkeep.deadletters.journal import RESTORABLE
 from shared.upkeep.deadletters.operations import request_requeue
-from web.access import MAY, cookie_header, enter, is_operator, permissions, visitor
+from web.access import MAY, Visitor, cookie_header, enter, is_operator, permissions
 from web.forms import form_of
-from web.operator.forms import NEVER_KEPT, PATH, back_to, checked_sender, login_page
+from web.operator.forms import PATH, back_to, checked_sender, login_page, operators_page, show_to
 from web.operator.view import running_on, view_of
 from web.problems import Problem
-from web.rendering import html_errors, show
-
-blueprint = func.Blueprint()
+from web.rendering import page
 
 
-@blueprint.function_name("operator")
-@blueprint.route(route="operator", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
-@html_errors
-async def operator_page(req: func.HttpRequest) -> func.HttpResponse:
-    connected = await clients()
-    who = visitor(req, connected.settings, MAY["inspect"])
-    if who is None:
-        return login_page(req, connected)
+@operators_page("operator", "operator", MAY["inspect"])
+async def operator_page(req: func.HttpRequest, connected: Clients, who: Visitor) -> func.HttpResponse:
     asked = req.params.get("asked", "")
     view = await view_of(connected, fresh=bool(asked))
     running = {group.id: running_on(view.status, group.id) for group in view.groups}
-    headers = {**NEVER_KEPT, **(cookie_header(req, who.cookie) if who.cookie else {})}
-    return show(
+    return show_to(
         req,
+        who,
         "operator/page.html",
-        headers=headers,
-        who=who,
         may=permissions(req, connected.settings),
         operator=is_operator(req, connected.settings),
         restorable=RESTORABLE,
@@ -47,9 +37,7 @@ async def operator_page(req: func.HttpRequest) -> func.HttpResponse:
     )
 
 
-@blueprint.function_name("operator_enter")
-@blueprint.route(route="operator/enter", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-@html_errors
+@page("operator_enter", "operator/enter", "POST")
 async def operator_enter(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
     cookie = enter(form_of(req).get("key", ""), connected.settings)
@@ -58,17 +46,13 @@ async def operator_enter(req: func.HttpRequest) -> func.HttpResponse:
     return back_to(headers=cookie_header(req, cookie))
 
 
-@blueprint.function_name("operator_leave")
-@blueprint.route(route="operator/leave", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-@html_errors
+@page("operator_leave", "operator/leave", "POST")
 async def operator_leave(req: func.HttpRequest) -> func.HttpResponse:
     checked_sender(req, await clients(), form_of(req), MAY["inspect"])
     return back_to(headers=cookie_header(req, "", seconds=0))
 
 
-@blueprint.function_name("operator_requeue")
-@blueprint.route(route="operator/requeue", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-@html_errors
+@page("operator_requeue", "operator/requeue", "POST")
 async def operator_requeue(req: func.HttpRequest) -> func.HttpResponse:
     """Have a group requeued in the background. Where that is under way already, it is not asked for again."""
     connected, form = await clients(), form_of(req)

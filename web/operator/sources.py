@@ -12,30 +12,21 @@ from shared.ingestion.fetch_requests import request_fetch
 from shared.ingestion.recognising import NIGHTLY, SourceProposal, recognise
 from shared.ingestion.source_definitions import SourceDefinition, check_reachable, source_of
 from shared.retrieval.parameters import page_of
-from web.access import Visitor, cookie_header, visitor
+from web.access import Visitor
 from web.forms import form_of
-from web.operator.forms import NEVER_KEPT, back_to, checked_sender, login_page
+from web.operator.forms import back_to, checked_sender, operators_page, show_to
 from web.problems import Problem
-from web.rendering import html_errors, show
+from web.rendering import page
 
-blueprint = func.Blueprint()
 SCHEDULES = {NIGHTLY: "Every night", "0 0 * * * *": "Every hour", "": "Manually"}
 
 
-@blueprint.function_name("operator_source")
-@blueprint.route(route="operator/source", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
-@html_errors
-async def source_form(req: func.HttpRequest) -> func.HttpResponse:
-    connected = await clients()
-    who = visitor(req, connected.settings)
-    if who is None:
-        return login_page(req, connected)
+@operators_page("operator_source", "operator/source")
+async def source_form(req: func.HttpRequest, connected: Clients, who: Visitor) -> func.HttpResponse:  # noqa: ARG001 - as of all such pages
     return _page(req, who)
 
 
-@blueprint.function_name("operator_source_send")
-@blueprint.route(route="operator/source", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-@html_errors
+@page("operator_source_send", "operator/source", "POST")
 async def source_sent(req: func.HttpRequest) -> func.HttpResponse:
     """First the address alone: what is there is shown. Then the whole form: it is added and fetched."""
     connected, form = await clients(), form_of(req)
@@ -95,13 +86,11 @@ def _page(
     found: SourceProposal | None = None,
     fault: str | None = None,
 ) -> func.HttpResponse:
-    headers = {**NEVER_KEPT, **(cookie_header(req, who.cookie) if who.cookie else {})}
-    return show(
+    return show_to(
         req,
+        who,
         "operator/source.html",
         status=422 if fault else 200,
-        headers=headers,
-        who=who,
         address=address,
         found=found,
         fault=fault,

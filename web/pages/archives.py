@@ -5,25 +5,20 @@ import asyncio
 import azure.functions as func
 
 from shared.clients.connections import clients
-from shared.core.ids import HASH_ID
 from shared.ingestion.uploads import note_on_source
 from shared.pipeline.progress import progress_of
 from shared.retrieval.lists import latest_archives, latest_archives_of_source
 from shared.retrieval.parameters import QueryParameters, SourceName
 from shared.retrieval.threads import find_archive
 from web.parameters import id_of, parse_query
-from web.rendering import html_errors, show
-
-blueprint = func.Blueprint()
+from web.rendering import page, show
 
 
 class ArchivesShown(QueryParameters):
     source: SourceName | None = None
 
 
-@blueprint.function_name("page_archives")
-@blueprint.route(route="archives", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
-@html_errors
+@page("page_archives", "archives")
 async def archives_page(req: func.HttpRequest) -> func.HttpResponse:
     wanted, connected = parse_query(req, ArchivesShown), await clients()
     found = (
@@ -34,11 +29,9 @@ async def archives_page(req: func.HttpRequest) -> func.HttpResponse:
     return show(req, "pages/archives.html", archives=found, source=wanted.source)
 
 
-@blueprint.function_name("page_archive")
-@blueprint.route(route="archives/{id}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
-@html_errors
+@page("page_archive", "archives/{id}")
 async def archive_page(req: func.HttpRequest) -> func.HttpResponse:
-    connected, id_ = await clients(), id_of(req, "id", HASH_ID, "archive")
+    connected, id_ = await clients(), id_of(req, "archive")
     archive = await find_archive(connected, id_)
     progress, note = await asyncio.gather(
         progress_of(archive, connected), note_on_source(archive.source, connected)

@@ -10,20 +10,17 @@ from shared.documents.values import Tier
 from shared.domain.consensus.positions import OutcomeGroup, outcome_group
 from shared.retrieval.lists import latest_digests, latest_reports, source_names
 from web.pages.reading_view import call_state
-from web.rendering import html_errors, show
+from web.problems import Problem
+from web.rendering import page, problem_page, show
+from web.routes import route
 
-blueprint = func.Blueprint()
 LATELY = 60
 SHOWN = 12
 DIGESTS = 6
 
 
 # In Azure an empty route means the function's name. This pattern matches only the root of the site.
-@blueprint.function_name("page_home")
-@blueprint.route(
-    route="{ignored:maxlength(0)?}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS
-)
-@html_errors
+@page("page_home", "{ignored:maxlength(0)?}")
 async def home_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
     reports, digests, sources = await asyncio.gather(
@@ -60,3 +57,17 @@ def _group(report: Report) -> OutcomeGroup:
         tier=outcome.tier if outcome else Tier.REMARK,
         divided=report.consensus_type,
     )
+
+
+@page("page_following", "following")
+async def following_page(req: func.HttpRequest) -> func.HttpResponse:
+    return show(req, "pages/following.html")
+
+
+@route("zz_missing", "{*path}")
+def missing(req: func.HttpRequest) -> func.HttpResponse:
+    """The 404 page. Azure tries routes in the order of function names: `zz_` makes this one the last."""
+    problem = Problem(404, "This page does not exist.")
+    if req.route_params.get("path", "").lower().startswith("api/"):
+        return problem.response()
+    return problem_page(req, problem)

@@ -1,34 +1,29 @@
 """Addresses that last: a mail and its thread by Message-ID, and a thread as an mbox."""
 
 import asyncio
+import re
 
 import azure.functions as func
 
 from shared.clients.connections import Clients, clients
-from shared.core.ids import HASH_ID, person_id
+from shared.core.ids import person_id
 from shared.documents.threads import Address, Message
+from shared.domain.mail.models import SegmentKind
 from shared.retrieval.mails import address_in_archive, mail_with_id, original_mail, packed_mbox, shown_address
 from shared.retrieval.parameters import page_of, page_of_mail, page_of_message
 from shared.retrieval.threads import conversation_of, resolved_thread
-from web.access import is_operator
-from web.caching import NOT_SNIFFED, answer_of
-from web.origin import origin_of
+from web.access import is_operator, people_shown
+from web.caching import BY_CALLER, NOT_SNIFFED, answer_of
 from web.pages.message_body import TextMark, body_blocks
-from web.pages.quote_places import LONGEST_QUOTE, place_of
-from web.parameters import id_of
-from web.people_access import people_shown
+from web.parameters import asked_thread, origin_of
 from web.problems import bad_parameter
-from web.rendering import html_errors, show
+from web.rendering import page, show
 
-blueprint = func.Blueprint()
-BY_CALLER = {"Cache-Control": "private, no-cache", "Vary": "x-operator-key, x-ms-client-principal"}
 ANCHOR = "quote"
 MOST_DIGITS = 4
 
 
-@blueprint.function_name("page_mail")
-@blueprint.route(route="m/{*id}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
-@html_errors
+@page("page_mail", "m/{*id}")
 async def mail_page(req: func.HttpRequest) -> func.HttpResponse:
     """The full message with its main headers. `?quote=` marks words of it.
 
@@ -67,9 +62,7 @@ async def mail_page(req: func.HttpRequest) -> func.HttpResponse:
     )
 
 
-@blueprint.function_name("page_thread_of_mail")
-@blueprint.route(route="t/{*id}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
-@html_errors
+@page("page_thread_of_mail", "t/{*id}")
 async def thread_of_mail_page(req: func.HttpRequest) -> func.HttpResponse:
     """The thread that the mail is in now: a later mail can make it part of another."""
     _, message, _ = await _asked(req)
@@ -77,13 +70,10 @@ async def thread_of_mail_page(req: func.HttpRequest) -> func.HttpResponse:
     return func.HttpResponse(status_code=302, headers={"Location": address, "Cache-Control": "no-cache"})
 
 
-@blueprint.function_name("page_thread_mbox")
-@blueprint.route(route="threads/{id}/mbox.gz", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
-@html_errors
+@page("page_thread_mbox", "threads/{id}/mbox.gz")
 async def thread_mbox(req: func.HttpRequest) -> func.HttpResponse:
     """The thread's mails in the order of reading, for a mail program."""
-    connected = await clients()
-    thread = await resolved_thread(connected, id_of(req, "id", HASH_ID, "thread"))
+    connected, thread = await asked_thread(req)
     conversation = await conversation_of(connected, thread, answers=False)
     messages = [placed.message for placed in conversation.placed()]
     whole = is_operator(req, connected.settings) or connected.settings.SHOW_ADDRESSES
@@ -140,3 +130,25 @@ def _people(message: Message, *, whole: bool) -> list[tuple[str, list[str]]]:
 
 def _words(person: Address) -> str:
     return f"{person.name} <{person.email}>" if person.name and person.email else person.name or person.email
+
+
+LONGEST_QUOTE = 2000
+
+
+def place_of(message: Message, quoted: str) -> tuple[int, int] | None:
+    """The first place in what its writer wrote, however the lines are wrapped; None where it is not there."""
+    words = quoted.split()
+    if not words:
+        return None
+    pattern = re.compile(r"\s+".join(re.escape(word) for word in words))
+    for start, end in _own_text(message):
+        found = pattern.search(message.body_raw, start, end)
+        if found:
+            return found.span()
+    return None
+
+
+def _own_text(message: Message) -> list[tuple[int, int]]:
+    """Not what it quotes: these are another's words."""
+    segments = message.segments or [{"kind": SegmentKind.NEW, "start": 0, "end": len(message.body_raw)}]
+    return [(segment["start"], segment["end"]) for segment in segments if segment["kind"] == SegmentKind.NEW]

@@ -3,32 +3,26 @@
 import azure.functions as func
 
 from shared.clients.connections import clients
-from shared.core.ids import HASH_ID
 from shared.domain.summaries.markdown import FATES
 from shared.retrieval.mails import masked
 from shared.retrieval.topics import PersonShown, PersonStand, person_shown
-from web.access import is_operator
+from web.access import check_people_shown, is_operator
+from web.caching import BY_CALLER
 from web.parameters import id_of
-from web.people_access import check_people_shown
 from web.position_changes import SAID_BEFORE, SAYS
-from web.rendering import html_errors, show
-
-blueprint = func.Blueprint()
-PRIVATE = {"Cache-Control": "private, no-cache", "Vary": "x-operator-key, x-ms-client-principal"}
+from web.rendering import page, show
 
 
-@blueprint.function_name("page_person")
-@blueprint.route(route="people/{id}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
-@html_errors
+@page("page_person", "people/{id}")
 async def person_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
     check_people_shown(req, connected.settings)
-    person = await person_shown(connected, id_of(req, "id", HASH_ID, "person"))
+    person = await person_shown(connected, id_of(req, "person"))
     whole = connected.settings.SHOW_ADDRESSES or is_operator(req, connected.settings)
     return show(
         req,
         "pages/person.html",
-        headers=PRIVATE,
+        headers=BY_CALLER,
         person=person,
         sends_mail=connected.settings.SMTP_URL is not None,
         addresses=person.addresses if whole else [masked(address) for address in person.addresses],

@@ -9,14 +9,13 @@ from shared.clients.cosmos.session import Session
 from shared.core.ids import REPORT_ID
 from shared.documents.reports import Report, Summary
 from shared.documents.threads import Thread
-from shared.retrieval.parameters import page_of_mail
+from shared.retrieval.parameters import page_of, page_of_mail
 from shared.retrieval.threads import cited_in, report_and_summary
 from web.pages.reading_view import QuotePlaces, names_of, reading_view
 from web.pages.summary_view import CitedClaim, ShownSummary, sentence_address, shown_summary
-from web.parameters import id_of
-from web.rendering import html_errors, show
-
-blueprint = func.Blueprint()
+from web.parameters import id_of, origin_of
+from web.position_changes import changes_in
+from web.rendering import page, show
 
 
 async def _by_thread(report: Report, shown: ShownSummary) -> list[tuple[Thread, list[CitedClaim]]]:
@@ -52,12 +51,10 @@ def _shown(report: Report, summary: Summary, addresses: list[str | None], now: d
     return shown_summary(summary, addresses, {}, reading_view(summary.reading, places, now))
 
 
-@blueprint.function_name("page_report")
-@blueprint.route(route="reports/{id}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
-@html_errors
+@page("page_report", "reports/{id}")
 async def report_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
-    report, summary = await report_and_summary(connected, id_of(req, "id", REPORT_ID, "report"))
+    report, summary = await report_and_summary(connected, id_of(req, "report", REPORT_ID))
     cited = await cited_in(connected, report, summary)
     shown = _shown(report, summary, [citation.page for citation in cited], connected.runtime.now())
     return show(
@@ -66,4 +63,21 @@ async def report_page(req: func.HttpRequest) -> func.HttpResponse:
         report=report,
         summary=shown,
         threads=await _by_thread(report, shown),
+    )
+
+
+@page("page_report_print", "reports/{id}/print")
+async def print_page(req: func.HttpRequest) -> func.HttpResponse:
+    connected = await clients()
+    report, summary = await report_and_summary(connected, id_of(req, "report", REPORT_ID))
+    places: list[str | None] = [f"#citation-{number}" for number, _ in enumerate(summary.citations, 1)]
+    return show(
+        req,
+        "pages/print.html",
+        report=report,
+        headline=summary.reading.headline if summary.reading else None,
+        summary=shown_summary(summary, places, {}),
+        changes=changes_in(summary),
+        permalink=page_of("reports", report.id),
+        origin=origin_of(req, connected.settings),
     )

@@ -18,9 +18,8 @@ from shared.retrieval.mails import masked
 from shared.retrieval.read_models import FoundItem
 from shared.retrieval.search import DEEPEST, SearchAsked, SearchResult, as_parameters, find, found_items
 from web.parameters import parse_query
-from web.rendering import html_errors, show
+from web.rendering import page, show
 
-blueprint = func.Blueprint()
 log = logging.getLogger(__name__)
 FACETS = {"source": "List", "sender": "Sender", "draft": "Draft or RFC", "year": "Year"}
 FIELDS = {"source": "source", "sender": "sender", "draft_mentions": "draft"}
@@ -36,9 +35,7 @@ class Choice:
     chosen: bool
 
 
-@blueprint.function_name("page_search")
-@blueprint.route(route="search", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
-@html_errors
+@page("page_search", "search")
 async def search_page(req: func.HttpRequest) -> func.HttpResponse:
     if not req.params.get("q", "").strip():
         return show(req, "pages/search.html", wanted=None)

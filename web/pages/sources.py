@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from dataclasses import dataclass
 
 import azure.functions as func
 
@@ -12,23 +13,24 @@ from shared.documents.sources import NAME_PATTERN, Source
 from shared.documents.threads import Thread
 from shared.documents.values import Genre
 from shared.retrieval.lists import (
+    BANDS,
     ListAsked,
+    MonthOfList,
     calls_of_list,
     defined_sources,
     latest_archives_of_source,
     latest_digests,
     source_names,
     threads_of_list,
+    timeline_of_list,
 )
 from web.access import is_operator
 from web.formatting import KINDS
 from web.pages.reading_view import call_state
-from web.pagination import next_address
-from web.parameters import parse_query
+from web.parameters import next_address, parse_query
 from web.problems import Problem
-from web.rendering import html_errors, show
+from web.rendering import page, show
 
-blueprint = func.Blueprint()
 A_PAGE = 40
 DIGESTS = 8
 GENRES = {
@@ -43,9 +45,7 @@ GENRES = {
 SORTS = {"activity": "Recent activity", "date": "Newest first", "size": "Most messages"}
 
 
-@blueprint.function_name("page_sources")
-@blueprint.route(route="sources", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
-@html_errors
+@page("page_sources", "sources")
 async def sources_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
     names, sources = await asyncio.gather(source_names(connected), defined_sources(connected))
@@ -54,9 +54,7 @@ async def sources_page(req: func.HttpRequest) -> func.HttpResponse:
     return show(req, "pages/sources.html", rows=rows, operator=is_operator(req, connected.settings))
 
 
-@blueprint.function_name("page_source")
-@blueprint.route(route="sources/{name}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
-@html_errors
+@page("page_source", "sources/{name}")
 async def source_page(req: func.HttpRequest) -> func.HttpResponse:
     connected, name = await clients(), req.route_params["name"]
     if not re.fullmatch(NAME_PATTERN, name):
@@ -106,3 +104,68 @@ async def _beside(connected: Clients, name: str, wanted: ListAsked) -> tuple[lis
 async def _check_known(connected: Clients, name: str) -> None:
     if not await latest_archives_of_source(connected, name):
         raise Problem(404, "There is no list with this name.")
+
+
+HEIGHT, BAR, GAP = 120.0, 22.0, 6.0
+LEAST = 1.5  # a single thread in a tall drawing can still be seen
+
+
+@dataclass(frozen=True)
+class DrawnPart:
+    band: str
+    y: float
+    height: float
+
+
+@dataclass(frozen=True)
+class DrawnMonth:
+    month: MonthOfList
+    x: float
+    label: str
+    parts: list[DrawnPart]
+
+
+@page("page_timeline", "sources/{name}/timeline")
+async def timeline_page(req: func.HttpRequest) -> func.HttpResponse:
+    connected, name = await clients(), req.route_params["name"]
+    if not re.fullmatch(NAME_PATTERN, name):
+        raise Problem(404, "There is no list with this name.")
+    months = await timeline_of_list(connected, name)
+    if not months:
+        raise Problem(404, "There is no list with this name, or none of its mail is processed yet.")
+    drawn = drawn_months(months)
+    return show(
+        req,
+        "pages/timeline.html",
+        name=name,
+        months=drawn,
+        bands=list(BANDS),
+        width=round(len(drawn) * (BAR + GAP) + GAP, 2),
+        height=HEIGHT,
+        bar=BAR,
+    )
+
+
+def drawn_months(months: list[MonthOfList]) -> list[DrawnMonth]:
+    most = max(month.threads for month in months) or 1
+    return [
+        DrawnMonth(
+            month, round(GAP + place * (BAR + GAP), 2), _label(month, first=place == 0), _parts(month, most)
+        )
+        for place, month in enumerate(months)
+    ]
+
+
+def _label(month: MonthOfList, *, first: bool) -> str:
+    """The year, where it begins."""
+    return month.month[:4] if first or month.month.endswith("-01") else ""
+
+
+def _parts(month: MonthOfList, most: int) -> list[DrawnPart]:
+    parts, y = [], HEIGHT
+    for band in BANDS:
+        if month.bands[band]:
+            height = max(HEIGHT * month.bands[band] / most, LEAST)
+            y -= height
+            parts.append(DrawnPart(band, round(max(y, 0.0), 2), round(height, 2)))
+    return parts

@@ -22,13 +22,11 @@ from shared.publishing.subscriptions import (
 )
 from shared.retrieval.topics import find_topic
 from shared.settings.outgoing import is_address
-from web.access import from_this_site
+from web.access import check_people_shown, from_this_site
 from web.forms import form_of
-from web.people_access import check_people_shown
 from web.problems import Problem
-from web.rendering import html_errors, show
+from web.rendering import page, show
 
-blueprint = func.Blueprint()
 NEVER_KEPT = {"Cache-Control": "no-store"}
 LARGEST_FORM = 2048
 NO_MAIL = "This site sends no mail. Every list, draft and thread has a feed."
@@ -40,18 +38,14 @@ ASKED = (
 OLD_LINK = "This link is invalid or has expired."
 
 
-@blueprint.function_name("page_subscribe")
-@blueprint.route(route="subscriptions", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
-@html_errors
+@page("page_subscribe", "subscriptions")
 async def subscribe_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await _connected()
     topic = await _topic(req, connected, req.params.get("kind", ""), req.params.get("name", ""))
     return show(req, "pages/subscribe.html", headers=NEVER_KEPT, topic=topic, cadences=list(Cadence))
 
 
-@blueprint.function_name("page_subscribe_send")
-@blueprint.route(route="subscriptions", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-@html_errors
+@page("page_subscribe_send", "subscriptions", "POST")
 async def subscribe_send(req: func.HttpRequest) -> func.HttpResponse:
     connected = await _connected()
     if not from_this_site(req.headers):
@@ -72,16 +66,12 @@ async def subscribe_send(req: func.HttpRequest) -> func.HttpResponse:
     return show(req, "pages/subscribed.html", headers=NEVER_KEPT, title="Check your mail", said=ASKED)
 
 
-@blueprint.function_name("page_confirm")
-@blueprint.route(route="subscriptions/confirm", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
-@html_errors
+@page("page_confirm", "subscriptions/confirm")
 async def confirm_page(req: func.HttpRequest) -> func.HttpResponse:
     return await _button(req, LinkPurpose.CONFIRM, "Confirm your subscription", "Confirm")
 
 
-@blueprint.function_name("page_confirm_send")
-@blueprint.route(route="subscriptions/confirm", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-@html_errors
+@page("page_confirm_send", "subscriptions/confirm", "POST")
 async def confirm_send(req: func.HttpRequest) -> func.HttpResponse:
     connected, subscription = await _signed(req, LinkPurpose.CONFIRM)
     if subscription is None:
@@ -93,18 +83,12 @@ async def confirm_send(req: func.HttpRequest) -> func.HttpResponse:
     return show(req, "pages/subscribed.html", headers=NEVER_KEPT, title="Confirmed", said=said)
 
 
-@blueprint.function_name("page_unsubscribe")
-@blueprint.route(
-    route="subscriptions/unsubscribe", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS
-)
-@html_errors
+@page("page_unsubscribe", "subscriptions/unsubscribe")
 async def unsubscribe_page(req: func.HttpRequest) -> func.HttpResponse:
     return await _button(req, LinkPurpose.UNSUBSCRIBE, "Unsubscribe", "Unsubscribe")
 
 
-@blueprint.function_name("page_unsubscribe_send")
-@blueprint.route(route="subscriptions/unsubscribe", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-@html_errors
+@page("page_unsubscribe_send", "subscriptions/unsubscribe", "POST")
 async def unsubscribe_send(req: func.HttpRequest) -> func.HttpResponse:
     """Also the one click of a mail program. Ended is ended: a second click is no error."""
     connected, subscription = await _signed(req, LinkPurpose.UNSUBSCRIBE)

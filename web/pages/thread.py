@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 import azure.functions as func
 
 from shared.clients.connections import Clients, clients
-from shared.core.ids import HASH_ID, REPORT_ID
+from shared.core.ids import REPORT_ID
 from shared.documents.reports import Report, Summary
 from shared.documents.threads import Thread
 from shared.retrieval.conversation import threads_of_series
@@ -14,16 +14,12 @@ from shared.retrieval.parameters import page_of
 from shared.retrieval.threads import cited_chunks, conversation_of, find_by_id, resolved_thread, summary_of
 from web.pages.thread_view import ThreadPageData, outline_values, thread_values
 from web.parameters import checked_id, id_of
-from web.rendering import html_errors, show
-
-blueprint = func.Blueprint()
+from web.rendering import page, show
 
 
-@blueprint.function_name("page_thread")
-@blueprint.route(route="threads/{id}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
-@html_errors
+@page("page_thread", "threads/{id}")
 async def thread_page(req: func.HttpRequest) -> func.HttpResponse:
-    connected, id_ = await clients(), id_of(req, "id", HASH_ID, "thread")
+    connected, id_ = await clients(), id_of(req, "thread")
     thread = await resolved_thread(connected, id_)
     if thread.id != id_:
         asked = f"?{urlencode(dict(req.params))}" if req.params else ""

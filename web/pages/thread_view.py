@@ -23,11 +23,10 @@ from shared.retrieval.read_models import AnswerElsewhere
 from shared.summarization.record_flags import message_marks
 from web.formatting import writer
 from web.pages.message_body import Block, body_blocks, is_cut, marks_of_span
-from web.pages.outline import DEEPEST, INLINE, LONG, Fold, folds, outline_rows
 from web.pages.reading_view import QuotePlaces, names_of, reading_view
 from web.pages.summary_view import ShownSummary, sentence_address, shown_summary
 from web.pages.thread_marks import anchor_of, marks_in, uncited_quotes
-from web.pages.thread_pages import Pages, in_pages
+from web.pages.thread_pages import DEEPEST, INLINE, LONG, Fold, Pages, folds, in_pages, outline_rows
 
 LATEST = datetime.max.replace(tzinfo=UTC)
 SHOWN_STANCES = frozenset({"support", "objection"})

@@ -12,8 +12,7 @@ from tests.support.properties import STEADY
 from tests.web.markup import Page, check, parsed
 from tests.web.pages.test_thread_page import ID, message, summary, thread
 from web.pages.message_body import MOST_CHARS
-from web.pages.outline import DEEPEST, INLINE, folds
-from web.pages.thread_pages import in_pages
+from web.pages.thread_pages import DEEPEST, INLINE, folds, in_pages
 from web.pages.thread_view import ThreadPageData, outline_values, thread_values
 from web.rendering import ASSETS, render
 

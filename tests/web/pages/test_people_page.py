@@ -17,7 +17,7 @@ from tests.web.markup import check
 from tests.web.pages.test_pages import page
 from tests.web.site import Site
 from tests.web.test_calls import calls, function_of
-from web.pages.draft_line import draft_line
+from web.pages.drafts import draft_line
 from web.pages.people import person_page
 
 READER = {"x-forwarded-for": "192.0.2.1"}

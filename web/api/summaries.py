@@ -1,19 +1,57 @@
-"""Summaries made anew over HTTP: asked for here, done in the background, followed at their address."""
+"""Digests over HTTP: have one made at once."""
 
 import azure.functions as func
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from shared.clients.connections import clients
-from shared.core.ids import AUDIT_ID
+from shared.core.ids import AUDIT_ID, report_id
 from shared.documents.base import UtcTime
 from shared.documents.records import Audit, AuditStatus
+from shared.domain.summaries.digest_scopes import InvalidScopeError, parse_scope
 from shared.retrieval.parameters import api_of
+from shared.summarization.digests import refresh_digest
 from shared.upkeep.audit import Actor, UnknownOperationError, find_audit
 from shared.upkeep.background import RESUMMARIZE, ThreadSelection, request_resummarizing
 from web.access import visitor
 from web.api.openapi import endpoint
-from web.parameters import checked_id
-from web.problems import Problem, answer, invalid
+from web.parameters import body_of, checked_id
+from web.problems import Problem, answer
+
+LONGEST_BODY = 4096
+
+
+class DigestAsked(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    scope: str = Field(
+        min_length=1,
+        max_length=1024,
+        description="weekly:<source>:2024-W03, consensus:<source>:2024-01 or draft:<name>",
+    )
+
+
+class DigestMade(BaseModel):
+    scope: str
+    summary_id: str
+    report_id: str
+    links: dict[str, str]
+
+
+@endpoint("digests_refresh", "POST", "api/digests", {200: DigestMade}, body=DigestAsked, needs_key=True)
+async def refresh_one_digest(req: func.HttpRequest) -> func.HttpResponse:
+    """Make a digest of a week, a month or a draft now, or return the current one."""
+    try:
+        scope = parse_scope(body_of(req, DigestAsked, LONGEST_BODY).scope)
+    except InvalidScopeError as error:
+        raise Problem(422, str(error)) from None
+    connected = await clients()
+    summary = await refresh_digest(connected, scope, connected.runtime.now())
+    if summary is None:
+        raise Problem(404, f"{scope.name}: no threads with a summary")
+    report = report_id(summary.id)
+    links = {"report": f"/api/reports/{report}"}
+    return answer(200, {"scope": scope.name, "summary_id": summary.id, "report_id": report, "links": links})
+
 
 PATH = "api/resummaries"
 LONGEST_BODY = 4096
@@ -36,13 +74,7 @@ class ResummaryShown(BaseModel):
 @endpoint("resummaries_create", "POST", PATH, {202: ResummaryShown}, body=ThreadSelection, needs_key=True)
 async def create_resummary(req: func.HttpRequest) -> func.HttpResponse:
     """Make new summaries of a thread, a source or all threads. Corrections are kept."""
-    body = req.get_body()
-    if len(body) > LONGEST_BODY:
-        raise Problem(413, f"The body can have at most {LONGEST_BODY} bytes.")
-    try:
-        selection = ThreadSelection.model_validate_json(body)
-    except ValidationError as error:
-        raise invalid(error) from None
+    selection = body_of(req, ThreadSelection, LONGEST_BODY)
     connected = await clients()
     who = visitor(req, connected.settings)
     actor = Actor(who.name if who else "a function key", "api")

@@ -55,6 +55,8 @@ def test_a_followed_list_shows_what_was_decided_and_what_is_new_of_it_first(
     page.goto("/following")
     first = page.locator("#followed li.entry").first
     expect(first.locator(".chip:not(.fresh)").first).not_to_have_text("No decision found")
+    expect(first.locator(".chip.dissent")).to_have_text("Rejected or withdrawn")
+    expect(first.locator(".meta")).to_have_text("18 May 2026")
     expect(first.locator(".fresh").first).to_be_visible()
     context.close()
 

@@ -106,12 +106,14 @@
     return made;
   };
   const WORDS = { accepted: "Accepted", revised: "Revised", rejected: "Rejected or withdrawn", contested: "Contested", unresolved: "No decision found", answered: "Answered", unanswered: "No answer found", informational: "For information" };
+  const LOOKS = { accepted: "agreement", revised: "agreement", rejected: "dissent", contested: "mixed" };
+  const day = (moment) => (moment ? new Date(moment).toLocaleDateString("en-GB", { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" }) : "");
   const headline = (outcome) => {
     const line = document.createElement("p");
     line.className = "headline";
     const kind = document.createElement("span");
-    kind.className = "chip";
     const isSaid = outcome?.tier === "said";
+    kind.className = `chip ${(isSaid && LOOKS[outcome.kind]) || ""}`.trim();
     kind.textContent = isSaid ? WORDS[outcome.kind] : WORDS.unresolved;
     const quote = isSaid && outcome.quote ? `: \u201c${outcome.quote}\u201d` : "";
     const sentence = isSaid ? outcome.sentence.replace(/\.$/, quote ? "" : ".") : "";
@@ -130,7 +132,7 @@
     title.append(link(`/threads/${report.thread_id}`, report.title || "No subject"));
     const said = document.createElement("p");
     said.className = "meta";
-    said.textContent = (report.last_message_date ?? "").slice(0, 10);
+    said.textContent = day(report.last_message_date);
     item.append(title, headline(report.outcome), said);
     if (report.published_at > seen) title.append(" ", chip("new"));
     return item;

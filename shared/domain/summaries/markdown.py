@@ -56,7 +56,9 @@ def render_markdown(summary: ThreadSummary) -> str:
     lines = [f"# {escape_markdown(summary.title)}", "", *_outcome(summary), *_tallies(summary.reading)]
     lines += _open_call(summary.reading)
     for section in HEADINGS:
-        claims = [claim for claim in summary.claims if claim.section is section and claim.is_supported]
+        claims = [
+            claim for claim in summary.claims if _section(claim, fates) is section and claim.is_supported
+        ]
         if claims:
             lines += [f"## {_heading(section, summary.reading)}", "", *_items(claims, numbers, fates), ""]
     lines += ["## Citations", "", *_sources(summary), ""]
@@ -127,12 +129,22 @@ def _items(
     ]
 
 
+def _section(claim: Claim, fates: Mapping[tuple[str, str], Objection]) -> Section:
+    """An objection that its own writer withdrew was one."""
+    objection = _objection(claim, fates)
+    return Section.DISSENT if objection and objection.fate is Fate.WITHDRAWN else claim.section
+
+
+def _objection(claim: Claim, fates: Mapping[tuple[str, str], Objection]) -> Objection | None:
+    if claim.section not in {Section.DISSENT, Section.CONCERNS}:
+        return None
+    found = (fates.get((one.message_id, " ".join(one.quote.split()))) for one in claim.citations)
+    return next((one for one in found if one is not None), None)
+
+
 def _fate(claim: Claim, fates: Mapping[tuple[str, str], Objection]) -> str:
     """What became of an objection, where the claim is one."""
-    if claim.section not in {Section.DISSENT, Section.CONCERNS}:
-        return ""
-    found = (fates.get((one.message_id, " ".join(one.quote.split()))) for one in claim.citations)
-    objection = next((one for one in found if one is not None), None)
+    objection = _objection(claim, fates)
     if objection is None or not FATES[objection.fate]:
         return ""
     words = f": “{escape_markdown(rejoined(objection.withdrawal.quote))}”" if objection.withdrawal else ""

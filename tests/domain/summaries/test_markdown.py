@@ -32,6 +32,18 @@ def test_a_summary_reads_from_the_outcome_to_the_citations() -> None:
     assert '2. <a id="citation-2"></a>“I object to adoption of this draft.” (&lt;2@example.com&gt;)' in text
 
 
+def test_an_objection_that_was_withdrawn_is_listed_as_one_with_its_withdrawal() -> None:
+    text = rendered(
+        ("Ann", "I propose that we adopt draft-foo-bar."),
+        ("Bob", "I object to adoption of this draft."),
+        ("Bob", "I withdraw my objection.\n\nI support adoption."),
+    )
+    told = text.partition("## Objections\n")[2].partition("## ")[0]
+    assert "- **Bob**: I object to adoption of this draft." in told
+    assert "*(withdrawn: “I withdraw my objection.”)*" in told
+    assert "Possible objections" not in text
+
+
 def test_where_nothing_can_be_said_no_decision_is_seen_and_nothing_was_agreed() -> None:
     text = rendered(("Ann", "I wonder how the port is chosen."), ("Bob", "The registry has it somewhere."))
     assert text.splitlines()[2] == "**No decision found.**"

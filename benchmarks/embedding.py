@@ -136,8 +136,8 @@ def site_packages_mb(python: str) -> float:
 
 
 def spec(model: Path, precision: str) -> EncoderSpec:
-    arguments = {"folder": str(model), "precision": precision, "threads": None, "token_budget": None}
-    return EncoderSpec("shared.embedding.openvino.encoder:load_openvino", arguments)
+    arguments = {"folder": str(model), "precision": precision}
+    return EncoderSpec("shared.embedding.openvino.encoder:OpenVinoEncoder", arguments)
 
 
 async def run(options: argparse.Namespace, scratch: Path) -> None:

@@ -1,12 +1,9 @@
-"""Encoders and embedders: their interfaces, and how texts are cut and put into batches.
-
-This module imports no SDK of Azure, so that the encoder's process starts in a blink.
-"""
+"""Encoders and embedders: their interfaces, and how texts are put into batches. It imports no Azure SDK."""
 
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +14,7 @@ Vectors: TypeAlias = NDArray[np.float32]
 
 
 class DescribedModel(Protocol):
-    """What goes into documents and events: model, backend, dimension."""
+    """What goes into documents and events. `window` counts special tokens, too."""
 
     @property
     def model(self) -> str: ...
@@ -26,8 +23,7 @@ class DescribedModel(Protocol):
     @property
     def dimension(self) -> int: ...
     @property
-    def window(self) -> int:
-        """How many tokens of a text count, special tokens included."""
+    def window(self) -> int: ...
 
 
 class Encoder(DescribedModel, Protocol):
@@ -86,7 +82,7 @@ class Embedder(DescribedModel, Protocol):
     async def encode_each(self, texts: Sequence[str]) -> EncodingResult:
         """The vectors of all texts that have one, and the errors of those that have none.
 
-        Raises a transient error where no text is to blame: the whole call may be repeated.
+        Raises a transient error where no text is to blame.
         """
 
     async def close(self) -> None: ...
@@ -98,8 +94,7 @@ MAX_TEXTS = 64
 _NAMED = 20
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """Positions of the texts, batch by batch; each position stands in exactly one batch."""
 
     batches: tuple[tuple[int, ...], ...]
@@ -111,8 +106,7 @@ def plan_batches(
 ) -> Plan:
     """Put texts of these lengths into batches of at most `budget` tokens, the longest texts first.
 
-    A text over the window counts with the window, and is named as truncated. A text over the budget is a
-    batch of its own.
+    A text over the window counts with the window. A text over the budget is a batch of its own.
     """
     if budget < 1 or window < 1 or max_texts < 1:
         raise ValueError("the budget, the window and the number of texts must be positive")
@@ -122,8 +116,7 @@ def plan_batches(
     batches: list[list[int]] = []
     longest = 0
     for position in order:
-        fits = batches and len(batches[-1]) < min(max_texts, budget // max(longest, 1))
-        if not fits:
+        if not batches or len(batches[-1]) >= min(max_texts, budget // max(longest, 1)):
             batches.append([])
             longest = lengths[position]
         batches[-1].append(position)

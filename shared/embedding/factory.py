@@ -28,7 +28,7 @@ def encoder_spec(settings: Settings) -> EncoderSpec:
         arguments = {"model": settings.EMBEDDING_MODEL, "path": None if path is None else str(path)}
         return EncoderSpec("shared.embedding.sentence_transformer:SentenceTransformerEncoder", arguments)
     folder = str(path or DEFAULT_FOLDER)
-    return EncoderSpec("shared.embedding.openvino.encoder:load_openvino", {"folder": folder})
+    return EncoderSpec("shared.embedding.openvino.encoder:OpenVinoEncoder", {"folder": folder})
 
 
 EMBEDDER = "embedder"
@@ -44,7 +44,6 @@ def embed_with(model: Embedder) -> Callable[[Sequence[str]], NDArray[np.float32]
     loop = asyncio.get_running_loop()
 
     def embed(texts: Sequence[str]) -> NDArray[np.float32]:
-        settled = asyncio.run_coroutine_threadsafe(model.encode_each(texts), loop).result()
-        return settled.vectors
+        return asyncio.run_coroutine_threadsafe(model.encode_each(texts), loop).result().vectors
 
     return embed

@@ -3,21 +3,17 @@
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER, Manifest, ModelFolderError
 from shared.settings.app import Settings
 
-SERVICES = frozenset({"azureopenai", "openai"})
-
 
 def known_dimension(settings: Settings) -> int | None:
     """How long its vectors are; None where only the model can tell. ModelFolderError without its folder."""
-    if settings.EMBEDDING_BACKEND in SERVICES:
+    if settings.EMBEDDING_BACKEND != "openvino":
         return settings.EMBEDDING_DIMENSION
-    if settings.EMBEDDING_BACKEND == "openvino":
-        folder = settings.EMBEDDING_MODEL_PATH or DEFAULT_FOLDER
-        manifest = Manifest.read(folder)
-        for name in manifest.files:
-            if not (folder / name).is_file():
-                raise ModelFolderError(f"{folder / name} is missing: build the model again (make model)")
-        return manifest.dimension
-    return settings.EMBEDDING_DIMENSION
+    folder = settings.EMBEDDING_MODEL_PATH or DEFAULT_FOLDER
+    manifest = Manifest.read(folder)
+    for name in manifest.files:
+        if not (folder / name).is_file():
+            raise ModelFolderError(f"{folder / name} is missing: build the model again (make model)")
+    return manifest.dimension
 
 
 def check_model_folder(settings: Settings) -> None:

@@ -1,8 +1,7 @@
 """In whose tokens chunks are measured, and how many a chunk may have: those that the embedding model reads.
 
-openvino               the model's folder has tokenizer and window
-sentencetransformers   so has a folder of that library; of a model by its hub id the encoder itself knows
-services               take far more than a chunk has: counted in the default model's tokens
+A model in a folder has tokenizer and window there; a hub's model is asked. Services take far more than a
+chunk has, which is counted in the default model's tokens.
 """
 
 import json
@@ -47,8 +46,6 @@ def model_tokenizer() -> ModelTokenizer:
     return tokenizer_of(find_tokenizer_file())
 
 
-TOKENS = "tokens of the model"
-"""Its key among `Clients.resources`, where the encoder was asked."""
 SENTENCE_CONFIG = "sentence_bert_config.json"
 SERVICE_WINDOW = 8191
 
@@ -76,7 +73,13 @@ async def model_tokens(clients: Clients) -> ModelTokens:
     if settings.EMBEDDING_BACKEND != "sentencetransformers":
         return ModelTokens.within(model_tokenizer(), SERVICE_WINDOW)
     told = of_sentence_folder(path) if path is not None else None
-    return told or await clients.resources.get(TOKENS, lambda: _asked(clients))
+
+    async def asked() -> ModelTokens:
+        model = await embedder(clients)
+        assert isinstance(model, EncoderProcess)  # noqa: S101 - as this backend's are
+        return ModelTokens.within(ModelTokenizer(await model.tokenizer()), model.window)
+
+    return told or await clients.resources.get(ModelTokens, asked)
 
 
 @lru_cache(maxsize=4)
@@ -91,16 +94,8 @@ def of_built_folder(folder: Path) -> ModelTokens:
 @lru_cache(maxsize=4)
 def of_sentence_folder(folder: Path) -> ModelTokens | None:
     """As sentence-transformers keeps them; None where the folder does not say."""
-    files = {file.name: file for file in (folder / TOKENIZER, folder / SENTENCE_CONFIG) if file.is_file()}
-    if len(files) < 2:  # noqa: PLR2004 - both
+    tokenizer, config = folder / TOKENIZER, folder / SENTENCE_CONFIG
+    if not tokenizer.is_file() or not config.is_file():
         return None
-    window = json.loads(files[SENTENCE_CONFIG].read_text(encoding="utf-8")).get("max_seq_length")
-    if not isinstance(window, int):
-        return None
-    return ModelTokens.within(tokenizer_of(files[TOKENIZER]), window)
-
-
-async def _asked(clients: Clients) -> ModelTokens:
-    model = await embedder(clients)
-    assert isinstance(model, EncoderProcess)  # noqa: S101 - as this backend's are
-    return ModelTokens.within(ModelTokenizer(await model.tokenizer()), model.window)
+    window = json.loads(config.read_text(encoding="utf-8")).get("max_seq_length")
+    return ModelTokens.within(tokenizer_of(tokenizer), window) if isinstance(window, int) else None

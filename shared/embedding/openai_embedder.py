@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shared.clients.openai_client import EmbeddingPort, Endpoint, open_client
 from shared.core.errors import PermanentError, RefusesEverythingError, TransientError, UnencodableTextError
@@ -83,27 +82,30 @@ class OpenAIEmbedder:
             try:
                 settled.vectors[batch] = await self._request([texts[position] for position in batch])
             except UnencodableTextError as error:
-                if len(batch) == 1:
-                    await self._require_working_service()
-                    settled.failed[batch[0]] = error
-                else:
-                    middle = len(batch) // 2
+                middle = len(batch) // 2
+                if middle:
                     waiting += [batch[middle:], batch[:middle]]
+                    continue
+                try:  # before a text is blamed: a service that refuses any text may recover
+                    await self._request([_HARMLESS])
+                except UnencodableTextError as refused:
+                    message = f"the embedding service refuses every text: {refused}"
+                    raise RefusesEverythingError(message) from refused
+                settled.failed[batch[0]] = error
         return settled
-
-    async def _require_working_service(self) -> None:
-        """Before a text is blamed: a service that refuses any text is ill itself, and may recover."""
-        try:
-            await self._request([_HARMLESS])
-        except UnencodableTextError as error:
-            raise RefusesEverythingError(f"the embedding service refuses every text: {error}") from error
 
     async def _request(self, texts: Sequence[str]) -> Vectors:
         # The service refuses an empty text; a space has a vector.
-        inputs = [_within_window(clean_for_tokenizer(text)) or " " for text in texts]
+        cut = [clean_for_tokenizer(text).encode()[: WINDOW * _TOKEN_BYTES] for text in texts]
+        inputs = [text.decode("utf-8", "ignore") or " " for text in cut]
         asked_for = None if self.model.startswith(_FIXED_LENGTH) else self.dimension
-        async with self._turns:
-            rows = await self._embedded(inputs, asked_for)
+        try:
+            async with self._turns:
+                rows = await self._client.embed(inputs, model=self.model, dimensions=asked_for)
+        except UnencodableTextError:
+            raise
+        except PermanentError as error:  # no such deployment, or not asked as it wants: no text is to blame
+            raise RefusesEverythingError(str(error)) from error
         wrong = next((len(row) for row in rows if len(row) != self.dimension), None)
         if wrong is not None:
             raise RefusesEverythingError(
@@ -113,17 +115,3 @@ class OpenAIEmbedder:
         if not np.isfinite(vectors).all():
             raise TransientError("the embedding service answered numbers that are not finite")
         return vectors
-
-    async def _embedded(self, inputs: Sequence[str], dimensions: int | None) -> list[NDArray[np.float32]]:
-        try:
-            return await self._client.embed(inputs, model=self.model, dimensions=dimensions)
-        except UnencodableTextError:
-            raise
-        except PermanentError as error:  # no such deployment, or not asked as it wants: no text is to blame
-            raise RefusesEverythingError(str(error)) from error
-
-
-def _within_window(text: str) -> str:
-    limit = WINDOW * _TOKEN_BYTES
-    encoded = text.encode()
-    return text if len(encoded) <= limit else encoded[:limit].decode("utf-8", "ignore")

@@ -15,19 +15,18 @@ _DEFAULT_WINDOW = 512
 class SentenceTransformerEncoder:
     backend = BACKEND
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        path: str | None = None,
-        threads: int | None = None,
-        token_budget: int | None = None,
-    ) -> None:
+    def __init__(self, model: str, path: str | None = None) -> None:
         """Load a model by its hub id, or from a folder."""
+        try:
+            from sentence_transformers import SentenceTransformer  # noqa: PLC0415 - gigabytes, for this alone
+        except ImportError as error:
+            raise ImportError(
+                f"EMBEDDING_BACKEND {BACKEND} needs more packages: pip install -r {REQUIREMENTS} ({error})"
+            ) from error
         self.model = model
-        self._model = _load(path or model, threads)
+        self._model: Any = SentenceTransformer(path or model)
         self.window = int(self._model.max_seq_length or _DEFAULT_WINDOW)
-        self.token_budget = token_budget or max(1024, self.window)
+        self.token_budget = max(1024, self.window)
         self.dimension = int(self._model.encode([""]).shape[1])
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
@@ -52,16 +51,3 @@ class SentenceTransformerEncoder:
             encoded = self._model.encode(chosen, batch_size=len(chosen), show_progress_bar=False)
             vectors[list(batch)] = normalised(np.asarray(encoded, np.float32))
         return vectors
-
-
-def _load(name: str, threads: int | None) -> Any:
-    try:
-        import torch  # noqa: PLC0415 - gigabytes that only this backend needs
-        from sentence_transformers import SentenceTransformer  # noqa: PLC0415 - likewise
-    except ImportError as error:
-        raise ImportError(
-            f"EMBEDDING_BACKEND {BACKEND} needs more packages: pip install -r {REQUIREMENTS} ({error})"
-        ) from error
-    if threads is not None:
-        torch.set_num_threads(threads)
-    return SentenceTransformer(name)

@@ -10,15 +10,13 @@ import shutil
 import struct
 import sys
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
 
 import numpy as np
 
 from shared.embedding.encoder import Vectors
 from shared.embedding.openvino.encoder import WordPieces, compile_graph
-from shared.embedding.openvino.graph import ModelShape, build_graph, ov
+from shared.embedding.openvino.graph import HIDDEN, WINDOW, build_graph, ov
 from shared.embedding.openvino.model_folder import (
     DEFAULT_FOLDER,
     MANIFEST,
@@ -35,7 +33,6 @@ from shared.embedding.openvino.model_folder import (
 
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 WEIGHTS_FILE = "model.safetensors"
-_HEADER_BYTES = 1024 * 1024
 
 
 class WeightsError(ValueError):
@@ -50,37 +47,22 @@ def locate_package() -> Path:
     return file.parent
 
 
-def read_weights(folder: Path, *, expected_sha256: str = WEIGHTS_SHA256) -> dict[str, Vectors]:
+def read_weights(folder: Path) -> dict[str, Vectors]:
     """All float tensors by name."""
     file = folder / WEIGHTS_FILE
     if not file.is_file():
         raise WeightsError(f"{file} is missing")
     found = sha256(file)
-    if found != expected_sha256:
-        raise WeightsError(f"{file} is not the model's: its sha256 is {found}, not {expected_sha256}")
+    if found != WEIGHTS_SHA256:
+        raise WeightsError(f"{file} is not the model's: its sha256 is {found}, not {WEIGHTS_SHA256}")
     with file.open("rb") as opened:
-        header = _read_header(opened, file)
-        start = opened.tell()
-    data = np.memmap(file, mode="r", offset=start)
-    return {name: _tensor(data, entry) for name, entry in header.items() if _is_float(entry)}
-
-
-def _read_header(opened: BinaryIO, file: Path) -> Mapping[str, Any]:
-    (length,) = struct.unpack("<Q", opened.read(8))
-    if length > _HEADER_BYTES:
-        raise WeightsError(f"{file} has a header of {length} bytes")
-    header: dict[str, Any] = json.loads(opened.read(length))
-    return header
-
-
-def _is_float(entry: Mapping[str, Any]) -> bool:
-    return entry.get("dtype") == "F32"
-
-
-def _tensor(data: "np.memmap[Any, np.dtype[np.uint8]]", entry: Mapping[str, Any]) -> Vectors:
-    begin, end = entry["data_offsets"]
-    values: Vectors = np.frombuffer(data[begin:end].tobytes(), np.float32).reshape(entry["shape"])
-    return values
+        header = json.loads(opened.read(*struct.unpack("<Q", opened.read(8))))
+        data = np.memmap(file, mode="r", offset=opened.tell())
+    return {
+        name: np.frombuffer(data[slice(*entry["data_offsets"])].tobytes(), np.float32).reshape(entry["shape"])
+        for name, entry in header.items()
+        if entry.get("dtype") == "F32"
+    }
 
 
 MODEL = "all-MiniLM-L6-v2"
@@ -94,46 +76,42 @@ tokenizer.json is unchanged.
 """
 
 
-def build_model_folder(out: Path, source: Path | None = None, *, shape: ModelShape | None = None) -> Manifest:
+def build_model_folder(out: Path, source: Path | None = None) -> Manifest:
     """Make the folder beside `out` first, so that a folder under its final name is whole."""
-    source, shape = source or locate_package(), shape or ModelShape()
+    source = source or locate_package()
     weights = read_weights(source)
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-") as temporary:
         folder = Path(temporary) / "model"
         folder.mkdir()
-        graphs = {precision: build_graph(weights, precision, shape) for precision in Precision}
+        graphs = {precision: build_graph(weights, precision) for precision in Precision}
         for precision, graph in graphs.items():
             ov.save_model(graph, folder / graph_files(precision)[0], compress_to_fp16=False)
         shutil.copyfile(source / TOKENIZER, folder / TOKENIZER)
         (folder / NOTICE).write_text(_NOTICE, encoding="utf-8")
-        manifest = _describe(folder, graphs[Precision.FP32], shape)
+        manifest = _describe(folder, graphs[Precision.FP32])
         manifest.write(folder)
-        _replace(folder, out)
+        if out.exists() and not (out / MANIFEST).is_file() and any(out.iterdir()):
+            raise ModelFolderError(f"{out} is not empty and not a model folder: it is left alone")
+        shutil.rmtree(out, ignore_errors=True)
+        folder.rename(out)
     return manifest
 
 
-def _describe(folder: Path, exact: ov.Model, shape: ModelShape) -> Manifest:
-    ids, _ = WordPieces(folder / TOKENIZER, shape.window).ids([PROBE])
+def _describe(folder: Path, exact: ov.Model) -> Manifest:
+    ids, _ = WordPieces(folder / TOKENIZER, WINDOW).ids([PROBE])
     inputs = {"ids": np.array(ids, np.int32), "mask": np.ones((1, len(ids[0])), np.float32)}
     vector = compile_graph(exact, Precision.FP32)(inputs)["vectors"][0]
     return Manifest(
         model=MODEL,
-        dimension=shape.hidden,
-        window=shape.window,
+        dimension=HIDDEN,
+        window=WINDOW,
         weights_sha256=WEIGHTS_SHA256,
         openvino=ov.__version__,
         probe_text=PROBE,
         probe_vector=[round(float(value), 7) for value in vector],
         files={file.name: sha256(file) for file in sorted(folder.iterdir())},
     )
-
-
-def _replace(folder: Path, out: Path) -> None:
-    if out.exists() and not (out / MANIFEST).is_file() and any(out.iterdir()):
-        raise ModelFolderError(f"{out} is not empty and not a model folder: it is left alone")
-    shutil.rmtree(out, ignore_errors=True)
-    folder.rename(out)
 
 
 def is_current(folder: Path) -> bool:

@@ -9,7 +9,6 @@ from tokenizers import Tokenizer
 
 from shared.core.child_processes import available_cores
 from shared.embedding.encoder import (
-    Encoder,
     Vectors,
     clean_for_tokenizer,
     plan_batches,
@@ -38,21 +37,12 @@ class WordPieces:
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
 
-    def count(self, texts: Sequence[str]) -> list[int]:
-        return [len(ids) for ids in self._all_ids(texts)]
-
     def ids(self, texts: Sequence[str]) -> tuple[list[list[int]], list[int]]:
-        """The ids of each text, cut to the window, and how many it had before."""
-        whole = self._all_ids(texts)
-        return [self._cut(ids) for ids in whole], [len(ids) for ids in whole]
-
-    def _all_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text, cut to the window but for the end marker, and how many it had before."""
         encodings = self._tokenizer.encode_batch_fast([clean_for_tokenizer(text) for text in texts])
-        return [encoding.ids for encoding in encodings]
-
-    def _cut(self, ids: list[int]) -> list[int]:
-        """The end marker stays the last token."""
-        return ids if len(ids) <= self.window else [*ids[: self.window - 1], ids[-1]]
+        whole = [encoding.ids for encoding in encodings]
+        cut = [ids if len(ids) <= self.window else [*ids[: self.window - 1], ids[-1]] for ids in whole]
+        return cut, [len(ids) for ids in whole]
 
 
 log = logging.getLogger(__name__)
@@ -69,23 +59,16 @@ _FAITHFUL = {Precision.INT8: 0.99, Precision.FP32: 0.9999}
 class OpenVinoEncoder:
     backend = BACKEND
 
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        precision: Precision | None = None,
-        threads: int | None = None,
-        token_budget: int | None = None,
-    ) -> None:
+    def __init__(self, folder: Path | str, precision: str | None = None) -> None:
         """Load from a model folder; without a precision, the fastest that works here."""
-        self._manifest = Manifest.read(folder)
+        self._folder = Path(folder)
+        self._manifest = Manifest.read(self._folder)
         self.model = self._manifest.model
         self.dimension = self._manifest.dimension
         self.window = self._manifest.window
-        self._words = WordPieces(self._manifest.checked(folder, TOKENIZER), self.window)
-        self._folder, self._threads = folder, threads
-        self.precision = self._load(precision)
-        self.token_budget = token_budget or _TOKEN_BUDGETS[self.precision]
+        self._words = WordPieces(self._manifest.checked(self._folder, TOKENIZER), self.window)
+        self.precision = self._load(Precision(precision) if precision else None)
+        self.token_budget = _TOKEN_BUDGETS[self.precision]
 
     def _load(self, wanted: Precision | None) -> Precision:
         if wanted is None and fastest_precision() is Precision.INT8:
@@ -97,20 +80,17 @@ class OpenVinoEncoder:
 
     def _load_exactly(self, precision: Precision) -> Precision:
         graph, weights = (self._manifest.checked(self._folder, name) for name in graph_files(precision))
-        compiled = compile_graph(ov.Core().read_model(graph, weights), precision, threads=self._threads)
+        compiled = compile_graph(ov.Core().read_model(graph, weights), precision)
         self._request = compiled.create_infer_request()
-        self._check_probe(precision)
-        return precision
-
-    def _check_probe(self, precision: Precision) -> None:
-        """Fast arithmetic that is wrong on this processor must not fill the index."""
+        # Fast arithmetic that is wrong on this processor must not fill the index.
         ids, _ = self._words.ids([self._manifest.probe_text])
         similarity = float(self._infer(ids)[0] @ np.array(self._manifest.probe_vector, np.float32))
         if not similarity >= _FAITHFUL[precision]:  # so that NaN fails too
             raise ModelFolderError(f"{precision} gives a wrong vector here (cosine {similarity:.4f})")
+        return precision
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        return self._words.count(texts)
+        return self._words.ids(texts)[1]
 
     def tokenizer(self) -> str:
         return self._manifest.checked(self._folder, TOKENIZER).read_text(encoding="utf-8")
@@ -136,20 +116,13 @@ class OpenVinoEncoder:
         return vectors
 
 
-def compile_graph(graph: ov.Model, precision: Precision, *, threads: int | None = None) -> ov.CompiledModel:
+def compile_graph(graph: ov.Model, precision: Precision) -> ov.CompiledModel:
     # Between the products of bytes, bfloat16 costs less exactness than the bytes do. fp32 stays exact.
     halved = precision is Precision.INT8 and multiplies_bfloat16()
     options = {
         "PERFORMANCE_HINT": "LATENCY",  # one batch at a time on all cores
-        "INFERENCE_NUM_THREADS": threads or available_cores(),
+        "INFERENCE_NUM_THREADS": available_cores(),
         "INFERENCE_PRECISION_HINT": "bf16" if halved else "f32",
         "DYNAMIC_QUANTIZATION_GROUP_SIZE": QUANTISATION_GROUP,  # acts on byte weights only
     }
     return ov.Core().compile_model(graph, "CPU", options)
-
-
-def load_openvino(
-    folder: str, precision: str = "auto", threads: int | None = None, token_budget: int | None = None
-) -> Encoder:
-    chosen = None if precision == "auto" else Precision(precision)
-    return OpenVinoEncoder(Path(folder), precision=chosen, threads=threads, token_budget=token_budget)

@@ -7,7 +7,6 @@ OpenVINO quantises what they are multiplied with while it runs.
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,8 +15,8 @@ from numpy.typing import NDArray
 from shared.embedding.encoder import Vectors
 from shared.embedding.openvino.model_folder import Precision
 
-# OpenVINO is imported here only. Its first import would import its model converter, which reports the import
-# to Google Analytics from a forked process; that can hang beside threads. OpenVINO works without it.
+# OpenVINO is imported here only. Its model converter would report the import to Google Analytics from a
+# forked process, which can block beside threads.
 if "openvino" not in sys.modules:
     unwanted: dict[str, Any] = {"openvino.tools.ovc": None, "openvino_telemetry": None}
     sys.modules.update(unwanted)
@@ -25,32 +24,24 @@ if "openvino" not in sys.modules:
 import openvino as ov
 from openvino import opset13 as op
 
-__all__ = ["ModelShape", "build_graph", "op", "ov", "quantised"]
+__all__ = ["HIDDEN", "WINDOW", "build_graph", "ov", "quantised"]
 
 _MASKED = np.float32(-1e9)
 Bytes: TypeAlias = NDArray[np.uint8]
 Node: TypeAlias = Any  # openvino's nodes and outputs are untyped
 
 
-@dataclass(frozen=True)
-class ModelShape:
-    layers: int = 6
-    heads: int = 12
-    hidden: int = 384
-    window: int = 256
-    epsilon: float = 1e-12
+LAYERS, HEADS, HIDDEN, WINDOW, EPSILON = 6, 12, 384, 256, 1e-12
+"""Of all-MiniLM-L6-v2."""
 
 
-def build_graph(
-    weights: Mapping[str, Vectors], precision: Precision, shape: ModelShape | None = None
-) -> ov.Model:
-    shape = shape or ModelShape()
-    graph = _Graph(weights, precision, shape)
+def build_graph(weights: Mapping[str, Vectors], precision: Precision) -> ov.Model:
+    graph = _Graph(weights, precision)
     ids, mask = _input("ids", ov.Type.i32), _input("mask", ov.Type.f32)
-    unmasked = op.multiply(op.subtract(_number(1.0), mask), _constant(_MASKED))
+    unmasked = op.multiply(op.subtract(op.constant(np.float32(1.0)), mask), _constant(_MASKED))
     attention_mask = op.unsqueeze(unmasked, _axes(1, 2))
     state = graph.embeddings(ids)
-    for layer in range(shape.layers):
+    for layer in range(LAYERS):
         state = graph.layer(state, attention_mask, f"encoder.layer.{layer}.")
     result = op.result(_mean_normalised(state, mask))
     result.output(0).set_names({"vectors"})
@@ -68,19 +59,18 @@ def quantised(weight: Vectors) -> tuple[Bytes, Bytes, Vectors]:
 
 
 class _Graph:
-    def __init__(self, weights: Mapping[str, Vectors], precision: Precision, shape: ModelShape) -> None:
+    def __init__(self, weights: Mapping[str, Vectors], precision: Precision) -> None:
         self._weights = weights
         self._precision = precision
-        self._shape = shape
 
     def embeddings(self, ids: Node) -> Node:
         words = self._weight("embeddings.word_embeddings")
         # There is one segment only, so its embedding is part of every position.
-        positions = self._weights["embeddings.position_embeddings.weight"][: self._shape.window]
+        positions = self._weights["embeddings.position_embeddings.weight"][:WINDOW]
         positions = positions + self._weights["embeddings.token_type_embeddings.weight"][0]
-        length = op.gather(op.shape_of(ids, "i64"), _axes(1), _axis(0))
+        length = op.gather(op.shape_of(ids, "i64"), _axes(1), op.constant(np.int64(0)))
         used = op.slice(_constant(positions), _axes(0), length, _axes(1), _axes(0))
-        state = op.add(op.gather(words, ids, _axis(0)), op.unsqueeze(used, _axes(0)))
+        state = op.add(op.gather(words, ids, op.constant(np.int64(0))), op.unsqueeze(used, _axes(0)))
         return self._layer_norm(state, "embeddings.LayerNorm")
 
     def layer(self, state: Node, mask: Node, name: str) -> Node:
@@ -89,7 +79,7 @@ class _Graph:
             for part in ("query", "key", "value")
         )
         attended = op.transpose(op.scaled_dot_product_attention(query, key, value, mask), _axes(0, 2, 1, 3))
-        joined = op.reshape(attended, _axes(0, 0, self._shape.hidden), special_zero=True)
+        joined = op.reshape(attended, _axes(0, 0, HIDDEN), special_zero=True)
         projected = self._linear(joined, f"{name}attention.output.dense")
         state = self._layer_norm(op.add(projected, state), f"{name}attention.output.LayerNorm")
         inner = op.gelu(self._linear(state, f"{name}intermediate.dense"), "erf")
@@ -97,8 +87,7 @@ class _Graph:
         return self._layer_norm(op.add(outer, state), f"{name}output.LayerNorm")
 
     def _heads(self, state: Node) -> Node:
-        heads = self._shape.heads
-        split = op.reshape(state, _axes(0, 0, heads, self._shape.hidden // heads), special_zero=True)
+        split = op.reshape(state, _axes(0, 0, HEADS, HIDDEN // HEADS), special_zero=True)
         return op.transpose(split, _axes(0, 2, 1, 3))
 
     def _linear(self, state: Node, name: str) -> Node:
@@ -106,7 +95,7 @@ class _Graph:
         return op.add(product, self._row(f"{name}.bias"))
 
     def _layer_norm(self, state: Node, name: str) -> Node:
-        normal = op.mvn(state, _axes(2), True, self._shape.epsilon, "inside_sqrt")  # noqa: FBT003 - opset
+        normal = op.mvn(state, _axes(2), True, EPSILON, "inside_sqrt")  # noqa: FBT003 - opset
         return op.add(op.multiply(normal, self._row(f"{name}.weight")), self._row(f"{name}.bias"))
 
     def _weight(self, name: str) -> Node:
@@ -138,13 +127,5 @@ def _constant(value: Any) -> Node:
     return op.constant(np.ascontiguousarray(value))
 
 
-def _number(value: float) -> Node:
-    return op.constant(np.float32(value))
-
-
 def _axes(*values: int) -> Node:
     return op.constant(np.array(values, np.int64))
-
-
-def _axis(value: int) -> Node:
-    return op.constant(np.int64(value))

@@ -1,7 +1,4 @@
-"""The folder that the default encoder runs from: graphs, tokenizer, notice, and a manifest with their hashes.
-
-`python -m shared.embedding.openvino.build` makes it, at set-up or package time.
-"""
+"""The folder that the default encoder runs from: graphs, tokenizer, notice, and a manifest with hashes."""
 
 import hashlib
 import json
@@ -17,8 +14,7 @@ class Precision(StrEnum):
     FP32 = "fp32"
 
 
-# Products of bytes in one instruction. Without them OpenVINO turns the int8 weights back into floats before
-# each product: no faster than exact floats, and less exact (docs/benchmarks/embedding.md).
+# Products of bytes in one instruction. Without them int8 is no faster than exact floats.
 _BYTE_PRODUCTS = frozenset({"avx512_vnni", "avx_vnni", "amx_int8"})
 _BFLOAT16_PRODUCTS = frozenset({"avx512_bf16", "amx_bf16"})
 _CPUINFO = Path("/proc/cpuinfo")
@@ -26,20 +22,20 @@ _CPUINFO = Path("/proc/cpuinfo")
 
 def fastest_precision(cpuinfo: Path = _CPUINFO) -> Precision:
     """int8 where the processor is known to be faster with it, else fp32, which is exact."""
-    return Precision.INT8 if _BYTE_PRODUCTS.intersection(_flags(cpuinfo)) else Precision.FP32
+    return Precision.INT8 if _has_any(_BYTE_PRODUCTS, cpuinfo) else Precision.FP32
 
 
 def multiplies_bfloat16(cpuinfo: Path = _CPUINFO) -> bool:
     """Where it does not, OpenVINO imitates it, slowly."""
-    return bool(_BFLOAT16_PRODUCTS.intersection(_flags(cpuinfo)))
+    return _has_any(_BFLOAT16_PRODUCTS, cpuinfo)
 
 
-def _flags(cpuinfo: Path) -> list[str]:
+def _has_any(flags: frozenset[str], cpuinfo: Path) -> bool:
     try:
         lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:  # not Linux
-        return []
-    return next((line.partition(":")[2].split() for line in lines if line.startswith("flags")), [])
+        return False
+    return not flags.isdisjoint(next((line.split() for line in lines if line.startswith("flags")), ()))
 
 
 # Beside the app's code, so that it travels in the deployed package.

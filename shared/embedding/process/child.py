@@ -71,18 +71,17 @@ class Child:
         except BaseException:
             await self.kill()  # cancelled: the answer would come to the next request
             raise
-        if "error" in answer.header:
-            raise _reported(answer.header)
+        if kind := answer.header.get("error"):
+            error_type = EncoderMemoryError if kind == "memory" else UnencodableTextError
+            raise error_type(str(answer.header.get("message", "")))
         return answer
 
     async def _exit_description(self) -> PipelineError:
         """Why the process died, as well as one can tell from outside."""
-        if self.alive:
-            # Its pipe has ended, so it should end by itself; if it does not, it is of no use.
-            try:
-                await asyncio.wait_for(self._process.wait(), ENDING_SECONDS)
-            except TimeoutError:
-                await self.kill()
+        try:  # its pipe has ended, so it should end by itself
+            await asyncio.wait_for(self._process.wait(), ENDING_SECONDS)
+        except TimeoutError:
+            await self.kill()
         code = await self._process.wait()
         words = " | ".join((await self._process.last_words())[-LAST_STDERR_LINES:])
         if code == -signal.SIGKILL:
@@ -93,8 +92,3 @@ class Child:
 
     async def kill(self) -> None:
         await self._process.kill()
-
-
-def _reported(header: dict[str, Any]) -> PipelineError:
-    error = EncoderMemoryError if header["error"] == "memory" else UnencodableTextError
-    return error(str(header.get("message", "")))

@@ -1,8 +1,6 @@
-"""An embedder whose encoder runs in a process of its own.
+"""An embedder whose encoder runs in a process, which a model may crash, block or starve of memory.
 
-A model can crash, hang or exhaust memory, and none of that may take the app with it: the process is killed
-and started again, and the batch is retried in smaller parts (batch_retries.py). Vectors that were already
-encoded are not computed again.
+The process is then killed and started again, and the batch retried in smaller parts (text_queue.py).
 """
 
 import asyncio
@@ -51,7 +49,6 @@ class ProcessOptions:
     batch_seconds: float = 60.0
     start_seconds: float = 120.0
     attempts: BatchRetryPolicy = field(default_factory=BatchRetryPolicy)
-    token_budget: int | None = None
 
 
 class EncoderProcess:
@@ -81,15 +78,11 @@ class EncoderProcess:
     @classmethod
     async def start(cls, spec: EncoderSpec, options: ProcessOptions | None = None, **more: Any) -> Self:
         embedder = cls(spec, options, **more)
-        child = await embedder._living_child()
-        embedder._take_description(child.description)
+        told = (await embedder._living_child()).description
+        embedder.model, embedder.backend = told["model"], told["backend"]
+        embedder.dimension, embedder.window = told["dimension"], told["window"]
+        embedder._full_budget = embedder.token_budget = told["token_budget"]
         return embedder
-
-    def _take_description(self, description: dict[str, Any]) -> None:
-        self.model, self.backend = description["model"], description["backend"]
-        self.dimension, self.window = description["dimension"], description["window"]
-        self._full_budget = self._options.token_budget or description["token_budget"]
-        self.token_budget = self._full_budget
 
     @property
     def pid(self) -> int | None:
@@ -133,7 +126,9 @@ class EncoderProcess:
         """Encode what waits, batch after batch, until nothing does. What failed goes first."""
         again: list[BatchAttempt[Item]] = []
         while again or self._waiting:
-            tried = again.pop() if again else BatchAttempt(self._next_batches())
+            batches = 1 if self._is_short_of_memory else BATCHES_AT_ONCE
+            budget, most = self.token_budget * batches, MAX_TEXTS * batches
+            tried = again.pop() if again else BatchAttempt(self._waiting.take(budget, most))
             tried = tried.of(item for item in tried.items if not item.call.done.done())
             if not tried.items:
                 continue
@@ -146,10 +141,6 @@ class EncoderProcess:
                 self._fail(tried, error)
             async with self._room:
                 self._room.notify_all()
-
-    def _next_batches(self) -> tuple[Item, ...]:
-        batches = 1 if self._is_short_of_memory else BATCHES_AT_ONCE
-        return self._waiting.take(self.token_budget * batches, MAX_TEXTS * batches)
 
     def _fail(self, tried: BatchAttempt[Item], error: Exception) -> None:
         """No text is to blame. Where the encoder does not even start, all that waits is told at once."""
@@ -182,7 +173,10 @@ class EncoderProcess:
         for item, vector in zip(tried.items, vectors, strict=True):
             item.call.settled.vectors[item.position] = vector
             _count_down(item.call)
-        self._stay_calm()
+        self._calm += 1
+        if self._calm >= _CALM_BATCHES and self._is_short_of_memory:
+            self._calm = 0
+            self.token_budget = min(self.token_budget * 2, self._full_budget)
         return []
 
     async def _after_failure(
@@ -194,38 +188,29 @@ class EncoderProcess:
             len(tried.items), tried.failures + 1, attempts.max_retries + 1, error,
         )  # fmt: skip
         if isinstance(error, EncoderMemoryError):
-            self._shrink()
+            self._calm = 0
+            self.token_budget = max(self.token_budget // 2, min(self.window, self._full_budget))
+            log.warning("memory is short: batches of %d tokens from now on", self.token_budget)
         following = attempts.after(tried, error)
         if following:
             await self._sleep(attempts.wait_seconds(tried.failures + 1, error))
         else:
-            await self._require_working_encoder()
+            try:  # before a text is blamed: an encoder that fails on any text may recover
+                await self._encode_batch([_HARMLESS], _PATIENCE)
+            except UnencodableTextError as refused:
+                raise EncoderCrashError(f"the encoder fails on every text: {refused}") from refused
+            final = error
+            if not isinstance(final, UnencodableTextError):
+                final = UnencodableTextError(f"no vector after {tried.failures + 1} attempts: {error}")
+                final.__cause__ = error
             (item,) = tried.items
-            item.call.settled.failed[item.position] = _final(error, tried.failures + 1)
+            item.call.settled.failed[item.position] = final
             _count_down(item.call)
         return following[::-1]
-
-    async def _require_working_encoder(self) -> None:
-        """Before a text is blamed: an encoder that fails on any text is ill itself, and may recover."""
-        try:
-            await self._encode_batch([_HARMLESS], _PATIENCE)
-        except UnencodableTextError as error:
-            raise EncoderCrashError(f"the encoder fails on every text: {error}") from error
 
     @property
     def _is_short_of_memory(self) -> bool:
         return self.token_budget < self._full_budget
-
-    def _shrink(self) -> None:
-        self._calm = 0
-        self.token_budget = max(self.token_budget // 2, min(self.window, self._full_budget))
-        log.warning("memory is short: batches of %d tokens from now on", self.token_budget)
-
-    def _stay_calm(self) -> None:
-        self._calm += 1
-        if self._calm >= _CALM_BATCHES and self._is_short_of_memory:
-            self._calm = 0
-            self.token_budget = min(self.token_budget * 2, self._full_budget)
 
     async def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """As the encoder counts. A text that it cannot even count has the length of the window."""
@@ -296,11 +281,3 @@ def _count_down(call: Call) -> None:
     call.left -= 1
     if not call.left and not call.done.done():
         call.done.set_result(call.settled)
-
-
-def _final(error: EncoderError | UnencodableTextError, attempts: int) -> PermanentError:
-    if isinstance(error, UnencodableTextError):
-        return error
-    final = UnencodableTextError(f"no vector after {attempts} attempts: {error}")
-    final.__cause__ = error
-    return final

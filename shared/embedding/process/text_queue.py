@@ -1,14 +1,14 @@
 """The texts that wait for the encoder, of all calls together, and which of them go next.
 
-The oldest call goes first, so that its vectors can be stored while the next ones are made; every other turn
-belongs to a small call where one waits, so that a question does not wait for an archive. Texts of like length
-fill the batch up, from the oldest calls on, whoever's they are.
+The oldest call goes first; every other turn belongs to a small call where one waits. Texts of like length
+from the oldest calls fill the batch.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from shared.core.concurrency import batches_of
 from shared.core.errors import EncoderMemoryError, EncoderStartError, EncoderTimeoutError, PermanentError
 from shared.embedding.encoder import MAX_TEXTS, EncodingResult
 from shared.pipeline.retry import exponential
@@ -79,7 +79,10 @@ class WaitingTexts:
         """The next batch: at most `budget` tokens, padding included; one text where that exceeds it."""
         if not self._calls:
             return ()
-        first = self._whose_turn()
+        oldest = self._calls[0]
+        small = next((call for call in self._calls if len(call.texts) <= SMALL), oldest)
+        self._small_had_the_last_turn = small is not oldest and not self._small_had_the_last_turn
+        first = small if self._small_had_the_last_turn else oldest
         length, position = first.waiting[-1]
         room = max(min(max_texts, budget // max(length, 1)), 1)
         like = self._like(first, length, position)[: room - 1]
@@ -88,12 +91,6 @@ class WaitingTexts:
             item.call.waiting.remove((item.length, item.position))
         self._calls = [call for call in self._calls if call.waiting]
         return tuple(taken)
-
-    def _whose_turn(self) -> Call:
-        oldest = self._calls[0]
-        small = next((call for call in self._calls if len(call.texts) <= SMALL), oldest)
-        self._small_had_the_last_turn = small is not oldest and not self._small_had_the_last_turn
-        return small if self._small_had_the_last_turn else oldest
 
     def _like(self, first: Call, length: int, position: int) -> list[tuple[int, Call, int]]:
         """Texts of like length to go with this one, the longest first and of those the oldest."""
@@ -141,16 +138,12 @@ class BatchRetryPolicy:
         if alone and (failures > self.max_retries or isinstance(error, PermanentError)):
             return []
         factor = tried.timeout_factor * (2.0 if isinstance(error, EncoderTimeoutError) else 1.0)
-        return [BatchAttempt(part, failures, factor) for part in self._parts(tried.items, failures)]
-
-    def _parts(self, items: Sequence[Text], failures: int) -> list[tuple[Text, ...]]:
-        """Cut so that the attempts that are left suffice to have every text alone in the last."""
-        left = max(self.max_retries - failures + 1, 1)
-        parts = 2
-        while parts**left < len(items):
+        # Cut so that the attempts that are left suffice to have every text alone in the last.
+        left, parts = max(self.max_retries - failures + 1, 1), 2
+        while parts**left < len(tried.items):
             parts += 1
-        size = -(-len(items) // min(parts, len(items)))
-        return [tuple(items[start : start + size]) for start in range(0, len(items), size)]
+        size = -(-len(tried.items) // min(parts, len(tried.items)))
+        return [BatchAttempt(tuple(part), failures, factor) for part in batches_of(tried.items, size)]
 
     def wait_seconds(self, failures: int, error: Exception) -> float:
         """Memory takes a while to become free. A process that died or hung is simply replaced."""

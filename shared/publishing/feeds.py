@@ -66,7 +66,7 @@ def _outcomes(report: Report) -> str:
     said = [f"{thread.title}: {thread.outcome.sentence}" for thread in decided if thread.outcome]
     left = len(report.threads) - len(decided)
     if left:
-        said.append(f"{left} without a decision.")
+        said.append(f"No decision found in {left} thread{'' if left == 1 else 's'}.")
     return "\n".join(said)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.cloud import LocalCloud, local_cloud, servicebus
+from tests.support.cloud import AppCloud, local_cloud, servicebus
 from tests.support.scheduling import FilesLongestFirst
 from tests.support.sdk_pace import without_pauses
 from tests.support.services import RunningService
@@ -31,7 +31,7 @@ def sdk_without_pauses() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def cloud() -> Iterator[LocalCloud]:
+def cloud() -> Iterator[AppCloud]:
     """Cosmos DB, AI Search and Storage, shared by the tests of one worker."""
     with local_cloud() as running:
         yield running

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from localcloud.httpd import HttpServer, Limits, Request, Response, json_response
+from tests.support.web_server import HttpServer, Request, Response, json_response
 
 POLL_SECONDS = 0.2
 _CHARS_PER_TOKEN = 4
@@ -92,14 +92,14 @@ def _completion(asked: dict[str, Any], content: str) -> dict[str, Any]:
 
 
 async def serve(folder: Path, *, port: int, wait_seconds: float) -> None:
-    server = HttpServer(Replay(folder, wait_seconds).handle, limits=Limits())
+    server = HttpServer(Replay(folder, wait_seconds).handle)
     bound = await server.start("127.0.0.1", port)
     sys.stdout.write(json.dumps({"url": f"http://127.0.0.1:{bound}/v1"}) + "\n")
     sys.stdout.flush()
     try:
         await asyncio.to_thread(sys.stdin.read)
     finally:
-        await server.stop(grace_seconds=0.2)
+        await server.stop()
 
 
 def main(arguments: list[str] | None = None) -> int:

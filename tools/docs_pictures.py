@@ -22,10 +22,10 @@ from rich.console import Console
 from rich.text import Text
 
 from localcloud.ports import Ports
-from localcloud.up.showing import show_archives
 from tests.browser.conftest import ARGUMENTS, chromium
 from tests.support.services import ROOT
 from tests.system.test_run import prepare
+from tools.run_archives.report import show_archives
 
 ADDRESS = f"http://localhost:{Ports().functions}"
 IMAGES = ROOT / "docs" / "images"

@@ -153,7 +153,7 @@ async def measure(service: RunningService) -> None:
 def main() -> None:
     with (
         tempfile.TemporaryDirectory() as scratch,
-        running_service("localcloud.cosmos", data=Path(scratch) / "data") as service,
+        running_service("cosmos", data=Path(scratch) / "data") as service,
     ):
         asyncio.run(measure(service))
 

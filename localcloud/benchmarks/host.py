@@ -190,7 +190,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         root = str(_write_app(folder))
-        module = "localcloud.functions"
+        module = "functions"
         with (
             _bare_server(folder) as bare,
             running_service(module, "--root", root, "--log-level", "WARNING", data=folder / "quiet") as quiet,

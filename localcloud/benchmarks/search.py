@@ -190,13 +190,13 @@ def measure(folder: Path, documents: int) -> None:
     queries = corpus.vectors[corpus.random.integers(0, documents, 40)] + corpus.random.standard_normal(
         (40, DIMENSIONS)
     ).astype(np.float32)
-    with running_service("localcloud.search", data=folder) as service:
+    with running_service("search", data=folder) as service:
         load = ingest(service, corpus)
         processor = sum(psutil.Process(service.process.pid).cpu_times()[:2])
         print_row("ingest, documents/s", f"{documents / load:,.0f}", "at least 2,500")
         print_row("ingest, documents/s of CPU", f"{documents / processor:,.0f}", "(its start included)")
     started = time.perf_counter()
-    with running_service("localcloud.search", data=folder) as service:
+    with running_service("search", data=folder) as service:
         restart = time.perf_counter() - started
         print_row("restart, share of the first load", f"{restart / load:.3f}", "at most 0.2")
         client = SearchClient(

@@ -233,7 +233,7 @@ def main() -> None:
     before = reference_loop()
     with tempfile.TemporaryDirectory() as folder:
         arguments = ("--admin-port", "0", "--config", str(config(Path(folder))))
-        with running_service("localcloud.servicebus", *arguments, data=Path(folder) / "data") as service:
+        with running_service("servicebus", *arguments, data=Path(folder) / "data") as service:
             port = int(service.addresses["amqp"].rpartition(":")[2])
             rates = raw_figures(service, port) | sdk_figures(service, port)
             memory, depths = depth_figures(service, port)

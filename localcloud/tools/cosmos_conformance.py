@@ -64,7 +64,7 @@ def download(folder: Path) -> Path:
 def run_file(tests: Path, name: str, excluded: list[str]) -> Outcome:
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch) / "report.xml"
-        with running_service("localcloud.cosmos", data=Path(scratch) / "data") as service:
+        with running_service("cosmos", data=Path(scratch) / "data") as service:
             command = [
                 sys.executable, "-m", "pytest", name, "-q", "-p", "no:cacheprovider", "-p", "no:randomly",
                 "-o", "addopts=", "-o", "asyncio_mode=auto", "-W", "ignore", f"--timeout={TEST_SECONDS}",

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, sync_play
 
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
 from tests.browser.hostile import HOSTILE
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.web.site import Site, sample_site
 
 ARGUMENTS = [
@@ -40,7 +40,7 @@ def browser(site: Site) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def site(cloud: LocalCloud) -> Iterator[Site]:
+def site(cloud: AppCloud) -> Iterator[Site]:
     if not DEFAULT_FOLDER.exists():
         pytest.skip("the model is not built: make model")
     with sample_site(cloud) as running:

@@ -12,14 +12,14 @@ from playwright.sync_api import Browser, Page, Request, Route, expect
 
 from shared.upkeep.provisioning import provision
 from tests.browser.large_file import PART, large_mbox, send
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.web.site import Site, empty_site
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
-def direct_site(cloud: LocalCloud) -> Iterator[Site]:
+def direct_site(cloud: AppCloud) -> Iterator[Site]:
     with empty_site(cloud, DIRECT_UPLOADS="true") as running, ThreadPoolExecutor(1) as apart:
         # Its address is known only now, and this thread has a loop already.
         apart.submit(asyncio.run, allow_uploads(running)).result()
@@ -55,7 +55,7 @@ def listen(page: Page) -> list[Request]:
 
 
 def test_parts_go_straight_to_the_storage_and_after_a_break_only_what_is_missing(
-    page: Page, direct_site: Site, cloud: LocalCloud, large: Path
+    page: Page, direct_site: Site, cloud: AppCloud, large: Path
 ) -> None:
     def refuse(route: Route) -> None:
         route.fulfill(status=409, json={"detail": "cut off here"})
@@ -79,7 +79,7 @@ def test_parts_go_straight_to_the_storage_and_after_a_break_only_what_is_missing
     assert archive["file_size_bytes"] == large.stat().st_size
 
 
-def test_the_policy_of_this_page_alone_names_the_storage(page: Page, cloud: LocalCloud) -> None:
+def test_the_policy_of_this_page_alone_names_the_storage(page: Page, cloud: AppCloud) -> None:
     for path, is_named in (("/operator/upload", True), ("/operator/source", False), ("/", False)):
         answer = page.goto(path)
         assert answer is not None
@@ -87,7 +87,7 @@ def test_the_policy_of_this_page_alone_names_the_storage(page: Page, cloud: Loca
         assert (f"connect-src 'self' {cloud.blob_endpoint};" in policy) == is_named, path
 
 
-def test_pages_of_other_sites_may_not_write_to_the_storage(direct_site: Site, cloud: LocalCloud) -> None:
+def test_pages_of_other_sites_may_not_write_to_the_storage(direct_site: Site, cloud: AppCloud) -> None:
     def ask(origin: str) -> str:
         asks = {"Origin": origin, "Access-Control-Request-Method": "PUT"}
         path = f"{cloud.blob_endpoint}/devstoreaccount1/archives/incoming/x"

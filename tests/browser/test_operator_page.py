@@ -18,7 +18,7 @@ from shared.documents.sources import Archive, ArchiveStatus
 from tests.browser.conftest import Complaints
 from tests.browser.test_reading import AXE
 from tests.stages.mail_in import archive_of
-from tests.support.cloud import LocalCloud, wait_for
+from tests.support.cloud import AppCloud, wait_for
 from tests.web.site import Site, empty_site
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
@@ -60,7 +60,7 @@ def send(site: Site, queue: str, *bodies: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def troubled(cloud: LocalCloud, browser: Browser) -> Iterator[Site]:
+def troubled(cloud: AppCloud, browser: Browser) -> Iterator[Site]:
     """Messages that are no events, which the app itself sets aside; an archive stuck, and one given up."""
     old = datetime.now(UTC) - timedelta(days=3)
     daily = str(24 * 3600)  # a sweep in between would ask for what is stuck

@@ -28,7 +28,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]
     """The local Service Bus with the emulator's limits."""
     folder: Path = tmp_path_factory.mktemp("emulated")
     limits = ("--admin-port", "0", "--max-connections", str(EMULATORS))
-    with running_service("localcloud.servicebus", *limits, data=folder) as running:
+    with running_service("servicebus", *limits, data=folder) as running:
         yield running
 
 

@@ -12,6 +12,7 @@ import pytest
 import pytest_asyncio
 from azure.cosmos import PartitionKey
 
+from localcloud.testing import Faults
 from shared.clients.classify import classify
 from shared.clients.connections import Clients, LayoutError, clients
 from shared.clients.cosmos.session import Patch, Session
@@ -23,7 +24,7 @@ from shared.documents.threads import Message, Thread
 from shared.pipeline.lifecycle.attempts import attempt_counted
 from shared.pipeline.stage import Subject
 from shared.settings.app import load_settings
-from tests.support.cloud import LocalCloud, plan_faults, set_replica_lag
+from tests.support.cloud import AppCloud
 from tests.support.documents import CREATED
 from tests.support.proxy import faulty_proxy
 from tests.support.services import RunningService
@@ -37,7 +38,7 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def shared_place(cloud: LocalCloud, bus_service: RunningService) -> AsyncIterator[Bench]:
+async def shared_place(cloud: AppCloud, bus_service: RunningService) -> AsyncIterator[Bench]:
     async with bench(cloud.settings(bus_service)) as ready:
         yield ready
 
@@ -48,11 +49,11 @@ def place(shared_place: Bench) -> Bench:
 
 
 @pytest.fixture(autouse=True)
-def no_faults_left(cloud: LocalCloud, bus_service: RunningService) -> Iterator[None]:
+def no_faults_left(cloud: AppCloud, bus_service: RunningService) -> Iterator[None]:
     yield
     for service in (cloud.cosmos, cloud.search, bus_service):
-        plan_faults(service)
-    set_replica_lag(cloud.cosmos, 0)
+        Faults(service).plan()
+    Faults(cloud.cosmos).lag(0)
 
 
 def thread_called(name: str) -> Thread:
@@ -90,13 +91,13 @@ class TestStore:
         assert await store.create_missing(batch, session) == set()
 
     async def test_creating_what_is_there_makes_progress_even_when_reads_are_behind(
-        self, place: Bench, cloud: LocalCloud
+        self, place: Bench, cloud: AppCloud
     ) -> None:
         batch = messages(place, 5)
         other = await Clients.connect(place.clients.settings)
         try:
             await other.store.find(Message, "warm-up", "t1", Session())
-            set_replica_lag(cloud.cosmos, 30)
+            Faults(cloud.cosmos).lag(30)
             await place.clients.store.create_missing(batch[:3], Session())
             created = await asyncio.wait_for(other.store.create_missing(batch, Session()), 20)
         finally:
@@ -382,10 +383,10 @@ class TestBlobs:
 
     @pytest.mark.parametrize("kind", ["reset", "unavailable"])
     async def test_a_blip_is_ridden_out_and_a_longer_fault_is_transient(
-        self, place: Bench, cloud: LocalCloud, kind: str
+        self, place: Bench, cloud: AppCloud, kind: str
     ) -> None:
         async with faulty_proxy(cloud.blob_endpoint) as proxy:
-            through = replace(cloud, blob_endpoint=proxy.address)
+            through = cloud.through(proxy.address)
             settings = place.clients.settings.model_copy(
                 update={"STORAGE_CONNECTION": load_secret(through.storage_connection)}
             )
@@ -446,15 +447,15 @@ class TestWhatTheSdksRaise:
 
     @pytest.mark.parametrize(("fault", "kind"), COSMOS, ids=str)
     async def test_from_cosmos(
-        self, place: Bench, cloud: LocalCloud, fault: dict[str, Any], kind: ErrorKind
+        self, place: Bench, cloud: AppCloud, fault: dict[str, Any], kind: ErrorKind
     ) -> None:
-        plan_faults(cloud.cosmos, {**fault, "operation": "docs.*"})
+        Faults(cloud.cosmos).plan({**fault, "operation": "docs.*"})
         with pytest.raises(Exception) as raised:  # noqa: PT011 - whatever the SDK raises is sorted
             await place.clients.store.find(Message, "m", "t1", Session())
         assert classify(raised.value).kind is kind, repr(raised.value)
 
     async def test_from_cosmos_where_the_sdk_fails_to_forget_its_token(
-        self, place: Bench, cloud: LocalCloud
+        self, place: Bench, cloud: AppCloud
     ) -> None:
         store = place.clients.store
         await store.create(thread_called(place.name("t")), Session())
@@ -463,19 +464,19 @@ class TestWhatTheSdksRaise:
         known = session.session_container
         assert known.rid_to_session_token
         known.rid_to_session_token.clear()  # as where two names were filed under one id, and one has gone
-        plan_faults(cloud.cosmos, {**status(404, substatus=1002), "operation": "docs.*"})
+        Faults(cloud.cosmos).plan({**status(404, substatus=1002), "operation": "docs.*"})
         with pytest.raises(KeyError) as raised:
             await store.find(Thread, place.name("t"), place.name("t"), Session())
         assert classify(raised.value).kind is ErrorKind.RACE
-        plan_faults(cloud.cosmos)
+        Faults(cloud.cosmos).plan()
         assert await store.find(Thread, place.name("t"), place.name("t"), Session())
         assert classify(KeyError("a bug of our own")).kind is ErrorKind.PERMANENT
 
     @pytest.mark.parametrize(("fault", "kind"), SEARCH, ids=str)
     async def test_from_search(
-        self, place: Bench, cloud: LocalCloud, fault: dict[str, Any], kind: ErrorKind
+        self, place: Bench, cloud: AppCloud, fault: dict[str, Any], kind: ErrorKind
     ) -> None:
-        plan_faults(cloud.search, {**fault, "operation": "docs.*"})
+        Faults(cloud.search).plan({**fault, "operation": "docs.*"})
         with pytest.raises(Exception) as raised:  # noqa: PT011
             await place.clients.index.upsert([row(place.tag, 1, "t", [1, 0, 0, 0], "a@x", 1)])
         assert classify(raised.value).kind is kind, repr(raised.value)
@@ -487,14 +488,14 @@ class TestWhatTheSdksRaise:
     async def test_from_the_bus(
         self, place: Bench, bus_service: RunningService, fault: dict[str, Any], kind: ErrorKind
     ) -> None:
-        plan_faults(bus_service, fault)
+        Faults(bus_service).plan(fault)
         with pytest.raises(Exception) as raised:  # noqa: PT011
             await place.publish(place.parsed("m1"))
         assert classify(raised.value).kind is kind, repr(raised.value)
         collect_dropped_sockets()
 
-    async def test_the_time_that_cosmos_asks_for_is_known(self, place: Bench, cloud: LocalCloud) -> None:
-        plan_faults(cloud.cosmos, {**status(429, retry_after_ms=40), "operation": "docs.*"})
+    async def test_the_time_that_cosmos_asks_for_is_known(self, place: Bench, cloud: AppCloud) -> None:
+        Faults(cloud.cosmos).plan({**status(429, retry_after_ms=40), "operation": "docs.*"})
         with pytest.raises(Exception) as raised:  # noqa: PT011
             await place.clients.store.find(Message, "m", "t1", Session())
         assert classify(raised.value).retry_after == pytest.approx(0.04)

@@ -17,7 +17,7 @@ from shared.clients.connections import Clients
 from shared.clients.telemetry.metrics import Metrics
 from shared.core.errors import ErrorKind, ServiceSilentError
 from shared.pipeline.topology import PARSING
-from tests.support.cloud import LocalCloud, frozen
+from tests.support.cloud import AppCloud, frozen
 from tests.support.services import RunningService
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ async def test_an_error_says_of_which_service_it_is() -> None:
 
 
 async def test_the_bus_is_well_again_after_a_call_that_was_broken_off(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     """The connection of a call that was cut off may hold half a frame: it is not used again."""
     quick = {"REQUEST_SECONDS": "0.5"}
@@ -165,7 +165,7 @@ async def test_the_bus_is_well_again_after_a_call_that_was_broken_off(
 
 
 async def test_clients_connect_while_cosmos_stands_still_and_find_it_when_it_is_back(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     settings = cloud.settings(bus_service, REQUEST_SECONDS="0.5")
     with frozen(cloud.cosmos.process):

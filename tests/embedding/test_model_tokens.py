@@ -20,7 +20,7 @@ from shared.embedding.openvino.encoder import OpenVinoEncoder
 from shared.embedding.openvino.model_folder import Manifest
 from shared.embedding.process.embedder import EncoderProcess
 from tests.stages.mail_in import mail, mail_in
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
 
 WORDS = " ".join(f"word{number} and more." for number in range(400))
@@ -64,7 +64,7 @@ def test_a_model_with_another_window_says_so_in_its_folder(model_folder: Path, t
 
 
 async def test_no_chunk_is_longer_than_the_model_reads(
-    cloud: LocalCloud, bus_service: RunningService, tmp_path: Path
+    cloud: AppCloud, bus_service: RunningService, tmp_path: Path
 ) -> None:
     small = {
         "EMBEDDING_BACKEND": "sentencetransformers",
@@ -82,7 +82,7 @@ async def test_no_chunk_is_longer_than_the_model_reads(
 
 @pytest.mark.skipif(find_spec("sentence_transformers") is None, reason="it is not installed")
 async def test_a_model_that_only_the_encoder_knows_tells_its_tokenizer_and_its_window(
-    cloud: LocalCloud, bus_service: RunningService, tmp_path: Path
+    cloud: AppCloud, bus_service: RunningService, tmp_path: Path
 ) -> None:
     whole = tmp_path / "model"
     shutil.copytree(locate_package(), whole)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from azure.core.credentials import AccessToken
 
-from localcloud.httpd import Response
 from shared.clients.classify import classify
 from shared.core.errors import ErrorKind, RefusesEverythingError, TransientError, UnencodableTextError
 from shared.embedding.encoder import Vectors
@@ -19,6 +18,7 @@ from shared.pipeline.retry import Backoff, with_backoff
 from shared.settings.app import Settings, load_settings
 from tests.settings.test_app import LOCAL
 from tests.support.openai_server import OpenAIServer, refusal
+from tests.support.web_server import Response
 
 
 @pytest.fixture

@@ -12,12 +12,12 @@ from evaluation.consensus_scores import figures
 from evaluation.data import DATA_VARIABLE, corpus_files, data_folder
 from evaluation.label_answers import answer_of
 from evaluation.lies import tell
-from localcloud.httpd import HttpServer, Limits
 from shared.clients.openai_client import Endpoint, open_client
 from shared.domain.chat_reading.answer import ANSWER_SCHEMA
 from shared.domain.chat_reading.numbered import number_thread
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.summarization.summarizers import ChatSettings
+from tests.support.web_server import HttpServer
 from tools.chat_replay import Replay, key_of
 
 pytestmark = pytest.mark.skipif(
@@ -47,7 +47,7 @@ async def test_a_perfect_reader_loses_next_to_nothing_on_the_way(tmp_path: Path)
     answers.mkdir()
     for labelled in threads:
         write_answer(answers, labelled)
-    server = HttpServer(Replay(answers, wait_seconds=0).handle, limits=Limits())
+    server = HttpServer(Replay(answers, wait_seconds=0).handle)
     port = await server.start("127.0.0.1", 0)
     client = open_client(Endpoint(f"http://127.0.0.1:{port}/v1"))
     settings = ChatSettings("labels", answer_tokens=ANSWER, answer_schema=ANSWER_SCHEMA)
@@ -55,7 +55,7 @@ async def test_a_perfect_reader_loses_next_to_nothing_on_the_way(tmp_path: Path)
         results = await read_with(client, settings, threads, window=WINDOW, kept=tmp_path / "kept")
     finally:
         await client.close()
-        await server.stop(grace_seconds=0.2)
+        await server.stop()
     assert len(list(answers.glob("*.request.json"))) == len(threads)
     got = figures([one.row for one in score_corpus(threads, [result["prediction"] for result in results])])
     rates = ("has_consensus", "positions", "support", "oppose")

@@ -17,11 +17,10 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from localcloud.up.settings_file import COSMOS_KEY, SEARCH_KEY
 from shared.documents.containers import CONTAINERS
 from shared.settings.app import load_settings
 from tests.infra.conftest import ROOT
-from tests.support.cloud import LocalCloud, servicebus_connection
+from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
@@ -109,24 +108,18 @@ def test_emulators_that_do_not_start_are_said_so(desk: Desk) -> None:
     assert not (desk.folder / "local.settings.json").exists()
 
 
-def test_everything_is_waited_for_and_made(
-    desk: Desk, cloud: LocalCloud, bus_service: RunningService
-) -> None:
+def test_everything_is_waited_for_and_made(desk: Desk, cloud: AppCloud, bus_service: RunningService) -> None:
     """The local cloud stands in for the containers: on other ports, by the settings that are there."""
     desk.has("docker", "func")
     settings = {
         "FUNCTIONS_WORKER_RUNTIME": "python",
-        "STORAGE_CONNECTION": cloud.storage_connection,
-        "SERVICEBUS_CONNECTION": servicebus_connection(bus_service),
-        "SERVICEBUS_ADMIN_ENDPOINT": bus_service.addresses["admin"],
+        **cloud.storage.settings,
+        **bus_service.settings,
+        **cloud.cosmos.settings,
+        **cloud.search.settings,
         "SERVICEBUS_MAX_CONNECTIONS": "3",
-        "COSMOS_ENDPOINT": cloud.cosmos.addresses["endpoint"],
-        "COSMOS_KEY": COSMOS_KEY,
         "COSMOS_DATABASE": "emulated",
-        "SEARCH_ENDPOINT": cloud.search.addresses["endpoint"],
-        "SEARCH_KEY": SEARCH_KEY,
         "SEARCH_INDEX": "emulated",
-        "SEARCH_CA_FILE": cloud.search.addresses["ca"],
     }
     (desk.folder / "local.settings.json").write_text(json.dumps({"IsEncrypted": False, "Values": settings}))
 

@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 import yaml
 
-from localcloud.search.service import ADMIN_KEY
 from shared.clients.search.versions import version_name
 from tests.infra.conftest import ROOT
 from tests.infra.plans import of_type, planned
@@ -185,12 +184,12 @@ def test_the_patterns_of_funcignore_are_of_the_kind_that_the_check_knows() -> No
 
 def test_the_index_is_made_on_a_clean_machine(tmp_path: Path) -> None:
     """By the code's own definition, with nothing but what azd knows."""
-    with running_service("localcloud.search", data=tmp_path / "data") as service:
-        known = {"SEARCH_ENDPOINT": service.addresses["endpoint"], "SEARCH_CA_FILE": service.addresses["ca"]}
+    with running_service("search", data=tmp_path / "data") as service:
+        known = service.settings
         results = [
             subprocess.run(
                 [sys.executable, "infra/hooks/postprovision.py"],
-                cwd=ROOT, env={**os.environ, **known, "SEARCH_KEY": ADMIN_KEY, "SEARCH_INDEX": "made"},
+                cwd=ROOT, env={**os.environ, **known, "SEARCH_INDEX": "made"},
                 capture_output=True, text=True, timeout=60, check=False,
             )
             for _ in range(2)
@@ -206,7 +205,7 @@ def index_names(known: Mapping[str, str]) -> set[str]:
     from azure.search.documents.indexes import SearchIndexClient  # noqa: PLC0415
 
     endpoint, ca = known["SEARCH_ENDPOINT"], known["SEARCH_CA_FILE"]
-    with SearchIndexClient(endpoint, AzureKeyCredential(ADMIN_KEY), connection_verify=ca) as client:
+    with SearchIndexClient(endpoint, AzureKeyCredential(known["SEARCH_KEY"]), connection_verify=ca) as client:
         return set(client.list_index_names())
 
 

@@ -2,7 +2,6 @@
 
 import base64
 import json
-import subprocess
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -18,9 +17,6 @@ import trustme
 from azure.core.credentials import AccessToken
 from azure.storage.blob.aio import BlobServiceClient
 
-from localcloud.lifeline import LIFELINE_VARIABLE
-from localcloud.ports import Ports
-from localcloud.up.catalogue import plan_services
 from shared.clients.blobs import ARCHIVES_CONTAINER, Blobs
 from shared.clients.connections import Clients
 from shared.documents.sources import OperationStatus
@@ -28,8 +24,7 @@ from shared.ingestion import uploads
 from shared.ingestion.fetch_runs import run_operation
 from shared.ingestion.uploads import PartedUpload, direct_address, join_and_request, keep_part, parts_here
 from tests.ingestion.environment import Place
-from tests.support.cloud import blob_address
-from tests.support.services import ROOT
+from tests.support.services import running_service
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 SMALL = 1000
@@ -172,21 +167,9 @@ def azurite_with_identities(folder: Path) -> Iterator[tuple[str, Path]]:
     issued.cert_chain_pems[0].write_to_path(str(certificate))
     issued.private_key_pem.write_to_path(str(key))
     authority.cert_pem.write_to_path(str(ca))
-    (plan,) = plan_services(Ports(0, 0, 0), root=ROOT, data=folder / "storage", only=["storage"])
-    command = [part for part in plan.command if part != "--silent"]
-    process = subprocess.Popen(
-        [*command, "--oauth", "basic", "--cert", str(certificate), "--key", str(key)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env={LIFELINE_VARIABLE: "stdin", "PATH": "/usr/bin:/bin"},
-    )
-    try:
-        yield f"{blob_address(process)}/{ACCOUNT}", ca
-    finally:
-        process.terminate()
-        process.communicate(timeout=20)
+    options = ("--oauth", "basic", "--cert", str(certificate), "--key", str(key))
+    with running_service("storage", *options, data=folder / "storage") as service:
+        yield f"{service.addresses['blob']}/{ACCOUNT}", ca
 
 
 @asynccontextmanager

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from localcloud.up.app import DEFINITIONS, ArchiveFile, definitions_at
 from shared.documents.sources import Source
 from shared.documents.values import Preset
 from shared.domain.consensus.rulings import DECIDING_ROLES
@@ -17,6 +16,7 @@ from shared.ingestion.source_definitions import SourceDefinition, check_reachabl
 from shared.settings.app import Settings
 from tests.support.documents import CREATED
 from tests.support.services import ROOT
+from tools.run_archives.client import DEFINITIONS, ArchiveFile, definitions_at
 
 SECTION = (
     (ROOT / "docs" / "ingestion.md")

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from localcloud.testing import Faults
 from shared.clients.cosmos.session import Patch, Session
 from shared.core.ids import archive_id, file_hash
 from shared.documents.records import FailureRecord
@@ -18,7 +19,7 @@ from shared.ingestion.errors import (
 )
 from shared.pipeline.retry import GaveUpError
 from tests.ingestion.environment import Place
-from tests.support.cloud import LocalCloud, faults_hit, plan_faults
+from tests.support.cloud import AppCloud
 from tests.support.measured import Measured
 from tests.support.toy_stages import Crash
 
@@ -132,21 +133,19 @@ def failing_creates(times: int | None) -> dict[str, Any]:
     return {"kind": "status", "operation": "docs.create", "times": times, "args": {"status": 500}}
 
 
-async def test_a_short_outage_is_waited_out(place: Place, cloud: LocalCloud) -> None:
-    plan_faults(cloud.cosmos, failing_creates(1))
+async def test_a_short_outage_is_waited_out(place: Place, cloud: AppCloud) -> None:
+    Faults(cloud.cosmos).plan(failing_creates(1))
     stored = await place.upload(place.mbox("one"))
-    assert faults_hit(cloud.cosmos) == 1
+    assert Faults(cloud.cosmos).hits == 1
     assert not stored.duplicate
     assert len(await place.announced(1)) == 1
 
 
-async def test_a_write_whose_answer_was_lost_is_still_this_uploads_own(
-    place: Place, cloud: LocalCloud
-) -> None:
+async def test_a_write_whose_answer_was_lost_is_still_this_uploads_own(place: Place, cloud: AppCloud) -> None:
     lost = {"kind": "reset_after", "operation": "docs.create", "times": 1}
-    plan_faults(cloud.cosmos, lost)
+    Faults(cloud.cosmos).plan(lost)
     stored = await place.upload(place.mbox("one"))
-    assert faults_hit(cloud.cosmos) == 1
+    assert Faults(cloud.cosmos).hits == 1
     assert (stored.duplicate, stored.announced) == (False, True)
     assert len(await place.announced(1)) == 1
 
@@ -159,7 +158,7 @@ async def test_an_outage_that_lasts_is_told_after_bounded_retries(place: Place, 
     (told,) = await place.failures(1)
     assert (told.event_type, told.data.retry_count) == ("ArchiveIngestionFailed", 4)
     assert told.data.source_url == "upload:list.mbox"
-    plan_faults(cloud.cosmos)
+    Faults(cloud.cosmos).plan()
     assert not (await place.upload(place.mbox("one"))).duplicate
     assert len(await place.announced(1)) == 1
 

@@ -3,8 +3,9 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import pytest_asyncio
 
+from localcloud.testing import Faults
 from tests.ops.environment import OpsPlace, namespace_with_short_locks, ops_place
-from tests.support.cloud import LocalCloud, plan_faults
+from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
 
 QUEUES = ("parsing", "chunking")
@@ -17,7 +18,7 @@ def short_locks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSer
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def shared_place(cloud: LocalCloud, short_locks: RunningService) -> AsyncIterator[OpsPlace]:
+async def shared_place(cloud: AppCloud, short_locks: RunningService) -> AsyncIterator[OpsPlace]:
     async with ops_place(cloud, short_locks) as ready:
         yield ready
 
@@ -26,6 +27,6 @@ async def shared_place(cloud: LocalCloud, short_locks: RunningService) -> AsyncI
 async def place(shared_place: OpsPlace) -> AsyncIterator[OpsPlace]:
     """Its queues are empty before and after."""
     yield OpsPlace(shared_place.bench.fresh(), shared_place.service, shared_place.senders)
-    plan_faults(shared_place.service)
+    Faults(shared_place.service).plan()
     for queue in QUEUES:
-        await shared_place.empty(queue)
+        shared_place.empty(queue)

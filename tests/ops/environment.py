@@ -1,6 +1,5 @@
 """One test's place with dead letters in it: a namespace with short locks, and a database of its own."""
 
-import asyncio
 import json
 import re
 import uuid
@@ -14,7 +13,7 @@ from typing import Any
 from azure.servicebus import ServiceBusMessage, ServiceBusReceivedMessage
 from azure.servicebus.aio import ServiceBusReceiver, ServiceBusSender
 
-from localcloud.servicebus.amqp.performatives import FLOW
+from localcloud.testing import Faults
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
@@ -27,10 +26,9 @@ from shared.pipeline.events import Event
 from shared.pipeline.failures import error_hash
 from shared.upkeep.deadletters.journal import CONTAINER
 from tests.stages.mail_in import archive_of, ingested
-from tests.support.cloud import SERVICEBUS_CONFIG, LocalCloud, servicebus
+from tests.support.cloud import SERVICEBUS_CONFIG, AppCloud, servicebus
 from tests.support.documents import CREATED
 from tests.support.events import event_of
-from tests.support.raw_amqp import RawClient
 from tests.support.services import RunningService
 from tests.support.toy_stages import Bench, bench
 
@@ -118,22 +116,9 @@ class OpsPlace:
             start = (page[-1].sequence_number or 0) + 1
         return found
 
-    async def empty(self, queue: str) -> None:
-        """Take everything out; what is locked still, when its lock has ended."""
-        self.drain(queue)
-        self.drain(f"{queue}/$deadletterqueue")
-        while await self.dead(queue) or await self.waiting(queue):
-            await asyncio.sleep(0.2)
-            self.drain(queue)
-            self.drain(f"{queue}/$deadletterqueue")
-
-    def drain(self, address: str) -> None:
-        """Take out what is free now."""
-        with RawClient(int(self.service.addresses["amqp"].rpartition(":")[2])) as client:
-            client.login()
-            client.attach_receiver(address, presettled=True)
-            client.drain(1_000_000)
-            client.expect(FLOW)
+    def empty(self, queue: str) -> None:
+        """Remove all messages and dead letters, the locked ones as well."""
+        Faults(self.service).empty(queue)
 
 
 def failure_of(event: Event[Any], error_type: str, message: str, *, stage: str = "parsing") -> FailureRecord:
@@ -170,7 +155,7 @@ async def read_archive(place: OpsPlace, id_: str) -> Archive:
 
 
 @asynccontextmanager
-async def ops_place(cloud: LocalCloud, service: RunningService) -> AsyncIterator[OpsPlace]:
+async def ops_place(cloud: AppCloud, service: RunningService) -> AsyncIterator[OpsPlace]:
     settings = cloud.settings(service, SERVICEBUS_ADMIN_ENDPOINT=service.addresses["admin"])
     async with bench(settings) as ready:
         for container in (ARCHIVES_CONTAINER, CONTAINER):

@@ -10,7 +10,7 @@ from shared.upkeep.deadletters.diagnosis import diagnosed_letters, group_letters
 from shared.upkeep.deadletters.journal import REQUEUE
 from shared.upkeep.deadletters.operations import request_operation, run_operation
 from tests.ops.environment import OpsPlace, ops_place
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
 
 CAUSES, EACH, RATE = 5, 2000, 250.0
@@ -18,9 +18,7 @@ CAUSES, EACH, RATE = 5, 2000, 250.0
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-async def test_ten_thousand_dead_letters_of_five_causes(
-    cloud: LocalCloud, bus_service: RunningService
-) -> None:
+async def test_ten_thousand_dead_letters_of_five_causes(cloud: AppCloud, bus_service: RunningService) -> None:
     async with ops_place(cloud, bus_service) as place:
         for number in range(CAUSES):
             await place.failed_events(EACH, f"Error{'ABCDE'[number]}", f"cause {'abcde'[number]}")

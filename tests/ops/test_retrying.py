@@ -90,7 +90,7 @@ async def test_a_thread_that_is_not_ready_is_left_as_it_is_and_holds_up_no_other
         assert told.err.splitlines()[0].startswith(f"threads/{waits.id} was skipped: it is not ready: ")
         assert told.err.splitlines()[-1] == "0 threads sent; 1 skipped."
     finally:
-        await place.empty("summarization")
+        place.empty("summarization")
 
 
 async def test_what_is_done_or_gone_meanwhile_is_left_out_of_a_reset_and_a_retry(place: OpsPlace) -> None:
@@ -130,4 +130,4 @@ async def test_only_archives_that_were_given_up_are_purged_and_the_rest_is_told_
     await run_removal(json.loads(b"".join(asked.body))["removal_id"], place.clients)
     with pytest.raises(DocumentNotFoundError):
         await read_archive(place, gone.id)
-    await place.empty("removal")
+    place.empty("removal")

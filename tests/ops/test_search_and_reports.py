@@ -13,7 +13,7 @@ from stages.embedding import EMBEDDING
 from tests.ops.commands import Commands
 from tests.ops.environment import OpsPlace
 from tests.stages.mail_in import MailIn, mail
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.openai_server import OpenAIServer, refusal
 from tests.support.services import RunningService
 from tests.support.toy_stages import DIMENSIONS, bench
@@ -52,7 +52,7 @@ def model_settings(server: OpenAIServer, model: str) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def read_mail(cloud: LocalCloud, bus: RunningService, server: OpenAIServer) -> AsyncIterator[OpsPlace]:
+async def read_mail(cloud: AppCloud, bus: RunningService, server: OpenAIServer) -> AsyncIterator[OpsPlace]:
     """Two threads that have gone all the way to their reports."""
     async with bench(cloud.settings(bus, **model_settings(server, MODEL))) as ready:
         place = MailIn(ready)
@@ -71,7 +71,7 @@ async def server() -> AsyncIterator[OpenAIServer]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def place(
-    cloud: LocalCloud, bus_service: RunningService, server: OpenAIServer
+    cloud: AppCloud, bus_service: RunningService, server: OpenAIServer
 ) -> AsyncIterator[OpsPlace]:
     async with read_mail(cloud, bus_service, server) as ready:
         yield ready
@@ -160,7 +160,7 @@ async def test_reports_are_listed_and_one_is_printed_with_its_citations(ops: Com
 
 
 async def test_the_index_moves_to_another_model_and_goes_live(
-    cloud: LocalCloud, bus_service: RunningService, server: OpenAIServer, tmp_path: Path
+    cloud: AppCloud, bus_service: RunningService, server: OpenAIServer, tmp_path: Path
 ) -> None:
     async with (
         read_mail(cloud, bus_service, server) as place,
@@ -195,7 +195,7 @@ async def test_the_index_moves_to_another_model_and_goes_live(
 
 
 async def test_a_chunk_that_the_new_model_refuses_is_told_by_the_exit_code(
-    cloud: LocalCloud, bus_service: RunningService, server: OpenAIServer, tmp_path: Path
+    cloud: AppCloud, bus_service: RunningService, server: OpenAIServer, tmp_path: Path
 ) -> None:
     async with read_mail(cloud, bus_service, server) as place, endpoint() as picky:
         ops = Commands(place, tmp_path, **model_settings(picky, BETTER))

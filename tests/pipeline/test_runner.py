@@ -4,7 +4,6 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Coroutine, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -21,6 +20,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import format_trace_id, get_current_span
 from pydantic import SecretStr
 
+from localcloud.testing import Faults
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
@@ -33,7 +33,7 @@ from shared.documents.records import FailureRecord
 from shared.documents.threads import Message
 from shared.pipeline.runner import StageRunner
 from stages.registration import PreviewSettlement, delivery_from_sdk
-from tests.support.cloud import LocalCloud, faults_hit, plan_faults, set_replica_lag
+from tests.support.cloud import AppCloud
 from tests.support.events import event_of
 from tests.support.proxy import faulty_proxy
 from tests.support.services import RunningService
@@ -43,7 +43,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def shared_place(cloud: LocalCloud, bus_service: RunningService) -> AsyncIterator[Bench]:
+async def shared_place(cloud: AppCloud, bus_service: RunningService) -> AsyncIterator[Bench]:
     async with bench(cloud.settings(bus_service)) as ready:
         yield ready
 
@@ -54,11 +54,11 @@ def place(shared_place: Bench) -> Bench:
 
 
 @pytest.fixture(autouse=True)
-def no_faults_left(cloud: LocalCloud, bus_service: RunningService) -> Iterator[None]:
+def no_faults_left(cloud: AppCloud, bus_service: RunningService) -> Iterator[None]:
     yield
     for service in (cloud.cosmos, cloud.search, bus_service):
-        plan_faults(service)
-    set_replica_lag(cloud.cosmos, 0)
+        Faults(service).plan()
+    Faults(cloud.cosmos).lag(0)
 
 
 async def chunks_stored(place: Bench) -> list[str]:
@@ -123,9 +123,9 @@ async def test_two_runners_on_the_same_message_at_once_have_one_effect(place: Be
 
 
 async def test_with_the_token_a_reader_sees_the_write_through_a_lagging_replica(
-    place: Bench, cloud: LocalCloud
+    place: Bench, cloud: AppCloud
 ) -> None:
-    set_replica_lag(cloud.cosmos, 30)
+    Faults(cloud.cosmos).lag(30)
     session = await place.store_messages("m1")
     await place.publish(place.parsed("m1"), session)
     toy = Toy()
@@ -134,19 +134,17 @@ async def test_with_the_token_a_reader_sees_the_write_through_a_lagging_replica(
     assert len(await place.take_all("embedding", 1)) == 1
 
 
-async def test_without_the_token_the_race_is_real_and_won_by_retrying(
-    place: Bench, cloud: LocalCloud
-) -> None:
+async def test_without_the_token_the_race_is_real_and_won_by_retrying(place: Bench, cloud: AppCloud) -> None:
     # Another process, which has not seen the write: its own client remembers no session.
     other = await Clients.connect(place.clients.settings)
     try:
         await other.store.find(Message, "warm-up", "t1", Session())
         toy = Toy(withhold_session=True)
         runner = StageRunner(toy.stage(), other)
-        set_replica_lag(cloud.cosmos, 600)
+        Faults(cloud.cosmos).lag(600)
         await place.publish(place.parsed("m1"), await place.store_messages("m1"))
         assert await place.deliver_once(runner) is None
-        set_replica_lag(cloud.cosmos, 0)
+        Faults(cloud.cosmos).lag(0)
         assert await place.deliver(runner) is None
     finally:
         await other.close()
@@ -158,7 +156,7 @@ async def test_event_handler_reraises_for_requeue(place: Bench, cloud: LocalClou
     """A transient failure that lasts is set aside and told; the sweep's next attempt is done."""
     session = await place.store_messages("m1")
     event = await place.publish(place.parsed("m1"), session)
-    plan_faults(cloud.search, {**status(503, "docs.index"), "times": None})
+    Faults(cloud.search).plan({**status(503, "docs.index"), "times": None})
     error = await run_once(place, Toy())
     assert error is not None
     assert (place.retries, place.slept) == ([0, 1, 2, 3, 3], []), "retries wait in the broker"
@@ -173,7 +171,7 @@ async def test_event_handler_reraises_for_requeue(place: Bench, cloud: LocalClou
     assert (failed.event_type, failed.data.retry_count) == ("ChunkingFailed", 4)
     stored = await place.clients.store.read(Message, place.name("m1"), "t1", Session())
     assert (stored.attemptCount, stored.lastError is not None) == (1, True)
-    plan_faults(cloud.search)
+    Faults(cloud.search).plan()
     toy = Toy()
     assert await run_once(place, toy) is not None, "it was given up: only the sweep tries again"
     assert toy.works == []
@@ -225,10 +223,10 @@ async def test_of_two_copies_of_a_retry_one_is_completed_without_work(
 
 
 async def test_where_settlement_is_on_a_transient_failure_waits_in_the_broker(
-    place: Bench, cloud: LocalCloud
+    place: Bench, cloud: AppCloud
 ) -> None:
     await place.publish(place.parsed("m1"), await place.store_messages("m1"))
-    plan_faults(cloud.search, {**status(503, "docs.index"), "times": 3})
+    Faults(cloud.search).plan({**status(503, "docs.index"), "times": 3})
     await run_settling(place, Toy())
     assert await place.waits_for_retry()
     await run_settling(place, Toy())
@@ -258,14 +256,14 @@ TRANSIENT: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # the SDK forgets the sockets of dropped connections
 @pytest.mark.parametrize(("service", "fault"), TRANSIENT, ids=str)
 async def test_a_transient_fault_in_any_service_leaves_no_trace(
-    place: Bench, cloud: LocalCloud, bus_service: RunningService, service: str, fault: dict[str, Any]
+    place: Bench, cloud: AppCloud, bus_service: RunningService, service: str, fault: dict[str, Any]
 ) -> None:
     session = await place.store_messages("m1", "m2")
     await place.publish(place.parsed("m1", "m2"), session)
     target = {"cosmos": cloud.cosmos, "search": cloud.search, "bus": bus_service}[service]
-    plan_faults(target, {"times": 2, **fault})
+    Faults(target).plan({"times": 2, **fault})
     assert await run_once(place, Toy()) is None
-    assert faults_hit(target) > 0, "the fault was never met: the test shows nothing"
+    assert Faults(target).hits > 0, "the fault was never met: the test shows nothing"
     assert await chunks_stored(place) == ["c-m1", "c-m2"]
     assert len(await place.take_all("embedding", 1)) == 1
     assert await place.take_all("failures", 0) == []
@@ -412,12 +410,12 @@ async def test_retries_are_logged_at_the_levels_of_the_specification(
 
 
 async def test_an_error_that_is_no_race_is_not_waited_for_as_one(
-    place: Bench, cloud: LocalCloud, caplog: pytest.LogCaptureFixture
+    place: Bench, cloud: AppCloud, caplog: pytest.LogCaptureFixture
 ) -> None:
     await place.publish(place.parsed("m1"), await place.store_messages("m1"))
-    plan_faults(cloud.search, {**status(503, "docs.index"), "times": None})
+    Faults(cloud.search).plan({**status(503, "docs.index"), "times": None})
     assert await place.deliver_once(place.runner(Toy())) is None
-    plan_faults(cloud.search)
+    Faults(cloud.search).plan()
     assert await run_once(place, Toy()) is None
     assert "failed (attempt 1)" in caplog.text
     assert "Retry attempt" not in caplog.text
@@ -507,14 +505,14 @@ async def test_a_crash_between_any_two_steps_loses_nothing_and_doubles_nothing(
 
 
 async def test_when_even_the_record_cannot_be_stored_the_message_stays_with_the_broker(
-    place: Bench, cloud: LocalCloud, caplog: pytest.LogCaptureFixture
+    place: Bench, cloud: AppCloud, caplog: pytest.LogCaptureFixture
 ) -> None:
     session = await place.store_messages("m1")
     event = await place.publish(place.parsed("m1"), session)
-    plan_faults(cloud.cosmos, {**status(503, "docs.*"), "times": None})
+    Faults(cloud.cosmos).plan({**status(503, "docs.*"), "times": None})
     assert await run_once(place, Toy()) is not None
     assert "could not store the failure record" in caplog.text
-    plan_faults(cloud.cosmos)
+    Faults(cloud.cosmos).plan()
     assert await failures_of(place, event.idempotency_key()) is None
     assert await run_once(place, Toy()) is None
     assert len(await place.take_all("embedding", 1)) == 1
@@ -613,10 +611,10 @@ async def test_one_trace_runs_from_the_publisher_into_the_stage_and_on(place: Be
 
 @pytest.mark.parametrize("kind", ["reset", "unavailable"])
 async def test_a_transient_fault_in_blob_storage_leaves_no_trace(
-    place: Bench, cloud: LocalCloud, kind: str
+    place: Bench, cloud: AppCloud, kind: str
 ) -> None:
     async with faulty_proxy(cloud.blob_endpoint) as proxy:
-        through = replace(cloud, blob_endpoint=proxy.address).storage_connection
+        through = cloud.through(proxy.address).storage_connection
         settings = place.clients.settings.model_copy(update={"STORAGE_CONNECTION": SecretStr(through)})
         clients = await Clients.connect(settings)
         try:

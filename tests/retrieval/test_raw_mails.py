@@ -9,7 +9,7 @@ from shared.core.ids import message_key, thread_id
 from shared.documents.threads import Message
 from shared.retrieval.mails import original_bytes, original_mail
 from tests.stages.mail_in import NOW, MailIn, archive_of, mail, mail_in
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
 
 HONEST = mail(1, subject="Before it") + mail(0, subject="A plan", body="I object.\n\n>From here on, too.")
@@ -21,7 +21,7 @@ async def stored(place: MailIn) -> Message:
     return await place.clients.store.read(Message, KEY, THREAD, Session())
 
 
-async def test_each_copy_is_read_from_its_own_place(cloud: LocalCloud, bus_service: RunningService) -> None:
+async def test_each_copy_is_read_from_its_own_place(cloud: AppCloud, bus_service: RunningService) -> None:
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(HONEST)
         await place.take_in(FORGED, arrived=NOW.replace(year=NOW.year + 1))
@@ -40,9 +40,7 @@ async def test_each_copy_is_read_from_its_own_place(cloud: LocalCloud, bus_servi
             await original_mail(place.clients, message, 2)
 
 
-async def test_bytes_that_are_others_now_are_said_to_be(
-    cloud: LocalCloud, bus_service: RunningService
-) -> None:
+async def test_bytes_that_are_others_now_are_said_to_be(cloud: AppCloud, bus_service: RunningService) -> None:
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(HONEST)
         message, path = await stored(place), archive_of(HONEST).file_path

@@ -10,13 +10,11 @@ from shared.retrieval.threads import cited_in, find_by_id, report_detail, resolv
 from stages.reporting import REPORTING
 from tests.stages.mail_in import mail, mail_in
 from tests.stages.test_reporting import ROOT, THREAD, summarized
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
 
 
-async def test_a_merged_thread_is_read_where_it_is_now(
-    cloud: LocalCloud, bus_service: RunningService
-) -> None:
+async def test_a_merged_thread_is_read_where_it_is_now(cloud: AppCloud, bus_service: RunningService) -> None:
     async with mail_in(cloud, bus_service) as place:
         old = thread_id("<m8@example.org>", "list")
         await place.take_in(THREAD)
@@ -31,7 +29,7 @@ async def test_a_merged_thread_is_read_where_it_is_now(
 
 
 async def test_citations_of_an_outdated_report_are_found_where_their_messages_are_now(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(THREAD)

@@ -16,7 +16,7 @@ from shared.pipeline.events import Event
 from shared.pipeline.stage import Stage, StageResult, Work
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.documents import CREATED
 from tests.support.events import event_of
 from tests.support.services import RunningService
@@ -117,7 +117,7 @@ class MailIn:
 
 
 @asynccontextmanager
-async def mail_in(cloud: LocalCloud, bus: RunningService, **settings: str) -> AsyncIterator[MailIn]:
+async def mail_in(cloud: AppCloud, bus: RunningService, **settings: str) -> AsyncIterator[MailIn]:
     """A place with a database of its own."""
     async with bench(cloud.settings(bus, **settings)) as place:
         await place.clients.blobs.ensure_container(ARCHIVES_CONTAINER)

@@ -33,7 +33,7 @@ from tests.domain.test_forgeries import (
     forged,
 )
 from tests.stages.mail_in import NOW, MailIn, archive_of, mail_in
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.documents import CREATED
 from tests.support.services import RunningService
 from tests.upkeep.removal.finished import finish
@@ -62,9 +62,7 @@ MOVING = (
 )
 
 
-async def reported(
-    cloud: LocalCloud, bus: RunningService, attack: Attack | None
-) -> dict[str, dict[str, Any]]:
+async def reported(cloud: AppCloud, bus: RunningService, attack: Attack | None) -> dict[str, dict[str, Any]]:
     """The current reports of the list's threads, with their summaries, by thread."""
     async with mail_in(cloud, bus) as place:
         await take_in(place, attack)
@@ -137,7 +135,7 @@ def comparable(report: dict[str, Any], name: str) -> str:
 
 @pytest.mark.parametrize("name", OF_OLD)
 async def test_the_report_is_that_of_the_honest_twin_apart_from_the_flag(
-    cloud: LocalCloud, bus_service: RunningService, name: str
+    cloud: AppCloud, bus_service: RunningService, name: str
 ) -> None:
     (attack,) = [one for one in ATTACKS if one.name == name]
     twin = replace(attack, content=TWINS[name]) if name in TWINS else None
@@ -157,7 +155,7 @@ async def test_the_report_is_that_of_the_honest_twin_apart_from_the_flag(
 
 @pytest.mark.parametrize("packed", [False, True])
 async def test_the_original_bytes_of_every_message_can_be_had_again(
-    cloud: LocalCloud, bus_service: RunningService, *, packed: bool
+    cloud: AppCloud, bus_service: RunningService, *, packed: bool
 ) -> None:
     escaped = HONEST.replace(b"I object", b">From here on I object")
     content = escaped
@@ -187,7 +185,7 @@ async def test_the_original_bytes_of_every_message_can_be_had_again(
 
 
 async def test_a_mail_of_another_list_is_shown_in_the_thread_that_it_answers_and_not_counted(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     """Whichever list's archive comes first; a cross-post of the thread's own mail is no answer of others."""
     honest = await reported(cloud, bus_service, None)

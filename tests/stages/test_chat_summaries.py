@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.httpd import HttpServer, Request, Response, json_response
+from localcloud.testing import Faults
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import PermanentError
@@ -28,10 +28,11 @@ from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, archive_of, mail, mail_in
 from tests.support.chat_endpoint import Answer, ChatEndpointServer, completion, serving
 from tests.support.clock import with_clock
-from tests.support.cloud import LocalCloud, plan_faults
+from tests.support.cloud import AppCloud
 from tests.support.documents import CREATED
 from tests.support.events import event_of
 from tests.support.services import RunningService
+from tests.support.web_server import HttpServer, Request, Response, json_response
 
 ROOT = thread_id("<m0@example.org>", "list")
 THREAD = b"".join(
@@ -50,14 +51,14 @@ HONEST: dict[str, Any] = {
 
 
 @pytest.fixture(autouse=True)
-def no_faults_left(cloud: LocalCloud) -> Iterator[None]:
+def no_faults_left(cloud: AppCloud) -> Iterator[None]:
     yield
-    plan_faults(cloud.cosmos)
+    Faults(cloud.cosmos).plan()
 
 
 @asynccontextmanager
 async def asking(
-    cloud: LocalCloud, bus: RunningService, answer: Answer, **settings: str
+    cloud: AppCloud, bus: RunningService, answer: Answer, **settings: str
 ) -> AsyncIterator[tuple[MailIn, ChatEndpointServer]]:
     """A place whose summaries come from an endpoint that answers like this."""
     async with serving(answer) as endpoint:
@@ -91,7 +92,7 @@ async def stored_summary(place: MailIn, scope: str = ROOT) -> Summary:
 
 
 async def test_the_model_is_asked_once_a_version_however_often_the_event_comes(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with asking(cloud, bus_service, lambda _: completion(HONEST)) as (place, endpoint):
         await place.take_in(THREAD)
@@ -106,7 +107,7 @@ async def test_the_model_is_asked_once_a_version_however_often_the_event_comes(
 
 
 async def test_two_workers_with_one_event_ask_the_model_once(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with asking(cloud, bus_service, lambda _: completion(HONEST)) as (place, endpoint):
         await place.take_in(THREAD)
@@ -117,7 +118,7 @@ async def test_two_workers_with_one_event_ask_the_model_once(
 
 
 async def test_a_crash_between_the_call_and_the_store_calls_again_and_stores_one(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with asking(cloud, bus_service, lambda _: completion(HONEST)) as (place, endpoint):
         await place.take_in(THREAD)
@@ -138,7 +139,7 @@ async def test_a_crash_between_the_call_and_the_store_calls_again_and_stores_one
 
 
 async def test_a_turn_whose_holder_is_gone_is_taken_over_when_its_time_is_over(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with asking(cloud, bus_service, lambda _: completion(HONEST)) as (place, endpoint):
         await place.take_in(THREAD)
@@ -174,7 +175,7 @@ INVENTED = (*(lie["text"] for lie in LIES), "The chair declares", "I support. Ma
 
 @pytest.mark.parametrize("honest_beside", [False, True])
 async def test_a_model_that_lies_gets_no_invented_quote_stored_or_shown(
-    cloud: LocalCloud, bus_service: RunningService, *, honest_beside: bool
+    cloud: AppCloud, bus_service: RunningService, *, honest_beside: bool
 ) -> None:
     said = {"summary": [*LIES, *(HONEST["summary"] if honest_beside else [])]}
     async with asking(cloud, bus_service, lambda _: completion(said)) as (place, _endpoint):
@@ -196,7 +197,7 @@ async def test_a_model_that_lies_gets_no_invented_quote_stored_or_shown(
 
 
 async def test_throttling_is_waited_out_as_long_as_the_endpoint_asks(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     answers = [json_response(429, {"error": {"message": "slow down"}}, [("Retry-After", "17")])]
 
@@ -221,7 +222,7 @@ async def test_throttling_is_waited_out_as_long_as_the_endpoint_asks(
 
 
 async def test_an_archives_token_budget_holds_across_workers_and_restarts(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     content = THREAD + mail(6, subject="Lunch", body="I propose that we eat at noon on Tuesday.")
     other, archive = thread_id("<m6@example.org>", "list"), archive_of(content).id
@@ -246,7 +247,7 @@ async def test_an_archives_token_budget_holds_across_workers_and_restarts(
 
 
 async def test_reservations_side_by_side_cannot_overspend_the_stored_budget(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         budget = StoredBudget(place.clients.store, "a1", 1000, place.clients.runtime.now)
@@ -258,7 +259,7 @@ async def test_reservations_side_by_side_cannot_overspend_the_stored_budget(
 
 
 async def test_a_thread_beyond_the_window_is_read_whole_in_parts(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     mails = [mail(0, body="I propose a registry for this.")]
     mails += [mail(i, parent=0, body=f"Remark {i}. " + "More words on it. " * 60) for i in range(1, 27)]
@@ -275,7 +276,7 @@ async def test_a_thread_beyond_the_window_is_read_whole_in_parts(
 
 
 async def test_a_template_that_does_not_exist_is_refused_by_name(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with asking(cloud, bus_service, lambda _: completion(HONEST)) as (place, endpoint):
         await place.take_in(THREAD)
@@ -285,7 +286,7 @@ async def test_a_template_that_does_not_exist_is_refused_by_name(
 
 
 async def test_azure_openai_is_asked_with_the_managed_identitys_token(
-    cloud: LocalCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
+    cloud: AppCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def give_token(asked: Request) -> Response:
         assert "cognitiveservices.azure.com" in asked.query
@@ -308,4 +309,4 @@ async def test_azure_openai_is_asked_with_the_managed_identitys_token(
             assert "/openai/deployments/toy/chat/completions" in asked.path
             assert (await stored_summary(place)).generated_by == "toy"
     finally:
-        await identity.stop(grace_seconds=0.2)
+        await identity.stop()

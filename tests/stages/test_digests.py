@@ -18,7 +18,7 @@ from shared.summarization.digests import announcement, refresh_digest, refresh_d
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, mail, mail_in
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.events import event_of
 from tests.support.services import RunningService
 
@@ -80,7 +80,7 @@ def of(summary: dict[str, Any], scope: str) -> bool:
 
 
 async def test_threads_become_digests_of_weeks_months_and_drafts_with_verified_citations(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await take_in(place, *AGREED, *CONTESTED, *LATER)
@@ -123,7 +123,7 @@ async def test_threads_become_digests_of_weeks_months_and_drafts_with_verified_c
 
 
 async def test_however_often_events_come_a_digest_is_made_once_a_content(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await take_in(place, *AGREED, *CONTESTED)
@@ -143,7 +143,7 @@ async def test_however_often_events_come_a_digest_is_made_once_a_content(
 
 
 async def test_a_thread_that_grows_gives_its_digests_one_new_version_and_marks_the_old(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await take_in(place, *AGREED)
@@ -164,7 +164,7 @@ async def test_a_thread_that_grows_gives_its_digests_one_new_version_and_marks_t
         }
 
 
-async def test_a_digest_is_announced_to_reporting(cloud: LocalCloud, bus_service: RunningService) -> None:
+async def test_a_digest_is_announced_to_reporting(cloud: AppCloud, bus_service: RunningService) -> None:
     async with mail_in(cloud, bus_service) as place:
         await take_in(place, *LATER)
         await report_all(place)
@@ -175,7 +175,7 @@ async def test_a_digest_is_announced_to_reporting(cloud: LocalCloud, bus_service
         assert (data.thread_id, data.summary_type) == (SECOND, "weekly")
 
 
-async def test_refreshes_at_once_make_one_digest(cloud: LocalCloud, bus_service: RunningService) -> None:
+async def test_refreshes_at_once_make_one_digest(cloud: AppCloud, bus_service: RunningService) -> None:
     async with mail_in(cloud, bus_service) as place:
         await take_in(place, *AGREED)
         await report_all(place)
@@ -186,7 +186,7 @@ async def test_refreshes_at_once_make_one_digest(cloud: LocalCloud, bus_service:
 
 
 async def test_news_that_come_while_a_digest_is_made_have_it_made_again(
-    cloud: LocalCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
+    cloud: AppCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await take_in(place, *AGREED)
@@ -205,7 +205,7 @@ async def test_news_that_come_while_a_digest_is_made_have_it_made_again(
 
 
 async def test_a_thread_silent_in_a_week_is_not_in_its_digest(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await take_in(place, AGREED[0], mail(20, parent=0, body="I support this, late as it is."))
@@ -216,7 +216,7 @@ async def test_a_thread_silent_in_a_week_is_not_in_its_digest(
 
 
 async def test_a_digest_that_has_lost_its_threads_is_outdated(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await take_in(place, *LATER)
@@ -231,7 +231,7 @@ async def test_a_digest_that_has_lost_its_threads_is_outdated(
 
 
 async def test_a_digest_that_cannot_be_made_holds_up_no_other_and_says_why(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await take_in(place, *AGREED, *LATER)

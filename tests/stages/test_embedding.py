@@ -26,7 +26,7 @@ from stages.orchestration import ORCHESTRATION
 from stages.parsing import PARSING
 from tests.settings.test_app import LOCAL
 from tests.stages.mail_in import MailIn, archive_of, mail, mail_in
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
 
 pytestmark = [
@@ -61,7 +61,7 @@ async def ready_index(place: MailIn, encoder: Embedder) -> None:
 
 
 async def test_chunks_become_vectors_that_are_found_by_meaning(
-    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
+    cloud: AppCloud, bus_service: RunningService, encoder: Embedder
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await ready_index(place, encoder)
@@ -76,7 +76,7 @@ async def test_chunks_become_vectors_that_are_found_by_meaning(
 
 
 async def test_of_an_archive_that_is_being_deleted_only_what_another_has_is_embedded(
-    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
+    cloud: AppCloud, bus_service: RunningService, encoder: Embedder
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await ready_index(place, encoder)
@@ -94,7 +94,7 @@ async def test_of_an_archive_that_is_being_deleted_only_what_another_has_is_embe
 
 
 async def test_a_hit_leads_back_to_its_chunk_its_message_and_its_thread(
-    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
+    cloud: AppCloud, bus_service: RunningService, encoder: Embedder
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await ready_index(place, encoder)
@@ -115,7 +115,7 @@ async def test_a_hit_leads_back_to_its_chunk_its_message_and_its_thread(
 
 
 async def test_a_hit_whose_message_is_gone_is_still_shown(
-    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
+    cloud: AppCloud, bus_service: RunningService, encoder: Embedder
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await ready_index(place, encoder)
@@ -130,7 +130,7 @@ async def test_a_hit_whose_message_is_gone_is_still_shown(
 
 
 async def test_an_event_again_embeds_nothing_again_and_announces_the_same(
-    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
+    cloud: AppCloud, bus_service: RunningService, encoder: Embedder
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await ready_index(place, encoder)
@@ -143,7 +143,7 @@ async def test_an_event_again_embeds_nothing_again_and_announces_the_same(
 
 
 async def test_a_thread_is_asked_for_once_a_version_and_again_when_it_grows(
-    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
+    cloud: AppCloud, bus_service: RunningService, encoder: Embedder
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await ready_index(place, encoder)
@@ -160,7 +160,7 @@ async def test_a_thread_is_asked_for_once_a_version_and_again_when_it_grows(
 
 
 async def test_a_thread_with_a_message_not_chunked_yet_waits(
-    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
+    cloud: AppCloud, bus_service: RunningService, encoder: Embedder
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await ready_index(place, encoder)
@@ -174,7 +174,7 @@ async def test_a_thread_with_a_message_not_chunked_yet_waits(
 
 
 async def test_a_chunk_that_is_given_up_does_not_hold_its_thread_back(
-    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
+    cloud: AppCloud, bus_service: RunningService, encoder: Embedder
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await ready_index(place, encoder)
@@ -191,7 +191,7 @@ async def test_a_chunk_that_is_given_up_does_not_hold_its_thread_back(
 
 
 async def test_the_semantic_strategy_chunks_with_the_real_encoder(
-    cloud: LocalCloud, bus_service: RunningService, encoder: Embedder
+    cloud: AppCloud, bus_service: RunningService, encoder: Embedder
 ) -> None:
     handshakes = (
         "The handshake of TLS 1.3 needs one round trip. The handshake of TLS 1.2 needs two round trips."

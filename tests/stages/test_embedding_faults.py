@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from localcloud.testing import Faults
 from shared.clients.classify import classify
 from shared.clients.cosmos.session import Session
 from shared.clients.search.versions import IndexMismatchError, IndexMissingError
@@ -32,7 +33,7 @@ from stages.summarization import SUMMARIZATION
 from tests.embedding.toy_encoders import SPEC
 from tests.stages.mail_in import MailIn, mail, mail_in
 from tests.stages.test_parsing import at
-from tests.support.cloud import LocalCloud, faults_hit, plan_faults
+from tests.support.cloud import AppCloud
 from tests.support.measured import Measured
 from tests.support.services import RunningService
 
@@ -78,7 +79,7 @@ class Place:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def place(
-    cloud: LocalCloud, bus_service: RunningService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cloud: AppCloud, bus_service: RunningService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Place]:
     journal = tmp_path / "journal"
 
@@ -92,10 +93,10 @@ async def place(
 
 
 @pytest.fixture(autouse=True)
-def no_faults_left(cloud: LocalCloud, bus_service: RunningService) -> Iterator[None]:
+def no_faults_left(cloud: AppCloud, bus_service: RunningService) -> Iterator[None]:
     yield
     for service in (cloud.cosmos, cloud.search, bus_service):
-        plan_faults(service)
+        Faults(service).plan()
 
 
 async def all_embedded(place: Place) -> None:
@@ -144,16 +145,16 @@ async def test_a_chunk_that_always_fails_ends_alone_after_four_attempts_and_its_
 
 @pytest.mark.parametrize("failing", ["index", "store"])
 async def test_when_a_write_fails_only_the_write_is_repeated(
-    place: Place, cloud: LocalCloud, failing: str
+    place: Place, cloud: AppCloud, failing: str
 ) -> None:
     event = await place.prepared("one two", "three")
     service = cloud.search if failing == "index" else cloud.cosmos
     operation = "docs.index" if failing == "index" else "docs.batch"
-    plan_faults(service, {"operation": operation, "kind": "status", "times": None, "args": {"status": 503}})
+    Faults(service).plan({"operation": operation, "kind": "status", "times": None, "args": {"status": 503}})
     with pytest.raises(Exception):  # noqa: B017, PT011 - whatever the SDK raises
         await place.mail.run(EMBEDDING, event)
-    assert faults_hit(service)
-    plan_faults(service)
+    assert Faults(service).hits
+    Faults(service).plan()
     unstored = await unstored_vectors(place.mail.clients)
     assert len(unstored) == 2
     await place.mail.run(EMBEDDING, event)
@@ -163,14 +164,14 @@ async def test_when_a_write_fails_only_the_write_is_repeated(
 
 
 async def test_a_chunk_that_the_index_refuses_is_given_up_alone(
-    place: Place, cloud: LocalCloud, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    place: Place, cloud: AppCloud, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     measured = Measured()
     monkeypatch.setattr(embedding, "pipeline_metrics", lambda: measured.metrics)
     event = await place.prepared("one two", "refused by the index", "three")
     poison = (await place.chunks())["refused by the index"]["id"]
     fault = {"operation": "docs.index", "kind": "partial", "times": None}
-    plan_faults(cloud.search, {**fault, "args": {"keys": [poison], "status": 400}})
+    Faults(cloud.search).plan({**fault, "args": {"keys": [poison], "status": 400}})
     generated, failed = await place.mail.run(EMBEDDING, event)
     assert generated.data.embedding_count == 2
     assert (failed.event_type, failed.data.chunk_ids) == ("EmbeddingGenerationFailed", [poison])
@@ -191,14 +192,14 @@ async def test_a_chunk_that_the_index_refuses_is_given_up_alone(
     assert "the index refuses it" in chunks["refused by the index"]["lastError"]
 
 
-async def test_an_index_that_refuses_everything_condemns_no_chunk(place: Place, cloud: LocalCloud) -> None:
+async def test_an_index_that_refuses_everything_condemns_no_chunk(place: Place, cloud: AppCloud) -> None:
     event = await place.prepared("one two", "three")
     ids = [chunk["id"] for chunk in (await place.chunks()).values()]
     fault = {"operation": "docs.index", "kind": "partial", "times": None}
-    plan_faults(cloud.search, {**fault, "args": {"keys": ids, "status": 400}})
+    Faults(cloud.search).plan({**fault, "args": {"keys": ids, "status": 400}})
     with pytest.raises(RefusesEverythingError, match="the index refuses all 2 vectors") as raised:
         await place.mail.run(EMBEDDING, event)
-    assert faults_hit(cloud.search)
+    assert Faults(cloud.search).hits
     assert classify(raised.value).kind is ErrorKind.TRANSIENT
     assert {chunk["status"] for chunk in (await place.chunks()).values()} == {"pending"}
     assert await place.mail.stored("failures") == []
@@ -294,7 +295,7 @@ async def _through_faults(
     kind: dict[str, Any] = (
         {"kind": "server-busy"} if name == "bus" else {"kind": "status", "args": {"status": 503}}
     )
-    plan_faults(services[name], {"operation": operation, "skip": skip, "times": times, **kind})
+    Faults(services[name]).plan({"operation": operation, "skip": skip, "times": times, **kind})
     for attempt in range(1, 4):
         asked = event.model_copy(update={"attempt": attempt})
         delivery = Delivery(asked.to_json(), f"m{attempt}", 1)
@@ -303,7 +304,7 @@ async def _through_faults(
         except StageFailedError:
             continue
         break
-    plan_faults(services[name])
+    Faults(services[name]).plan()
     await all_embedded(place)
     session = Session()
     for chunk in (await place.chunks()).values():
@@ -314,14 +315,14 @@ async def _through_faults(
 
 @pytest.mark.parametrize("step", STEPS, ids="-".join)
 async def test_a_fault_at_any_step_of_the_stage_leaves_the_end_of_a_calm_run(
-    place: Place, cloud: LocalCloud, bus_service: RunningService, step: tuple[str, str]
+    place: Place, cloud: AppCloud, bus_service: RunningService, step: tuple[str, str]
 ) -> None:
     services = {"cosmos": cloud.cosmos, "search": cloud.search, "bus": bus_service}
     assert await _through_faults(place, services, step, skip=0, times=2) == 1
 
 
 async def test_a_delivery_that_had_embedded_and_could_not_say_so_leaves_no_error_behind(
-    place: Place, cloud: LocalCloud, bus_service: RunningService
+    place: Place, cloud: AppCloud, bus_service: RunningService
 ) -> None:
     services = {"cosmos": cloud.cosmos, "search": cloud.search, "bus": bus_service}
     assert await _through_faults(place, services, ("bus", "send"), skip=0, times=24) > 1
@@ -333,7 +334,7 @@ async def test_a_delivery_that_had_embedded_and_could_not_say_so_leaves_no_error
 @pytest.mark.parametrize("step", STEPS, ids="-".join)
 async def test_faults_at_every_step_however_long_leave_the_end_of_a_calm_run(
     place: Place,
-    cloud: LocalCloud,
+    cloud: AppCloud,
     bus_service: RunningService,
     step: tuple[str, str],
     skip: int,

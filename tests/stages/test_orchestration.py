@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from localcloud.testing import Faults
 from shared.clients.cosmos.session import Patch, Session
 from shared.core.ids import thread_id
 from shared.core.runtime import Runtime
@@ -21,7 +22,7 @@ from shared.pipeline.stage import StageResult, Work
 from stages.orchestration import MAX_QUIET_PERIODS, ORCHESTRATION
 from tests.stages.mail_in import NOW, MailIn, mail, mail_in
 from tests.stages.test_parsing import at
-from tests.support.cloud import LocalCloud, faults_hit, plan_faults
+from tests.support.cloud import AppCloud
 from tests.support.events import event_of
 from tests.support.services import RunningService
 
@@ -32,13 +33,13 @@ HALF_AN_HOUR = 30 * 60  # how long a claim holds
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def place(cloud: LocalCloud, bus_service: RunningService) -> AsyncIterator[MailIn]:
+async def place(cloud: AppCloud, bus_service: RunningService) -> AsyncIterator[MailIn]:
     async with mail_in(cloud, bus_service, ORCHESTRATION_QUIET_SECONDS=str(QUIET)) as ready:
         yield ready
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def hasty(cloud: LocalCloud, bus_service: RunningService) -> AsyncIterator[MailIn]:
+async def hasty(cloud: AppCloud, bus_service: RunningService) -> AsyncIterator[MailIn]:
     """Without a quiet period."""
     async with mail_in(cloud, bus_service) as ready:
         yield ready
@@ -191,19 +192,19 @@ async def test_threads_in_any_order_and_many_at_once_are_each_asked_for_once(has
 
 @pytest.mark.parametrize("operation", ["docs.query", "docs.patch", "docs.read"])
 async def test_a_store_that_fails_at_any_step_leads_to_one_request_in_the_end(
-    hasty: MailIn, cloud: LocalCloud, operation: str
+    hasty: MailIn, cloud: AppCloud, operation: str
 ) -> None:
     (event,) = await embedded(hasty, mail(0) + mail(1, parent=0))
     outcomes = []
     for skip in range(4):
         fault = {"operation": operation, "kind": "status", "skip": skip, "times": None}
-        plan_faults(cloud.cosmos, {**fault, "args": {"status": 400}})
+        Faults(cloud.cosmos).plan({**fault, "args": {"status": 400}})
         try:
             outcomes.append(await handle(hasty, event))
         except Exception:  # noqa: BLE001 - whatever the SDK raises
-            assert faults_hit(cloud.cosmos)
+            assert Faults(cloud.cosmos).hits
         finally:
-            plan_faults(cloud.cosmos)
+            Faults(cloud.cosmos).plan()
     outcomes.append(await handle(hasty, event, after=1))
     assert len({version for _, version in asked(outcomes)}) == 1
     stored = await hasty.clients.store.read(Thread, ROOT, ROOT, Session())
@@ -247,7 +248,7 @@ async def test_events_of_the_same_chunks_with_other_content_are_told_apart(hasty
 
 
 async def test_the_recheck_comes_by_the_broker_when_the_quiet_period_is_over(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service, ORCHESTRATION_QUIET_SECONDS="1") as place:
         (event,) = await embedded(place, mail(0) + mail(1, parent=0))
@@ -263,17 +264,17 @@ async def test_the_recheck_comes_by_the_broker_when_the_quiet_period_is_over(
         assert request.data.content_hashes == recheck.data.versions
 
 
-async def test_when_the_attempts_are_used_up_the_failure_is_told(hasty: MailIn, cloud: LocalCloud) -> None:
+async def test_when_the_attempts_are_used_up_the_failure_is_told(hasty: MailIn, cloud: AppCloud) -> None:
     (event,) = await embedded(hasty, mail(0))
-    plan_faults(
-        cloud.cosmos, {"operation": "docs.query", "kind": "status", "times": None, "args": {"status": 503}}
+    Faults(cloud.cosmos).plan(
+        {"operation": "docs.query", "kind": "status", "times": None, "args": {"status": 503}}
     )
     runner = StageRunner(ORCHESTRATION, hasty.clients, Runtime(sleep=hasty.place.sleep))
     try:
         with pytest.raises(StageFailedError):
             await hasty.place.run_through(runner, Delivery(event.to_json(), "first"), ORCHESTRATION.name)
     finally:
-        plan_faults(cloud.cosmos)
+        Faults(cloud.cosmos).plan()
     (failed,) = await hasty.place.take_all("failures", 1)
     assert (failed.event_type, failed.data.thread_ids) == ("OrchestrationFailed", [ROOT])
     thread = await hasty.clients.store.read(Thread, ROOT, ROOT, Session())

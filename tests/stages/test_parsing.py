@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from localcloud.testing import Faults
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Patch, Session
 from shared.core.errors import DocumentNotFoundError
@@ -33,7 +34,7 @@ from stages import chunking
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING, NoMessagesError
 from tests.stages.mail_in import NOW, MailIn, archive_of, ingested, mail, mail_in
-from tests.support.cloud import LocalCloud, plan_faults, set_replica_lag
+from tests.support.cloud import AppCloud
 from tests.support.events import event_of
 from tests.support.measured import Measured
 from tests.support.services import RunningService
@@ -52,14 +53,14 @@ SPLIT = b"".join(
 
 
 @pytest.fixture(autouse=True)
-def no_faults_left(cloud: LocalCloud) -> Iterator[None]:
+def no_faults_left(cloud: AppCloud) -> Iterator[None]:
     yield
-    plan_faults(cloud.cosmos)
-    plan_faults(cloud.search)
+    Faults(cloud.cosmos).plan()
+    Faults(cloud.search).plan()
 
 
 async def test_an_archive_becomes_messages_threads_and_chunks(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         prepared = await place.take_in(b"".join(CHAIN))
@@ -89,7 +90,7 @@ async def test_an_archive_becomes_messages_threads_and_chunks(
 
 
 async def test_chunks_that_come_twice_are_counted_as_duplicates(
-    cloud: LocalCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
+    cloud: AppCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measured = Measured()
     monkeypatch.setattr(chunking, "pipeline_metrics", lambda: measured.metrics)
@@ -105,7 +106,7 @@ async def test_chunks_that_come_twice_are_counted_as_duplicates(
 
 
 async def test_an_archive_is_unpacked_whatever_it_is_packed_as(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
@@ -118,7 +119,7 @@ async def test_an_archive_is_unpacked_whatever_it_is_packed_as(
             assert len(await place.stored("messages")) == 5
 
 
-async def test_whole_threads_are_announced_together(cloud: LocalCloud, bus_service: RunningService) -> None:
+async def test_whole_threads_are_announced_together(cloud: AppCloud, bus_service: RunningService) -> None:
     async with mail_in(cloud, bus_service) as place:
         content = b"".join(
             mail(i, parent=i - 1 if i % 5 else None, subject=f"Topic {i // 5}") for i in range(25)
@@ -143,7 +144,7 @@ def signposts_apart(documents: dict[str, Any]) -> dict[str, Any]:
 
 
 async def test_any_order_partition_and_repetition_gives_the_same_documents(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     mails = [*CHAIN, mail(5, parent=4), mail(6, subject="Re: Another matter", refs=False), mail(7, parent=3)]
     async with mail_in(cloud, bus_service) as place:
@@ -177,7 +178,7 @@ def at(number: int) -> datetime:
 
 
 async def test_of_mails_with_one_id_the_first_of_the_list_is_the_message_whatever_is_parsed_first(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     """The archives came to the source in one order; they are parsed in another."""
     archives = [CHAIN[0] + VARIANTS[0], VARIANTS[1] + VARIANTS[2], VARIANTS[3] + CHAIN[2], VARIANTS[2]]
@@ -199,7 +200,7 @@ async def test_of_mails_with_one_id_the_first_of_the_list_is_the_message_whateve
 
 
 async def test_a_copy_with_an_earlier_date_and_other_references_changes_nothing_but_the_flag(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     forged = (
         mail(1, parent=4, body="I take it all back.")
@@ -218,7 +219,7 @@ async def test_a_copy_with_an_earlier_date_and_other_references_changes_nothing_
 
 
 async def test_a_conflicting_copy_of_another_list_is_that_lists_own_in_either_order(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     forged = mail(1, body="I take it all back.", subject="Another matter altogether")
     seen = []
@@ -241,7 +242,7 @@ async def test_a_conflicting_copy_of_another_list_is_that_lists_own_in_either_or
 
 
 async def test_chunks_and_vectors_follow_when_an_earlier_copy_takes_a_messages_place(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     later_copy, first = VARIANTS[0], VARIANTS[1]
     async with mail_in(cloud, bus_service) as place:
@@ -265,7 +266,7 @@ async def test_chunks_and_vectors_follow_when_an_earlier_copy_takes_a_messages_p
 
 
 async def test_a_late_ancestor_takes_its_answers_to_its_own_thread_with_all_they_have(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         events = await place.take_in(CHAIN[0] + CHAIN[1] + SPLIT)
@@ -304,7 +305,7 @@ async def test_a_late_ancestor_takes_its_answers_to_its_own_thread_with_all_they
 
 
 async def test_a_thread_that_became_another_is_one_again_when_a_mail_claims_its_root(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     """m0 is never there: m21 waits in its thread for m20, and m23 knows nothing but m0."""
     claims = mail(23, parent=0, subject="Of the first")
@@ -323,7 +324,7 @@ async def test_a_thread_that_became_another_is_one_again_when_a_mail_claims_its_
 
 
 async def test_chunks_of_content_that_is_replaced_meanwhile_are_made_again(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     first, last = VARIANTS[:2]
     async with mail_in(cloud, bus_service) as place:
@@ -339,7 +340,7 @@ async def test_chunks_of_content_that_is_replaced_meanwhile_are_made_again(
 
 
 async def test_a_worker_that_stood_still_takes_no_archive_from_a_chunk(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(CHAIN[0])
@@ -355,7 +356,7 @@ async def test_a_worker_that_stood_still_takes_no_archive_from_a_chunk(
 
 
 async def test_the_same_archives_in_another_order_give_the_same_documents(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     first, second = b"".join(CHAIN[:3]), b"".join(CHAIN[2:])
     results = []
@@ -372,7 +373,7 @@ async def test_the_same_archives_in_another_order_give_the_same_documents(
 
 
 async def test_a_late_parent_merges_threads_and_everything_follows(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         child = mail(9, parent=8, subject="Re: The first of all")
@@ -400,7 +401,7 @@ async def test_a_late_parent_merges_threads_and_everything_follows(
 
 @pytest.mark.parametrize("number", range(8, 18))  # so that some lie on one shelf, and others do not
 async def test_a_message_that_comes_again_with_what_merges_its_thread_keeps_both_archives(
-    cloud: LocalCloud, bus_service: RunningService, number: int
+    cloud: AppCloud, bus_service: RunningService, number: int
 ) -> None:
     # Its parent, which nobody has yet, names another thread.
     alone = mail(number, parent=90 + number, subject=f"Matter {number}")
@@ -418,7 +419,7 @@ async def test_a_message_that_comes_again_with_what_merges_its_thread_keeps_both
 
 @pytest.mark.parametrize("order", [0, 1])
 async def test_a_mail_without_an_id_is_found_by_the_id_that_stands_for_it(
-    cloud: LocalCloud, bus_service: RunningService, order: int
+    cloud: AppCloud, bus_service: RunningService, order: int
 ) -> None:
     without = mail(6, subject="It has no id").replace(b"Message-ID: <m6@example.org>\n", b"")
     (parsed,) = parse_archive(io.BytesIO(without))
@@ -440,18 +441,18 @@ async def test_a_mail_without_an_id_is_found_by_the_id_that_stands_for_it(
 
 
 async def test_a_worker_sees_what_the_one_before_it_threaded(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         other = await Clients.connect(place.clients.settings)
         try:
             events = [await place.ingest(content) for content in (CHAIN[0] + CHAIN[1], CHAIN[2], CHAIN[1])]
-            set_replica_lag(cloud.cosmos, 30)
+            Faults(cloud.cosmos).lag(30)
             elsewhere = MailIn(Bench(other, place.place.bus))
             for worker, event in zip((place, elsewhere, place), events, strict=True):
                 await worker.run(PARSING, event)
         finally:
-            set_replica_lag(cloud.cosmos, 0)
+            Faults(cloud.cosmos).lag(0)
             await other.close()
         (thread,) = await place.stored("threads")
         assert (thread["id"], thread["message_count"]) == (ROOT, 3)
@@ -459,7 +460,7 @@ async def test_a_worker_sees_what_the_one_before_it_threaded(
 
 
 async def test_a_merge_that_breaks_off_at_the_index_leaves_no_vector_in_the_old_thread(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(CHAIN[0])
@@ -470,17 +471,17 @@ async def test_a_merge_that_breaks_off_at_the_index_leaves_no_vector_in_the_old_
         await index.upsert([{"chunk_id": chunk, "thread_id": old, "embedding": [0.5] * 4}])
         archive = await place.ingest(mail(8, parent=0))
         fault = {"operation": "docs.index", "kind": "status", "times": None, "args": {"status": 400}}
-        plan_faults(cloud.search, fault)
+        Faults(cloud.search).plan(fault)
         with pytest.raises(Exception):  # noqa: B017, PT011 - whatever the SDK raises
             await place.run(PARSING, archive)
-        plan_faults(cloud.search)
+        Faults(cloud.search).plan()
         await place.run(PARSING, archive)
         assert {stored_chunk["thread_id"] for stored_chunk in await place.stored("chunks")} == {ROOT}
         assert (await index.get(chunk) or {})["thread_id"] == ROOT
 
 
 async def test_an_event_about_a_merged_thread_finds_its_messages_where_they_are_now(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         (early,) = await place.run(PARSING, await place.ingest(mail(1, parent=0)))
@@ -503,9 +504,7 @@ def calm_ends() -> CalmEnds:
     return {}
 
 
-async def calm_end(
-    cloud: LocalCloud, bus: RunningService, known: CalmEnds, *archives: bytes
-) -> dict[str, Any]:
+async def calm_end(cloud: AppCloud, bus: RunningService, known: CalmEnds, *archives: bytes) -> dict[str, Any]:
     if archives not in known:
         async with mail_in(cloud, bus) as place:
             for archive in archives:
@@ -518,7 +517,7 @@ async def calm_end(
 @pytest.mark.parametrize("step", range(14))
 @pytest.mark.parametrize("kind", ["merge", "split"])
 async def test_a_parse_that_breaks_off_at_any_write_ends_as_if_it_had_not(
-    cloud: LocalCloud,
+    cloud: AppCloud,
     bus_service: RunningService,
     calm_ends: CalmEnds,
     step: int,
@@ -540,7 +539,7 @@ async def test_a_parse_that_breaks_off_at_any_write_ends_as_if_it_had_not(
 
 @pytest.mark.parametrize("step", range(12))
 async def test_a_first_parse_that_breaks_off_at_any_write_is_mended_by_the_next_archive_and_itself(
-    cloud: LocalCloud,
+    cloud: AppCloud,
     bus_service: RunningService,
     calm_ends: CalmEnds,
     step: int,
@@ -557,15 +556,15 @@ async def test_a_first_parse_that_breaks_off_at_any_write_is_mended_by_the_next_
         assert signposts_apart(await documents_of(place, archives=True)) == expected
 
 
-async def break_off(place: MailIn, cloud: LocalCloud, event: Event[Any], *, after: int) -> None:
+async def break_off(place: MailIn, cloud: AppCloud, event: Event[Any], *, after: int) -> None:
     """Parse until the store refuses all further requests for documents."""
     fault = {"kind": "status", "operation": "docs.*", "skip": after, "times": None, "args": {"status": 500}}
-    plan_faults(cloud.cosmos, fault)
+    Faults(cloud.cosmos).plan(fault)
     try:
         await place.run(PARSING, event)
     except Exception:  # noqa: BLE001 - it broke off, as planned; a late step may not have been reached
-        plan_faults(cloud.cosmos)
-    plan_faults(cloud.cosmos)
+        Faults(cloud.cosmos).plan()
+    Faults(cloud.cosmos).plan()
     await release_lease(place)
 
 
@@ -581,7 +580,7 @@ async def release_lease(place: MailIn) -> None:
     [(b"\n\n", UnreadableArchiveError), (b"no mail at all, just words\n" * 50, UnreadableArchiveError)],
 )
 async def test_what_is_no_mailbox_is_a_clear_failure_and_not_success_with_nothing(
-    cloud: LocalCloud, bus_service: RunningService, content: bytes, error: type[Exception]
+    cloud: AppCloud, bus_service: RunningService, content: bytes, error: type[Exception]
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         event = await place.ingest(content)
@@ -603,7 +602,7 @@ async def test_what_is_no_mailbox_is_a_clear_failure_and_not_success_with_nothin
 
 
 async def test_two_workers_on_the_same_archive_at_once_have_one_effect(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         event = await place.ingest(b"".join(CHAIN))
@@ -614,7 +613,7 @@ async def test_two_workers_on_the_same_archive_at_once_have_one_effect(
 
 
 async def test_a_thread_without_any_text_of_its_own_is_announced_with_no_chunks(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         (prepared,) = await place.take_in(mail(0, body="> only quotes\n> here"))
@@ -625,7 +624,7 @@ async def test_a_thread_without_any_text_of_its_own_is_announced_with_no_chunks(
         assert prepared.message_id == event_of(prepared.data).message_id
 
 
-async def test_a_message_that_is_nowhere_is_a_race(cloud: LocalCloud, bus_service: RunningService) -> None:
+async def test_a_message_that_is_nowhere_is_a_race(cloud: AppCloud, bus_service: RunningService) -> None:
     async with mail_in(cloud, bus_service) as place:
         data = JSONParsed(
             archive_id="a", message_count=1, message_keys=["nowhere"], thread_count=1, thread_ids=["t"],

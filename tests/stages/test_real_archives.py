@@ -12,7 +12,7 @@ from shared.summarization.digests import refresh_due
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, mail_in
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.events import event_of
 from tests.support.mail_data import WHY_SKIPPED, archives
 from tests.support.services import RunningService
@@ -101,7 +101,7 @@ async def check(place: MailIn, path: Path) -> None:
 
 @pytest.mark.parametrize("path", SMALL, ids=lambda path: path.name)
 async def test_every_citation_of_an_archive_holds(
-    cloud: LocalCloud, bus_service: RunningService, path: Path
+    cloud: AppCloud, bus_service: RunningService, path: Path
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await check(place, path)
@@ -111,7 +111,7 @@ async def test_every_citation_of_an_archive_holds(
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("path", LARGE, ids=lambda path: path.name)
 async def test_every_citation_of_a_large_archive_holds(
-    cloud: LocalCloud, bus_service: RunningService, path: Path
+    cloud: AppCloud, bus_service: RunningService, path: Path
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await check(place, path)

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from evaluation.consensus import prediction_of
-from localcloud.up.app import definitions_at
 from shared.clients.cosmos.session import Patch, Session
 from shared.core.ids import thread_id
 from shared.documents.reports import Report, Summary
@@ -35,12 +34,13 @@ from stages import failures, summarization
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import NOW, MailIn, mail, mail_in
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.documents import CREATED
 from tests.support.events import event_of
 from tests.support.measured import Measured
 from tests.support.services import ROOT as PROJECT
 from tests.support.services import RunningService
+from tools.run_archives.client import definitions_at
 
 SAMPLES = PROJECT / "samples"
 
@@ -84,7 +84,7 @@ async def settled_version(place: MailIn) -> str:
 
 
 async def test_a_thread_becomes_a_report_whose_citations_all_verify(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(THREAD)
@@ -103,7 +103,7 @@ async def test_a_thread_becomes_a_report_whose_citations_all_verify(
 
 
 async def test_hostile_mail_injects_nothing_into_the_html(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(THREAD)
@@ -119,7 +119,7 @@ async def test_hostile_mail_injects_nothing_into_the_html(
 
 
 async def test_one_summary_and_one_report_for_each_version_however_often(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(THREAD)
@@ -129,7 +129,7 @@ async def test_one_summary_and_one_report_for_each_version_however_often(
 
 
 async def test_the_latest_summary_and_its_report_are_current_whatever_is_repeated(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(THREAD)
@@ -150,7 +150,7 @@ async def test_the_latest_summary_and_its_report_are_current_whatever_is_repeate
 
 
 async def test_only_a_report_that_brings_news_is_timed_against_the_objective(
-    cloud: LocalCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
+    cloud: AppCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         measured = Measured()
@@ -183,7 +183,7 @@ async def current(place: MailIn) -> dict[str, list[str]]:
 
 
 async def test_a_thread_that_is_merged_leaves_no_current_summary_or_report_behind(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(THREAD)
@@ -200,7 +200,7 @@ async def test_a_thread_that_is_merged_leaves_no_current_summary_or_report_behin
 
 
 async def test_the_retry_of_a_request_outdates_what_its_first_attempt_wrote_after_the_merge(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     """The attempt had read the thread before the merge, wrote after it, and failed before it looked again."""
     async with mail_in(cloud, bus_service) as place:
@@ -217,7 +217,7 @@ async def test_the_retry_of_a_request_outdates_what_its_first_attempt_wrote_afte
 
 
 async def test_a_report_that_is_stored_while_a_later_summary_comes_is_outdated(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(THREAD)
@@ -231,7 +231,7 @@ async def test_a_report_that_is_stored_while_a_later_summary_comes_is_outdated(
 
 
 async def test_the_ledger_settles_the_flags_that_a_failed_event_left(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     """Its worker had set them by the earlier summary, after the later report, and could not look again."""
     async with mail_in(cloud, bus_service) as place:
@@ -271,7 +271,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, happen: Callable[[], Awaitable[An
 
 
 async def test_of_two_summaries_that_race_the_one_that_read_more_is_current(
-    cloud: LocalCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
+    cloud: AppCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(THREAD)
@@ -290,7 +290,7 @@ async def test_of_two_summaries_that_race_the_one_that_read_more_is_current(
 
 
 async def test_a_thread_that_grows_while_its_summary_is_made_is_not_done_with_it(
-    cloud: LocalCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
+    cloud: AppCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(THREAD)
@@ -305,7 +305,7 @@ async def test_a_thread_that_grows_while_its_summary_is_made_is_not_done_with_it
 
 
 async def test_a_version_that_comes_back_makes_its_summary_current_again(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     """A chunk that is given up and later embedded after all makes the thread what it was."""
     async with mail_in(cloud, bus_service) as place:
@@ -331,7 +331,7 @@ async def test_a_version_that_comes_back_makes_its_summary_current_again(
 
 
 async def test_a_summary_is_made_only_of_the_version_that_was_asked_for(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     """A request that comes late finds a thread with other content: its own id would be that of a lie."""
     async with mail_in(cloud, bus_service) as place:
@@ -345,7 +345,7 @@ async def test_a_summary_is_made_only_of_the_version_that_was_asked_for(
 
 
 async def test_claims_and_stances_are_stored_with_their_places(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(THREAD)
@@ -361,7 +361,7 @@ async def test_claims_and_stances_are_stored_with_their_places(
         assert summary.counts == {"support": 1, "objection": 1}
 
 
-async def test_a_report_has_what_readers_filter_by(cloud: LocalCloud, bus_service: RunningService) -> None:
+async def test_a_report_has_what_readers_filter_by(cloud: AppCloud, bus_service: RunningService) -> None:
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(THREAD + mail(5, parent=0, body="See RFC 8446 and draft-ietf-tls-esni-18."))
         complete = await summarized(place)
@@ -380,7 +380,7 @@ async def test_a_report_has_what_readers_filter_by(cloud: LocalCloud, bus_servic
 
 
 async def test_a_thread_of_forty_messages_is_summarised_from_all_of_it(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     said = {0: "I propose a new registry.", 3: "I support the registry.", 38: "I strongly object to it."}
     said |= {21: "I object to the registry, as nobody will keep it.", 29: "I object to the registry, too."}
@@ -405,7 +405,7 @@ async def test_a_thread_of_forty_messages_is_summarised_from_all_of_it(
 
 
 async def test_workers_that_race_make_one_summary_and_one_report(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(THREAD)
@@ -435,7 +435,7 @@ def of_list(**fields: Any) -> Source:
     ],
 )
 async def test_only_those_whom_the_source_names_rule(
-    cloud: LocalCloud, bus_service: RunningService, fields: dict[str, Any], *, ruled: bool
+    cloud: AppCloud, bus_service: RunningService, fields: dict[str, Any], *, ruled: bool
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await place.clients.store.create(of_list(preset="ietf", **fields), Session())
@@ -455,7 +455,7 @@ async def test_only_those_whom_the_source_names_rule(
 
 
 async def test_what_is_stored_is_what_the_evaluation_reads_of_the_same_mails(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     archive = (SAMPLES / "tally.mbox").read_bytes()
     (definition,) = [source for source in definitions_at(SAMPLES) if source["name"] == "tally"]
@@ -486,7 +486,7 @@ async def test_what_is_stored_is_what_the_evaluation_reads_of_the_same_mails(
 
 
 async def test_a_backend_that_the_app_does_not_have_is_refused(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         with pytest.raises(UnknownBackendError, match="llm_backend 'oracle'"):

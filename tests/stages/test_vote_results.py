@@ -11,7 +11,7 @@ from shared.documents.sources import Source
 from shared.documents.values import OutcomeKind, Tier
 from tests.stages.mail_in import NOW, mail, mail_in
 from tests.stages.reported import ReportedThreads
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -28,7 +28,7 @@ RESULT = mail(
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def place(cloud: LocalCloud, bus_service: RunningService) -> AsyncIterator[ReportedThreads]:
+async def place(cloud: AppCloud, bus_service: RunningService) -> AsyncIterator[ReportedThreads]:
     async with mail_in(cloud, bus_service) as ready:
         source = Source(
             id="list", name="list", source_type="upload", url="upload", preset="apache", created_at=NOW

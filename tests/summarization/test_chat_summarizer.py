@@ -10,7 +10,6 @@ from typing import Any
 import openai
 import pytest
 
-from localcloud.httpd import Response, json_response
 from shared.clients.classify import classify
 from shared.clients.openai_client import Endpoint, InvalidEndpointError, OpenAIClient, open_client
 from shared.core.errors import ErrorKind, PermanentError, TransientError
@@ -23,6 +22,7 @@ from shared.summarization.summarizers import ChatSettings, ChatSummarizer, Memor
 from tests.domain.chat_reading.injection_mails import INJECTIONS
 from tests.support.chat_endpoint import ChatEndpointServer, completion, serving
 from tests.support.discussions import discussion, letters
+from tests.support.web_server import Response, json_response
 
 
 def now() -> datetime:

@@ -15,7 +15,7 @@ import pytest
 from pydantic import SecretStr
 
 from shared.settings.app import Settings
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.receiver import Receiver
 from tests.support.services import ROOT, RunningService, running_service
 
@@ -47,7 +47,7 @@ class RunningApp:
 
 @contextmanager
 def running_app(
-    cloud: LocalCloud, bus: RunningService, receiver: Receiver, folder: Path, **more: str
+    cloud: AppCloud, bus: RunningService, receiver: Receiver, folder: Path, **more: str
 ) -> Iterator[RunningApp]:
     settings = cloud.settings(bus, SERVICEBUS_ADMIN_ENDPOINT=bus.addresses["admin"], **more)
     with pytest.MonkeyPatch.context() as environment:
@@ -58,9 +58,7 @@ def running_app(
         subprocess.run(
             [sys.executable, "-m", "shared.upkeep.provisioning"], cwd=ROOT, env=os.environ, check=True
         )
-        with running_service(
-            "localcloud.functions", "--root", str(ROOT), data=folder / "functions"
-        ) as running:
+        with running_service("functions", "--root", str(ROOT), data=folder / "functions") as running:
             yield RunningApp(running, settings, receiver)
 
 

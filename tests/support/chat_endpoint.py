@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from localcloud.httpd import HttpServer, Limits, Request, Response, json_response
+from tests.support.web_server import HttpServer, Request, Response, json_response
 
 __all__ = ["ChatEndpointServer", "completion", "serving"]
 
@@ -49,10 +49,10 @@ class ChatEndpointServer:
 @asynccontextmanager
 async def serving(answer: Answer) -> AsyncIterator[ChatEndpointServer]:
     endpoint = ChatEndpointServer(answer)
-    server = HttpServer(endpoint.handle, limits=Limits())
+    server = HttpServer(endpoint.handle)
     port = await server.start("127.0.0.1", 0)
     endpoint.url = f"http://127.0.0.1:{port}/v1"
     try:
         yield endpoint
     finally:
-        await server.stop(grace_seconds=0.2)
+        await server.stop()

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from localcloud.httpd import HttpServer, Request, Response, json_response
+from tests.support.web_server import HttpServer, Request, Response, json_response
 
 
 @dataclass
@@ -29,7 +29,7 @@ class OpenAIServer:
         self.address = f"http://127.0.0.1:{port}"
 
     async def stop(self) -> None:
-        await self._server.stop(grace_seconds=0.2)
+        await self._server.stop()
 
     @property
     def inputs(self) -> list[list[str]]:

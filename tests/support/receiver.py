@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from localcloud.up.settings_file import telemetry_connection
 from tests.support.services import RunningService, running_service
 
 __all__ = ["Receiver", "receiving"]
@@ -27,9 +26,7 @@ class Receiver:
 
     @property
     def connection_string(self) -> str:
-        port = urllib.parse.urlsplit(self.endpoint).port
-        assert port is not None
-        return telemetry_connection(port)
+        return self.service.settings["APPLICATIONINSIGHTS_CONNECTION_STRING"]
 
     def ask(self, path: str, **parameters: str) -> dict[str, Any]:
         """The answer, which must be 200."""
@@ -72,5 +69,5 @@ class Receiver:
 
 @contextmanager
 def receiving(folder: Path) -> Iterator[Receiver]:
-    with running_service("localcloud.telemetry", data=folder / "telemetry") as service:
+    with running_service("telemetry", data=folder / "telemetry") as service:
         yield Receiver(service, folder / "telemetry")

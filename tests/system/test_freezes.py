@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
-from tests.support.cloud import LocalCloud, frozen, wait_for
+from tests.support.cloud import AppCloud, frozen, wait_for
 from tests.support.host import Answer
 from tests.support.services import ROOT
 from tests.web.site import SAMPLES, Site, empty_site
@@ -45,7 +45,7 @@ SERVICES = {
 
 
 @pytest.fixture(scope="module")
-def site(cloud: LocalCloud) -> Iterator[Site]:
+def site(cloud: AppCloud) -> Iterator[Site]:
     if not DEFAULT_FOLDER.exists():
         pytest.skip("the model is not built: make model")
     with empty_site(cloud) as running:
@@ -54,12 +54,12 @@ def site(cloud: LocalCloud) -> Iterator[Site]:
         yield running
 
 
-def process_of(service: str, cloud: LocalCloud, site: Site) -> "subprocess.Popen[str]":
+def process_of(service: str, cloud: AppCloud, site: Site) -> "subprocess.Popen[str]":
     return {
         "cosmos": cloud.cosmos.process,
         "search": cloud.search.process,
         "servicebus": site.bus.process,
-        "blobs": cloud.storage,
+        "blobs": cloud.storage.process,
     }[service]
 
 
@@ -94,7 +94,7 @@ def ops_status(site: Site) -> tuple[int, dict[str, object], float]:
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_everything_answers_and_names_the_service_that_does_not(
-    service: str, cloud: LocalCloud, site: Site
+    service: str, cloud: AppCloud, site: Site
 ) -> None:
     expected = SERVICES[service]
     assert timed(site, "GET", "/").status == 200
@@ -179,7 +179,7 @@ def test_a_search_goes_on_by_words_while_the_encoder_hangs(site: Site) -> None:
 
 
 @pytest.mark.parametrize("first", ["home", "search", "upload"])
-def test_no_healthy_cold_request_fails_by_a_deadline(first: str, cloud: LocalCloud) -> None:
+def test_no_healthy_cold_request_fails_by_a_deadline(first: str, cloud: AppCloud) -> None:
     """The first request of a process imports, connects and starts the encoder; none of that is silence."""
     with empty_site(cloud) as cold:
         if first == "home":

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import pytest
 
-from localcloud.up.app import definitions_at
 from shared.documents.values import (
     Fate,
     Position,
@@ -22,6 +21,7 @@ from shared.domain.mail.parse import parse_archive
 from shared.domain.threading.assignment import assign
 from tests.support.services import ROOT
 from tests.support.threads import InMemoryThreads
+from tools.run_archives.client import definitions_at
 
 SAMPLES = sorted((ROOT / "samples").glob("*.mbox"))
 

@@ -37,7 +37,7 @@ from shared.upkeep.deadletters.operations import request_operation, run_operatio
 from shared.upkeep.oversight.stuck_documents import why_not_done
 from shared.upkeep.provisioning import provision
 from shared.upkeep.sweep import sweep
-from tests.support.cloud import LocalCloud, servicebus, wait_for
+from tests.support.cloud import AppCloud, servicebus, wait_for
 from tests.support.host import Host
 from tests.support.services import ROOT, start_service
 from tests.system.version_before import BEFORE, unpack_version_before
@@ -70,7 +70,7 @@ def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def host_of(tree: Path, data: Path, environ: dict[str, str]) -> Iterator[Host]:
-    service = start_service("localcloud.functions", "--root", str(tree), data=data, env=environ, tree=tree)
+    service = start_service("functions", "--root", str(tree), data=data, env=environ, tree=tree)
     try:
         yield Host(service)
     finally:
@@ -256,7 +256,7 @@ async def stored_fields(clients: Clients) -> dict[tuple[str, str], set[str]]:
 
 
 def test_up_and_back_with_events_in_flight_loses_nothing(
-    cloud: LocalCloud, earlier: Path, tmp_path: Path
+    cloud: AppCloud, earlier: Path, tmp_path: Path
 ) -> None:
     words = ("first", "second", "third", "fourth", "fifth", "sixth")
     with ExitStack() as stack:

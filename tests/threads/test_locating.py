@@ -9,14 +9,14 @@ from shared.clients.calls import Calls
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING
 from tests.stages.mail_in import mail, mail_in
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
 
 THREADS = 12
 
 
 async def test_chunking_looks_once_at_each_thread_however_many_messages_there_are(
-    cloud: LocalCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
+    cloud: AppCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: Counter[str] = Counter()
     measured = Calls.measured

@@ -12,7 +12,7 @@ from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
 from shared.documents.base import ProcessingStatus
 from shared.upkeep.oversight.stuck_documents import why_not_done
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.documents import CREATED, new_archive, new_chunk, new_message, new_thread
 from tests.support.services import RunningService
 
@@ -20,7 +20,7 @@ DONE = ProcessingStatus.PROCESSED
 
 
 @pytest_asyncio.fixture
-async def clients(cloud: LocalCloud, bus_service: RunningService) -> AsyncIterator[Clients]:
+async def clients(cloud: AppCloud, bus_service: RunningService) -> AsyncIterator[Clients]:
     connected = await Clients.connect(cloud.settings(bus_service))
     await connected.ensure_containers()
     yield connected

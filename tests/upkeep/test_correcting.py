@@ -31,7 +31,7 @@ from shared.upkeep.correcting import (
 from tests.stages.mail_in import mail, mail_in
 from tests.stages.reported import ReportedThreads
 from tests.support.chat_endpoint import completion, serving
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -46,7 +46,7 @@ MAILS = [
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def place(cloud: LocalCloud, bus_service: RunningService) -> AsyncIterator[ReportedThreads]:
+async def place(cloud: AppCloud, bus_service: RunningService) -> AsyncIterator[ReportedThreads]:
     async with mail_in(cloud, bus_service) as ready:
         threads = ReportedThreads(ready)
         await threads.take_in(*MAILS)
@@ -250,7 +250,7 @@ async def test_labels_name_what_people_said(place: ReportedThreads) -> None:
     assert (scored["pos_tp"], scored["pos_p"], scored["pos_g"]) == (1, 1, 2)  # as the scorer reads labels
 
 
-async def test_a_chat_model_is_not_asked_again(cloud: LocalCloud, bus_service: RunningService) -> None:
+async def test_a_chat_model_is_not_asked_again(cloud: AppCloud, bus_service: RunningService) -> None:
     doubt = {"mail": 3, "quote": DOUBT}
     answer = {
         "genre": "proposal",

@@ -19,7 +19,7 @@ from shared.upkeep.integrity.run import KIND, TIMER
 from shared.upkeep.sweep import sweep
 from tests.stages.mail_in import MailIn, mail_in
 from tests.support.clock import with_clock
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -28,7 +28,7 @@ EVENING = NIGHT - timedelta(hours=9)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def place(cloud: LocalCloud, bus_service: RunningService) -> AsyncIterator[MailIn]:
+async def place(cloud: AppCloud, bus_service: RunningService) -> AsyncIterator[MailIn]:
     settings = {"SERVICEBUS_ADMIN_ENDPOINT": bus_service.addresses["admin"]}
     async with mail_in(cloud, bus_service, **settings) as ready:
         yield ready

@@ -11,7 +11,7 @@ from shared.pipeline.topology import QUEUES
 from shared.upkeep.oversight.health import measure_ages
 from shared.upkeep.oversight.system_status import AgeBounds
 from tests.stages.mail_in import MailIn, archive_of, mail_in
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.measured import Measured
 from tests.support.services import RunningService
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def place(cloud: LocalCloud, bus_service: RunningService) -> AsyncIterator[MailIn]:
+async def place(cloud: AppCloud, bus_service: RunningService) -> AsyncIterator[MailIn]:
     async with mail_in(cloud, bus_service) as ready:
         yield ready
 

@@ -31,7 +31,7 @@ from stages.chunking import CHUNKING
 from stages.parsing import PARSING
 from tests.stages.mail_in import archive_of, ingested, mail, mail_in
 from tests.stages.reported import ReportedThreads
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.events import event_of
 from tests.support.services import RunningService
 
@@ -48,7 +48,7 @@ MAILS = [
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def place(cloud: LocalCloud, bus_service: RunningService) -> AsyncIterator[ReportedThreads]:
+async def place(cloud: AppCloud, bus_service: RunningService) -> AsyncIterator[ReportedThreads]:
     async with mail_in(cloud, bus_service) as ready:
         threads = ReportedThreads(ready)
         await threads.take_in(*MAILS)

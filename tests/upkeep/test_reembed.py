@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from localcloud.testing import Faults
 from shared.clients.calls import Calls
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
@@ -28,7 +29,7 @@ from shared.upkeep.due_documents import count
 from shared.upkeep.reembed import reembed
 from tests.embedding.toy_encoders import SPEC
 from tests.stages.mail_in import MailIn, mail, mail_in
-from tests.support.cloud import LocalCloud, plan_faults
+from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -75,7 +76,7 @@ async def models_of(place: MailIn) -> set[str]:
 
 
 async def test_every_chunk_moves_to_the_new_model_and_its_index_goes_live_at_the_end(
-    cloud: LocalCloud, bus_service: RunningService, tmp_path: Path
+    cloud: AppCloud, bus_service: RunningService, tmp_path: Path
 ) -> None:
     async with mail_in(cloud, bus_service) as place, with_model(place, "toy") as new, toy(tmp_path) as model:
         chunks = await embed_with_old_model(place)
@@ -93,7 +94,7 @@ async def test_every_chunk_moves_to_the_new_model_and_its_index_goes_live_at_the
 
 
 async def test_an_app_of_either_model_starts_after_the_migration_whatever_the_vectors_length(
-    cloud: LocalCloud, bus_service: RunningService, tmp_path: Path
+    cloud: AppCloud, bus_service: RunningService, tmp_path: Path
 ) -> None:
     async with mail_in(cloud, bus_service) as place, with_model(place, "toy") as new:
         chunks = await embed_with_old_model(place)
@@ -116,7 +117,7 @@ async def test_an_app_of_either_model_starts_after_the_migration_whatever_the_ve
 
 
 async def test_until_the_switch_searches_find_words_in_the_old_index_and_no_foreign_vector_is_compared(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place, with_model(place, "toy") as new:
         await embed_with_old_model(place)
@@ -127,21 +128,20 @@ async def test_until_the_switch_searches_find_words_in_the_old_index_and_no_fore
 
 
 async def test_broken_off_it_goes_on_where_it_was_and_searches_never_saw_half_of_it(
-    cloud: LocalCloud, bus_service: RunningService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cloud: AppCloud, bus_service: RunningService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("shared.upkeep.reembed.PAGE", 2)
     async with mail_in(cloud, bus_service) as place, with_model(place, "toy") as new, toy(tmp_path) as model:
         chunks = await embed_with_old_model(place)
         await new.index.ensure(DIMENSION)
-        plan_faults(
-            cloud.search,
+        Faults(cloud.search).plan(
             {"operation": "docs.index", "kind": "status", "skip": 1, "times": None, "args": {"status": 503}},
         )
         try:
             with pytest.raises(Exception) as raised:  # noqa: PT011 - whatever the SDK raises is sorted
                 await reembed(new, model)
         finally:
-            plan_faults(cloud.search)
+            Faults(cloud.search).plan()
         assert classify(raised.value).kind is ErrorKind.TRANSIENT
         assert await models_of(place) == {OLD, "toy"}
         assert await new.index.versions.look_up() == place.clients.index.versions.own
@@ -152,7 +152,7 @@ async def test_broken_off_it_goes_on_where_it_was_and_searches_never_saw_half_of
 
 
 async def test_chunks_that_a_late_write_brings_to_the_model_after_they_were_counted_hold_up_no_switch(
-    cloud: LocalCloud, bus_service: RunningService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cloud: AppCloud, bus_service: RunningService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run that broke off sent its last write; that one arrives between the count and the search."""
     async with mail_in(cloud, bus_service) as place, with_model(place, "toy") as new, toy(tmp_path) as model:
@@ -186,7 +186,7 @@ class Refusing:
 
 
 async def test_a_chunk_that_the_new_model_refuses_is_counted_and_does_not_hold_up_the_rest(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place, with_model(place, "toy") as new:
         chunks = await embed_with_old_model(place)
@@ -195,7 +195,7 @@ async def test_a_chunk_that_the_new_model_refuses_is_counted_and_does_not_hold_u
 
 
 async def test_an_index_from_before_versions_and_one_of_an_older_definition_are_taken_over(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         index, admin = place.clients.index, place.clients.index._admin
@@ -215,7 +215,7 @@ async def test_an_index_from_before_versions_and_one_of_an_older_definition_are_
 
 
 async def test_a_missing_index_blames_no_chunk_and_says_what_to_do(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place, with_model(place, "never-made") as other:
         with pytest.raises(IndexMissingError, match=r"python -m shared\.upkeep\.provisioning") as raised:
@@ -225,7 +225,7 @@ async def test_a_missing_index_blames_no_chunk_and_says_what_to_do(
             await place.clients.index.upsert([{"chunk_id": "c", "embedding": [1.0]}])
 
 
-async def test_the_live_index_is_not_deleted(cloud: LocalCloud, bus_service: RunningService) -> None:
+async def test_the_live_index_is_not_deleted(cloud: AppCloud, bus_service: RunningService) -> None:
     async with mail_in(cloud, bus_service) as place:
         versions = place.clients.index.versions
         with pytest.raises(ValueError, match="is live"):
@@ -239,7 +239,7 @@ async def test_two_models_never_share_an_index() -> None:
 
 
 async def test_a_search_asks_once_while_its_own_model_is_live_and_sees_at_once_when_another_is(
-    cloud: LocalCloud, bus_service: RunningService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cloud: AppCloud, bus_service: RunningService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[str] = []
     measured = Calls.measured

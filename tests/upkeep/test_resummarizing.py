@@ -18,7 +18,7 @@ from shared.upkeep.audit import Actor, find_audit
 from shared.upkeep.background import ThreadSelection, request_resummarizing, run_requested, run_resummarizing
 from tests.stages.mail_in import mail, mail_in
 from tests.stages.reported import ReportedThreads
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -26,7 +26,7 @@ BY = Actor("ann")
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def place(cloud: LocalCloud, bus_service: RunningService) -> AsyncIterator[ReportedThreads]:
+async def place(cloud: AppCloud, bus_service: RunningService) -> AsyncIterator[ReportedThreads]:
     """Three threads of one list and one of another, all reported."""
     async with mail_in(cloud, bus_service) as ready:
         threads = ReportedThreads(ready)

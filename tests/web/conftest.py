@@ -3,12 +3,12 @@ from collections.abc import Iterator
 import pytest
 
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.web.site import Site, sample_site
 
 
 @pytest.fixture(scope="session")
-def site(cloud: LocalCloud) -> Iterator[Site]:
+def site(cloud: AppCloud) -> Iterator[Site]:
     """Both sample lists, reported. Tests read it, and add nothing."""
     if not DEFAULT_FOLDER.exists():
         pytest.skip("the model is not built: make model")

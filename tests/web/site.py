@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from localcloud.up.app import definitions_at
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.reports import Digest
@@ -19,9 +18,10 @@ from shared.domain.summaries.digest_scopes import parse_scope
 from shared.settings.app import Settings
 from shared.summarization.digests import refresh_due
 from shared.upkeep.provisioning import provision
-from tests.support.cloud import LocalCloud, servicebus, servicebus_connection, wait_for
+from tests.support.cloud import AppCloud, servicebus, servicebus_connection, wait_for
 from tests.support.host import Host, running_host
 from tests.support.services import ROOT, RunningService
+from tools.run_archives.client import definitions_at
 
 UNAVAILABLE = 503
 SAMPLES = {path.stem: path for path in sorted((ROOT / "samples").glob("*.mbox"))}
@@ -97,7 +97,7 @@ class Site:
         return dict(found[0])
 
 
-def environment(cloud: LocalCloud, bus: RunningService, settings: Settings) -> dict[str, str]:
+def environment(cloud: AppCloud, bus: RunningService, settings: Settings) -> dict[str, str]:
     secret = {
         name: value.get_secret_value() for name, value in settings if hasattr(value, "get_secret_value")
     }
@@ -111,7 +111,7 @@ def environment(cloud: LocalCloud, bus: RunningService, settings: Settings) -> d
 
 
 @contextmanager
-def empty_site(cloud: LocalCloud, **more: str) -> Iterator[Site]:
+def empty_site(cloud: AppCloud, **more: str) -> Iterator[Site]:
     with tempfile.TemporaryDirectory(prefix="site-") as name:
         folder = Path(name)
         with servicebus(folder) as bus:
@@ -124,7 +124,7 @@ def empty_site(cloud: LocalCloud, **more: str) -> Iterator[Site]:
 
 
 @contextmanager
-def sample_site(cloud: LocalCloud) -> Iterator[Site]:
+def sample_site(cloud: AppCloud) -> Iterator[Site]:
     """The samples, each a list of its own, all reported."""
     with empty_site(cloud) as site:
         for source in definitions_at(ROOT / "samples"):

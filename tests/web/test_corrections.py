@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import pytest
 
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
-from tests.support.cloud import LocalCloud, wait_for
+from tests.support.cloud import AppCloud, wait_for
 from tests.support.host import Answer
 from tests.web.site import SAMPLES, Site, empty_site
 
@@ -19,7 +19,7 @@ AS_OPERATOR = {**JSON, "x_operator_key": KEY}
 
 
 @pytest.fixture(scope="module")
-def site(cloud: LocalCloud) -> Iterator[Site]:
+def site(cloud: AppCloud) -> Iterator[Site]:
     """One sample list of its own, reported: these tests change what is said of it."""
     if not DEFAULT_FOLDER.exists():
         pytest.skip("the model is not built: make model")

@@ -1,4 +1,9 @@
-"""The embedded default cloud: Service Bus, Cosmos DB, AI Search, Azurite and the Functions dev host.
+"""Azure on one machine without Docker: Service Bus, Cosmos DB, AI Search and a Functions host.
 
-It is development and test equipment: loopback only, and never part of what is deployed.
+For development and tests: loopback only, and never part of what is deployed. `LocalCloud` starts services for
+the tests of an app; `localcloud.testing` has their engines inside the test's process.
 """
+
+from localcloud.running import LocalCloud
+
+__all__ = ["LocalCloud"]

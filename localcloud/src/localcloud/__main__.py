@@ -1,44 +1,48 @@
-"""The local cloud's command line."""
+"""Azure on one machine: start the services, an app, and a command that uses them."""
 
 import argparse
 import asyncio
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rich.console import Console
-
-from localcloud.ports import Ports, choose_ports
+from localcloud.ports import choose_ports
 from localcloud.up.catalogue import NAMES, plan_services
+from localcloud.up.command import note_settings, run_command, settings_of_running
 from localcloud.up.data_folder import FolderInUseError, data_folder
-from localcloud.up.handover import hand_over, note_address
-from localcloud.up.settings_file import local_values, write_local_settings
+from localcloud.up.project import Project, read_project
+from localcloud.up.settings_file import settings_of_all, write_local_settings
 from localcloud.up.supervisor import Supervisor
 
 
-def main(arguments: list[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
+def main(arguments: Sequence[str] | None = None) -> int:
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    cut = given.index("--") if "--" in given else len(given)
+    options, command = _parser().parse_args(given[:cut]), given[cut + 1 :]
     try:
-        return _up(options)
+        return _up(options, command)
     except FolderInUseError as in_use:
-        return _already_up(options, in_use)
+        return _already_up(options, command, in_use)
     except (OSError, ValueError) as error:
         sys.stderr.write(f"localcloud: {error}\n")
         return 1
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m localcloud", description=__doc__)
+    parser = argparse.ArgumentParser(prog="localcloud", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="command")
-    up = commands.add_parser("up", help="start the local cloud and the app; Ctrl-C stops both")
+    up = commands.add_parser(
+        "up",
+        usage="localcloud up [options] [-- COMMAND ...]",
+        help="start the services, and the app if there is one; Ctrl-C stops all",
+        description="The command runs when all is up. The settings of the services are in its environment.",
+    )
     up.add_argument("--root", type=Path, default=Path(), help="the folder of the app (default: this one)")
     up.add_argument("--data", type=Path, help="where the local cloud keeps its data (default: .localcloud)")
     up.add_argument("--fresh", action="store_true", help="delete the data of earlier starts")
     up.add_argument("--port-offset", type=_offset, default=None, metavar="N|auto", help="added to each port")
-    up.add_argument("--only", type=_names, default=NAMES, metavar="A,B", help=f"of: {', '.join(NAMES)}")
-    up.add_argument(
-        "--archive", type=Path, metavar="PATH", help="add this archive, or all archives of a folder"
-    )
-    up.add_argument("--once", action="store_true", help="end when the archives are reported")
+    up.add_argument("--only", type=_names, metavar="A,B", help=f"of: {', '.join(NAMES)}")
+    up.add_argument("--once", action="store_true", help="end when the command ends")
     return parser
 
 
@@ -50,53 +54,56 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def _up(options: argparse.Namespace) -> int:
+def _up(options: argparse.Namespace, command: Sequence[str]) -> int:
     root = options.root.resolve()
+    project, is_app = read_project(root), (root / "host.json").exists()
+    only = options.only or (NAMES if is_app else NAMES[:-1])
     with data_folder((options.data or root / ".localcloud").resolve(), fresh=options.fresh) as data:
         ports = choose_ports(options.port_offset)
-        note_address(data, _address(ports))
-        plans = plan_services(ports, root=root, data=data, only=options.only)
-        settings = write_local_settings(
-            root, local_values(ports, data, telemetry="telemetry" in options.only)
-        )
-        _say(f"The local cloud starts (data in {_short(data, root)}, settings in local.settings.json).")
-        supervisor = Supervisor(plans, root=root, data=data, say=_say, settings=settings)
-        return asyncio.run(supervisor.run(lambda: _when_up(options, ports, _short(data, root))))
+        plans = plan_services(ports, project=project, data=data, only=only)
+        settings = settings_of_all(ports, data, only)
+        note_settings(data, settings)
+        values, written = settings, ""
+        if is_app:
+            values, written = write_local_settings(root, settings), ", settings in local.settings.json"
+        _say(f"The local cloud starts (data in {_short(data, root)}{written}).")
+        supervisor = Supervisor(plans, root=root, data=data, say=_say, settings=values)
+
+        async def when_up() -> int | None:
+            _say(f"\n{project.name} is up.")
+            code = await run_command(command, settings) if command else 0
+            if options.once:
+                if command and code == 0:
+                    _say("To open these addresses, start again without --once.")
+                return code
+            _say(_where_to_look(project, settings, _short(data, root), is_app=is_app))
+            return None
+
+        return asyncio.run(supervisor.run(when_up))
 
 
-def _already_up(options: argparse.Namespace, in_use: FolderInUseError) -> int:
-    """An archive goes to the local cloud that runs; anything else needs the folder for itself."""
-    if options.archive is None or options.fresh:
+def _already_up(options: argparse.Namespace, command: Sequence[str], in_use: FolderInUseError) -> int:
+    """The command runs against the local cloud that runs; anything else needs the folder for itself."""
+    if not command or options.fresh:
         sys.stderr.write(f"localcloud: {in_use}\n")
         return 1
-    return hand_over(in_use, options.archive, Console(highlight=False))
+    return asyncio.run(_join(read_project(options.root.resolve()), command, in_use))
 
 
-async def _when_up(options: argparse.Namespace, ports: Ports, data: str) -> int | None:
-    _say("\nRough Consensus is up.")
-    code = 0
-    if options.archive is not None:
-        from localcloud.up.showing import show_archives  # noqa: PLC0415 - only needed with an archive
-
-        code = await show_archives(_address(ports), options.archive, Console(highlight=False))
-        if options.once and code == 0:
-            _say("To open these addresses, start again without --once.")
-    if options.once:
-        return code
-    _say(_where_to_look(ports, data))
-    return None
+async def _join(project: Project, command: Sequence[str], in_use: FolderInUseError) -> int:
+    settings = await settings_of_running(in_use)
+    if settings is None:
+        sys.stderr.write(f"localcloud: {in_use}, which is not responding\n")
+        return 1
+    _say(f"{project.name} is already running at {settings['FUNCTIONS_URL']}/ (process {in_use.pid}).")
+    return await run_command(command, settings)
 
 
-def _address(ports: Ports) -> str:
-    return f"http://localhost:{ports.functions}"
-
-
-def _where_to_look(ports: Ports, data: str) -> str:
-    app = _address(ports)
-    return (
-        f"\n  reader     {app}/\n  operator   {app}/operator\n  API        {app}/api/openapi.json\n"
-        f"  logs       {data}/logs/\nCtrl-C stops it."
-    )
+def _where_to_look(project: Project, settings: Mapping[str, str], data: str, *, is_app: bool) -> str:
+    pages = {name: settings.get("FUNCTIONS_URL", "") + path for name, path in project.pages.items()}
+    shown = {**(pages if is_app else settings), "logs": f"{data}/logs/"}
+    wide = max(map(len, shown))
+    return "".join(f"\n  {name:<{wide}}  {value}" for name, value in shown.items()) + "\nCtrl-C stops it."
 
 
 def _short(path: Path, root: Path) -> str:

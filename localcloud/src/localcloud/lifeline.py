@@ -10,6 +10,8 @@ import threading
 import time
 
 LIFELINE_VARIABLE = "LOCALCLOUD_LIFELINE"
+READY_PREFIX = "READY "
+"""Starts the line in which a service says where it listens."""
 FORCED_EXIT_SECONDS = 5.0
 
 

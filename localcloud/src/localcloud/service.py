@@ -17,9 +17,7 @@ from typing import Protocol
 
 import uvloop
 
-from localcloud.lifeline import hold_lifeline
-
-READY_PREFIX = "READY "
+from localcloud.lifeline import READY_PREFIX, hold_lifeline
 
 
 class LineFormatter(logging.Formatter):

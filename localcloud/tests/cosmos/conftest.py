@@ -22,7 +22,7 @@ RANGES = 3
 @pytest.fixture(scope="session")
 def cosmos(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     data = tmp_path_factory.mktemp("cosmos") / "data"
-    with running_service("localcloud.cosmos", "--ranges", str(RANGES), "--faults", data=data) as service:
+    with running_service("cosmos", "--ranges", str(RANGES), "--faults", data=data) as service:
         yield service
 
 

@@ -90,14 +90,14 @@ def test_latency_delays_the_answer(container: ContainerProxy, plan_faults: Plan)
 
 
 def test_faults_are_off_unless_asked_for(tmp_path: Path) -> None:
-    with running_service("localcloud.cosmos", data=tmp_path / "data") as service:
+    with running_service("cosmos", data=tmp_path / "data") as service:
         assert control(service, "health")["status"] == "ok"
         with pytest.raises(OSError, match="403"):
             control(service, "faults", "PUT", [])
 
 
 def test_a_client_above_the_rate_is_throttled_and_told_when_to_come_back(tmp_path: Path) -> None:
-    with running_service("localcloud.cosmos", "--rate", "50", data=tmp_path / "data") as service:
+    with running_service("cosmos", "--rate", "50", data=tmp_path / "data") as service:
         container = new_container(service)
         answers = []
         with RawClient(service.addresses["endpoint"]) as raw:
@@ -132,7 +132,7 @@ def test_a_wrong_key_is_refused(cosmos: RunningService, key: str) -> None:
 
 
 def test_a_key_of_ones_own_replaces_the_well_known_one(tmp_path: Path) -> None:
-    with running_service("localcloud.cosmos", "--key", "bXkgb3duIGtleQ==", data=tmp_path / "data") as service:
+    with running_service("cosmos", "--key", "bXkgb3duIGtleQ==", data=tmp_path / "data") as service:
         CosmosClient(service.addresses["endpoint"], "bXkgb3duIGtleQ==").create_database("d")
         with pytest.raises(exceptions.CosmosHttpResponseError):
             CosmosClient(service.addresses["endpoint"], EMULATOR_KEY)
@@ -140,7 +140,7 @@ def test_a_key_of_ones_own_replaces_the_well_known_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("synchronous", ["NORMAL", "FULL"])
 def test_nothing_acknowledged_is_lost_when_the_server_is_killed(tmp_path: Path, synchronous: str) -> None:
-    service = start_service("localcloud.cosmos", "--synchronous", synchronous, data=tmp_path / "data")
+    service = start_service("cosmos", "--synchronous", synchronous, data=tmp_path / "data")
     container = new_container(service)
     acknowledged: list[str] = []
     enough = threading.Event()
@@ -167,7 +167,7 @@ def test_nothing_acknowledged_is_lost_when_the_server_is_killed(tmp_path: Path, 
     for stream in (service.process.stdin, service.process.stdout):
         assert stream is not None
         stream.close()
-    with running_service("localcloud.cosmos", data=tmp_path / "data") as again:
+    with running_service("cosmos", data=tmp_path / "data") as again:
         client = CosmosClient(again.addresses["endpoint"], EMULATOR_KEY)
         database = client.get_database_client(container.container_link.split("/")[1])
         found = query(database.get_container_client("c"), "SELECT VALUE c.id FROM c")
@@ -176,7 +176,7 @@ def test_nothing_acknowledged_is_lost_when_the_server_is_killed(tmp_path: Path, 
 
 def test_a_second_server_on_the_same_data_does_not_start(cosmos: RunningService, tmp_path: Path) -> None:
     with (
-        running_service("localcloud.cosmos", data=tmp_path / "data"),
-        pytest.raises(AssertionError, match="another process uses the database"),
+        running_service("cosmos", data=tmp_path / "data"),
+        pytest.raises(RuntimeError, match="another process uses the database"),
     ):
-        start_service("localcloud.cosmos", data=tmp_path / "data")
+        start_service("cosmos", data=tmp_path / "data")

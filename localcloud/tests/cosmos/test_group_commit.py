@@ -139,7 +139,7 @@ async def test_nothing_that_anybody_was_told_is_lost_over_many_kills(tmp_path: P
             told.update(body["id"] for status, body in answers if status in {200, 201})
 
     for kill in range(6):
-        service = await asyncio.to_thread(start_service, "localcloud.cosmos", data=tmp_path / "data")
+        service = await asyncio.to_thread(start_service, "cosmos", data=tmp_path / "data")
         endpoint = service.addresses["endpoint"]
         if not kill:
             database = CosmosClient(endpoint, EMULATOR_KEY).create_database("d")

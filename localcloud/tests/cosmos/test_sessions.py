@@ -25,9 +25,7 @@ LAG = 30.0
 @pytest.fixture(scope="module")
 def lagging(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     data = tmp_path_factory.mktemp("lagging") / "data"
-    with running_service(
-        "localcloud.cosmos", "--ranges", "2", "--replica-lag", str(LAG), data=data
-    ) as service:
+    with running_service("cosmos", "--ranges", "2", "--replica-lag", str(LAG), data=data) as service:
         yield service
 
 

@@ -93,7 +93,7 @@ class Host:
 def running_host(root: Path, data: Path, *arguments: str, **environ: str) -> Iterator[Host]:
     with (
         patch.dict(os.environ, environ),
-        running_service("localcloud.functions", "--root", str(root), *arguments, data=data) as service,
+        running_service("functions", "--root", str(root), *arguments, data=data) as service,
     ):
         yield Host(service)
 

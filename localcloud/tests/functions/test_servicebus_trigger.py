@@ -23,11 +23,6 @@ from tests.functions.support import (
 )
 from tests.support.services import RunningService, start_service
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("localcloud.servicebus") is None,
-    reason="the local Service Bus is not merged yet",
-)
-
 
 def _has_extension() -> bool:
     try:
@@ -96,7 +91,7 @@ def start_bus(folder: Path, port: int = 0) -> RunningService:
     config = folder / "Config.json"
     config.write_text(json.dumps(CONFIG))
     return start_service(
-        "localcloud.servicebus",
+        "servicebus",
         "--admin-port",
         "0",
         "--config",

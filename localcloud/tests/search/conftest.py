@@ -130,7 +130,7 @@ def vector_field(name: str, dimensions: int, profile: str = "cosine", **rest: An
 @pytest.fixture(scope="session")
 def shared_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     data = tmp_path_factory.mktemp("search") / "data"
-    with running_service("localcloud.search", data=data) as service:
+    with running_service("search", data=data) as service:
         yield service
 
 
@@ -153,7 +153,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Search]]:
 
     def begin(*arguments: str) -> Search:
         stop()
-        context = running_service("localcloud.search", *arguments, data=tmp_path / "data")
+        context = running_service("search", *arguments, data=tmp_path / "data")
         clients = Search(context.__enter__())
         running.append((context, clients))
         return clients

@@ -59,7 +59,7 @@ def bus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bus]:
     config = folder / "Config.json"
     config.write_text(json.dumps(TOPOLOGY))
     arguments = ("--admin-port", "0", "--config", str(config), "--no-clamp", "--faults")
-    with running_service("localcloud.servicebus", *arguments, data=folder / "data") as service:
+    with running_service("servicebus", *arguments, data=folder / "data") as service:
         yield Bus(service, folder / "data")
 
 

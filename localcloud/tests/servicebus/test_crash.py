@@ -203,7 +203,7 @@ def run_crashes(folder: Path, rounds: int, seed: int) -> Ledger:
     arguments = ("--admin-port", "0", "--config", str(config), "--no-clamp")
     chance, ledger, deferred = random.Random(seed), Ledger(), 0
     for number in range(rounds):
-        service = start_service("localcloud.servicebus", *arguments, data=folder / "data")
+        service = start_service("servicebus", *arguments, data=folder / "data")
         timer = threading.Timer(chance.uniform(0.1, 0.6), service.process.kill)
         try:
             port = port_of(service)
@@ -220,7 +220,7 @@ def run_crashes(folder: Path, rounds: int, seed: int) -> Ledger:
                     stream.close()
     stored = journalled(folder / "data", "load")
     check(ledger, stored)
-    with running_service("localcloud.servicebus", *arguments, data=folder / "data") as service:
+    with running_service("servicebus", *arguments, data=folder / "data") as service:
         port = port_of(service)
         check_kept(port, deferred)
         status, body = manage(
@@ -267,21 +267,21 @@ def test_a_second_process_cannot_open_the_same_journal(tmp_path: Path) -> None:
     config.write_text(json.dumps(CONFIG))
     arguments = ("--admin-port", "0", "--config", str(config), "--no-clamp")
     with (
-        running_service("localcloud.servicebus", *arguments, data=tmp_path / "data"),
-        pytest.raises(AssertionError, match="journal"),
+        running_service("servicebus", *arguments, data=tmp_path / "data"),
+        pytest.raises(RuntimeError, match="journal"),
     ):
-        start_service("localcloud.servicebus", *arguments, data=tmp_path / "data")
+        start_service("servicebus", *arguments, data=tmp_path / "data")
 
 
 def test_a_namespace_that_was_stopped_in_order_starts_where_it_left_off(tmp_path: Path) -> None:
     config = tmp_path / "Config.json"
     config.write_text(json.dumps(CONFIG))
     arguments = ("--admin-port", "0", "--config", str(config), "--no-clamp", "--synchronous", "FULL")
-    with running_service("localcloud.servicebus", *arguments, data=tmp_path / "data") as service:
+    with running_service("servicebus", *arguments, data=tmp_path / "data") as service:
         send(port_of(service), "load", message(b"1", "first"), message(b"2", "second"))
         assert take_all(port_of(service), "load") == [("first", 1), ("second", 2)]
         send(port_of(service), "load", message(b"3", "third"))
         assert service.stop() == 0
-    with running_service("localcloud.servicebus", *arguments, data=tmp_path / "data") as service:
+    with running_service("servicebus", *arguments, data=tmp_path / "data") as service:
         send(port_of(service), "load", message(b"4", "fourth"))
         assert take_all(port_of(service), "load") == [("third", 3), ("fourth", 4)]

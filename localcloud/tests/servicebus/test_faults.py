@@ -183,7 +183,7 @@ def test_faults_are_off_unless_asked_for(tmp_path: Path) -> None:
     config = tmp_path / "Config.json"
     config.write_text(json.dumps(topology([entity("q")], [])))
     arguments = ("--admin-port", "0", "--config", str(config))
-    with running_service("localcloud.servicebus", *arguments, data=tmp_path / "data") as service:
+    with running_service("servicebus", *arguments, data=tmp_path / "data") as service:
         planned = urllib.request.Request(service.addresses["admin"] + FAULTS_PATH, b"[]", method="PUT")
         with pytest.raises(urllib.error.HTTPError, match="403"):
             urllib.request.urlopen(planned, timeout=5)

@@ -1,5 +1,6 @@
 import json
 import socket
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +9,8 @@ import pytest
 from localcloud.ports import NoFreePortsError, Ports, busy_ports, choose_ports
 from localcloud.up.catalogue import NAMES, UnknownServiceError, plan_services
 from localcloud.up.data_folder import DataFolderError, data_folder
-from localcloud.up.settings_file import SettingsFileError, local_values, write_local_settings
+from localcloud.up.project import Project, ProjectError, read_project
+from localcloud.up.settings_file import SettingsFileError, settings_of_all, write_local_settings
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -45,7 +47,7 @@ def test_when_a_standard_port_is_busy_all_move_together() -> None:
 
 
 def test_every_service_is_planned_with_its_address_and_health(tmp_path: Path) -> None:
-    plans = plan_services(Ports().moved(100), root=ROOT, data=tmp_path)
+    plans = plan_services(Ports().moved(100), project=read_project(ROOT), data=tmp_path)
     assert tuple(plan.name for plan in plans) == NAMES
     assert {plan.name: plan.address for plan in plans} == {
         "storage": "http://127.0.0.1:10100",
@@ -60,7 +62,7 @@ def test_every_service_is_planned_with_its_address_and_health(tmp_path: Path) ->
 
 def test_a_service_that_does_not_exist_is_named_with_those_that_do(tmp_path: Path) -> None:
     with pytest.raises(UnknownServiceError, match=r"'redis'.*storage, servicebus"):
-        plan_services(Ports(), root=ROOT, data=tmp_path, only=["cosmos", "redis"])
+        plan_services(Ports(), project=read_project(ROOT), data=tmp_path, only=["cosmos", "redis"])
 
 
 def settings_root(folder: Path) -> Path:
@@ -80,7 +82,7 @@ def test_on_the_standard_ports_the_written_settings_are_those_of_the_sample_and_
     tmp_path: Path,
 ) -> None:
     root = settings_root(tmp_path)
-    write_local_settings(root, local_values(Ports(), Path(".localcloud")))
+    write_local_settings(root, settings_of_all(Ports(), Path(".localcloud"), NAMES))
     sample = json.loads((root / "local.settings.sample.json").read_text(encoding="utf-8"))
     values = read_values(root)
     receiver = values.pop("APPLICATIONINSIGHTS_CONNECTION_STRING")
@@ -90,14 +92,14 @@ def test_on_the_standard_ports_the_written_settings_are_those_of_the_sample_and_
 
 def test_without_the_receiver_telemetry_is_off(tmp_path: Path) -> None:
     root = settings_root(tmp_path)
-    write_local_settings(root, local_values(Ports(), Path(".localcloud")))
-    write_local_settings(root, local_values(Ports(), Path(".localcloud"), telemetry=False))
+    write_local_settings(root, settings_of_all(Ports(), Path(".localcloud"), NAMES))
+    write_local_settings(root, settings_of_all(Ports(), Path(".localcloud"), NAMES[:4]))
     assert not read_values(root)["APPLICATIONINSIGHTS_CONNECTION_STRING"]
 
 
 def test_moved_ports_reach_every_address_in_the_settings(tmp_path: Path) -> None:
     root = settings_root(tmp_path)
-    write_local_settings(root, local_values(Ports().moved(100), tmp_path / "data"))
+    write_local_settings(root, settings_of_all(Ports().moved(100), tmp_path / "data", NAMES))
     values = read_values(root)
     assert "sb://localhost:5772;" in values["SERVICEBUS_CONNECTION"]
     assert "BlobEndpoint=http://127.0.0.1:10100/devstoreaccount1;" in values["AzureWebJobsStorage"]
@@ -110,7 +112,7 @@ def test_what_the_user_has_set_stays(tmp_path: Path) -> None:
     root = settings_root(tmp_path)
     own = {"IsEncrypted": False, "Host": {"CORS": "*"}, "Values": {"MY_FLAG": "1", "COSMOS_DATABASE": "mine"}}
     (root / "local.settings.json").write_text(json.dumps(own), encoding="utf-8")
-    write_local_settings(root, local_values(Ports().moved(100), tmp_path))
+    write_local_settings(root, settings_of_all(Ports().moved(100), tmp_path, NAMES))
     values = read_values(root)
     assert (values["MY_FLAG"], values["COSMOS_DATABASE"]) == ("1", "mine")
     assert values["COSMOS_ENDPOINT"] == "http://localhost:8181"
@@ -165,3 +167,38 @@ def test_the_logs_of_the_start_before_are_kept(tmp_path: Path) -> None:
             (tmp_path / "logs").mkdir()
             (tmp_path / "logs" / "a.log").write_text(start)
     assert (tmp_path / "logs.before" / "a.log").read_text() == "second"
+
+
+def test_an_app_without_a_file_has_its_entities_beside_it(tmp_path: Path) -> None:
+    assert read_project(tmp_path) == Project(tmp_path)
+    with pytest.raises(ProjectError, match=r"no .*Config\.json.*localcloud\.toml"):
+        plan_services(Ports(), project=read_project(tmp_path), data=tmp_path, only=["servicebus"])
+    (tmp_path / "Config.json").write_text("{}")
+    (plan,) = plan_services(Ports(), project=read_project(tmp_path), data=tmp_path, only=["servicebus"])
+    assert str(tmp_path / "Config.json") in plan.command
+
+
+def test_a_file_names_the_app_its_entities_and_its_preparation(tmp_path: Path) -> None:
+    (tmp_path / "localcloud.toml").write_text(
+        'name = "Shop"\nservicebus = "bus.json"\n[prepare]\ncommand = ["python", "-m", "shop"]\n[pages]\nshop = "/"\n'
+    )
+    project = read_project(tmp_path)
+    assert (project.name, project.config, project.pages) == ("Shop", tmp_path / "bus.json", {"shop": "/"})
+    assert project.prepare == (sys.executable, "-m", "shop")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name = ", "localcloud.toml"),
+        ("name = 1", "'name' must be a str"),
+        ("color = 'red'", "'color' is not known"),
+        ("[prepare]\ncommand = 'python'", "'command' must be a list"),
+        ("[prepare]\nfile = []", "'prepare.file' is not known"),
+        ("[pages]\nshop = 1", "'pages.shop' must be a str"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_refused_with_the_reason(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "localcloud.toml").write_text(text)
+    with pytest.raises(ProjectError, match=said):
+        read_project(tmp_path)

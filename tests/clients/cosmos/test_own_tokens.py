@@ -7,7 +7,7 @@ import pytest
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.sources import Operation, Removal
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
 
 NOW = datetime(2026, 3, 11, 12, 0, tzinfo=UTC)
@@ -21,7 +21,7 @@ def removal(number: int) -> Removal:
 
 @pytest.mark.parametrize("how", ["create", "upsert"])
 async def test_what_is_written_to_one_container_first_is_not_asked_of_another(
-    cloud: LocalCloud, bus_service: RunningService, how: str
+    cloud: AppCloud, bus_service: RunningService, how: str
 ) -> None:
     clients = await Clients.connect(cloud.settings(bus_service))
     try:

@@ -26,7 +26,7 @@ from shared.publishing.subscriptions import (
 from tests.publishing.email.mail_server import MailServer, mail_server
 from tests.publishing.webhooks.receivers import published, reporting
 from tests.stages.mail_in import MailIn
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
 
 READER = "reader@example.org"
@@ -36,7 +36,7 @@ ID = subscription_id(KEY, "sources", "list")
 
 
 @asynccontextmanager
-async def mailing(cloud: LocalCloud, bus: RunningService) -> AsyncIterator[tuple[MailIn, MailServer]]:
+async def mailing(cloud: AppCloud, bus: RunningService) -> AsyncIterator[tuple[MailIn, MailServer]]:
     async with mail_server() as server:
         settings = {
             "SMTP_URL": f"smtp://127.0.0.1:{server.port}",
@@ -74,7 +74,7 @@ def words(mail: EmailMessage) -> tuple[str, str]:
 
 
 async def test_nothing_is_sent_before_the_address_has_confirmed(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mailing(cloud, bus_service) as (place, server):
         await subscribe(place.clients, READER, LIST, Cadence.DAILY)
@@ -89,7 +89,7 @@ async def test_nothing_is_sent_before_the_address_has_confirmed(
 
 
 async def test_a_digest_tells_what_is_new_once_and_how_to_end_it(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mailing(cloud, bus_service) as (place, server):
         await subscribed(place)
@@ -111,7 +111,7 @@ async def test_a_digest_tells_what_is_new_once_and_how_to_end_it(
 
 
 async def test_a_server_that_is_down_gets_the_same_mail_later_and_nothing_is_left_out(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mailing(cloud, bus_service) as (place, server):
         await subscribed(place)
@@ -128,7 +128,7 @@ async def test_a_server_that_is_down_gets_the_same_mail_later_and_nothing_is_lef
 
 
 async def test_an_address_that_is_refused_for_good_gets_no_more_after_three_digests(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mailing(cloud, bus_service) as (place, server):
         await subscribed(place)
@@ -140,7 +140,7 @@ async def test_an_address_that_is_refused_for_good_gets_no_more_after_three_dige
         assert (suspended.refusals, suspended.next_due_at, server.refusals) == (3, None, [])
 
 
-async def test_two_instances_send_one_mail(cloud: LocalCloud, bus_service: RunningService) -> None:
+async def test_two_instances_send_one_mail(cloud: AppCloud, bus_service: RunningService) -> None:
     async with mailing(cloud, bus_service) as (place, server):
         subscription = await subscribed(place)
         await published(place)
@@ -152,7 +152,7 @@ async def test_two_instances_send_one_mail(cloud: LocalCloud, bus_service: Runni
         assert len(server.got) == 2
 
 
-async def test_the_form_cannot_flood_an_address(cloud: LocalCloud, bus_service: RunningService) -> None:
+async def test_the_form_cannot_flood_an_address(cloud: AppCloud, bus_service: RunningService) -> None:
     async with mailing(cloud, bus_service) as (place, server):
         for _ in range(3):
             await subscribe(place.clients, READER, LIST, Cadence.DAILY)
@@ -169,7 +169,7 @@ async def test_the_form_cannot_flood_an_address(cloud: LocalCloud, bus_service: 
 
 
 async def test_a_request_whose_mail_was_not_sent_says_so(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mailing(cloud, bus_service) as (place, server):
         server.refusals += ["451 later"]

@@ -14,7 +14,7 @@ from shared.pipeline.events import Event
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, mail, mail_in
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.events import event_of
 from tests.support.services import RunningService
 
@@ -57,7 +57,7 @@ def hook(name: str, port: int, **more: Any) -> dict[str, Any]:
 
 @asynccontextmanager
 async def reporting(
-    cloud: LocalCloud, bus: RunningService, *hooks: dict[str, Any], **settings: str
+    cloud: AppCloud, bus: RunningService, *hooks: dict[str, Any], **settings: str
 ) -> AsyncIterator[MailIn]:
     chosen = {"WEBHOOKS": json.dumps(hooks), "WEBHOOK_ALLOWED_HOSTS": "127.0.0.1", **settings}
     async with mail_in(cloud, bus, **chosen) as place:

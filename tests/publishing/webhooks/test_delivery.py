@@ -13,7 +13,7 @@ from shared.documents.reports import Report
 from shared.publishing.webhooks import MAX_ATTEMPTS, TIMEOUT_SECONDS, deliver_due
 from tests.publishing.webhooks.receivers import SECRET, hook, published, receiving, reporting
 from tests.stages.mail_in import MailIn
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
 from tests.support.webhook_receiver import verify_signature
 
@@ -27,7 +27,7 @@ async def deliver(place: MailIn, patience: float = TIMEOUT_SECONDS, **later: flo
 
 
 async def test_a_report_reaches_every_webhook_signed_and_once(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with receiving() as one, receiving() as other:
         hooks = [hook("one", one.port), hook("other", other.port), hook("weekly", 1, types=["weekly"])]
@@ -53,7 +53,7 @@ async def test_a_report_reaches_every_webhook_signed_and_once(
 
 
 async def test_a_webhook_that_is_down_is_tried_again_with_backoff_and_the_other_is_not_held_up(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with receiving((500, {}), (503, {"Retry-After": "900"})) as down, receiving() as well:  # noqa: SIM117
         async with reporting(cloud, bus_service, hook("down", down.port), hook("well", well.port)) as place:
@@ -74,7 +74,7 @@ async def test_a_webhook_that_is_down_is_tried_again_with_backoff_and_the_other_
 
 
 async def test_after_the_bound_it_is_given_up_and_announced(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with receiving(*[(500, {})] * (MAX_ATTEMPTS + 3)) as receiver:  # noqa: SIM117
         async with reporting(cloud, bus_service, hook("gone", receiver.port)) as place:
@@ -94,7 +94,7 @@ async def test_after_the_bound_it_is_given_up_and_announced(
 
 
 async def test_a_crash_in_an_attempt_counts_as_one_and_does_not_lose_the_report(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with receiving() as receiver:  # noqa: SIM117
         async with reporting(cloud, bus_service, hook("one", receiver.port)) as place:
@@ -117,7 +117,7 @@ async def test_a_crash_in_an_attempt_counts_as_one_and_does_not_lose_the_report(
             )
 
 
-async def test_two_runs_at_once_deliver_once(cloud: LocalCloud, bus_service: RunningService) -> None:
+async def test_two_runs_at_once_deliver_once(cloud: AppCloud, bus_service: RunningService) -> None:
     async with receiving() as receiver, reporting(cloud, bus_service, hook("one", receiver.port)) as place:
         await published(place)
         arrived = await asyncio.gather(*(deliver_due(place.clients, place.now) for _ in range(3)))
@@ -125,7 +125,7 @@ async def test_two_runs_at_once_deliver_once(cloud: LocalCloud, bus_service: Run
 
 
 async def test_a_report_that_is_outdated_before_it_gets_through_is_not_sent(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with receiving((500, {})) as receiver:  # noqa: SIM117
         async with reporting(cloud, bus_service, hook("one", receiver.port)) as place:
@@ -144,7 +144,7 @@ async def test_a_report_that_is_outdated_before_it_gets_through_is_not_sent(
 
 
 async def test_an_address_that_is_not_public_is_refused_at_once_and_redirects_are_not_followed(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with receiving() as inside, receiving() as redirecting:
         target = f"http://127.0.0.1:{inside.port}/hook"
@@ -173,7 +173,7 @@ async def test_an_address_that_is_not_public_is_refused_at_once_and_redirects_ar
 
 
 async def test_a_webhook_that_left_the_settings_is_given_up(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with reporting(cloud, bus_service, hook("old", 9)) as place:
         await published(place)
@@ -185,7 +185,7 @@ async def test_a_webhook_that_left_the_settings_is_given_up(
 
 
 async def test_a_receiver_that_hangs_costs_its_timeout_and_no_more(
-    cloud: LocalCloud, bus_service: RunningService, caplog: pytest.LogCaptureFixture
+    cloud: AppCloud, bus_service: RunningService, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()

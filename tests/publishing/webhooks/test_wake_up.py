@@ -15,7 +15,7 @@ from shared.upkeep.housekeeping import CHORES
 from tests.publishing.webhooks.receivers import Receiver, hook, published, receiving, reporting
 from tests.stages.mail_in import MailIn
 from tests.support.clock import with_clock
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
 
 
@@ -42,7 +42,7 @@ def at(place: MailIn, now: datetime) -> Clients:
 
 
 async def test_a_report_schedules_its_delivery_and_a_burst_of_reports_schedules_one(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with receiving() as receiver, reporting(cloud, bus_service, hook("one", receiver.port)) as place:
         day = own_day()
@@ -58,7 +58,7 @@ async def test_a_report_schedules_its_delivery_and_a_burst_of_reports_schedules_
         assert len(await scheduled(clients, day)) == 1  # nothing is pending any more: no other message
 
 
-async def test_without_a_webhook_nothing_is_scheduled(cloud: LocalCloud, bus_service: RunningService) -> None:
+async def test_without_a_webhook_nothing_is_scheduled(cloud: AppCloud, bus_service: RunningService) -> None:
     async with reporting(cloud, bus_service) as place:
         day = own_day()
         clients = at(place, day)
@@ -67,7 +67,7 @@ async def test_without_a_webhook_nothing_is_scheduled(cloud: LocalCloud, bus_ser
 
 
 async def test_a_receiver_that_is_down_is_asked_again_by_a_message_at_its_time(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with receiving((503, {"Retry-After": "900"})) as down:  # noqa: SIM117
         async with reporting(cloud, bus_service, hook("down", down.port)) as place:
@@ -85,7 +85,7 @@ async def test_a_receiver_that_is_down_is_asked_again_by_a_message_at_its_time(
 
 @pytest.fixture
 async def overdue(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> AsyncIterator[tuple[MailIn, Receiver, datetime]]:
     """A report whose message was lost."""
     async with receiving() as receiver, reporting(cloud, bus_service, hook("one", receiver.port)) as place:

@@ -18,7 +18,6 @@ from typing import Any
 
 import pytest
 
-from localcloud.up.app import archives_at
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.ids import removal_id
@@ -34,6 +33,7 @@ from tests.support.cloud import frozen, wait_for
 from tests.support.services import ROOT
 from tests.system.chaos.end_state import QUERIES, end_state
 from tests.system.chaos.world import CLOCKS, DUPLICATE_SECONDS, HOSTS, World, world
+from tools.run_archives.client import archives_at
 
 pytestmark = [
     pytest.mark.slow,

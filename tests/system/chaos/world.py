@@ -8,7 +8,6 @@ import json
 import os
 import re
 import socket
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,13 +17,11 @@ from typing import Any
 
 from azure.storage.blob import BlobServiceClient
 
-from localcloud.lifeline import LIFELINE_VARIABLE
-from localcloud.ports import Ports
-from localcloud.up.catalogue import plan_services
-from localcloud.up.settings_file import AZURITE_KEY, COSMOS_KEY, SEARCH_KEY
+from localcloud import LocalCloud
+from localcloud.testing import Faults
 from shared.settings.app import Settings, load_settings
 from shared.upkeep.provisioning import provision
-from tests.support.cloud import SERVICEBUS_CONFIG, faults_hit, plan_faults, wait_for
+from tests.support.cloud import SERVICEBUS_CONFIG, wait_for
 from tests.support.services import ROOT, RunningService, start_service
 
 LOCK_SECONDS = 10  # what a killed worker held comes back after this, instead of five minutes
@@ -61,22 +58,21 @@ class World:
 
     def values(self) -> dict[str, str]:
         """The app's settings, as they stand in the environment."""
-        blobs = f"BlobEndpoint=http://127.0.0.1:{self.ports[STORAGE]}/devstoreaccount1;"
+        addresses = {
+            "cosmos": {"endpoint": f"http://127.0.0.1:{self.ports['cosmos']}"},
+            "search": {
+                "endpoint": f"https://localhost:{self.ports['search']}",
+                "ca": str(self.folder / "search" / "tls" / "ca.pem"),
+            },
+            "servicebus": {
+                "amqp": f"amqp://localhost:{self.ports['servicebus']}",
+                "admin": f"http://127.0.0.1:{self.ports['admin']}",
+            },
+            STORAGE: {"blob": f"http://127.0.0.1:{self.ports[STORAGE]}"},
+        }
+        known = [LocalCloud.settings_of(name, where) for name, where in addresses.items()]
         return {
-            "COSMOS_ENDPOINT": f"http://127.0.0.1:{self.ports['cosmos']}",
-            "COSMOS_KEY": COSMOS_KEY,
-            "SEARCH_ENDPOINT": f"https://localhost:{self.ports['search']}",
-            "SEARCH_KEY": SEARCH_KEY,
-            "SEARCH_CA_FILE": str(self.folder / "search" / "tls" / "ca.pem"),
-            "SERVICEBUS_CONNECTION": (
-                f"Endpoint=sb://localhost:{self.ports['servicebus']};"
-                "SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;"
-                "UseDevelopmentEmulator=true;"
-            ),
-            "SERVICEBUS_ADMIN_ENDPOINT": f"http://127.0.0.1:{self.ports['admin']}",
-            "STORAGE_CONNECTION": (
-                f"DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={AZURITE_KEY};{blobs}"
-            ),
+            **{name: value for settings in known for name, value in settings.items()},
             **({"EMBEDDING_MODEL_PATH": str(self.model)} if self.model is not None else {}),
             **QUICK,
         }
@@ -85,54 +81,37 @@ class World:
         return load_settings(self.values())
 
     def start(self, name: str) -> None:
-        self.running[name] = self._start_storage() if name == STORAGE else self._start_service(name)
+        self.running[name] = self._start(name)
 
-    def _start_service(self, name: str) -> RunningService:
+    def _start(self, name: str) -> RunningService:
         broker = ("--no-clamp", "--admin-port", str(self.ports["admin"]), "--config", self._config())
         arguments = {
             "cosmos": ("--faults",),
             "search": ("--faults",),
             "servicebus": ("--faults", *broker),
+            STORAGE: (),
         }.get(name, ("--root", str(ROOT)))
-        module = "functions" if name in HOSTS else name
         return start_service(
-            f"localcloud.{module}",
+            "functions" if name in HOSTS else name,
             *arguments,
             data=self.folder / name,
             port=self.ports[name],
             env={**self.values(), **_off_by(CLOCKS[name])} if name in HOSTS else None,
         )
 
-    def _start_storage(self) -> RunningService:
-        """Azurite, on the same ports and folder each time."""
-        ports = Ports(self.ports[STORAGE], self.ports["queue"], self.ports["table"])
-        data = self.folder / STORAGE
-        (plan,) = plan_services(ports, root=ROOT, data=data, only=["storage"])
-        with data.with_name("storage.log").open("ab") as log:
-            process = subprocess.Popen(
-                plan.command,
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                text=True,
-                env={LIFELINE_VARIABLE: "stdin", "PATH": "/usr/bin:/bin"},
-            )
-        wait_for(lambda: _listens(self.ports[STORAGE]), seconds=60, what="Azurite")
-        return RunningService(process, {"blob": plan.address}, data)
-
     def plan(self, service: str, fault: dict[str, Any], named: str) -> None:
         """Replace the faults of this service; those that were run into are counted under their name."""
         self._count(service)
         self.planned[service] = named
-        plan_faults(self.running[service], fault)
+        Faults(self.running[service]).plan(fault)
 
     def _count(self, service: str) -> None:
         if service in self.planned:
-            self.hits[self.planned.pop(service)] += faults_hit(self.running[service])
+            self.hits[self.planned.pop(service)] += Faults(self.running[service]).hits
 
     def was_hit(self, named: str) -> bool:
         services = [service for service, planned in self.planned.items() if planned == named]
-        return self.hits[named] > 0 or any(faults_hit(self.running[service]) for service in services)
+        return self.hits[named] > 0 or any(Faults(self.running[service]).hits for service in services)
 
     def kill(self, name: str) -> None:
         self._count(name)
@@ -164,7 +143,7 @@ class World:
                 self.start(name)
         for name in FAULTY:
             self._count(name)
-            plan_faults(self.running[name])
+            Faults(self.running[name]).plan()
 
     def stop(self) -> None:
         for service in [self.running.pop(name) for name in reversed(SERVICES) if name in self.running]:
@@ -210,14 +189,9 @@ def _off_by(seconds: float) -> dict[str, str]:
     return {"PYTHONPATH": path, "CLOCK_IS_OFF_BY": str(seconds)}
 
 
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
 @contextmanager
 def world(folder: Path, *, model: Path | None = None) -> Iterator[World]:
-    made = World(folder, _free_ports(*SERVICES, "admin", "queue", "table"), model=model)
+    made = World(folder, _free_ports(*SERVICES, "admin"), model=model)
     try:
         for name in SERVICES[: -len(HOSTS)]:
             made.start(name)

@@ -18,7 +18,7 @@ from shared.pipeline.event_types import SummarizationRequested
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import archive_of, mail, mail_in
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.events import event_of
 from tests.support.services import ROOT as PROJECT
 from tests.support.services import RunningService
@@ -52,7 +52,7 @@ def endpoint() -> Iterator[str]:
 
 
 async def test_an_archive_becomes_a_report_through_a_real_model(
-    cloud: LocalCloud, bus_service: RunningService, endpoint: str
+    cloud: AppCloud, bus_service: RunningService, endpoint: str
 ) -> None:
     settings = {
         "SUMMARY_BACKEND": "openai",

@@ -15,7 +15,7 @@ from shared.pipeline.topology import STAGES
 from tests.infra.kql_engine import KqlError, Rows, run_kql
 from tests.infra.plans import of_type
 from tests.infra.test_dashboards import KQL, condition, query_alerts
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
 from tests.system.telemetry.conftest import Sender
 from tests.system.telemetry.tables import azure_metric, tables_of
@@ -113,7 +113,7 @@ def test_a_sweep_that_fails_fires_and_one_that_is_silent_fires_too(sender: Sende
 
 
 @pytest_asyncio.fixture
-async def place(cloud: LocalCloud, bus_service: RunningService, sender: Sender) -> AsyncIterator[SweepPlace]:
+async def place(cloud: AppCloud, bus_service: RunningService, sender: Sender) -> AsyncIterator[SweepPlace]:
     async with sweep_place(cloud, bus_service) as ready:
         ready.metrics = SweepMetrics.on(sender.meter)
         yield ready

@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 from azure.servicebus import ServiceBusClient, ServiceBusMessage
 
-from localcloud.up.settings_file import AZURITE_KEY, COSMOS_KEY, SEARCH_KEY
 from shared.clients.telemetry.metrics import METRICS
 from tests.ops.commands import run_command, write_settings
 from tests.stages.mail_in import mail
 from tests.support.app import RunningApp, running_app
-from tests.support.cloud import LocalCloud, wait_for
+from tests.support.cloud import AppCloud, wait_for
 from tests.support.kills import settings_values
 from tests.support.receiver import receiving
 from tests.support.services import RunningService
@@ -30,7 +29,9 @@ SUBJECT = "Adoption of draft-zebracorn"
 # An address, a name, words of a body and of a subject, and the keys that the app was given.
 PRIVATE = (
     "zebracorn", "swordfish-4711", "@example.org", "Ada Example", "mallory@", "purple monkey",
-    AZURITE_KEY, COSMOS_KEY, SEARCH_KEY, "SAS_KEY_VALUE",
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
+    "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==",
+    "localcloud-search-admin-key", "SAS_KEY_VALUE",
 )  # fmt: skip
 
 SETTINGS = {
@@ -50,7 +51,7 @@ def archive() -> bytes:
 
 @pytest.fixture(scope="module")
 def app(
-    cloud: LocalCloud, bus_service: RunningService, tmp_path_factory: pytest.TempPathFactory
+    cloud: AppCloud, bus_service: RunningService, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningApp]:
     folder = tmp_path_factory.mktemp("app")
     with (
@@ -283,7 +284,7 @@ def test_nothing_that_was_sent_holds_mail_addresses_or_secrets(app: RunningApp, 
 
 
 def test_what_is_left_is_sent_when_the_host_drains(
-    cloud: LocalCloud, bus_service: RunningService, app: RunningApp
+    cloud: AppCloud, bus_service: RunningService, app: RunningApp
 ) -> None:
     """The last of this module: it stops the host."""
     app.upload(mail(900, subject="the last one", body="Short."), "drained")

@@ -6,7 +6,6 @@ from typing import Any
 from azure.cosmos import ContainerProxy, CosmosClient
 from azure.storage.blob import BlobServiceClient
 
-from localcloud.up.settings_file import COSMOS_KEY
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.documents.containers import CONTAINERS
 from shared.ingestion.uploads import Upload, take_upload
@@ -17,7 +16,7 @@ from stages.chunking import CHUNKING
 from stages.parsing import PARSING
 from tests.stages.mail_in import MailIn, mail_in
 from tests.support.clock import with_clock
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
 from tests.upkeep.removal.finished import FIRST, SECOND, drain, everything, finish
 
@@ -46,14 +45,20 @@ def containers(place: MailIn, client: CosmosClient) -> dict[str, ContainerProxy]
     return {name: database.get_container_client(name) for name in CONTAINERS}
 
 
+def cosmos_of(place: MailIn) -> CosmosClient:
+    settings = place.clients.settings
+    assert settings.COSMOS_KEY is not None
+    return CosmosClient(settings.COSMOS_ENDPOINT, settings.COSMOS_KEY.get_secret_value())
+
+
 def backed_up(place: MailIn) -> Snapshot:
-    with CosmosClient(place.clients.settings.COSMOS_ENDPOINT, COSMOS_KEY) as client:
+    with cosmos_of(place) as client:
         return {name: list(each.read_all_items()) for name, each in containers(place, client).items()}
 
 
 def restore_to(place: MailIn, snapshot: Snapshot) -> None:
     """As Azure restores an account to a time: what was written since is gone, what was deleted is back."""
-    with CosmosClient(place.clients.settings.COSMOS_ENDPOINT, COSMOS_KEY) as client:
+    with cosmos_of(place) as client:
         for name, each in containers(place, client).items():
             partition = each.read()["partitionKey"]["paths"][0].removeprefix("/")
             for item in list(each.read_all_items()):
@@ -91,7 +96,7 @@ async def state(place: MailIn) -> dict[str, Any]:
 
 
 async def test_what_came_in_after_the_restored_time_comes_back_from_the_files(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await upload(place, FIRST, "first")

@@ -23,7 +23,7 @@ from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, mail, mail_in
 from tests.support.clock import with_clock
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.documents import CREATED
 from tests.support.services import RunningService
 from tests.upkeep.removal.finished import embed_all, take_all_in
@@ -47,7 +47,7 @@ STAGES: dict[str, Stage[Any] | None] = {
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def place(cloud: LocalCloud, bus_service: RunningService) -> AsyncIterator[MailIn]:
+async def place(cloud: AppCloud, bus_service: RunningService) -> AsyncIterator[MailIn]:
     async with mail_in(cloud, bus_service) as ready:
         await take_all_in(ready, ARCHIVE)
         yield ready

@@ -20,7 +20,7 @@ from shared.upkeep.integrity.run import RECORD_KINDS, VerifyOptions, verify
 from shared.upkeep.placing import PlacementAsked, place_message, undo_placement
 from tests.stages.mail_in import MailIn, archive_of, mail, mail_in
 from tests.support.clock import with_clock
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
 from tests.upkeep.removal.finished import drain, finish, take_all_in
 
@@ -44,7 +44,7 @@ ROOT, LUNCH = thread_id("<m0@example.org>", "list"), thread_id("<m2@example.org>
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def place(cloud: LocalCloud, bus_service: RunningService) -> AsyncIterator[MailIn]:
+async def place(cloud: AppCloud, bus_service: RunningService) -> AsyncIterator[MailIn]:
     async with mail_in(cloud, bus_service) as ready:
         for content, arrived in ((FIRST, 0), (SECOND, 1), (OTHER_WORDS, 2)):
             ready.now += timedelta(minutes=arrived)

@@ -14,7 +14,7 @@ from shared.clients.cosmos.session import Session
 from shared.documents.sources import OperationStatus, Removal
 from shared.upkeep.removal.requests import request_removal
 from tests.stages.mail_in import MailIn, mail_in
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.kills import Killer, killer, settings_values
 from tests.support.services import RunningService
 from tests.upkeep.removal.finished import (
@@ -44,7 +44,7 @@ def kills() -> Iterator[Killer]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def expected(cloud: LocalCloud, bus_service: RunningService) -> AsyncIterator[dict[str, Any]]:
+async def expected(cloud: AppCloud, bus_service: RunningService) -> AsyncIterator[dict[str, Any]]:
     """Everything as it is where the deleted archive never came in."""
     async with mail_in(cloud, bus_service) as fresh:
         await take_all_in(fresh, SECOND)
@@ -78,7 +78,7 @@ class Deletion:
     "step", [step if step in TELLING else pytest.param(step, marks=pytest.mark.slow) for step in STEPS]
 )
 async def test_a_deletion_killed_at_any_step_comes_to_the_same_end_and_the_same_receipt(
-    cloud: LocalCloud, bus_service: RunningService, kills: Killer, expected: dict[str, Any], step: str
+    cloud: AppCloud, bus_service: RunningService, kills: Killer, expected: dict[str, Any], step: str
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         archive = await take_all_in(place, FIRST)
@@ -99,7 +99,7 @@ async def test_a_deletion_killed_at_any_step_comes_to_the_same_end_and_the_same_
 @pytest.mark.slow
 @pytest.mark.timeout(1200)  # some 150 processes one after the other: a busy machine takes six minutes
 async def test_a_deletion_killed_at_its_first_request_and_then_at_its_second_and_so_on_comes_to_the_same_end(
-    cloud: LocalCloud, bus_service: RunningService, kills: Killer
+    cloud: AppCloud, bus_service: RunningService, kills: Killer
 ) -> None:
     """Of a thread that comes apart by it, and had taken another over."""
 

@@ -18,7 +18,7 @@ from shared.upkeep.removal.thread_part import LATE_AFTER
 from stages.parsing import PARSING
 from tests.stages.mail_in import MailIn, archive_of, ingested, mail_in
 from tests.support.clock import with_clock
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.documents import CREATED
 from tests.support.events import event_of
 from tests.support.services import RunningService
@@ -40,7 +40,7 @@ async def _looked_again(place: MailIn) -> Removal:
 
 
 async def test_what_arrives_after_a_deletion_goes_when_it_looks_again(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         archive, store = await take_all_in(place, FIRST), place.clients.store
@@ -67,7 +67,7 @@ async def test_what_arrives_after_a_deletion_goes_when_it_looks_again(
 
 
 async def test_an_archive_that_has_come_in_again_is_left_alone(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         archive = await take_all_in(place, FIRST)
@@ -81,7 +81,7 @@ async def test_an_archive_that_has_come_in_again_is_left_alone(
 
 
 async def test_the_document_of_a_deleted_archive_that_arrives_late_goes_when_its_blob_is_missed(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         archive = await take_all_in(place, FIRST)
@@ -98,7 +98,7 @@ async def test_the_document_of_a_deleted_archive_that_arrives_late_goes_when_its
 
 
 async def test_a_run_ends_where_another_one_has_changed_the_deletion(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         archive = await take_all_in(place, FIRST)

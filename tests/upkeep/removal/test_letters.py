@@ -30,7 +30,7 @@ from shared.upkeep.removal.run import RemovalRun, run_removal
 from tests.ops.environment import LOCK_SECONDS, OpsPlace, namespace_with_short_locks
 from tests.stages.mail_in import NOW as ARRIVED
 from tests.stages.mail_in import MailIn, archive_of, ingested, mail_in
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.events import event_of
 from tests.support.services import RunningService
 from tests.support.toy_stages import Crash
@@ -93,7 +93,7 @@ class Letters(OpsPlace):
 
 
 @asynccontextmanager
-async def two_archives(cloud: LocalCloud, bus: RunningService) -> AsyncIterator[Letters]:
+async def two_archives(cloud: AppCloud, bus: RunningService) -> AsyncIterator[Letters]:
     async with mail_in(cloud, bus) as mail:
         place = Letters(mail.place, bus)
         await place.clients.blobs.ensure_container(CONTAINER)
@@ -101,7 +101,7 @@ async def two_archives(cloud: LocalCloud, bus: RunningService) -> AsyncIterator[
         place.first = await take_all_in(mail, FIRST, LIST)
         place.second = await take_all_in(mail, SECOND, LIST)
         for queue in QUEUES:
-            place.drain(queue)  # what the stages have sent
+            place.empty(queue)  # what the stages have sent
         yield place
 
 
@@ -208,7 +208,7 @@ async def put_letters(place: Letters, queues: Collection[str] = QUEUES) -> list[
 
 
 async def test_a_letter_belongs_to_the_archive_by_what_it_names(
-    cloud: LocalCloud, short_locks: RunningService
+    cloud: AppCloud, short_locks: RunningService
 ) -> None:
     async with two_archives(cloud, short_locks) as place:
         letters = await letters_about(place)
@@ -226,7 +226,7 @@ async def test_a_letter_belongs_to_the_archive_by_what_it_names(
     ],
 )
 async def test_an_archive_takes_its_dead_letters_with_it_and_no_other(
-    cloud: LocalCloud, short_locks: RunningService, queues: tuple[str, ...], going: int
+    cloud: AppCloud, short_locks: RunningService, queues: tuple[str, ...], going: int
 ) -> None:
     async with two_archives(cloud, short_locks) as place:
         staying = await put_letters(place, queues)
@@ -242,7 +242,7 @@ async def test_an_archive_takes_its_dead_letters_with_it_and_no_other(
 
 @pytest.mark.slow
 async def test_what_was_purged_of_it_goes_too_and_what_was_purged_with_it_can_be_restored(
-    cloud: LocalCloud, short_locks: RunningService
+    cloud: AppCloud, short_locks: RunningService
 ) -> None:
     async with two_archives(cloud, short_locks) as place:
         first, second = archive_of(FIRST, LIST), archive_of(SECOND, LIST)
@@ -271,7 +271,7 @@ async def test_what_was_purged_of_it_goes_too_and_what_was_purged_with_it_can_be
 
 @pytest.mark.slow
 async def test_letters_that_another_receiver_holds_do_not_keep_the_documents_and_are_taken_later(
-    cloud: LocalCloud, short_locks: RunningService
+    cloud: AppCloud, short_locks: RunningService
 ) -> None:
     async with two_archives(cloud, short_locks) as place:
         await place.put("parsing", "held", ingested(archive_of(FIRST, LIST)))
@@ -302,7 +302,7 @@ async def run_until_done(place: Letters, **options: Any) -> Removal:
 
 @pytest.mark.slow
 async def test_killed_at_every_step_the_same_letters_go_and_the_receipt_is_the_same(
-    cloud: LocalCloud, short_locks: RunningService
+    cloud: AppCloud, short_locks: RunningService
 ) -> None:
     steps: Counter[str] = Counter()
 
@@ -313,7 +313,7 @@ async def test_killed_at_every_step_the_same_letters_go_and_the_receipt_is_the_s
         await finish(place.mail)
         expected = await everything(place.mail)
         for queue in QUEUES:
-            await place.empty(queue)
+            place.empty(queue)
     crashed: set[str] = set()
 
     def crash(step: str) -> None:
@@ -340,7 +340,7 @@ async def test_killed_at_every_step_the_same_letters_go_and_the_receipt_is_the_s
 
 @pytest.mark.slow
 async def test_a_source_takes_the_letters_of_its_fetches_with_it(
-    cloud: LocalCloud, short_locks: RunningService
+    cloud: AppCloud, short_locks: RunningService
 ) -> None:
     async with two_archives(cloud, short_locks) as place:
         for name in (LIST, "others"):
@@ -354,7 +354,7 @@ async def test_a_source_takes_the_letters_of_its_fetches_with_it(
 
 
 async def test_without_its_journal_an_operation_deletes_nothing(
-    cloud: LocalCloud, short_locks: RunningService
+    cloud: AppCloud, short_locks: RunningService
 ) -> None:
     async with two_archives(cloud, short_locks) as place:
         await place.put("parsing", "mine", ingested(archive_of(FIRST, LIST)))

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from azure.cosmos import CosmosClient
 
-from localcloud.up.settings_file import COSMOS_KEY
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.cosmos.session import Patch, Session
 from shared.core.errors import DocumentNotFoundError
@@ -28,7 +27,7 @@ from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, archive_of, ingested, mail, mail_in
 from tests.stages.test_reporting import meanwhile, request
 from tests.support.clock import with_clock
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.documents import CREATED
 from tests.support.events import event_of
 from tests.support.services import RunningService
@@ -61,7 +60,7 @@ async def remove(place: MailIn, kind: str, target: str, **options: Any) -> Remov
 
 
 async def test_without_an_archive_everything_is_as_if_it_had_never_come_in(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as fresh:
         await take_all_in(fresh, SECOND)
@@ -88,13 +87,14 @@ async def test_without_an_archive_everything_is_as_if_it_had_never_come_in(
 
 
 async def test_a_summary_that_was_written_meanwhile_goes_too_and_the_receipt_says_that_nothing_is_left(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         archive = await take_all_in(place, FIRST)
         settings = place.clients.settings
+        assert settings.COSMOS_KEY is not None
         (lunch,) = [summary for summary in await place.stored("summaries") if summary["thread_id"] == LUNCH]
-        with CosmosClient(settings.COSMOS_ENDPOINT, COSMOS_KEY) as client:
+        with CosmosClient(settings.COSMOS_ENDPOINT, settings.COSMOS_KEY.get_secret_value()) as client:
             summaries = client.get_database_client(settings.COSMOS_DATABASE).get_container_client("summaries")
 
             def summarise(step: str) -> None:
@@ -109,7 +109,7 @@ async def test_a_summary_that_was_written_meanwhile_goes_too_and_the_receipt_say
 
 
 async def test_killed_at_every_step_it_goes_on_to_the_same_end_and_the_same_receipt(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     crashed: list[str] = []
 
@@ -138,7 +138,7 @@ async def test_killed_at_every_step_it_goes_on_to_the_same_end_and_the_same_rece
 
 
 async def test_a_summary_that_read_its_thread_before_the_deletion_is_not_kept(
-    cloud: LocalCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
+    cloud: AppCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         archive = await take_all_in(place, FIRST)
@@ -152,7 +152,7 @@ async def test_a_summary_that_read_its_thread_before_the_deletion_is_not_kept(
 
 
 async def test_a_thread_that_only_a_removed_message_held_together_comes_apart(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as fresh:
         await take_all_in(fresh, APART)
@@ -173,7 +173,7 @@ async def test_a_thread_that_only_a_removed_message_held_together_comes_apart(
 
 
 async def test_the_index_over_threads_forgets_what_had_become_one_thread(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         apart = await take_all_in(place, APART)
@@ -187,13 +187,14 @@ async def test_the_index_over_threads_forgets_what_had_become_one_thread(
 
 
 async def test_an_entry_that_was_written_meanwhile_goes_too(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         archive = await take_all_in(place, FIRST)
         settings = place.clients.settings
+        assert settings.COSMOS_KEY is not None
         late = {"id": "late", "bucket": archive, "threads": {LUNCH: []}, "schema_version": 1}
-        with CosmosClient(settings.COSMOS_ENDPOINT, COSMOS_KEY) as client:
+        with CosmosClient(settings.COSMOS_ENDPOINT, settings.COSMOS_KEY.get_secret_value()) as client:
             entries = client.get_database_client(settings.COSMOS_DATABASE).get_container_client(
                 "thread_index"
             )
@@ -208,7 +209,7 @@ async def test_an_entry_that_was_written_meanwhile_goes_too(
         await drain(place)
 
 
-async def test_a_source_goes_with_all_its_archives(cloud: LocalCloud, bus_service: RunningService) -> None:
+async def test_a_source_goes_with_all_its_archives(cloud: AppCloud, bus_service: RunningService) -> None:
     async with mail_in(cloud, bus_service) as place:
         source = Source(
             created_at=CREATED, id="first", name="first", source_type="http", url="https://example.org/x.mbox"
@@ -225,9 +226,7 @@ async def test_a_source_goes_with_all_its_archives(cloud: LocalCloud, bus_servic
         await drain(place)
 
 
-async def test_a_long_deletion_is_done_in_several_runs(
-    cloud: LocalCloud, bus_service: RunningService
-) -> None:
+async def test_a_long_deletion_is_done_in_several_runs(cloud: AppCloud, bus_service: RunningService) -> None:
     async with mail_in(cloud, bus_service) as place:
         archive = await take_all_in(place, FIRST)
         assert (await remove(place, "archive", archive, seconds=-1)).status is OperationStatus.RUNNING
@@ -245,7 +244,7 @@ async def test_a_long_deletion_is_done_in_several_runs(
 
 
 async def test_events_of_a_deleted_archive_bring_nothing_back(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         arrived = await place.ingest(FIRST)
@@ -271,7 +270,7 @@ async def test_events_of_a_deleted_archive_bring_nothing_back(
 
 
 async def test_chunking_goes_on_with_what_another_archive_has(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         (first,) = await place.run(PARSING, await place.ingest(FIRST))
@@ -285,7 +284,7 @@ async def test_chunking_goes_on_with_what_another_archive_has(
 
 
 async def test_nothing_comes_into_a_source_that_is_being_deleted_and_afterwards_it_does(
-    cloud: LocalCloud, bus_service: RunningService, tmp_path: Any
+    cloud: AppCloud, bus_service: RunningService, tmp_path: Any
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         archive = await take_all_in(place, FIRST)
@@ -309,7 +308,7 @@ async def test_nothing_comes_into_a_source_that_is_being_deleted_and_afterwards_
 
 
 async def test_an_archive_that_is_being_deleted_is_refused_until_that_is_done(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         # An archive of its own: the broker drops the event of one that another test has just announced.
@@ -330,7 +329,7 @@ async def test_an_archive_that_is_being_deleted_is_refused_until_that_is_done(
 
 
 async def test_digests_that_told_of_a_removed_thread_are_made_again_without_it(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         lunch = mail(5, subject="Lunch", body=f"Where do we eat? {LONG}")
@@ -357,7 +356,7 @@ async def test_digests_that_told_of_a_removed_thread_are_made_again_without_it(
 
 
 async def test_a_thread_that_changes_no_member_keeps_its_summary(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await take_all_in(place, FIRST)

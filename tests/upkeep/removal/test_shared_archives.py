@@ -18,7 +18,7 @@ from shared.upkeep.removal.requests import request_removal
 from shared.upkeep.removal.run import RemovalRun, run_removal
 from tests.stages.mail_in import MailIn, archive_of, mail, mail_in
 from tests.support.clock import with_clock
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
 from tests.support.toy_stages import Crash
 from tests.upkeep.removal.finished import FIRST, NOW, SECOND, Clock, drain, everything, take_all_in
@@ -42,7 +42,7 @@ async def remove(place: MailIn, kind: str, target: str, run: RemovalRun | None =
 
 
 async def test_the_same_file_of_two_sources_is_kept_until_both_are_deleted(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as fresh:
         await take_all_in(fresh, FIRST, "two")
@@ -65,7 +65,7 @@ async def test_the_same_file_of_two_sources_is_kept_until_both_are_deleted(
 
 
 async def test_a_mail_of_two_archives_is_found_by_each_and_by_the_other_when_one_is_deleted(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         first, second = await take_all_in(place, FIRST), await take_all_in(place, SECOND)
@@ -79,7 +79,7 @@ async def test_a_mail_of_two_archives_is_found_by_each_and_by_the_other_when_one
 
 
 async def test_a_vector_that_was_indexed_with_one_archive_is_found_by_it(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         archive = await take_all_in(place, FIRST)
@@ -152,7 +152,7 @@ async def empty(place: MailIn) -> None:
 
 
 async def test_an_upload_whose_blob_a_deletion_took_has_it_again_when_it_is_acknowledged(
-    cloud: LocalCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
+    cloud: AppCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         content = own_content(92)
@@ -173,7 +173,7 @@ async def test_an_upload_whose_blob_a_deletion_took_has_it_again_when_it_is_ackn
     ],
 )
 async def test_an_upload_that_meets_a_deletion_under_way_is_refused_and_works_afterwards(
-    cloud: LocalCloud,
+    cloud: AppCloud,
     bus_service: RunningService,
     monkeypatch: pytest.MonkeyPatch,
     intruder: Intruder,

@@ -23,7 +23,7 @@ from shared.documents.threads import Chunk, Message, Thread
 from shared.pipeline.events import Event
 from shared.upkeep.sweep import Options, sweep
 from tests.support.clock import with_clock
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
 from tests.support.toy_stages import Bench, bench
 
@@ -158,6 +158,6 @@ class SweepPlace:
 
 
 @asynccontextmanager
-async def sweep_place(cloud: LocalCloud, bus: RunningService, **settings: str) -> AsyncIterator[SweepPlace]:
+async def sweep_place(cloud: AppCloud, bus: RunningService, **settings: str) -> AsyncIterator[SweepPlace]:
     async with bench(cloud.settings(bus, **settings)) as place:
         yield SweepPlace(place)

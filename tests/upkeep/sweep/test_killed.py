@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.kills import Killer, killer, settings_values
 from tests.support.services import RunningService
 from tests.upkeep.sweep.environment import SweepPlace, sweep_place
@@ -30,7 +30,7 @@ async def sweep_and_die(place: SweepPlace, kills: Killer, step: str) -> None:
 
 
 async def test_a_sweep_killed_at_any_step_is_made_good_by_the_next(
-    cloud: LocalCloud, bus_service: RunningService, kills: Killer
+    cloud: AppCloud, bus_service: RunningService, kills: Killer
 ) -> None:
     async with sweep_place(cloud, bus_service) as place:
         for step in ("counted", "published", "noted"):
@@ -52,7 +52,7 @@ async def test_a_sweep_killed_at_any_step_is_made_good_by_the_next(
 
 
 async def test_a_sweep_killed_when_it_has_given_up_a_chunk_leaves_the_thread_to_the_next(
-    cloud: LocalCloud, bus_service: RunningService, kills: Killer
+    cloud: AppCloud, bus_service: RunningService, kills: Killer
 ) -> None:
     """The one that was killed knew that the thread might be ready now; the next has to find it by itself."""
     async with sweep_place(cloud, bus_service) as place:

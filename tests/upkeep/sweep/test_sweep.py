@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from localcloud.testing import Faults
 from shared.clients.classify import classify
 from shared.clients.cosmos.session import Session
 from shared.core.errors import TransientError
@@ -23,7 +24,7 @@ from shared.pipeline.lifecycle.attempts import attempt_failed
 from shared.pipeline.readiness import ready_thread
 from shared.pipeline.stage import Subject
 from shared.upkeep.sweep import latest_run
-from tests.support.cloud import LocalCloud, faults_hit, plan_faults, servicebus
+from tests.support.cloud import AppCloud, servicebus
 from tests.support.services import RunningService
 from tests.support.toy_stages import Crash
 from tests.upkeep.sweep.environment import SweepPlace, count_items, sweep_place
@@ -33,7 +34,7 @@ FAILED: dict[str, Any] = {"lastError": "ServiceUnavailableError: it was down"}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def shared_place(cloud: LocalCloud, bus_service: RunningService) -> AsyncIterator[SweepPlace]:
+async def shared_place(cloud: AppCloud, bus_service: RunningService) -> AsyncIterator[SweepPlace]:
     async with sweep_place(cloud, bus_service) as ready:
         yield ready
 
@@ -407,15 +408,15 @@ async def test_stuck_documents_stay_counted_until_something_is_heard_of_them(pla
 
 
 async def test_one_collections_trouble_does_not_keep_the_others_waiting(
-    place: SweepPlace, cloud: LocalCloud
+    place: SweepPlace, cloud: AppCloud
 ) -> None:
     await place.put(place.archive(), place.message())
     fault = {"kind": "status", "operation": "docs.patch", "times": 3, "args": {"status": 503}}
-    plan_faults(cloud.cosmos, fault)
+    Faults(cloud.cosmos).plan(fault)
     try:
         done = await place.sweep()
     finally:
-        plan_faults(cloud.cosmos)
+        Faults(cloud.cosmos).plan()
     assert done.status is RunStatus.FAILED
     assert [error.split(":")[0] for error in done.errors] == ["archives"]
     assert done.counts["messages"]["requeued"] == 1
@@ -424,20 +425,20 @@ async def test_one_collections_trouble_does_not_keep_the_others_waiting(
 
 
 async def test_a_sweep_that_cannot_reach_cosmos_is_counted_all_the_same(
-    place: SweepPlace, cloud: LocalCloud
+    place: SweepPlace, cloud: AppCloud
 ) -> None:
-    plan_faults(cloud.cosmos, {"kind": "status", "operation": "*", "times": None, "args": {"status": 503}})
+    Faults(cloud.cosmos).plan({"kind": "status", "operation": "*", "times": None, "args": {"status": 503}})
     try:
         with pytest.raises(Exception, match="ServiceUnavailable"):
             await place.sweep()
-        assert faults_hit(cloud.cosmos)
+        assert Faults(cloud.cosmos).hits
     finally:
-        plan_faults(cloud.cosmos)
+        Faults(cloud.cosmos).plan()
     assert place.counted("retry_job_runs_total", status="failure") == 1
     assert place.counted("retry_job_errors_total", error_type="CosmosHttpResponseError") == 1
 
 
-async def test_while_the_broker_is_away_no_attempt_is_counted(cloud: LocalCloud, tmp_path: Path) -> None:
+async def test_while_the_broker_is_away_no_attempt_is_counted(cloud: AppCloud, tmp_path: Path) -> None:
     """Two sweeps of an outage would leave an archive without attempts, though nobody has tried it."""
     with servicebus(tmp_path) as broker:
         async with sweep_place(cloud, broker, REQUEST_SECONDS="0.14") as place:

@@ -5,7 +5,7 @@ from pathlib import Path
 from shared.clients.connections import Clients
 from shared.upkeep.oversight.health import check_dependencies
 from shared.upkeep.provisioning import provision
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
 from tests.web.site import Site
 
@@ -21,7 +21,7 @@ def test_an_app_that_can_work_says_so_of_each_dependency(site: Site) -> None:
 
 
 async def checks(
-    cloud: LocalCloud, bus: RunningService, *, made: bool, **settings: str
+    cloud: AppCloud, bus: RunningService, *, made: bool, **settings: str
 ) -> dict[str, str | None]:
     given = cloud.settings(bus, **settings)
     if made:
@@ -40,7 +40,7 @@ async def checks(
 
 
 async def test_a_model_folder_that_is_missing_is_not_ok(
-    cloud: LocalCloud, bus_service: RunningService, tmp_path: Path
+    cloud: AppCloud, bus_service: RunningService, tmp_path: Path
 ) -> None:
     says = await checks(cloud, bus_service, made=True, EMBEDDING_MODEL_PATH=str(tmp_path / "nothing"))
     assert (says["model"] or "").startswith(f"there is no model in {tmp_path / 'nothing'}; make it with")
@@ -48,7 +48,7 @@ async def test_a_model_folder_that_is_missing_is_not_ok(
 
 
 async def test_what_was_not_made_is_named_with_what_to_do(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     says = await checks(cloud, bus_service, made=False)
     assert (says["search"] or "").startswith("the index ")
@@ -58,7 +58,7 @@ async def test_what_was_not_made_is_named_with_what_to_do(
 
 
 async def test_an_index_for_vectors_of_another_length_is_not_ok(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     given = cloud.settings(bus_service)
     clients = await Clients.connect(given)

@@ -20,7 +20,7 @@ from shared.pipeline.topology import STAGES
 from shared.settings.app import Settings
 from shared.upkeep.provisioning import provision
 from tests.ingestion.unpacking.files import mbox, zip_bytes
-from tests.support.cloud import LocalCloud, servicebus_connection, wait_for
+from tests.support.cloud import AppCloud, servicebus_connection, wait_for
 from tests.support.documents import CREATED
 from tests.support.host import Answer, Host, running_host
 from tests.support.services import ROOT, RunningService
@@ -31,13 +31,13 @@ HTTP = {"source_type": "http", "url": "https://lists.example.org/a.mbox"}
 
 
 @pytest.fixture(scope="module")
-def settings(cloud: LocalCloud, bus_service: RunningService) -> Settings:
+def settings(cloud: AppCloud, bus_service: RunningService) -> Settings:
     return cloud.settings(bus_service, OPERATOR_KEY=KEY)
 
 
 @pytest.fixture(scope="module")
 def host(
-    cloud: LocalCloud,
+    cloud: AppCloud,
     bus_service: RunningService,
     settings: Settings,
     tmp_path_factory: pytest.TempPathFactory,
@@ -496,7 +496,7 @@ def test_a_source_for_uploads_cannot_be_triggered(host: Host, tag: str) -> None:
 
 
 def test_writing_needs_a_key_where_keys_are_on(
-    cloud: LocalCloud, bus_service: RunningService, tmp_path: Path
+    cloud: AppCloud, bus_service: RunningService, tmp_path: Path
 ) -> None:
     settings = cloud.settings(bus_service)
     environ = {"COSMOS_ENDPOINT": settings.COSMOS_ENDPOINT, "SEARCH_ENDPOINT": settings.SEARCH_ENDPOINT}

@@ -16,7 +16,7 @@ from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, mail, mail_in
 from tests.stages.test_parsing import at
 from tests.stages.test_reporting import ROOT, THREAD, request
-from tests.support.cloud import LocalCloud
+from tests.support.cloud import AppCloud
 from tests.support.events import event_of
 from tests.support.services import RunningService
 
@@ -57,7 +57,7 @@ async def report(place: MailIn) -> None:
 
 
 async def test_progress_follows_an_archive_through_all_stages(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         archive = await place.ingest(THREAD)
@@ -96,7 +96,7 @@ async def test_progress_follows_an_archive_through_all_stages(
 
 
 async def test_a_thread_that_grows_is_not_reported_until_its_new_summary_is(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(THREAD)
@@ -111,7 +111,7 @@ async def test_a_thread_that_grows_is_not_reported_until_its_new_summary_is(
 
 
 async def test_an_archive_that_brings_other_content_of_a_message_is_not_complete_before_that_is_embedded(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     bodies = [mail(0, body=f"I propose number {number}.") for number in range(2)]
     first, last = bodies
@@ -129,7 +129,7 @@ async def test_an_archive_that_brings_other_content_of_a_message_is_not_complete
 
 
 async def test_what_was_given_up_is_counted_and_named_and_holds_nothing_up(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         archive = await place.ingest(THREAD)
@@ -151,7 +151,7 @@ async def test_what_was_given_up_is_counted_and_named_and_holds_nothing_up(
 
 
 async def test_an_archive_that_could_not_be_read_says_so(
-    cloud: LocalCloud, bus_service: RunningService
+    cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         archive = await place.ingest(b"no mail at all")

@@ -12,7 +12,7 @@ import pytest
 from azure.servicebus import ServiceBusClient, ServiceBusMessage
 
 from shared.upkeep.provisioning import provision
-from tests.support.cloud import LocalCloud, servicebus_connection, wait_for
+from tests.support.cloud import AppCloud, servicebus_connection, wait_for
 from tests.support.host import Answer, Host, running_host
 from tests.support.services import ROOT, RunningService
 from tests.web.site import environment
@@ -21,7 +21,7 @@ KEY = "correct horse battery staple"
 
 
 @pytest.fixture(scope="module")
-def environ(cloud: LocalCloud, bus_service: RunningService) -> dict[str, str]:
+def environ(cloud: AppCloud, bus_service: RunningService) -> dict[str, str]:
     admin = bus_service.addresses["admin"]
     settings = cloud.settings(bus_service, OPERATOR_KEY=KEY, SERVICEBUS_ADMIN_ENDPOINT=admin)
     asyncio.run(provision(settings))

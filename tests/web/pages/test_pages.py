@@ -187,18 +187,18 @@ def test_a_page_that_the_reader_has_is_not_sent_again(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_an_empty_site_says_what_to_do(cloud: LocalCloud) -> None:
+def test_an_empty_site_says_what_to_do(cloud: AppCloud) -> None:
     with empty_site(cloud) as site:
         assert "Upload a mail archive" in page(site, "/").text
         assert "No archives yet" in page(site, "/archives").text
         assert "No lists yet" in page(site, "/sources").text
         assert "No drafts mentioned yet" in page(site, "/drafts").text
         assert "No results" in page(site, "/search?q=anything&mode=words").text
-        plan_faults(
-            cloud.cosmos, {"kind": "status", "operation": "docs.*", "times": None, "args": {"status": 503}}
+        Faults(cloud.cosmos).plan(
+            {"kind": "status", "operation": "docs.*", "times": None, "args": {"status": 503}}
         )
         try:
             found = page(site, "/", 503)
         finally:
-            plan_faults(cloud.cosmos)
+            Faults(cloud.cosmos).plan()
         assert "No data is lost" in found.text

@@ -23,6 +23,7 @@ from localcloud.tls import server_context
 
 PAGE = 100
 _ATOM = "application/atom+xml;type=entry;charset=utf-8"
+MESSAGES_PATH = "/_localcloud/messages/"
 _RULES = re.compile("(.+/subscriptions/[^/]+)/rules(?:/([^/]+))?")
 T = TypeVar("T")
 Q = TypeVar("Q", bound=Queue)
@@ -37,6 +38,7 @@ class AdminSite:
         faults: FaultPlan,
         folder: Path,
         connections: Callable[[], dict[str, int]],
+        changed: Callable[[], None],
     ) -> None:
         self._namespace = namespace
         self._access_key = access_key
@@ -44,6 +46,7 @@ class AdminSite:
         self._faults = faults
         self._folder = folder
         self._connections = connections
+        self._changed = changed
         self._atom = AtomDescriptions(namespace)
         self._server = HttpServer(self._handle, limits=Limits(body_bytes=1024 * 1024))
 
@@ -59,7 +62,21 @@ class AdminSite:
             return json_response(200, {"status": "healthy", "connections": self._connections()})
         if request.path == FAULTS_PATH:
             return self._faults.handle(request)
+        if request.path.startswith(MESSAGES_PATH) and self._faults.enabled and request.method == "DELETE":
+            return self._empty(request.path.removeprefix(MESSAGES_PATH))
         return self._administer(request)
+
+    def _empty(self, path: str) -> Response:
+        """For tests: remove the messages of a queue and its dead letters."""
+        try:
+            queue = self._namespace.entity(path)
+        except EntityNotFound as refusal:
+            return json_response(refusal.status, {"error": refusal.description})
+        for part in (queue, queue.dead_letters):
+            if part is not None:
+                part.empty()
+        self._changed()
+        return json_response(200, queue.path)
 
     def _administer(self, request: Request) -> Response:
         try:

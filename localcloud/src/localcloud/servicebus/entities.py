@@ -231,6 +231,14 @@ class Queue:
             self._remove(message)
         return message
 
+    def empty(self) -> None:
+        """Remove every message, the locked ones as well."""
+        for message in list(self.messages.values()):
+            if message.lock is None:
+                self._remove(message)
+            else:
+                self.complete(message.lock)
+
     # locks
 
     def _lock(self, message: Message) -> None:

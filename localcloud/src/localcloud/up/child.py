@@ -10,8 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from localcloud.lifeline import LIFELINE_VARIABLE
-from localcloud.service import READY_PREFIX
+from localcloud.lifeline import LIFELINE_VARIABLE, READY_PREFIX
 from localcloud.up.catalogue import ServicePlan
 from localcloud.up.preparation import Preparation
 

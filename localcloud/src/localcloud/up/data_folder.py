@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-ADDRESS = "address"  # of the local cloud that has the folder, as soon as it is known
-MARKER = ".rough-consensus-localcloud"
+SETTINGS = "settings.json"  # of the local cloud that has the folder, as soon as they are known
+MARKER = ".localcloud"
 
 
 class DataFolderError(OSError):
@@ -43,7 +43,7 @@ def data_folder(path: Path, *, fresh: bool) -> Iterator[Path]:
         if fresh:
             _wipe(path)
         (path / MARKER).touch()
-        (path / ADDRESS).unlink(missing_ok=True)  # that of an earlier start
+        (path / SETTINGS).unlink(missing_ok=True)  # that of an earlier start
         _set_logs_aside(path / "logs")
         yield path
 

@@ -1,9 +1,10 @@
-"""Writes `local.settings.json`: the sample's settings with the addresses that this start really has.
+"""The settings by which an app finds the services, and `local.settings.json`, where they are written.
 
-What the user has set there stays; only the settings that name a local service's address are ours.
+What the user has set there stays. Only the settings that name a local service are ours.
 """
 
 import json
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,60 +16,80 @@ AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1
 
 COSMOS_KEY = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
 SEARCH_KEY = "localcloud-search-admin-key"
-INSTRUMENTATION_KEY = "00000000-0000-0000-0000-000000004319"
+INSTRUMENTATION = {"InstrumentationKey": "00000000-0000-0000-0000-000000004319"}
+TELEMETRY, FUNCTIONS = "APPLICATIONINSIGHTS_CONNECTION_STRING", "FUNCTIONS_URL"
+CA_FILE = Path("search") / "tls" / "ca.pem"
 
 
 class SettingsFileError(ValueError):
     """The settings file cannot be used."""
 
 
-def storage_connection(ports: Ports) -> str:
-    if ports.blob == Ports().blob:
+def settings_of(service: str, addresses: Mapping[str, str]) -> dict[str, str]:
+    """Return what an app has to know to use the service that listens there."""
+    match service:
+        case "storage":
+            connection = _storage_connection(addresses)
+            return {"AzureWebJobsStorage": connection, "STORAGE_CONNECTION": connection}
+        case "servicebus":
+            connection = _servicebus_connection(_port(addresses["amqp"]))
+            return {"SERVICEBUS_CONNECTION": connection, "SERVICEBUS_ADMIN_ENDPOINT": addresses["admin"]}
+        case "cosmos":
+            return {"COSMOS_ENDPOINT": addresses["endpoint"], "COSMOS_KEY": COSMOS_KEY}
+        case "search":
+            where = {"SEARCH_ENDPOINT": addresses["endpoint"], "SEARCH_CA_FILE": addresses["ca"]}
+            return {**where, "SEARCH_KEY": SEARCH_KEY}
+        case "telemetry":
+            where = {"IngestionEndpoint": f"http://127.0.0.1:{_port(addresses['endpoint'])}/"}
+            connection = ";".join(f"{name}={value}" for name, value in (INSTRUMENTATION | where).items())
+            return {TELEMETRY: connection}
+    return {FUNCTIONS: addresses["http"]}
+
+
+def _storage_connection(addresses: Mapping[str, str]) -> str:
+    if _port(addresses["blob"]) == Ports().blob:
         return "UseDevelopmentStorage=true"
-    endpoints = "".join(
-        f"{kind.title()}Endpoint=http://127.0.0.1:{getattr(ports, kind)}/{AZURITE_ACCOUNT};"
-        for kind in ("blob", "queue", "table")
-    )
-    return f"DefaultEndpointsProtocol=http;AccountName={AZURITE_ACCOUNT};AccountKey={AZURITE_KEY};{endpoints}"
+    account = f"DefaultEndpointsProtocol=http;AccountName={AZURITE_ACCOUNT};AccountKey={AZURITE_KEY};"
+    places = (f"{kind.title()}Endpoint={address}/{AZURITE_ACCOUNT};" for kind, address in addresses.items())
+    return account + "".join(places)
 
 
-def servicebus_connection(ports: Ports) -> str:
-    host = "localhost" if ports.amqp == Ports().amqp else f"localhost:{ports.amqp}"
+def _servicebus_connection(port: int) -> str:
+    host = "localhost" if port == Ports().amqp else f"localhost:{port}"
     return (
         f"Endpoint=sb://{host};SharedAccessKeyName=RootManageSharedAccessKey;"
         "SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;"
     )
 
 
-def telemetry_connection(port: int) -> str:
-    return f"InstrumentationKey={INSTRUMENTATION_KEY};IngestionEndpoint=http://127.0.0.1:{port}/"
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2].rstrip("/"))
 
 
-def local_values(ports: Ports, data: Path, *, telemetry: bool = True) -> dict[str, str]:
-    """The settings that depend on where this local cloud listens and keeps its data."""
-    return {
-        "AzureWebJobsStorage": storage_connection(ports),
-        "STORAGE_CONNECTION": storage_connection(ports),
-        "SERVICEBUS_CONNECTION": servicebus_connection(ports),
-        "SERVICEBUS_ADMIN_ENDPOINT": f"http://localhost:{ports.admin}",
-        "COSMOS_ENDPOINT": f"http://localhost:{ports.cosmos}",
-        "COSMOS_KEY": COSMOS_KEY,
-        "SEARCH_ENDPOINT": f"https://localhost:{ports.search}",
-        "SEARCH_KEY": SEARCH_KEY,
-        "SEARCH_CA_FILE": str(data / "search" / "tls" / "ca.pem"),
-        "APPLICATIONINSIGHTS_CONNECTION_STRING": telemetry_connection(ports.telemetry) if telemetry else "",
+def settings_of_all(ports: Ports, data: Path, only: Collection[str]) -> dict[str, str]:
+    """Return the settings of these services on these ports."""
+    addresses = {
+        "storage": {kind: f"http://127.0.0.1:{getattr(ports, kind)}" for kind in ("blob", "queue", "table")},
+        "servicebus": {"amqp": f"amqp://localhost:{ports.amqp}", "admin": f"http://localhost:{ports.admin}"},
+        "cosmos": {"endpoint": f"http://localhost:{ports.cosmos}"},
+        "search": {"endpoint": f"https://localhost:{ports.search}", "ca": str(data / CA_FILE)},
+        "telemetry": {"endpoint": f"http://localhost:{ports.telemetry}"},
+        "functions": {"http": f"http://localhost:{ports.functions}"},
     }
+    chosen = [settings_of(name, where) for name, where in addresses.items() if name in only]
+    return {name: value for settings in chosen for name, value in settings.items()}
 
 
 def write_local_settings(root: Path, values: dict[str, str]) -> dict[str, str]:
-    """Write the file; all the values that are now in it."""
+    """Write the file. Return all values that it has now. Without the receiver, telemetry is off."""
     target = root / "local.settings.json"
-    settings = _read(target if target.exists() else root / "local.settings.sample.json")
-    settings["Values"] = {
-        **_read(root / "local.settings.sample.json")["Values"],
-        **settings["Values"],
-        **values,
-    }
+    sample = root / "local.settings.sample.json"
+    first: dict[str, Any] = {"IsEncrypted": False, "Values": {}}
+    if sample.exists():
+        first = _read(sample)
+    settings = _read(target) if target.exists() else first
+    ours = {TELEMETRY: "", **{name: value for name, value in values.items() if name != FUNCTIONS}}
+    settings["Values"] = {**first["Values"], **settings["Values"], **ours}
     temporary = target.with_suffix(".tmp")
     temporary.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
     temporary.replace(target)

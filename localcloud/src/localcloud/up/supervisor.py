@@ -14,6 +14,7 @@ from typing import Any
 
 from localcloud.up.catalogue import ServicePlan
 from localcloud.up.child import Child, StartError
+from localcloud.up.settings_file import CA_FILE
 
 Say = Callable[[str], None]
 WhenUp = Callable[[], Awaitable[int | None]]
@@ -32,7 +33,7 @@ class Supervisor:
         self._data = data
         self._say = say
         self._stopping = asyncio.Event()
-        ca = data / "search" / "tls" / "ca.pem"
+        ca = data / CA_FILE
         self._children = [
             Child(plan, log=data / "logs" / f"{plan.name}.log", ca=ca, cwd=root, settings=settings)
             for plan in plans

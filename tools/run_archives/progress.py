@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
-from localcloud.up.app import App, Taken
+from tools.run_archives.client import App, Taken
 
 POLL_SECONDS = 0.4
 

@@ -12,8 +12,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from localcloud.up.app import DEFINITIONS, App, AppError, Taken, archives_at, definitions_at, open_app
-from localcloud.up.progress import follow
+from tools.run_archives.client import DEFINITIONS, App, AppError, Taken, archives_at, definitions_at, open_app
+from tools.run_archives.progress import follow
 
 # Control characters, direction marks and lone surrogates: mail must not steer the terminal.
 _UNPRINTABLE = re.compile(

@@ -7,9 +7,9 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from rich.console import Console
 
-from localcloud.up import app as app_module
-from localcloud.up.app import AppError, Taken, open_app
-from localcloud.up.showing import _print_a_report, _print_outcomes, _without_repetition
+from tools.run_archives import client as app_module
+from tools.run_archives.client import AppError, Taken, open_app
+from tools.run_archives.report import _print_a_report, _print_outcomes, _without_repetition
 
 TITLE = "\x1b]0;owned\x07\x1b[2J\x9b31mAll agree"
 REPORT = {"report_id": "rpt-1", "title": TITLE, "has_consensus": True, "participants": [], "thread_id": "t"}

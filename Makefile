@@ -61,7 +61,7 @@ model: $(MODEL)/manifest.json ## Build the folder of the embedding model, which 
 	@touch $@
 
 run: setup ## Start the app and add the samples (ARCHIVE=path: your own mail, ONCE=1: stop when reported, ARGS=--fresh: delete old data)
-	@exec $(PY) -m localcloud up --archive "$(ARCHIVE)" $(if $(ONCE),--once) $(ARGS)
+	@exec $(PY) -m localcloud up $(if $(ONCE),--once) $(ARGS) -- $(PY) -m tools.run_archives "$(ARCHIVE)"
 
 test: setup tests/js/node_modules/ready ## Lint, types and tests of the app
 	@$(MAKE) --no-print-directory lint

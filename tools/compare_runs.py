@@ -1,6 +1,6 @@
 """Compares what two runs over the same archives stored: `python -m tools.compare_runs BEFORE AFTER`.
 
-`python -m localcloud up --archive PATH --once --data FOLDER` fills such a folder. This shows that a change
+`make run ONCE=1 ARCHIVE=PATH ARGS="--data FOLDER"` fills such a folder. This shows that a change
 of code changes no thread, chunk, reading, citation or report. It ends with 1 where they differ.
 """
 

@@ -21,13 +21,12 @@ from playwright.sync_api import sync_playwright
 from rich.console import Console
 from rich.text import Text
 
-from localcloud.ports import Ports
 from tests.browser.conftest import ARGUMENTS, chromium
 from tests.support.services import ROOT
 from tests.system.test_run import prepare
 from tools.run_archives.report import show_archives
 
-ADDRESS = f"http://localhost:{Ports().functions}"
+ADDRESS = "http://localhost:7071"  # of the standard port
 IMAGES = ROOT / "docs" / "images"
 README = ROOT / "README.md"
 WIDTH = 110

@@ -150,8 +150,8 @@ async def test_a_write_whose_answer_was_lost_is_still_this_uploads_own(place: Pl
     assert len(await place.announced(1)) == 1
 
 
-async def test_an_outage_that_lasts_is_told_after_bounded_retries(place: Place, cloud: LocalCloud) -> None:
-    plan_faults(cloud.cosmos, failing_creates(None))
+async def test_an_outage_that_lasts_is_told_after_bounded_retries(place: Place, cloud: AppCloud) -> None:
+    Faults(cloud.cosmos).plan(failing_creates(None))
     with pytest.raises(GaveUpError):
         await place.upload(place.mbox("one"))
     assert place.slept == [5, 10, 20]

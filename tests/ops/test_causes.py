@@ -54,7 +54,7 @@ async def test_a_request_that_is_given_up_becomes_a_dead_letter_that_names_its_c
     )
     record = await place.clients.store.read(FailureRecord, cause.failure_id, row.name, Session())
     assert (record.delivery_count, record.abandoned_reason) == (1, "non_retryable_error")
-    await place.empty(row.name)
+    place.empty(row.name)
 
 
 async def test_a_request_waits_in_the_broker_for_what_may_pass_and_its_copies_count_on(
@@ -88,7 +88,7 @@ async def test_a_request_that_was_tried_for_hours_is_given_up_on_record(place: O
     id_ = failure_id(invalid_key("removal", delivery.body), 1)
     record = await place.clients.store.read(FailureRecord, id_, "removal", Session())
     assert (record.attempt_count, record.abandoned_reason) == (41, "max_attempts_exceeded")
-    await place.empty("removal")
+    place.empty("removal")
 
 
 async def test_an_event_without_our_properties_is_joined_with_its_record_by_what_it_is_about(

@@ -152,7 +152,7 @@ async def test_without_the_token_the_race_is_real_and_won_by_retrying(place: Ben
     assert len(await place.take_all("embedding", 1)) == 1
 
 
-async def test_event_handler_reraises_for_requeue(place: Bench, cloud: LocalCloud) -> None:
+async def test_event_handler_reraises_for_requeue(place: Bench, cloud: AppCloud) -> None:
     """A transient failure that lasts is set aside and told; the sweep's next attempt is done."""
     session = await place.store_messages("m1")
     event = await place.publish(place.parsed("m1"), session)

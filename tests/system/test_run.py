@@ -13,7 +13,7 @@ from tests.support.services import ROOT
 pytestmark = pytest.mark.skipif(not DEFAULT_FOLDER.exists(), reason="the model is not built: make model")
 
 APP = (
-    "function_app.py", "host.json", "infra", "local.settings.sample.json", "localcloud", "models",
+    "function_app.py", "host.json", "infra", "local.settings.sample.json", "localcloud.toml", "models",
     "shared", "stages", "web",
 )  # fmt: skip
 STAGES = ("parsing", "chunking", "embedding", "orchestration", "summarization", "reporting")
@@ -28,10 +28,9 @@ def prepare(root: Path) -> None:
 def run(root: Path, archive: Path, *more: str) -> "subprocess.CompletedProcess[str]":
     """Start with a folder of its own, so that settings and data of a real start stay as they are."""
     prepare(root)
-    command = [sys.executable, "-m", "localcloud", "up", "--root", str(root), "--archive", str(archive)]
-    return subprocess.run(
-        [*command, "--once", *more], cwd=ROOT, capture_output=True, text=True, timeout=110, check=False
-    )
+    start = [sys.executable, "-m", "localcloud", "up", "--root", str(root), "--once", *more]
+    then = ["--", sys.executable, "-m", "tools.run_archives", str(archive)]
+    return subprocess.run([*start, *then], cwd=ROOT, capture_output=True, text=True, timeout=110, check=False)
 
 
 def test_the_samples_go_through_all_stages_to_a_report_and_a_second_start_knows_them(tmp_path: Path) -> None:
@@ -44,10 +43,10 @@ def test_the_samples_go_through_all_stages_to_a_report_and_a_second_start_knows_
     assert "/threads/" in first.stdout
     assert "start again without --once" in first.stdout
 
-    provisioned = (tmp_path / ".localcloud" / "provisioned").stat().st_mtime_ns
+    provisioned = (tmp_path / ".localcloud" / "prepared").stat().st_mtime_ns
     second = run(tmp_path, ROOT / "samples" / "tally.mbox")
     assert second.returncode == 0, second.stdout
-    assert (tmp_path / ".localcloud" / "provisioned").stat().st_mtime_ns == provisioned
+    assert (tmp_path / ".localcloud" / "prepared").stat().st_mtime_ns == provisioned
     assert "tally.mbox (already known)" in second.stdout
 
 

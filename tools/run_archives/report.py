@@ -46,7 +46,8 @@ async def _show(app: App, archives: Path, console: Console) -> int:
     names = ", ".join(f"{archive.name}{' (already known)' if archive.duplicate else ''}" for archive in taken)
     console.print(_text(f"\nAdding {names}"))
     for note in dict.fromkeys(archive.note for archive in taken if archive.note):
-        console.print(_text(f"{note}. Or define it in {DEFINITIONS} next to the archive and start with --fresh.", style="yellow"))
+        how = f"Or define it in {DEFINITIONS} next to the archive and start with --fresh."
+        console.print(_text(f"{note}. {how}", style="yellow"))
     outcome = await follow(app, taken, console)
     for gap in outcome.gaps:
         console.print(_text(f"  missing: {gap}", style="yellow"))

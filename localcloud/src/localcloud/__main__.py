@@ -57,7 +57,9 @@ def _names(text: str) -> tuple[str, ...]:
 def _up(options: argparse.Namespace, command: Sequence[str]) -> int:
     root = options.root.resolve()
     project, is_app = read_project(root), (root / "host.json").exists()
-    only = options.only or (NAMES if is_app else NAMES[:-1])
+    only = options.only or (
+        NAMES if is_app else [name for name in NAMES if name not in {"storage", "functions"}]
+    )
     with data_folder((options.data or root / ".localcloud").resolve(), fresh=options.fresh) as data:
         ports = choose_ports(options.port_offset)
         plans = plan_services(ports, project=project, data=data, only=only)

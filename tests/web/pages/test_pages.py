@@ -4,8 +4,9 @@ import re
 
 import pytest
 
+from localcloud.testing import Faults
 from shared.documents.values import rejoined
-from tests.support.cloud import LocalCloud, plan_faults
+from tests.support.cloud import AppCloud
 from tests.support.host import Answer
 from tests.web.markup import Page, check
 from tests.web.site import Site, empty_site

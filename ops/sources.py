@@ -203,7 +203,7 @@ def trigger(name: Name, json: Json = False) -> None:
     """Fetch a source now."""
 
     async def work(clients: "Clients") -> Any:
-        from shared.ingestion.fetch_requests import Requested, request_fetch
+        from shared.ingestion.fetch_runs import Requested, request_fetch
         from shared.upkeep.audit import audited
 
         async with audited(clients, "source.trigger", actor(), {"source": name}) as counts:

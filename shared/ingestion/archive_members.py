@@ -166,8 +166,8 @@ def open_members(
         with open_plain(path, format_.compression, limits) as (stream, _):
             yield Member(path.name, buffered(stream))
         return
-    read, found = _zip_entries if format_.container is Container.ZIP else _tar_entries, 0
-    for name, kind, content, budget in read(path, format_, limits):
+    found = 0
+    for name, kind, content, budget in _entries(path, format_, limits):
         budget.count_member(name)
         is_file, why_not = kind is EntryKind.FILE, SkippedMember(name, f"a {kind} is not read")
         member = _member(name, content, budget) if is_file else why_not
@@ -191,16 +191,15 @@ def check_archive(path: Path, limits: UnpackLimits | None = None) -> ArchiveForm
     return format_
 
 
-def _tar_entries(path: Path, format_: ArchiveFormat, limits: UnpackLimits) -> Iterator[_Entry]:
+def _entries(path: Path, format_: ArchiveFormat, limits: UnpackLimits) -> Iterator[_Entry]:
+    if format_.container is Container.ZIP:
+        budget = UnpackBudget(limits, path.stat().st_size)
+        for packed in zips.read_zip(path, limits):
+            yield packed.name, packed.kind, Spending(packed, budget, packed.name), budget
+        return
     with open_plain(path, format_.compression, limits) as (stream, budget):
         for entry in read_tar(stream):
             yield entry.name, entry.kind, entry, budget
-
-
-def _zip_entries(path: Path, _format: ArchiveFormat, limits: UnpackLimits) -> Iterator[_Entry]:
-    budget = UnpackBudget(limits, path.stat().st_size)
-    for entry in zips.read_zip(path, limits):
-        yield entry.name, entry.kind, Spending(entry, budget, entry.name), budget
 
 
 def _member(name: str, content: BinaryStream, budget: UnpackBudget) -> Member | SkippedMember:

@@ -99,8 +99,6 @@ def _end_all(processes: list[BlockingChild]) -> None:
         processes.pop().close()
 
 
-READERS = "readers"
-"""The pool's key among `Clients.resources`, which close it."""
 SMALL_BYTES = 1024 * 1024
 READ_AHEAD = 20  # batches: what is read but not yet stored has to be held in memory
 SLICE_SIZE = 20_000_000  # characters of text
@@ -209,4 +207,4 @@ async def reader_pool(clients: Clients) -> ReaderPool:
     async def start() -> ReaderPool:
         return ReaderPool()
 
-    return await clients.resources.get(READERS, start)
+    return await clients.resources.get(ReaderPool, start)

@@ -34,7 +34,7 @@ async def fetch_local(source: Source, around: FetchContext) -> AsyncGenerator[Fe
             await asyncio.to_thread(spool.copy, path)
             seen = {**seen, path.name: version}
             cursor = {"url": source.url, "files": seen}
-            yield Fetched.of(spool, path.name, path.as_uri(), cursor)
+            yield Fetched(spool.file(path.name), path.as_uri(), cursor)
 
 
 def check_local_allowed(settings: Settings) -> None:
@@ -148,7 +148,7 @@ async def fetch_rsync(source: Source, around: FetchContext) -> AsyncGenerator[Fe
         with around.spool() as spool:
             await asyncio.to_thread(spool.copy, path)
             inside = path.relative_to(target).as_posix()
-            yield Fetched.of(spool, path.name, f"{source.url.rstrip('/')}/{inside}", {})
+            yield Fetched(spool.file(path.name), f"{source.url.rstrip('/')}/{inside}", {})
     if left_out:
         names, most = ", ".join(left_out[:SHOWN_NAMES]), around.settings.ARCHIVE_MAX_BYTES
         raise ArchiveTooLargeError(

@@ -45,8 +45,7 @@ async def fetch_http(source: Source, around: FetchContext) -> AsyncGenerator[Fet
     with around.spool() as spool:
         transfer = HttpTransfer(source, around, spool)
         if await around.retried(transfer.attempt, source):
-            spool.flush()
-            yield Fetched.of(spool, transfer.filename, source.url, transfer.cursor())
+            yield Fetched(spool.file(transfer.filename), source.url, transfer.cursor())
 
 
 class HttpTransfer:
@@ -138,10 +137,17 @@ class HttpTransfer:
         if response.status == NOT_FOUND and self._search:
             return False
         self._check_status(response)
+        headers = response.headers
+        match = _CONTENT_RANGE.fullmatch(headers.get("Content-Range", ""))
         if response.status == OK:
-            self._begin(response)
-        else:
-            self._check_range(response)
+            self._spool.restart()
+            self._etag, self._last_modified = headers.get("ETag"), headers.get("Last-Modified")
+            self.filename = unquote(response.url.name) or self._source.name
+        elif match is None or int(match[1]) != self._spool.size:
+            self._spool.restart()
+            raise FetchError(
+                f"{redacted_url(response.url)}: the server sent another part than requested; starting over"
+            )
         self._spool.check(self._spool.size + (response.content_length or 0))
         async for piece in response.content.iter_chunked(PIECE):
             self._spool.write(piece)
@@ -158,20 +164,6 @@ class HttpTransfer:
         if status in BUSY:
             raise FetchError(where, retry_after_seconds(response.headers))
         raise SourceError(f"{where}; check the source's address")
-
-    def _begin(self, response: aiohttp.ClientResponse) -> None:
-        self._spool.restart()
-        self._etag = response.headers.get("ETag")
-        self._last_modified = response.headers.get("Last-Modified")
-        self.filename = unquote(response.url.name) or self._source.name
-
-    def _check_range(self, response: aiohttp.ClientResponse) -> None:
-        match = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
-        if match is None or int(match[1]) != self._spool.size:
-            self._spool.restart()
-            raise FetchError(
-                f"{redacted_url(response.url)}: the server sent another part than requested; starting over"
-            )
 
 
 LARGEST_PAGE = 4 * 1024 * 1024
@@ -196,10 +188,9 @@ async def fetch_index(source: Source, around: FetchContext) -> AsyncGenerator[Fe
             transfer = HttpTransfer(file, around, spool)
             if not await around.retried(transfer.attempt, source):
                 continue
-            spool.flush()
             seen = {**seen, file.url: transfer.cursor()}
             cursor = {"url": source.url, "files": seen}
-            yield Fetched.of(spool, transfer.filename, file.url, cursor)
+            yield Fetched(spool.file(transfer.filename), file.url, cursor)
 
 
 FIRST_FETCH = timedelta(days=90)
@@ -216,10 +207,9 @@ async def fetch_public_inbox(source: Source, around: FetchContext) -> AsyncGener
             transfer = HttpTransfer(asked, around, spool, search=True)
             if not await around.retried(transfer.attempt, source):
                 continue
-            spool.flush()
             resumed = following if today >= following + LATE else month
             cursor = {"url": source.url, "from": resumed.isoformat()}
-            yield Fetched.of(spool, f"{month:%Y-%m}.mbox.gz", source.url, cursor)
+            yield Fetched(spool.file(f"{month:%Y-%m}.mbox.gz"), source.url, cursor)
 
 
 def month_address(inbox: str, month: date) -> URL:

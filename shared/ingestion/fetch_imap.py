@@ -28,11 +28,8 @@ _SIZE = re.compile(rb"\bRFC822\.SIZE (\d{1,12})\b")
 class ImapServer:
     """Where it is, how it is spoken to, and how much it may say."""
 
-    host: str
-    address: str
-    port: int
-    tls: str  # "implicit", "starttls" or "none"
-    idle_seconds: float
+    at: "ImapAddress"
+    checked_address: str
     deadline: float  # on the monotonic clock
     most_bytes: int
     context: ssl.SSLContext
@@ -42,14 +39,14 @@ class _Connection(imaplib.IMAP4):
     def __init__(self, server: ImapServer) -> None:
         self._server = server
         self._left = server.most_bytes
-        super().__init__(server.host, server.port, server.idle_seconds)
+        super().__init__(server.at.host, server.at.port, IDLE_SECONDS)
 
     def open(self, host: str = "", port: int = 143, timeout: float | None = None) -> None:
         """To the checked address, under the name that the certificate has."""
         self.host, self.port = host, port
-        plain = socket.create_connection((self._server.address, port), timeout)
+        plain = socket.create_connection((self._server.checked_address, port), timeout)
         try:
-            implicit = self._server.tls == "implicit"
+            implicit = self._server.at.tls == "implicit"
             self.sock = self._server.context.wrap_socket(plain, server_hostname=host) if implicit else plain
         except OSError:
             plain.close()
@@ -76,17 +73,24 @@ class _Connection(imaplib.IMAP4):
 class Mailbox:
     """One mailbox, read and never changed."""
 
-    def __init__(self, server: ImapServer, user: str, password: str, name: str) -> None:
+    def __init__(self, server: ImapServer, user: str, password: str) -> None:
         self._connection = _Connection(server)
         try:
             self._log_in(server, user, password)
-            self._examine(name)
+            self._examine(server.at.mailbox)
         except BaseException:
             self.close()
             raise
 
+    def _examine(self, name: str) -> None:
+        quoted = '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        answer, _ = self._connection.select(quoted, readonly=True)
+        if answer != "OK":
+            raise SourceError(f"there is no mailbox {name!r}; check the source's address")
+        self.uid_validity, self.next_uid = self._number("UIDVALIDITY"), self._number("UIDNEXT")
+
     def _log_in(self, server: ImapServer, user: str, password: str) -> None:
-        if server.tls == "starttls":
+        if server.at.tls == "starttls":
             self._connection.starttls(server.context)
         try:
             if (user + password).isascii():
@@ -97,17 +101,8 @@ class Mailbox:
             raise
         except imaplib.IMAP4.error:
             # Its own words may repeat what was sent.
-            raise SourceError(
-                f"{server.host}: the sign-in was rejected; check the source's settings"
-            ) from None
-
-    def _examine(self, name: str) -> None:
-        quoted = '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
-        answer, _ = self._connection.select(quoted, readonly=True)
-        if answer != "OK":
-            raise SourceError(f"there is no mailbox {name!r}; check the source's address")
-        self.uid_validity = self._number("UIDVALIDITY")
-        self.next_uid = self._number("UIDNEXT")
+            where = server.at.host
+            raise SourceError(f"{where}: the sign-in was rejected; check the source's settings") from None
 
     def _number(self, name: str) -> int:
         _, values = self._connection.response(name)
@@ -255,24 +250,21 @@ async def fetch_imap(
         def collect(server: ImapServer) -> dict[str, Any] | None:
             """In a thread: imaplib blocks."""
             try:
-                with closing(Mailbox(server, *credentials, address.mailbox)) as mailbox:
+                with closing(Mailbox(server, *credentials)) as mailbox:
                     return _new_messages(mailbox, source, spool, largest)
             except (imaplib.IMAP4.error, OSError) as error:
                 # `from None`: the context of an imaplib error can hold the command, and with it the password.
-                raise FetchError(f"{server.host}: {type(error).__name__}: {error}") from None
+                raise FetchError(f"{address.host}: {type(error).__name__}: {error}") from None
 
         async def attempt() -> dict[str, Any] | None:
             (checked, *_) = await around.policy.resolved(address.host, address.port)
             spool.restart()
-            server = ImapServer(
-                address.host, checked, address.port, address.tls, IDLE_SECONDS, deadline, most, tls
-            )
-            return await asyncio.to_thread(collect, server)
+            return await asyncio.to_thread(collect, ImapServer(address, checked, deadline, most, tls))
 
         cursor = await around.retried(attempt, source)
         if cursor is not None and spool.size:
             name = f"{address.mailbox}-{cursor['uidvalidity']}-{cursor['last_uid']}.mbox"
-            yield Fetched.of(spool, name, source.url, cursor)
+            yield Fetched(spool.file(name), source.url, cursor)
 
 
 def _new_messages(mailbox: Mailbox, source: Source, spool: Spool, most: int) -> dict[str, Any] | None:
@@ -287,7 +279,6 @@ def _new_messages(mailbox: Mailbox, source: Source, spool: Spool, most: int) -> 
             log.warning("%s: message %d is too large and left out", source.name, uid)
         spool.write(entry)
         reached = uid
-    spool.flush()
     if reached == last:
         return None
     return {"url": source.url, "uidvalidity": mailbox.uid_validity, "last_uid": reached}

@@ -1,13 +1,17 @@
-"""One fetch of one source, from the operation that asked for it to the cursor that remembers it."""
+"""One fetch of one source: its request by a user or the timer, its run, and the cursor that remembers it.
+
+The source's document has the lease, taken by its ETag. It runs out after a crash: the source is still due.
+"""
 
 import asyncio
 import logging
 import os
 import tempfile
+import uuid
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +23,7 @@ from shared.clients.telemetry.metrics import span
 from shared.core.errors import TransientError
 from shared.core.lazy_import import lazy
 from shared.core.times import stored_time
+from shared.documents.queries.operations import DUE_SOURCES
 from shared.documents.sources import (
     FetchedArchive,
     JoinedUpload,
@@ -38,8 +43,8 @@ from shared.ingestion.fetch_files import fetch_local, fetch_rsync
 from shared.ingestion.fetch_imap import fetch_imap
 from shared.ingestion.fetcher import TIMEOUT_SECONDS, FetchContext, Fetched, Fetcher
 from shared.ingestion.source_definitions import next_fetch
-from shared.ingestion.storing import Incoming, record_ingestion_failure, store_archive
-from shared.ingestion.uploads import forget_joined, take_joined
+from shared.ingestion.storing import Incoming, Origin, record_ingestion_failure, store_archive
+from shared.ingestion.uploads import forget_joined, request_operation, take_joined
 from shared.pipeline.retry import GaveUpError, RetryPolicy, with_backoff
 
 if TYPE_CHECKING:
@@ -48,12 +53,45 @@ else:
     fetch_http = lazy("shared.ingestion.fetch_http")  # aiohttp is slow to import
 
 log = logging.getLogger(__name__)
+WAITING_LEASE = timedelta(minutes=10)  # for a message that waits in the queue
 LEASE_SLACK = timedelta(minutes=5)  # beyond the time that a fetch may take
 LEASE_TRIES = 5
 MAX_LISTED = 100
 MAX_NAME = 200
 MAX_REASON = 500
 DONE = frozenset({OperationStatus.SUCCEEDED, OperationStatus.FAILED, OperationStatus.SKIPPED})
+
+
+@dataclass(frozen=True)
+class Requested:
+    operation_id: str
+    is_new: bool
+
+
+async def request_fetch(
+    source: Source, clients: Clients, *, requested_by: str, now: datetime
+) -> Requested | Conflict:
+    """Request the operation that fetches the source; CONFLICT where the document changed meanwhile."""
+    if source.lease_owner and source.lease_until and source.lease_until > now:
+        return Requested(source.lease_owner, is_new=False)
+    operation = Operation(id=uuid.uuid4().hex, source=source.name, requested_by=requested_by, created_at=now)
+    lease = {"lease_owner": operation.id, "lease_until": now + WAITING_LEASE}
+    session = Session()
+    if await clients.store.replace(source.model_copy(update=lease), session) is Conflict.CONFLICT:
+        return Conflict.CONFLICT
+    with span("fetch requested", attributes={"pipeline.source": source.name}):
+        await request_operation(operation, clients, session)
+    return Requested(operation.id, is_new=True)
+
+
+async def request_due_fetches(clients: Clients, now: datetime) -> list[str]:
+    """Request every source that is due. Return the new operations."""
+    asked = []
+    for source in await clients.store.query_documents(Source, DUE_SOURCES, Session(), now=stored_time(now)):
+        requested = await request_fetch(source, clients, requested_by="timer", now=now)
+        if isinstance(requested, Requested) and requested.is_new:
+            asked.append(requested.operation_id)
+    return asked
 
 
 @dataclass(frozen=True)
@@ -88,14 +126,8 @@ async def run_operation(
         cursor = await _fetch_all(operation, source, clients, run)
     except Exception as error:
         log.exception("the fetch of %s failed", source.name)
-        failure = await record_ingestion_failure(
-            error,
-            clients,
-            source=source.name,
-            source_type=source.source_type,
-            source_url=source.url,
-            started_at=operation.created_at,
-        )
+        origin = Origin(source.name, source.source_type, source.url, operation.created_at)
+        failure = await record_ingestion_failure(error, origin, clients)
         outcome = f"{failure.error_type}: {failure.message}"
         await _release(operation, source, clients, error=outcome)
         return await _finish(operation, clients, session, OperationStatus.FAILED, outcome)
@@ -178,23 +210,15 @@ async def _take_file(
 ) -> None:
     if await clients.store.find(Source, source.id, source.id, Session()) is None:
         raise SourceRemovedError(f"the source {source.name} was deleted while it was fetched")
-    incoming = Incoming(
-        path=fetched.path,
-        sha256=fetched.sha256,
-        size=fetched.size,
-        filename=fetched.filename,
-        source=source.name,
-        source_type=source.source_type,
-        source_url=fetched.url,
-        started_at=operation.created_at,
-    )
-    name = fetched.filename[:MAX_NAME]
+    origin = Origin(source.name, source.source_type, fetched.url, operation.created_at)
+    incoming = Incoming(fetched.file, origin)
+    name = fetched.file.filename[:MAX_NAME]
     try:
         with span("archive fetched", attributes={"pipeline.source": source.name}):
             stored = await with_backoff(
                 lambda: store_archive(incoming, clients, progress=run.progress),
                 RetryPolicy.of_events(clients.settings).transient,
-                what=f"storing {fetched.filename}",
+                what=f"storing {fetched.file.filename}",
                 sleep=clients.runtime.sleep,
             )
     except GaveUpError as error:

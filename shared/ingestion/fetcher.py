@@ -5,7 +5,7 @@ import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from shared.clients.connections import Clients
 from shared.clients.outbound import AddressPolicy, SourceError
@@ -15,6 +15,22 @@ from shared.pipeline.retry import RetryPolicy, with_backoff
 from shared.settings.app import Settings
 
 PIECE = 1024 * 1024
+
+
+class LocalFile(NamedTuple):
+    """A file that came in whole."""
+
+    path: Path
+    sha256: str
+    size: int
+    filename: str
+
+
+def check_size(size: int, most: int) -> None:
+    if size > most:
+        raise ArchiveTooLargeError(
+            f"the archive has more than {most} bytes; split it, or raise ARCHIVE_MAX_BYTES"
+        )
 
 
 class Spool:
@@ -27,10 +43,7 @@ class Spool:
 
     def check(self, size: int) -> None:
         """Refuse what is announced as too large before it is read."""
-        if size > self._limit:
-            raise ArchiveTooLargeError(
-                f"the archive has more than {self._limit} bytes; split it, or raise ARCHIVE_MAX_BYTES"
-            )
+        check_size(size, self._limit)
 
     def write(self, piece: bytes) -> None:
         self.check(self.size + len(piece))
@@ -42,13 +55,11 @@ class Spool:
         self.check(len(content))
         for start in range(0, len(content), PIECE):
             self.write(bytes(content[start : start + PIECE]))
-        self.flush()
 
     def copy(self, path: Path) -> None:
         with path.open("rb") as file:
             while piece := file.read(PIECE):
                 self.write(piece)
-        self.flush()
 
     def restart(self) -> None:
         self._file.seek(0)
@@ -56,9 +67,9 @@ class Spool:
         self._hash = hashlib.sha256()
         self.size = 0
 
-    @property
-    def sha256(self) -> str:
-        return self._hash.hexdigest()
+    def file(self, filename: str) -> LocalFile:
+        self.flush()
+        return LocalFile(self.path, self._hash.hexdigest(), self.size, filename)
 
     def flush(self) -> None:
         self._file.flush()
@@ -77,20 +88,12 @@ TIMEOUT_SECONDS = 25 * 60.0  # of a whole fetch: it ends before the function tha
 IDLE_SECONDS = 60.0  # without a byte: the source is down
 
 
-@dataclass(frozen=True)
-class Fetched:
+class Fetched(NamedTuple):
     """A file that a source had, and the cursor to keep once it is stored."""
 
-    path: Path
-    sha256: str
-    size: int
-    filename: str
+    file: LocalFile
     url: str
     cursor: dict[str, Any]
-
-    @classmethod
-    def of(cls, spool: Spool, filename: str, url: str, cursor: dict[str, Any]) -> Self:
-        return cls(spool.path, spool.sha256, spool.size, filename, url, cursor)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
+from typing import NamedTuple
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.classify import classify
@@ -21,6 +21,7 @@ from shared.core.ids import archive_id
 from shared.documents.sources import Archive, ArchiveStatus, Removal
 from shared.ingestion.archive_members import check_archive
 from shared.ingestion.errors import ArchiveRemovedError, HashCollisionError, SourceRemovedError
+from shared.ingestion.fetcher import LocalFile
 from shared.ingestion.unpacked_streams import UnpackLimits, safe_filename
 from shared.pipeline.event_builders import archive_ingested, archive_ingestion_failed
 from shared.pipeline.events import Event
@@ -34,22 +35,23 @@ Progress = Callable[[str], None]
 BEING_DELETED = "the archive {} is being deleted: upload it again afterwards"
 
 
-@dataclass(frozen=True)
-class Incoming:
-    """A file that came in whole, and where from."""
+class Origin(NamedTuple):
+    """Where an archive comes from, and since when it is brought in."""
 
-    path: Path
-    sha256: str
-    size: int
-    filename: str
     source: str
     source_type: str
     source_url: str
     started_at: datetime
 
+
+@dataclass(frozen=True)
+class Incoming:
+    file: LocalFile
+    origin: Origin
+
     @property
     def archive_id(self) -> str:
-        return archive_id(self.sha256, self.source)
+        return archive_id(self.file.sha256, self.origin.source)
 
 
 @dataclass(frozen=True)
@@ -82,15 +84,15 @@ async def store_archive(
 
 
 async def _upload(incoming: Incoming, archive: Archive, clients: Clients) -> None:
-    with incoming.path.open("rb") as file:
+    with incoming.file.path.open("rb") as file:
         await clients.blobs.upload(ARCHIVES_CONTAINER, archive.file_path, file)
 
 
 async def _check_removals(incoming: Incoming, clients: Clients) -> Removal | None:
     """Refuse while the source or archive is being deleted. Return an earlier deletion of the archive."""
-    source = await find_removal(clients.store, "source", incoming.source)
+    source = await find_removal(clients.store, "source", incoming.origin.source)
     if source is not None and source.status not in DONE:
-        raise SourceRemovedError(f"the source {incoming.source} is being deleted: try again later")
+        raise SourceRemovedError(f"the source {incoming.origin.source} is being deleted: try again later")
     archive = await find_removal(clients.store, "archive", incoming.archive_id)
     if archive is not None and archive.status not in DONE:
         raise ArchiveRemovedError(BEING_DELETED.format(incoming.archive_id))
@@ -114,13 +116,15 @@ async def _again(
 ) -> Stored:
     if known.removing:
         raise ArchiveRemovedError(BEING_DELETED.format(known.id))
-    if known.file_hash != incoming.sha256:
-        raise HashCollisionError(f"{incoming.filename}: another archive has its id {known.id}; report this")
+    if known.file_hash != incoming.file.sha256:
+        raise HashCollisionError(
+            f"{incoming.file.filename}: another archive has its id {known.id}; report this"
+        )
     untouched = known.status is ArchiveStatus.PENDING and known.lastAttemptTime is None
     if untouched:
         await _announce(known, incoming, clients, session, now)
     # An earlier attempt at this very file may have written the document: then it is no duplicate.
-    duplicate = (known.ingestion_date, known.source) != (incoming.started_at, incoming.source)
+    duplicate = (known.ingestion_date, known.source) != (incoming.origin.started_at, incoming.origin.source)
     if duplicate:
         log.debug("archive %s is there already, skipping", known.id)
         pipeline_metrics().duplicates.add(1, {"service": INGESTION.name, "kind": "archive"})
@@ -129,20 +133,20 @@ async def _again(
 
 async def _prepare(incoming: Incoming, clients: Clients, now: datetime) -> Archive:
     largest = clients.settings.ARCHIVE_MAX_BYTES
-    format_ = await asyncio.to_thread(check_archive, incoming.path, UnpackLimits.of(largest))
+    format_ = await asyncio.to_thread(check_archive, incoming.file.path, UnpackLimits.of(largest))
     id_ = incoming.archive_id
     return Archive(
         id=id_,
         archive_id=id_,
-        file_hash=incoming.sha256,
-        file_size_bytes=incoming.size,
-        source=incoming.source,
-        source_type=incoming.source_type,
-        source_url=incoming.source_url,
+        file_hash=incoming.file.sha256,
+        file_size_bytes=incoming.file.size,
+        source=incoming.origin.source,
+        source_type=incoming.origin.source_type,
+        source_url=incoming.origin.source_url,
         format=str(format_),
-        ingestion_date=incoming.started_at,
+        ingestion_date=incoming.origin.started_at,
         created_at=now,
-        file_path=f"{id_}/{safe_filename(incoming.filename)}",
+        file_path=f"{id_}/{safe_filename(incoming.file.filename)}",
     )
 
 
@@ -150,7 +154,7 @@ async def _announce(
     archive: Archive, incoming: Incoming, clients: Clients, session: Session, now: datetime
 ) -> None:
     ingested = archive_ingested(
-        archive.id, archive.to_cosmos(), started_at=incoming.started_at, completed_at=now
+        archive.id, archive.to_cosmos(), started_at=incoming.origin.started_at, completed_at=now
     )
     # The broker may still know the event of the same archive before its deletion: this one is another.
     again = await find_removal(clients.store, "archive", archive.id) is not None
@@ -159,31 +163,16 @@ async def _announce(
         await clients.bus.publish([event])
 
 
-async def record_ingestion_failure(
-    error: Exception,
-    clients: Clients,
-    *,
-    source: str,
-    source_type: str,
-    source_url: str,
-    started_at: datetime,
-) -> ClassifiedError:
+async def record_ingestion_failure(error: Exception, origin: Origin, clients: Clients) -> ClassifiedError:
     """Write the failure record and publish the event; the same failure again changes nothing."""
     now, reason, attempts = clients.runtime.now(), NON_RETRYABLE, 1
     if isinstance(error, GaveUpError):
         failure, reason, attempts = error.failure, error.reason, error.attempts
     else:
         failure = classify(error)
-    data = archive_ingestion_failed(
-        failure,
-        source=source,
-        source_type=source_type,
-        source_url=source_url,
-        attempts=attempts,
-        started_at=started_at,
-        now=now,
+    event = Event.of(
+        archive_ingestion_failed(failure, **origin._asdict(), attempts=attempts, now=now), now=now
     )
-    event = Event.of(data, now=now)
     record = failure_record(
         INGESTION.name,
         failure,

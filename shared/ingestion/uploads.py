@@ -25,16 +25,10 @@ from shared.ingestion.errors import (
     ArchiveChangedError,
     ArchiveError,
     ArchiveRemovedError,
-    ArchiveTooLargeError,
     SourceRemovedError,
 )
-from shared.ingestion.fetcher import Spool
-from shared.ingestion.storing import (
-    Incoming,
-    Stored,
-    record_ingestion_failure,
-    store_archive,
-)
+from shared.ingestion.fetcher import Spool, check_size
+from shared.ingestion.storing import Incoming, Origin, Stored, record_ingestion_failure, store_archive
 from shared.pipeline.retry import GaveUpError, RetryPolicy, with_backoff
 from shared.pipeline.topology import INGESTION
 
@@ -67,28 +61,12 @@ async def take_upload(
                 raise error.__cause__ from None
             if error.reason == NO_TIME:  # the sender sees the error, and has the file
                 raise
-            await record_ingestion_failure(
-                error,
-                clients,
-                source=upload.source,
-                source_type=SourceType.UPLOAD,
-                source_url=incoming.source_url,
-                started_at=started,
-            )
+            await record_ingestion_failure(error, incoming.origin, clients)
             raise
 
 
 def _incoming(spool: Spool, filename: str, source: str, started: datetime) -> Incoming:
-    return Incoming(
-        path=spool.path,
-        sha256=spool.sha256,
-        size=spool.size,
-        filename=filename,
-        source=source,
-        source_type=SourceType.UPLOAD,
-        source_url=f"upload:{filename}",
-        started_at=started,
-    )
+    return Incoming(spool.file(filename), Origin(source, SourceType.UPLOAD, f"upload:{filename}", started))
 
 
 async def _store(
@@ -103,10 +81,8 @@ async def _store(
             # A request that waits fails at once, instead of after all retries.
             raise GaveUpError(NO_TIME, 1, classify(error)) from error
 
-    what, backoff = (
-        f"storing the upload {incoming.filename}",
-        RetryPolicy.of_events(clients.settings).transient,
-    )
+    backoff = RetryPolicy.of_events(clients.settings).transient
+    what = f"storing the upload {incoming.file.filename}"
     return await with_backoff(attempt, backoff, what=what, sleep=clients.runtime.sleep)
 
 
@@ -129,7 +105,6 @@ async def take_joined(operation: Operation, upload: JoinedUpload, clients: Clien
     ):
         async for piece in clients.blobs.read(ARCHIVES_CONTAINER, upload.path):
             spool.write(piece)
-        spool.flush()
         if spool.size != upload.size:  # its address can be written to until it expires
             raise ArchiveChangedError(f"the file has {spool.size} bytes, and {upload.size} were sent")
         incoming = _incoming(spool, upload.filename, operation.source, operation.created_at)
@@ -174,11 +149,7 @@ class PartedUpload:
 
 async def parts_here(clients: Clients, upload: PartedUpload) -> list[int]:
     """Which parts need not be sent again."""
-    if upload.size > clients.settings.ARCHIVE_MAX_BYTES:
-        most = clients.settings.ARCHIVE_MAX_BYTES
-        raise ArchiveTooLargeError(
-            f"the archive has more than {most} bytes; split it, or raise ARCHIVE_MAX_BYTES"
-        )
+    check_size(upload.size, clients.settings.ARCHIVE_MAX_BYTES)
     staged = await clients.blobs.staged_parts(ARCHIVES_CONTAINER, upload.path)
     return sorted(
         number for number, size in staged.items() if number < upload.count and size == upload.size_of(number)
@@ -207,6 +178,12 @@ async def keep_part(clients: Clients, upload: PartedUpload, number: int, content
     await clients.blobs.stage_part(ARCHIVES_CONTAINER, upload.path, number, content)
 
 
+async def request_operation(operation: Operation, clients: Clients, session: Session) -> None:
+    await clients.store.create(operation, session)
+    request = {"operation_id": operation.id, "session": session.tokens()}
+    await clients.bus.send_request(INGESTION.name, request, operation.id)
+
+
 async def join_and_request(clients: Clients, upload: PartedUpload, requested_by: str) -> str:
     """Put the parts together and request to store the file. Return the operation's id."""
     missing = upload.count - len(await parts_here(clients, upload))
@@ -220,8 +197,5 @@ async def join_and_request(clients: Clients, upload: PartedUpload, requested_by:
         created_at=clients.runtime.now(),
         upload=JoinedUpload(path=upload.path, filename=upload.filename, size=upload.size),
     )
-    session = Session()
-    await clients.store.create(operation, session)
-    request = {"operation_id": operation.id, "session": session.tokens()}
-    await clients.bus.send_request(INGESTION.name, request, operation.id)
+    await request_operation(operation, clients, Session())
     return operation.id

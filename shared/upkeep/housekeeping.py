@@ -16,7 +16,7 @@ from shared.clients.telemetry.metrics import pipeline_metrics, span
 from shared.core.errors import PipelineError
 from shared.core.schedule import parse_cron
 from shared.documents.queries.operations import LATEST_START
-from shared.ingestion.fetch_requests import request_due_fetches
+from shared.ingestion.fetch_runs import request_due_fetches
 from shared.pipeline.topology import QUEUES
 from shared.publishing.subscriptions import send_due_digests
 from shared.publishing.webhooks import wake_for_next_delivery

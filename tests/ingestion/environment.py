@@ -11,8 +11,7 @@ from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.sources import Archive, Operation, Source
-from shared.ingestion.fetch_requests import Requested, request_fetch
-from shared.ingestion.fetch_runs import FetchRun, run_operation
+from shared.ingestion.fetch_runs import FetchRun, Requested, request_fetch, run_operation
 from shared.ingestion.storing import Stored
 from shared.ingestion.uploads import Upload, take_upload
 from shared.pipeline.events import Event

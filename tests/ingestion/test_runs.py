@@ -9,7 +9,7 @@ import pytest
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
 from shared.documents.sources import Operation, OperationStatus, Source
-from shared.ingestion.fetch_requests import Requested, request_due_fetches, request_fetch
+from shared.ingestion.fetch_runs import Requested, request_due_fetches, request_fetch
 from tests.ingestion.environment import Place
 from tests.ingestion.web_server import a_site
 from tests.support.toy_stages import Crash

@@ -12,7 +12,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
 from shared.clients.outbound import redacted_url
 from shared.documents.sources import NAME_PATTERN, Source, SourceType
-from shared.ingestion.fetch_requests import Requested, request_fetch
+from shared.ingestion.fetch_runs import Requested, request_fetch
 from shared.ingestion.source_definitions import (
     SourceDefinition,
     check_login_given,

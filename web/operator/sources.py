@@ -8,7 +8,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.outbound import FetchError, ForbiddenAddressError, SourceError
 from shared.documents.sources import Source, SourceType
 from shared.documents.values import Preset
-from shared.ingestion.fetch_requests import request_fetch
+from shared.ingestion.fetch_runs import request_fetch
 from shared.ingestion.recognising import NIGHTLY, SourceProposal, recognise
 from shared.ingestion.source_definitions import SourceDefinition, check_reachable, source_of
 from shared.retrieval.parameters import page_of

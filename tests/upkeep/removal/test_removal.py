@@ -15,7 +15,8 @@ from shared.documents.reports import Summary
 from shared.documents.sources import Archive, OperationStatus, Removal, Source
 from shared.documents.threads import Thread
 from shared.ingestion.errors import ArchiveRemovedError, SourceRemovedError
-from shared.ingestion.storing import Incoming, store_archive
+from shared.ingestion.fetcher import LocalFile
+from shared.ingestion.storing import Incoming, Origin, store_archive
 from shared.ingestion.uploads import Upload, take_upload
 from shared.threads.moving import ThreadMovedError
 from shared.upkeep.removal.requests import request_removal, resume_removals
@@ -290,10 +291,8 @@ async def test_nothing_comes_into_a_source_that_is_being_deleted_and_afterwards_
         archive = await take_all_in(place, FIRST)
         full = archive_of(FIRST)
         (tmp_path / "x.mbox").write_bytes(FIRST)
-        incoming = Incoming(
-            path=tmp_path / "x.mbox", sha256=full.file_hash, size=len(FIRST), filename="x.mbox",
-            source="list", source_type="upload", source_url="upload", started_at=NOW,
-        )  # fmt: skip
+        file = LocalFile(tmp_path / "x.mbox", full.file_hash, len(FIRST), "x.mbox")
+        incoming = Incoming(file, Origin("list", "upload", "upload", NOW))
         asked = await request_removal(place.clients, "source", "list", requested_by="test", now=NOW)
         assert asked is not None
         with pytest.raises(SourceRemovedError, match="is being deleted"):

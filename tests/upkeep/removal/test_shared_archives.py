@@ -133,7 +133,7 @@ def after_the_blob(monkeypatch: pytest.MonkeyPatch, intruder: Intruder, place: M
         await upload(incoming, archive, clients)
         if not happened:
             happened.append(archive.id)
-            await intruder(place, incoming.path.read_bytes())
+            await intruder(place, incoming.file.path.read_bytes())
 
     monkeypatch.setattr(storing, "_upload", intruded)
     return happened

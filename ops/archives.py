@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from shared.pipeline.progress import ArchiveProgress
 
 app = typer.Typer(help="Archives: ingest one, follow it, delete it.", no_args_is_help=True)
-Id = Annotated[str, typer.Argument(metavar="ID", help="The archive's id.", show_default=False)]
+Id = Annotated[str, typer.Argument(metavar="ID", help="The archive's id.")]
 PROGRESS_SECONDS = 2.0
 REMOVAL_SECONDS = 1.0
 Here = Annotated[bool, typer.Option("--here", help="Delete in this process instead of waiting for the app.")]
@@ -53,13 +53,9 @@ def ingest(
     stored, note = run_command(work)
     if json:
         print_json(
-            {
-                "archive_id": stored.archive.id,
-                "duplicate": stored.duplicate,
-                "announced": stored.announced,
-                "note": note,
-            }
-        )
+            {"archive_id": stored.archive.id, "duplicate": stored.duplicate, "announced": stored.announced,
+             "note": note}
+        )  # fmt: skip
     else:
         typer.echo(stored.archive.id)
         print_note(
@@ -122,18 +118,12 @@ def _show_why(id_: str, *, json: bool) -> None:
     table(
         ["stage", "documents>", "state", "error*", "next", "not before"],
         [
-            (
-                obstacle.stage,
-                f"{obstacle.count:,} {obstacle.collection}",
-                obstacle.state,
-                obstacle.error or "",
-                obstacle.next,
-                f"{obstacle.at:%Y-%m-%d %H:%M}" if obstacle.at else "",
-            )
+            (obstacle.stage, f"{obstacle.count:,} {obstacle.collection}", obstacle.state,
+             obstacle.error or "", obstacle.next, f"{obstacle.at:%Y-%m-%d %H:%M}" if obstacle.at else "")
             for obstacle in found.obstacles
         ],
         empty="Nothing pending or failed.",
-    )
+    )  # fmt: skip
     examples = [f"`timeline {obstacle.examples[0]}`" for obstacle in found.obstacles[:3]]
     done = "complete" if found.progress.complete else f"{found.progress.percent} % of the way"
     print_note(
@@ -150,12 +140,7 @@ def _content(file: Path) -> bytes:
 
 
 @app.command("delete")
-def delete_archive(
-    id_: Id,
-    here: Here = False,
-    yes: Yes = False,
-    json: Json = False,
-) -> None:
+def delete_archive(id_: Id, here: Here = False, yes: Yes = False, json: Json = False) -> None:
     """Delete an archive with all data derived from it.
 
     Messages that other archives also have are kept. If interrupted, run the same command again.
@@ -164,7 +149,7 @@ def delete_archive(
 
 
 def delete_source(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The source's name.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The source's name.")],
     keep: Annotated[bool, typer.Option("--keep-archives", help="Delete only the definition.")] = False,
     here: Here = False,
     yes: Yes = False,

@@ -53,9 +53,7 @@ sources.app.command("delete")(archives.delete_source)
 def options(
     settings: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Settings: a local.settings.json, or lines NAME=value.", show_default=False
-        ),
+        typer.Option(metavar="FILE", help="Settings: a local.settings.json, or lines NAME=value."),
     ] = None,
     debug: Annotated[
         bool, typer.Option("--debug", help="Show log lines, and where an error was raised.")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ops.command import Code, CommandError, Json, actor, run_command, wrong_usage
-from ops.output import print_json, print_note, table
+from ops.output import print_json, print_note, print_rows, table
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
@@ -16,19 +16,16 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Corrections of threads.", no_args_is_help=True)
 threads = typer.Typer(help="Placements of messages by operators.", no_args_is_help=True)
-ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id.", show_default=False)]
+ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id.")]
 Why = Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, kept in the history.")]
 Etag = Annotated[
-    str | None,
-    typer.Option(metavar="ETAG", help="The ETag of the correction to replace or revoke.", show_default=False),
+    str | None, typer.Option(metavar="ETAG", help="The ETag of the correction to replace or revoke.")
 ]
 
 
 @app.command("list")
 def list_corrections(
-    thread: Annotated[
-        str | None, typer.Argument(metavar="[THREAD]", help="The thread's id.", show_default=False)
-    ] = None,
+    thread: Annotated[str | None, typer.Argument(metavar="[THREAD]", help="The thread's id.")] = None,
     labels: Annotated[
         bool,
         typer.Option("--labels", help="Print all corrected threads as JSON for `make evaluate LABELS=`."),
@@ -43,25 +40,18 @@ def list_corrections(
         raise CommandError(Code.USAGE, "Give a thread, or --labels for all corrected threads.")
     if thread is None:
         return print_json(run_command(_labels))
+    from shared.upkeep.correcting import corrections_of_thread
 
-    async def work(clients: "Clients") -> "list[Correction]":
-        from shared.upkeep.correcting import corrections_of_thread
-
-        return await corrections_of_thread(clients, thread)
-
-    found = run_command(work)
-    if json:
-        return print_json([_shown(correction) for correction in found])
-    table(
+    return print_rows(
+        run_command(lambda clients: corrections_of_thread(clients, thread)),
         ["id", "kind", "value", "message", "by", "at", "reason*"],
-        [
-            (correction.id, correction.kind, _value(correction), correction.message_id, correction.last.by,
-             f"{correction.last.at:%F %R}", correction.last.reason)
-            for correction in found
-        ],
+        lambda correction: (
+            correction.id, correction.kind, _value(correction), correction.message_id, correction.last.by,
+            f"{correction.last.at:%F %R}", correction.last.reason,
+        ),
         empty="This thread has no corrections.",
+        shown=_shown if json else None,
     )  # fmt: skip
-    return None
 
 
 @app.command("make")
@@ -69,16 +59,11 @@ def make_correction(
     thread: ThreadId,
     kind: Annotated[str, typer.Argument(metavar="KIND", help="position, outcome, genre or hidden.")],
     value: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[VALUE]", help="A stance (or none), an outcome or a genre.", show_default=False
-        ),
+        str | None, typer.Argument(metavar="[VALUE]", help="A stance (or none), an outcome or a genre.")
     ] = None,
     *,
     reason: Why,
-    message: Annotated[
-        str | None, typer.Option(metavar="MESSAGE-ID", help="The message.", show_default=False)
-    ] = None,
+    message: Annotated[str | None, typer.Option(metavar="MESSAGE-ID", help="The message.")] = None,
     quote: Annotated[
         str, typer.Option(metavar="TEXT", help="The evidence sentence, or the sentence to hide.")
     ] = "",
@@ -87,19 +72,15 @@ def make_correction(
     json: Json = False,
 ) -> None:
     """Correct a position, an outcome or a genre, or hide a sentence."""
+    from shared.upkeep.correcting import correct
 
-    async def work(clients: "Clients") -> "Correction":
-        from shared.upkeep.correcting import correct
-
-        asked = _asked(kind, value, message_id=message, quote=quote, sentence=sentence, reason=reason)
-        return await correct(clients, thread, asked, actor(), etag=etag)
-
-    _tell(run_command(work), json=json)
+    asked = _asked(kind, value, message_id=message, quote=quote, sentence=sentence, reason=reason)
+    _tell(run_command(lambda clients: correct(clients, thread, asked, actor(), etag=etag)), json=json)
 
 
 @app.command("revoke")
 def revoke_correction(
-    id_: Annotated[str, typer.Argument(metavar="ID", help="The correction's id.", show_default=False)],
+    id_: Annotated[str, typer.Argument(metavar="ID", help="The correction's id.")],
     *,
     reason: Why,
     etag: Etag = None,
@@ -121,12 +102,7 @@ def revoke_correction(
 def move_message(
     thread: ThreadId,
     message: Annotated[
-        str,
-        typer.Argument(
-            metavar="MESSAGE-ID",
-            help="A message of the thread. Its replies move with it.",
-            show_default=False,
-        ),
+        str, typer.Argument(metavar="MESSAGE-ID", help="A message of the thread. Its replies move with it.")
     ],
     *,
     to: Annotated[str | None, typer.Option(metavar="THREAD", help="Move it to this thread.")] = None,
@@ -170,13 +146,9 @@ def move_message(
 @threads.command("history")
 def show_history(thread: ThreadId, json: Json = False) -> None:
     """List the placements of a thread, also undone ones."""
+    from shared.upkeep.placing import placements_of_thread
 
-    async def work(clients: "Clients") -> "list[Placement]":
-        from shared.upkeep.placing import placements_of_thread
-
-        return await placements_of_thread(clients, thread)
-
-    found = run_command(work)
+    found = run_command(lambda clients: placements_of_thread(clients, thread))
     if json:
         return print_json([_placement_shown(placement) for placement in found])
     table(
@@ -193,18 +165,16 @@ def show_history(thread: ThreadId, json: Json = False) -> None:
 
 
 def people(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The source's name.", show_default=False)],
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The source's name.")],
     addresses: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[ADDRESS]...", help="Two or more addresses.", show_default=False),
+        list[str] | None, typer.Argument(metavar="[ADDRESS]...", help="Two or more addresses.")
     ] = None,
     *,
     is_one_person: Annotated[
         bool | None, typer.Option("--same/--different", help="Whether the addresses belong to one person.")
     ] = None,
     reason: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="The reason, kept in the history.", show_default=False),
+        str | None, typer.Option(metavar="TEXT", help="The reason, kept in the history.")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -237,15 +207,13 @@ def people(
 def _show_open_names(source: str, *, json: bool) -> None:
     from shared.upkeep.deciding_people import proposals
 
-    found = run_command(lambda clients: proposals(clients, source))
-    if json:
-        return print_json([{"name": shared.name, "addresses": list(shared.addresses)} for shared in found])
-    table(
+    print_rows(
+        run_command(lambda clients: proposals(clients, source)),
         ["name", "addresses*"],
-        [(shared.name, " ".join(shared.addresses)) for shared in found],
+        lambda shared: (shared.name, " ".join(shared.addresses)),
         empty="No undecided names: each has one address or a decision.",
+        shown=(lambda shared: shared._asdict()) if json else None,
     )
-    return None
 
 
 async def _labels(clients: "Clients") -> list[dict[str, Any]]:

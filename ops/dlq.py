@@ -12,7 +12,7 @@ import typer
 
 from ops.command import Code, CommandError, DryRun, Json, Limit, Yes, moment, run_command, shared_options
 from ops.dlq_operations import carry_out, restore_purged
-from ops.output import ago, as_json, clean, fields, print_json, print_note, shortened, table
+from ops.output import ago, as_json, clean, fields, print_json, print_note, print_rows, shortened
 
 if TYPE_CHECKING:
     from shared.upkeep.deadletters.diagnosis import Diagnosed, LetterSelection
@@ -20,17 +20,10 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Dead letters: list, requeue, purge and restore them.", no_args_is_help=True)
 
-Queue = Annotated[
-    str,
-    typer.Argument(metavar="QUEUE", help="A stage's queue: parsing, or parsing.failed.", show_default=False),
-]
+Queue = Annotated[str, typer.Argument(metavar="QUEUE", help="A stage's queue: parsing, or parsing.failed.")]
 Queues = Annotated[
     list[str] | None,
-    typer.Argument(
-        metavar="[QUEUE]...",
-        help="Queues, such as parsing or parsing.failed (default: all).",
-        show_default=False,
-    ),
+    typer.Argument(metavar="[QUEUE]...", help="Queues, such as parsing or parsing.failed (default: all)."),
 ]
 Groups = Annotated[
     list[str] | None, typer.Option("--group", metavar="ID", help="A group's id, from `dlq list --groups`.")
@@ -46,9 +39,7 @@ Before = Annotated[str | None, typer.Option(metavar="TIME", help="Enqueued befor
 All = Annotated[bool, typer.Option("--all", help="Everything in all queues.")]
 AtMost = Annotated[int | None, typer.Option("--limit", metavar="COUNT", min=1, help="Maximum number.")]
 Rate = Annotated[float, typer.Option(metavar="RATE", min=0, help="Messages per second (0: no limit).")]
-Resume = Annotated[
-    str | None, typer.Option(metavar="OPERATION", help="Resume this operation.", show_default=False)
-]
+Resume = Annotated[str | None, typer.Option(metavar="OPERATION", help="Resume this operation.")]
 Select = Callable[[], "LetterSelection"]
 DEFAULT_RATE = 100.0
 SHOWN_BODY = 4000
@@ -73,66 +64,52 @@ def list_(
             raise CommandError(Code.USAGE, "--groups lists the groups of whole queues.")
         return _list_groups(queues, json=json)
     chosen = _chosen(queues, group=group, event_type=event_type)
-    shown = chosen[:limit]
-    if json:
-        return print_json([_row(diagnosed) for diagnosed in shown])
-    table(
+    print_rows(
+        chosen[:limit],
         ["queue", "number>", "age>", "tries>", "event", "group", "error*"],
-        [
-            (
-                diagnosed.letter.queue,
-                diagnosed.letter.sequence_number,
-                ago(diagnosed.letter.enqueued_at),
-                diagnosed.letter.delivery_count,
-                diagnosed.letter.subject or "-",
-                diagnosed.group,
-                shortened(diagnosed.cause.error, SHOWN_ERROR),
-            )
-            for diagnosed in shown
-        ],
+        lambda one: (
+            one.letter.queue, one.letter.sequence_number, ago(one.letter.enqueued_at),
+            one.letter.delivery_count, one.letter.subject or "-", one.group,
+            shortened(one.cause.error, SHOWN_ERROR),
+        ),
         empty="There are no dead letters.",
-    )
-    if len(chosen) > limit:
+        shown=_row if json else None,
+    )  # fmt: skip
+    if len(chosen) > limit and not json:
         print_note(f"{limit} of {len(chosen)}: --limit shows more.")
     return None
 
 
 def _list_groups(queues: list[str] | None, *, json: bool) -> None:
-    from shared.upkeep.deadletters.diagnosis import diagnosed_letters, group_letters
+    from shared.upkeep.deadletters.diagnosis import Group, diagnosed_letters, group_letters
 
     named = _named(queues)
     found = group_letters(run_command(lambda clients: diagnosed_letters(clients, named, judged=True)))
-    if json:
-        return print_json([group.shown() for group in found])
-    table(
+    print_rows(
+        found,
         ["group", "queue", "count>", "first>", "last>", "example>", "reason and error*"],
-        [
-            (
-                group.id,
-                group.queue,
-                f"{group.count:,}",
-                ago(group.first_seen),
-                ago(group.last_seen),
-                group.example,
-                f"{group.reason}: {shortened(group.error, SHOWN_ERROR)}",
-            )
-            for group in found
-        ],
+        lambda group: (
+            group.id, group.queue, f"{group.count:,}", ago(group.first_seen), ago(group.last_seen),
+            group.example, f"{group.reason}: {shortened(group.error, SHOWN_ERROR)}",
+        ),
         empty="There are no dead letters.",
-    )
+        shown=Group.shown if json else None,
+    )  # fmt: skip
+    if json:
+        return
     if found:
         total = sum(group.count for group in found)
         print_note(f"{total:,} dead letters. `dlq requeue --group ID` requeues a group.")
     if done := sum(group.satisfied for group in found):
         print_note(f"{done:,} are already satisfied. Remove them with `dlq purge --all --satisfied`.")
-    return None
+    return
 
 
 @app.command()
 def show(
     queue: Queue,
     sequence: Annotated[
-        list[int] | None, typer.Argument(metavar="[NUMBER]...", help="Sequence numbers.", show_default=False)
+        list[int] | None, typer.Argument(metavar="[NUMBER]...", help="Sequence numbers.")
     ] = None,
     group: Groups = None,
     event_type: EventTypes = None,

@@ -130,12 +130,7 @@ def _watching(audit: "Audit", interrupt: Interrupt) -> "Iterator[OperationObserv
         def waiting(left: int) -> None:
             say(f"{left:,} are held by another receiver; waiting for their locks to expire (Ctrl-C stops)")
 
-        yield OperationObserver(
-            progress=done,
-            planned=planned,
-            waiting=waiting,
-            stopped=interrupt.stopped,
-        )
+        yield OperationObserver(progress=done, planned=planned, waiting=waiting, stopped=interrupt.stopped)
 
 
 def _announce(action: str, chosen: "list[Diagnosed]", *, dry_run: bool, json: bool) -> None:

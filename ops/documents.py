@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ops.command import Code, CommandError, Json, Limit, Yes, actor, run_command
-from ops.output import ago, confirm, fields, print_json, print_note, shortened, table
+from ops.output import ago, confirm, fields, print_json, print_note, print_rows, shortened
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
@@ -17,19 +17,11 @@ app = typer.Typer(help="Stuck and failed documents: list, retry and purge them."
 Collection = Annotated[
     str | None,
     typer.Option(
-        "--collection",
-        "-c",
-        metavar="NAME",
-        help="archives, messages, chunks or threads (default: all).",
+        "--collection", "-c", metavar="NAME", help="archives, messages, chunks or threads (default: all)."
     ),
 ]
-Which = Annotated[
-    str,
-    typer.Argument(metavar="COLLECTION", help="archives, messages, chunks or threads.", show_default=False),
-]
-Ids = Annotated[
-    list[str] | None, typer.Argument(metavar="[ID]...", help="The documents' ids.", show_default=False)
-]
+Which = Annotated[str, typer.Argument(metavar="COLLECTION", help="archives, messages, chunks or threads.")]
+Ids = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="The documents' ids.")]
 AllFailed = Annotated[bool, typer.Option("--all", help="Every failed document of the collection.")]
 LONG_TEXT = 500
 SHOWN_ERROR = 200
@@ -43,9 +35,7 @@ class Condition(StrEnum):
 
 @app.command("list")
 def list_(
-    id_: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="Show this document.", show_default=False)
-    ] = None,
+    id_: Annotated[str | None, typer.Argument(metavar="[ID]", help="Show this document.")] = None,
     only: Annotated[Condition | None, typer.Option(help="Only stuck or only failed documents.")] = None,
     collection: Collection = None,
     limit: Limit = 50,
@@ -124,26 +114,18 @@ def _list(conditions: list[Condition], name: str | None, limit: int, *, json: bo
         return found
 
     found = run_command(work)
-    if json:
-        return print_json([document.shown() for document in found[:limit]])
-    table(
+    print_rows(
+        found[:limit],
         ["collection", "id", "status", "tries>", "silent for>", "last error*"],
-        [
-            (
-                document.collection.name,
-                document.id,
-                document.stored.get("status"),
-                document.stored.get("attemptCount") or 0,
-                ago(document.since),
-                shortened(document.stored.get("lastError") or "no error recorded", SHOWN_ERROR),
-            )
-            for document in found[:limit]
-        ],
+        lambda one: (
+            one.collection.name, one.id, one.stored.get("status"), one.stored.get("attemptCount") or 0,
+            ago(one.since), shortened(one.stored.get("lastError") or "no error recorded", SHOWN_ERROR),
+        ),
         empty=f"No document is {' or '.join(conditions)}.",
-    )
-    if len(found) > limit:
+        shown=(lambda one: one.shown()) if json else None,
+    )  # fmt: skip
+    if len(found) > limit and not json:
         print_note(f"Showing {limit}. Use --limit to show more.")
-    return None
 
 
 def _act(action: str, which: str, ids: list[str] | None, everything: bool, *, yes: bool, json: bool) -> None:

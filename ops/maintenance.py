@@ -127,8 +127,7 @@ def _live(state: "Reembedded") -> str:
 
 def verify(
     archives: Annotated[
-        bool,
-        typer.Option(help="Parse the archives again and compare messages, threads and citations."),
+        bool, typer.Option(help="Parse the archives again and compare messages, threads and citations.")
     ] = True,
     repair: Annotated[bool, typer.Option("--repair", help="Repair damaged data.")] = False,
     recent: Annotated[
@@ -202,17 +201,12 @@ def _show_damage(done: "Run", found: int, repaired: int, *, repair: bool) -> Non
 
 
 def resummarize(
-    thread: Annotated[
-        str | None, typer.Argument(metavar="[THREAD]", help="One thread's id.", show_default=False)
-    ] = None,
-    source: Annotated[
-        str | None, typer.Option(metavar="NAME", help="All threads of a list.", show_default=False)
-    ] = None,
+    thread: Annotated[str | None, typer.Argument(metavar="[THREAD]", help="One thread's id.")] = None,
+    source: Annotated[str | None, typer.Option(metavar="NAME", help="All threads of a list.")] = None,
     all_threads: Annotated[bool, typer.Option("--all", help="All threads.")] = False,
     rate: Annotated[float, typer.Option(metavar="NUMBER", help="Maximum number per second.")] = 20.0,
     resume: Annotated[
-        str | None,
-        typer.Option(metavar="OPERATION", help="Resume a stopped operation.", show_default=False),
+        str | None, typer.Option(metavar="OPERATION", help="Resume a stopped operation.")
     ] = None,
     dry_run: DryRun = False,
     yes: Yes = False,

@@ -3,9 +3,9 @@
 import json
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 WIDTH = 100
+Item = TypeVar("Item")
 # Untrusted text must not send control sequences to the terminal, or change the direction of other text.
 # Lone surrogates, which JSON can contain, cannot be encoded at all.
 _UNSEEN = re.compile(
@@ -98,6 +99,20 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: st
         _console().print(made)
     else:
         print_note(empty)
+
+
+def print_rows(
+    found: Iterable[Item],
+    columns: Sequence[str],
+    cells: Callable[[Item], Sequence[object]],
+    *,
+    empty: str,
+    shown: Callable[[Item], Any] | None,
+) -> None:
+    """A row of cells for each; as JSON where `shown` says what is printed of one."""
+    if shown is not None:
+        return print_json([shown(one) for one in found])
+    return table(columns, map(cells, found), empty=empty)
 
 
 def _table(columns: Sequence[str]) -> "Table":

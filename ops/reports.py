@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ops.command import Code, CommandError, Json, Limit, run_command
-from ops.output import clean, print_json, print_note, table, two_lines
+from ops.output import clean, print_json, print_note, print_rows, table, two_lines
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
@@ -16,9 +16,7 @@ app = typer.Typer(help="Subscriptions to email digests.", no_args_is_help=True)
 
 
 def report(
-    id_: Annotated[
-        str | None, typer.Argument(metavar="ID", help="A report's id.", show_default=False)
-    ] = None,
+    id_: Annotated[str | None, typer.Argument(metavar="ID", help="A report's id.")] = None,
     source: Annotated[str | None, typer.Option(metavar="NAME", help="Reports on one list only.")] = None,
     limit: Limit = 20,
     json: Json = False,
@@ -45,24 +43,17 @@ def _list(source: str | None, limit: int, *, json: bool) -> None:
         rows = clients.store.query(LATEST_REPORT_TITLES, Session(), limit=limit, source=source)
         return [row async for row in rows]
 
-    found = run_command(work)
-    if json:
-        return print_json(found)
-    table(
+    print_rows(
+        run_command(work),
         ["published", "list", "kind", "outcome", "title and id*"],
-        [
-            (
-                str(report.get("published_at", ""))[:10],
-                report.get("source") or "-",
-                report.get("summary_type") or "-",
-                _outcome(report.get("outcome")),
-                two_lines(report.get("title"), report["id"]),
-            )
-            for report in found
-        ],
+        lambda report: (
+            str(report.get("published_at", ""))[:10], report.get("source") or "-",
+            report.get("summary_type") or "-", _outcome(report.get("outcome")),
+            two_lines(report.get("title"), report["id"]),
+        ),
         empty="No reports yet.",
-    )
-    return None
+        shown=dict if json else None,
+    )  # fmt: skip
 
 
 def _outcome(outcome: Any) -> str:
@@ -121,17 +112,12 @@ def _asked(**given: object) -> "SearchAsked":
 
 @app.command("end")
 def end_subscriptions(
-    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="The email address.", show_default=False)],
-    json: Json = False,
+    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="The email address.")], json: Json = False
 ) -> None:
     """Delete all subscriptions of an email address."""
+    from shared.publishing.subscriptions import forget_address
 
-    async def work(clients: "Clients") -> int:
-        from shared.publishing.subscriptions import forget_address
-
-        return await forget_address(clients, address)
-
-    ended = run_command(work)
+    ended = run_command(lambda clients: forget_address(clients, address))
     if json:
         return print_json({"ended": ended})
     print_note(f"{ended} ended." if ended else "This address has no subscriptions.")

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ops.command import Code, CommandError, Json, actor, run_command, shared_options
-from ops.output import ago, fields, print_json, print_note, table
+from ops.output import ago, fields, print_json, print_note, print_rows
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
     from shared.documents.sources import Source
-    from shared.ingestion.recognising import SourceProposal
     from shared.ingestion.source_definitions import SourceDefinition
 
 app = typer.Typer(help="Sources: where archives are fetched from.", no_args_is_help=True)
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The source's name.", show_default=False)]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The source's name.")]
 Type = Annotated[
     str | None,
     typer.Option("--type", metavar="TYPE", help="upload, http, index, public-inbox, rsync, imap or local."),
@@ -50,9 +49,7 @@ HIDDEN = {"etag", "id", "schema_version", "attemptCount", "lastAttemptTime", "la
 
 @app.command("list")
 def list_(
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Show this source.", show_default=False)
-    ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show this source.")] = None,
     json: Json = False,
 ) -> None:
     """List all sources, or show one."""
@@ -67,26 +64,18 @@ def list_(
 
         return await clients.store.query_documents(Source, ALL_SOURCES, Session())
 
-    found = run_command(work)
-    if json:
-        return print_json([_shown(source) for source in found])
-    table(
+    return print_rows(
+        run_command(work),
         ["name", "type", "on", "schedule", "fetched>", "next", "url*"],
-        [
-            (
-                source.name,
-                source.source_type,
-                "yes" if source.enabled else "no",
-                source.schedule or "-",
-                ago(source.last_success_at),
-                f"{source.next_fetch_at:%m-%d %H:%M}" if source.next_fetch_at else "-",
-                f"{source.url}{'  ! ' + source.last_fetch_error if source.last_fetch_error else ''}",
-            )
-            for source in found
-        ],
+        lambda source: (
+            source.name, source.source_type, "yes" if source.enabled else "no", source.schedule or "-",
+            ago(source.last_success_at),
+            f"{source.next_fetch_at:%m-%d %H:%M}" if source.next_fetch_at else "-",
+            f"{source.url}{'  ! ' + source.last_fetch_error if source.last_fetch_error else ''}",
+        ),
         empty="No sources. Define one with `source add`.",
-    )
-    return None
+        shown=_shown if json else None,
+    )  # fmt: skip
 
 
 def _given(
@@ -157,13 +146,9 @@ def add(
 def _look(address: str | None, *, json: bool) -> None:
     if address is None:
         raise CommandError(Code.USAGE, "--dry-run needs an address: give --url.")
+    from shared.ingestion.recognising import recognise
 
-    async def work(clients: "Clients") -> "SourceProposal":
-        from shared.ingestion.recognising import recognise
-
-        return await recognise(address, clients)
-
-    shown = asdict(run_command(work))
+    shown = asdict(run_command(lambda clients: recognise(address, clients)))
     if json:
         return print_json(shown)
     return fields(

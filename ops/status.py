@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ops.command import GLOBAL_OPTIONS, Code, CommandError, Json, Limit, run_command, setting_values
-from ops.output import ago, alarming, fields, print_json, print_note, shortened, table
+from ops.output import ago, alarming, fields, print_json, print_note, print_rows, shortened, table
 
 if TYPE_CHECKING:
     from shared.upkeep.oversight.system_status import QueueStatus, SystemStatus
@@ -44,54 +44,38 @@ def _show_queues(found: "SystemStatus") -> None:
     table(
         ["queue", "waiting>", "oldest>", "dead>", "oldest dead>", "done in 15 min>"],
         [
-            (
-                queue.queue,
-                _count(queue, queue.waiting),
-                ago(queue.oldest_waiting, found.at),
-                alarming(queue.dead, _count(queue, queue.dead)),
-                ago(queue.oldest_dead, found.at),
-                done.get(queue.queue, ""),
-            )
+            (queue.queue, _count(queue, queue.waiting), ago(queue.oldest_waiting, found.at),
+             alarming(queue.dead, _count(queue, queue.dead)), ago(queue.oldest_dead, found.at),
+             done.get(queue.queue, ""))
             for queue in found.queues
         ],
         empty="There are no queues.",
-    )
+    )  # fmt: skip
 
 
 def _show_documents(found: "SystemStatus") -> None:
     table(
         ["documents", "of stage", "open>", "backing off>", "stuck>", "failed>"],
         [
-            (
-                documents.collection,
-                documents.stage,
-                f"{documents.open:,}",
-                f"{documents.backing_off:,}",
-                alarming(documents.stuck, f"{documents.stuck:,}"),
-                alarming(documents.failed, f"{documents.failed:,}"),
-            )
-            for documents in found.documents
+            (counts.collection, counts.stage, f"{counts.open:,}", f"{counts.backing_off:,}",
+             alarming(counts.stuck, f"{counts.stuck:,}"), alarming(counts.failed, f"{counts.failed:,}"))
+            for counts in found.documents
         ],
         empty="There are no documents.",
-    )
+    )  # fmt: skip
 
 
 def _show_operations(found: "SystemStatus") -> None:
     table(
         ["operation", "what", "who", "age>", "status", "counts*"],
         [
-            (
-                audit.id,
-                audit.action,
-                shortened(audit.actor, LONGEST_NAME),
-                ago(audit.started_at, found.at),
-                audit.status,
-                "; ".join(filter(None, (_counts(audit.counts), shortened(audit.outcome or "", 120)))),
-            )
-            for audit in found.operations
+            (done.id, done.action, shortened(done.actor, LONGEST_NAME), ago(done.started_at, found.at),
+             done.status,
+             "; ".join(filter(None, (_counts(done.counts), shortened(done.outcome or "", 120)))))
+            for done in found.operations
         ],
         empty="",
-    )
+    )  # fmt: skip
 
 
 def _advise(found: "SystemStatus") -> None:
@@ -115,9 +99,7 @@ def _counts(counts: dict[str, int]) -> str:
 
 
 def audit(
-    operation: Annotated[
-        str | None, typer.Argument(metavar="[OPERATION]", help="An operation's id.", show_default=False)
-    ] = None,
+    operation: Annotated[str | None, typer.Argument(metavar="[OPERATION]", help="An operation's id.")] = None,
     limit: Limit = 20,
     json: Json = False,
 ) -> None:
@@ -131,25 +113,16 @@ def audit(
         unused = {"schema_version", "created_at", "attemptCount", "lastAttemptTime", "lastError", "day"}
         shown = {name: value for name, value in stored.items() if name not in unused and value is not None}
         return print_json(shown) if json else fields(shown.items())
-    found = run_command(lambda clients: last_audits(clients.store, limit))
-    if json:
-        return print_json([record.model_dump(mode="json", exclude={"etag"}) for record in found])
-    table(
+    return print_rows(
+        run_command(lambda clients: last_audits(clients.store, limit)),
         ["operation", "started", "what", "who", "status", "counts*"],
-        [
-            (
-                record.id,
-                f"{record.started_at:%Y-%m-%d %H:%M}",
-                record.action,
-                record.actor,
-                record.status,
-                _counts(record.counts),
-            )
-            for record in found
-        ],
+        lambda done: (
+            done.id, f"{done.started_at:%Y-%m-%d %H:%M}", done.action, done.actor, done.status,
+            _counts(done.counts),
+        ),
         empty="No operations.",
-    )
-    return None
+        shown=(lambda done: done.model_dump(mode="json", exclude={"etag"})) if json else None,
+    )  # fmt: skip
 
 
 def timeline(
@@ -163,13 +136,12 @@ def timeline(
     found = run_command(lambda clients: read_timeline(clients, id_, telemetry))
     if not found.entries:
         raise CommandError(Code.FAILED, f"No record of {id_!r}.")
-    if json:
-        return print_json([entry.shown() for entry in found.entries])
-    table(
+    print_rows(
+        found.entries,
         ["time (UTC)", "where", "what*"],
-        [(f"{entry.at:%Y-%m-%d %H:%M:%S.%f}"[:-3], entry.where, entry.what[:500]) for entry in found.entries],
+        lambda entry: (f"{entry.at:%Y-%m-%d %H:%M:%S.%f}"[:-3], entry.where, entry.what[:500]),
         empty="",
+        shown=(lambda entry: entry.shown()) if json else None,
     )
-    if found.without:
+    if found.without and not json:
         print_note(f"No spans: {found.without}.")
-    return None

@@ -39,11 +39,7 @@ TITLES = {
 }
 
 
-_STATUS: dict[type[Exception], int] = {
-    NotFoundError: 404,
-    InvalidEditError: 422,
-    EditConflictError: 409,
-}
+_STATUS: dict[type[Exception], int] = {NotFoundError: 404, InvalidEditError: 422, EditConflictError: 409}
 
 
 class Problem(Exception):  # noqa: N818 - RFC 9457's own word

@@ -50,11 +50,7 @@ from web.problems import TITLES, Problem, as_problem
 from web.routes import Handler, route
 
 HERE = Path(__file__).parent
-TYPES = {
-    ".css": "text/css",
-    ".js": "text/javascript",
-    ".svg": "image/svg+xml",
-}
+TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 CONTENT_POLICY = "Content-Security-Policy"
 
 

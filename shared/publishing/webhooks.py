@@ -113,9 +113,7 @@ async def send(hook: Webhook, report: Report, policy: AddressPolicy, *, options:
         timeout = aiohttp.ClientTimeout(total=options.seconds)
         async with (
             aiohttp.ClientSession(
-                connector=checked_connector(policy),
-                timeout=timeout,
-                cookie_jar=aiohttp.DummyCookieJar(),
+                connector=checked_connector(policy), timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()
             ) as session,
             session.post(url, data=body, headers=headers, allow_redirects=False) as response,
         ):

@@ -9,10 +9,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import MAX_IDS_PER_QUERY
 from shared.core.errors import NotFoundError
 from shared.documents.queries.several_containers import first_with_id
-from shared.documents.queries.threads import (
-    MESSAGES_AND_ANSWERS_OF_OTHER_LISTS,
-    THREADS_OF_MESSAGES,
-)
+from shared.documents.queries.threads import MESSAGES_AND_ANSWERS_OF_OTHER_LISTS, THREADS_OF_MESSAGES
 from shared.documents.reports import Report, Summary
 from shared.documents.sources import Archive
 from shared.documents.threads import Chunk, Message, Thread

@@ -5,13 +5,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from shared.clients.connections import clients
 from shared.core.ids import CORRECTION_ID
-from shared.documents.edits import (
-    CorrectedValue,
-    Correction,
-    CorrectionEntry,
-    Placement,
-    PlacementEntry,
-)
+from shared.documents.edits import CorrectedValue, Correction, CorrectionEntry, Placement, PlacementEntry
 from shared.documents.values import CorrectionKind
 from shared.retrieval.parameters import QueryParameters, api_of, page_of
 from shared.upkeep.audit import Actor

@@ -27,10 +27,7 @@ from web.parameters import id_of, next_address, parse_query
 from web.problems import Problem, bad_parameter
 
 # Mail is untrusted: it is served as a text file to save, which no browser may interpret as anything else.
-AS_TEXT = {
-    "X-Content-Type-Options": "nosniff",
-    "Content-Security-Policy": "default-src 'none'; sandbox",
-}
+AS_TEXT = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
 
 
 @endpoint("messages_get", "GET", "api/messages/{key}", {200: MessageDetail})

@@ -58,11 +58,7 @@ async def report_page(req: func.HttpRequest) -> func.HttpResponse:
     cited = await cited_in(connected, report, summary)
     shown = _shown(report, summary, [citation.page for citation in cited], connected.runtime.now())
     return show(
-        req,
-        "pages/report.html",
-        report=report,
-        summary=shown,
-        threads=await _by_thread(report, shown),
+        req, "pages/report.html", report=report, summary=shown, threads=await _by_thread(report, shown)
     )
 
 

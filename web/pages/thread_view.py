@@ -196,13 +196,7 @@ def _views(placed: Sequence[Placed], reading: ThreadPageData) -> list[MessageVie
         answers = [answer for answer in reading.elsewhere if answer.answers == message.message_id]
         views.append(
             MessageView(
-                reply,
-                blocks,
-                is_cut(message, blocks),
-                stance,
-                fold,
-                answers,
-                odd.get(message.message_id, ()),
+                reply, blocks, is_cut(message, blocks), stance, fold, answers, odd.get(message.message_id, ())
             )
         )
     return views

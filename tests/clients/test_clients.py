@@ -125,7 +125,7 @@ class TestStore:
     async def test_a_missing_document_is_a_race_where_it_was_announced(self, place: Bench) -> None:
         store = place.clients.store
         assert await store.find(Message, "nobody", "t1", Session()) is None
-        with pytest.raises(DocumentNotFoundError, match="messages/nobody is not there"):
+        with pytest.raises(DocumentNotFoundError, match="messages/nobody does not exist"):
             await store.read(Message, "nobody", "t1", Session())
         with pytest.raises(DocumentNotFoundError):
             await store.patch(Message, Patch("nobody", "t1", set={"subject": "x"}), Session())

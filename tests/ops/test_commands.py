@@ -282,7 +282,7 @@ async def test_an_archive_is_taken_in_and_followed(place: OpsPlace, ops: Command
     assert refused.err.startswith(f"{bad}: ")
     assert (await ops("archive", "ingest", str(tmp_path / "missing"))).code == 2
     missing = await ops("archive", "progress", "0123456789abcdef")
-    assert (missing.code, missing.err) == (1, "archives/0123456789abcdef is not there\n")
+    assert (missing.code, missing.err) == (1, "archives/0123456789abcdef does not exist\n")
 
 
 async def test_sources_are_defined_changed_and_triggered(place: OpsPlace, ops: Commands) -> None:

@@ -109,7 +109,7 @@ async def test_what_is_done_or_gone_meanwhile_is_left_out_of_a_reset_and_a_retry
         assert outcome.changed == 1
         assert {letter.id: letter.why for letter in outcome.left} == {
             done.id: "it is already processed",
-            gone.id: f"archives/{gone.id} is not there",
+            gone.id: f"archives/{gone.id} does not exist",
         }
     assert (await read_archive(place, done.id)).status is ArchiveStatus.PROCESSED
     assert (await read_archive(place, failed.id)).attemptCount == 1

@@ -44,8 +44,14 @@ def test_the_samples_go_through_all_stages_to_a_report_and_a_second_start_knows_
     assert "start again without --once" in first.stdout
 
     provisioned = (tmp_path / ".localcloud" / "prepared").stat().st_mtime_ns
-    second = run(tmp_path, ROOT / "samples" / "tally.mbox")
-    assert second.returncode == 0, second.stdout
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "tally.mbox").symlink_to(ROOT / "samples" / "tally.mbox")
+    (folder / "README").write_text("Mail of a list.\n")
+    second = run(tmp_path, folder)
+    assert second.returncode == 1  # with the file that is no archive, which does not stop the others
+    assert "not added: README: /api/archives: 415" in second.stdout
+    assert "Call for adoption" in second.stdout
     assert (tmp_path / ".localcloud" / "prepared").stat().st_mtime_ns == provisioned
     assert "tally.mbox (already known)" in second.stdout
 
@@ -77,5 +83,5 @@ def test_what_is_no_archive_is_one_clear_line_and_the_exit_code_tells(tmp_path: 
     nothing.write_text("This is a shopping list.\n")
     ended = run(tmp_path, nothing)
     assert ended.returncode == 1
-    assert "error: /api/archives: 415" in ended.stdout
+    assert "error: nothing.txt: /api/archives: 415" in ended.stdout
     assert "Traceback" not in ended.stdout + ended.stderr

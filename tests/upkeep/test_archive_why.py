@@ -77,5 +77,5 @@ async def test_each_obstacle_has_its_stage_its_error_and_what_comes_next(clients
 
 
 async def test_an_archive_that_is_not_there_is_said_so(clients: Clients) -> None:
-    with pytest.raises(DocumentNotFoundError, match="archives/nothing is not there"):
+    with pytest.raises(DocumentNotFoundError, match="archives/nothing does not exist"):
         await why_not_done(clients, "nothing")

@@ -72,7 +72,10 @@ class App:
             return await self._fetch(archive)
         named = {"source": archive.source, "filename": archive.path.name}
         with archive.path.open("rb") as file:
-            taken = await self.post("/api/archives", params=named, data=file)
+            try:
+                taken = await self.post("/api/archives", params=named, data=file)
+            except AppError as error:
+                raise AppError(f"{archive.path.name}: {error}") from None
         return [Taken(taken["archive_id"], archive.path.name, taken["duplicate"], taken.get("note"))]
 
     async def define(self, source: dict[str, Any]) -> None:

@@ -42,17 +42,33 @@ async def show_archives(base: str, archives: Path, console: Console) -> int:
 async def _show(app: App, archives: Path, console: Console) -> int:
     for source in definitions_at(archives):
         await app.define(source)
-    taken = [archive for file in archives_at(archives) for archive in await app.take_in(file)]
+    taken, refused = await _take_in(app, archives)
     names = ", ".join(f"{archive.name}{' (already known)' if archive.duplicate else ''}" for archive in taken)
     console.print(_text(f"\nAdding {names}"))
     for note in dict.fromkeys(archive.note for archive in taken if archive.note):
         how = f"Or define it in {DEFINITIONS} next to the archive and start with --fresh."
         console.print(_text(f"{note}. {how}", style="yellow"))
+    for error in refused:
+        console.print(_text(f"not added: {error}", style="yellow"))
     outcome = await follow(app, taken, console)
     for gap in outcome.gaps:
         console.print(_text(f"  missing: {gap}", style="yellow"))
     await _print_a_report(app, taken, console)
-    return 1 if outcome.gaps else 0
+    return 1 if outcome.gaps or refused else 0
+
+
+async def _take_in(app: App, archives: Path) -> tuple[list[Taken], list[AppError]]:
+    """A folder may have other files, too: the app refuses them, and takes the rest."""
+    taken: list[Taken] = []
+    refused: list[AppError] = []
+    for file in archives_at(archives):
+        try:
+            taken += await app.take_in(file)
+        except AppError as error:
+            refused.append(error)
+    if not taken:
+        raise refused[0]
+    return taken, refused
 
 
 async def _print_a_report(app: App, taken: Sequence[Taken], console: Console) -> None:

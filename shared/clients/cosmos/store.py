@@ -104,7 +104,7 @@ class Store:
         """The document that an event announces."""
         document = await self.find(model, id_, partition_value, session)
         if document is None:
-            raise DocumentNotFoundError(f"{model.container}/{id_} is not there")
+            raise DocumentNotFoundError(f"{model.container}/{id_} does not exist")
         return document
 
     async def find_many(
@@ -293,7 +293,7 @@ class Store:
                 session.observe(container, (error.headers or {}).get(SESSION_HEADER))
                 return Conflict.CONFLICT
             except cosmos.CosmosResourceNotFoundError:
-                raise DocumentNotFoundError(f"{container}/{patch.id} is not there") from None
+                raise DocumentNotFoundError(f"{container}/{patch.id} does not exist") from None
         self._observe(container, stored, session)
         return read_document(model, stored)
 
@@ -439,7 +439,7 @@ class Store:
             if error.status_code != HTTP_NOT_FOUND:
                 raise
             missing = batch[error.error_index].id
-            raise DocumentNotFoundError(f"{container}/{missing} is not there") from None
+            raise DocumentNotFoundError(f"{container}/{missing} does not exist") from None
 
     async def _refreshed(self, container: str, session: Session) -> bool:
         """Whether each physical partition is the one that it was when its probe was found."""

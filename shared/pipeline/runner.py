@@ -17,7 +17,14 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
 from shared.clients.servicebus.dead_letters import DEAD_LETTER_PREFIX, FAILURE_PREFIX
-from shared.clients.telemetry.metrics import Metrics, PipelineSpan, consumer_span, pipeline_metrics, set_ids
+from shared.clients.telemetry.metrics import (
+    Metrics,
+    PipelineSpan,
+    consumer_span,
+    mark_failed,
+    pipeline_metrics,
+    set_ids,
+)
 from shared.core.errors import (
     ClassifiedError,
     ErrorKind,
@@ -159,6 +166,7 @@ class QueueRunner:
 
     async def _give_up(self, delivery: Delivery, event: Event[Any] | None, error: GaveUpError) -> None:
         failure = error.failure
+        mark_failed(failure.error_type)
         log.error(
             "%s gave up on %s after %d attempts (reason: %s): %s: %s",
             self._row.name, delivery.message_id, error.attempts, error.reason,

@@ -47,9 +47,15 @@ def span(
         try:
             yield started
         except BaseException as error:
-            started.set_attribute("pipeline.error_type", type(error).__name__)
-            started.set_status(Status(StatusCode.ERROR, type(error).__name__))
+            mark_failed(type(error).__name__)
             raise
+
+
+def mark_failed(error_type: str) -> None:
+    """Have the span that is open now say that its work failed."""
+    active = trace.get_current_span()
+    active.set_attribute("pipeline.error_type", error_type)
+    active.set_status(Status(StatusCode.ERROR, error_type))
 
 
 def consumer_span(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from azure.servicebus import ServiceBusClient, ServiceBusMessage
+from azure.servicebus import ServiceBusClient, ServiceBusMessage, ServiceBusSubQueue
 
 from shared.clients.telemetry.metrics import METRICS
 from tests.ops.commands import run_command, write_settings
@@ -242,8 +242,8 @@ def test_a_fetch_that_is_asked_for_is_one_trace_from_the_request_to_the_report(
     assert names[-1] == "stage reporting"
 
 
-def test_a_failure_and_its_record_are_in_one_trace_and_hold_no_mail(
-    app: RunningApp, bus_service: RunningService
+def test_a_failure_becomes_a_dead_letter_with_its_cause_after_one_log_line_without_mail(
+    app: RunningApp,
 ) -> None:
     """Poison with private words in it, straight into a queue: what is told about it has none of them."""
     poison = '{"event_type": "JSONParsed", "version": "1.0", "data": {"archive_id": "purple monkey"}}'
@@ -260,6 +260,18 @@ def test_a_failure_and_its_record_are_in_one_trace_and_hold_no_mail(
         what="a failed span",
     )
     assert not any(span["success"] for span in found)
+    with (
+        ServiceBusClient.from_connection_string(_secret(app)) as client,
+        client.get_queue_receiver("chunking", sub_queue=ServiceBusSubQueue.DEAD_LETTER) as receiver,
+    ):
+        dead = wait_for(
+            lambda: len(found := receiver.peek_messages(9, sequence_number=1)) == 2 and found,
+            what="the dead letters",
+        )
+    for message in dead:
+        assert message.dead_letter_reason == "MaxDeliveryCountExceeded"
+        assert message.application_properties[b"failure_error_type"] == b"InvalidEventError"
+        assert message.application_properties[b"failure_service_name"] == b"chunking"
     failed = wait_for(
         lambda: app.receiver.ask(
             "/api/metrics/failures_total", service="chunking", error_type="InvalidEventError"
@@ -270,7 +282,7 @@ def test_a_failure_and_its_record_are_in_one_trace_and_hold_no_mail(
     logs = wait_for(
         lambda: app.receiver.ask("/api/logs", exceptions="true")["logs"], what="an exception in the log"
     )
-    assert any("chunking gave up on" in log["message"] for log in logs)
+    assert len([log for log in logs if log["message"].startswith("chunking gave up on")]) == len(logs) == 2
 
 
 def test_nothing_that_was_sent_holds_mail_addresses_or_secrets(app: RunningApp, archive_id: str) -> None:

@@ -67,7 +67,7 @@ async def _store(chunks: Sequence[Chunk], messages: Sequence[Message], work: Wor
     for chunk in new:
         metrics.chunk_size.record(chunk.token_count, LABELS)
     await sync_stored_chunks(work.clients, messages, chunks, created, session)
-    await messages_processed(store, messages, attempt=work.attempt, now=work.now(), session=session)
+    await messages_processed(store, messages, session)
 
 
 def _settings(work: Work, most: int) -> ChunkSettings:

@@ -175,11 +175,11 @@ async def _place_moved(data: ChunksPrepared, chunks: Sequence[Chunk], work: Work
 
 async def _relabel(chunks: Sequence[Chunk], model: Embedder, work: Work) -> list[Chunk]:
     """Write the labels of pending chunks that have their vector."""
-    name, attempt = model.model, work.attempt
+    name = model.model
     pending = [chunk for chunk in chunks if chunk.status is ProcessingStatus.PENDING]
     relabelled = [chunk for chunk in pending if is_settled(chunk, name)]
     await index_labels(work.clients, relabelled)
-    patches = [chunk_embedded(chunk, model=name, attempt=attempt, now=work.now()) for chunk in relabelled]
+    patches = [chunk_embedded(chunk, model=name) for chunk in relabelled]
     await work.clients.store.patch_all(Chunk, patches, work.session)
     return relabelled
 
@@ -209,7 +209,7 @@ async def _embed_group(
     encoded = await _encode(chunks, model, unstored, work)
     await _store_vectors(encoded, threads, model, work)
     try:
-        await work.clients.store.patch_all(Chunk, _outcomes(encoded, model, work), work.session)
+        await work.clients.store.patch_all(Chunk, _outcomes(encoded, model), work.session)
     except DocumentNotFoundError as error:
         # It moved, and its vector now has the old thread: this stage has to write the new one.
         raise ThreadMovedError(str(error)) from error
@@ -267,15 +267,13 @@ async def _store_vectors(
         encoded.failed[id_] = RejectedItemsError(f"the index refuses it: {failure.message}", {id_: ""})
 
 
-def _outcomes(encoded: Encoded, model: Embedder, work: Work) -> list[Patch]:
-    now, patches = work.now(), []
-    for chunk in encoded.chunks:
-        error = encoded.failed.get(chunk.id)
-        if error is None:
-            patches.append(chunk_embedded(chunk, model=model.model, attempt=work.attempt, now=now))
-        else:
-            patches.append(chunk_given_up(chunk, classify(error), attempt=work.attempt, now=now))
-    return patches
+def _outcomes(encoded: Encoded, model: Embedder) -> list[Patch]:
+    return [
+        chunk_embedded(chunk, model=model.model)
+        if (error := encoded.failed.get(chunk.id)) is None
+        else chunk_given_up(chunk, classify(error))
+        for chunk in encoded.chunks
+    ]
 
 
 def _documents(data: ChunksPrepared) -> list[tuple[str, str]]:

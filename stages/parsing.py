@@ -155,8 +155,6 @@ def _documents(data: ArchiveIngested) -> list[tuple[str, str]]:
     return [(data.archive_id, data.archive_id)]
 
 
-PARSING = Stage(
-    topology.PARSING, parse, _documents, counts_attempt_first=True, failed_status=ArchiveStatus.FAILED.value
-)
+PARSING = Stage(topology.PARSING, parse, _documents, failed_status=ArchiveStatus.FAILED.value)
 
 register_stage(blueprint, PARSING)

@@ -235,6 +235,6 @@ def _documents(data: SummarizationRequested) -> list[tuple[str, str]]:
     return [(thread_id, thread_id) for thread_id in data.thread_ids]
 
 
-SUMMARIZATION = Stage(topology.SUMMARIZATION, summarize, _documents, counts_attempt_first=True)
+SUMMARIZATION = Stage(topology.SUMMARIZATION, summarize, _documents)
 
 register_stage(blueprint, SUMMARIZATION)

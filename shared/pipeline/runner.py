@@ -40,7 +40,7 @@ from shared.pipeline.event_builders import failed_event
 from shared.pipeline.event_types import EventData
 from shared.pipeline.events import Event, parse_event, split_to_fit
 from shared.pipeline.failures import failure_record
-from shared.pipeline.lifecycle.attempts import attempt_counted, attempt_failed
+from shared.pipeline.lifecycle.attempts import attempt_failed, count_attempt
 from shared.pipeline.retry import (
     MAX_ATTEMPTS_EXCEEDED,
     REQUESTS,
@@ -329,11 +329,9 @@ class StageRunner(QueueRunner, Generic[Data]):
 
     async def _attempt(self, event: Event[Data], session: Session) -> StageResult:
         work = Work(self._clients, session, event.attempt, self._runtime)
-        if self._stage.counts_attempt_first:
-            for subject in self._stage.subjects(event.data):
-                await attempt_counted(
-                    self._clients.store, subject, attempt=event.attempt, now=work.now(), session=session
-                )
+        if self._stage.row.max_attempts is not None:
+            subjects, store = self._stage.subjects(event.data), self._clients.store
+            await count_attempt(store, subjects, attempt=event.attempt, now=work.now(), session=session)
         outcome = await self._stage.handler_of(event)(event, work)
         await self._announce(outcome, session)
         if outcome.after_announcing is not None:

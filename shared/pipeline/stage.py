@@ -71,7 +71,6 @@ class Stage(Generic[Data]):
     handle: Callable[[Event[Data], Work], Awaitable[StageResult]]
     documents: Callable[[Data], Iterable[tuple[str, str]]]  # id and partition of each that the event is about
     internal: Mapping[type[EventData], Handler] = field(default_factory=dict)  # the row's internal events
-    counts_attempt_first: bool = False  # archives and threads: the attempt is counted before the work
     failed_status: str | None = None  # what its documents become when it fails for good
 
     @property

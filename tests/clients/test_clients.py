@@ -21,7 +21,7 @@ from shared.clients.search.fields import Facet, FacetValue, Filters
 from shared.core.errors import DocumentNotFoundError, ErrorKind, RejectedItemsError
 from shared.documents.queries.named_query import NamedQuery, Partitions
 from shared.documents.threads import Message, Thread
-from shared.pipeline.lifecycle.attempts import attempt_counted
+from shared.pipeline.lifecycle.attempts import count_attempt
 from shared.pipeline.stage import Subject
 from shared.settings.app import load_settings
 from tests.support.cloud import AppCloud
@@ -243,7 +243,7 @@ class TestStore:
         await store.create(thread, session)
         subject = Subject(Thread, thread.id, thread.id)
         for attempt, expected in ((1, 1), (3, 3), (2, 3), (3, 3)):
-            await attempt_counted(store, subject, attempt=attempt, now=NOW, session=session)
+            await count_attempt(store, [subject], attempt=attempt, now=NOW, session=session)
             found = await store.read(Thread, thread.id, thread.id, session)
             assert (found.attemptCount, found.lastAttemptTime) == (expected, NOW)
 

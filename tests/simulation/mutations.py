@@ -128,7 +128,7 @@ def flag_before_vector() -> None:
     async def embed_group(chunks: Any, found: Any, model: Any, work: Any) -> Any:
         unstored = await embedding.unstored_vectors(work.clients)
         encoded = await embedding._encode(chunks, model, unstored, work)
-        await work.clients.store.patch_all(Chunk, embedding._outcomes(encoded, model, work), work.session)
+        await work.clients.store.patch_all(Chunk, embedding._outcomes(encoded, model), work.session)
         await embedding._store_vectors(encoded, found, model, work)
         return encoded
 

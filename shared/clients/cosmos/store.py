@@ -297,16 +297,24 @@ class Store:
         self._observe(container, stored, session)
         return read_document(model, stored)
 
-    async def patch_all(self, model: type[Document], patches: Iterable[Patch], session: Session) -> None:
+    async def patch_all(
+        self,
+        model: type[Document],
+        patches: Iterable[Patch],
+        session: Session,
+        *,
+        condition: str | None = None,
+    ) -> None:
         """Change many, in batches per partition; all of a batch or none of it.
 
-        DocumentNotFoundError where one is gone: a merge may have moved it since it was read.
+        DocumentNotFoundError where one is gone: a merge may have moved it since it was read. Where there is a
+        condition, documents that are gone or do not meet it are left out.
         """
         groups: dict[str, list[Patch]] = {}
         for patch in patches:
             groups.setdefault(model.partition_of(patch.partition_value), []).append(patch)
         await gather_limited(
-            self._patching(model.container, partition, batch, session)
+            self._patching(model.container, partition, batch, session, condition)
             for partition, group in groups.items()
             for batch in batches_of(group, MAX_OPERATIONS)
         )
@@ -431,15 +439,24 @@ class Store:
         existing = {document["id"] for document in stored}
         return [document for document in batch if document["id"] not in existing]
 
-    async def _patching(self, container: str, partition: str, batch: list[Patch], session: Session) -> None:
-        operations: list[tuple[Any, ...]] = [("patch", (patch.id, patch.operations())) for patch in batch]
-        try:
-            await self._batch(container, partition, operations, session)
-        except cosmos.CosmosBatchOperationError as error:
-            if error.status_code != HTTP_NOT_FOUND:
-                raise
-            missing = batch[error.error_index].id
-            raise DocumentNotFoundError(f"{container}/{missing} does not exist") from None
+    async def _patching(
+        self, container: str, partition: str, batch: list[Patch], session: Session, condition: str | None
+    ) -> None:
+        left, options = list(batch), {"filter_predicate": f"FROM c WHERE {condition}"} if condition else {}
+        while left:
+            # Options of its own for each: the SDK takes them out of the dict.
+            operations = [("patch", (patch.id, patch.operations()), {**options}) for patch in left]
+            try:
+                await self._batch(container, partition, operations, session)
+            except cosmos.CosmosBatchOperationError as error:
+                refused = left.pop(error.error_index)
+                if condition is not None and error.status_code in HTTP_CHANGED:
+                    continue
+                if error.status_code != HTTP_NOT_FOUND:
+                    raise
+                raise DocumentNotFoundError(f"{container}/{refused.id} does not exist") from None
+            else:
+                return
 
     async def _refreshed(self, container: str, session: Session) -> bool:
         """Whether each physical partition is the one that it was when its probe was found."""

@@ -1,14 +1,12 @@
 """Changes of an archive's state."""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from typing import Any
 
 from shared.clients.cosmos.session import Patch, Session
 from shared.clients.cosmos.store import Store
 from shared.core.errors import ClassifiedError, DocumentNotFoundError
 from shared.core.ids import removal_id
-from shared.core.times import stored_time
 from shared.documents.base import ProcessingStatus
 from shared.documents.sources import Archive, ArchiveStatus, OperationStatus, Removal
 from shared.documents.threads import Chunk, Message
@@ -72,24 +70,11 @@ async def is_removing(store: Store, archive_id: str, session: Session) -> bool:
     return archive is None or archive.removing
 
 
-async def messages_processed(
-    store: Store, messages: Sequence[Message], *, attempt: int, now: datetime, session: Session
-) -> None:
-    """Precondition: all their chunks are stored. One that was processed before stays as it is.
-
-    Messages come in batches, so their attempt is counted together with the outcome: one write instead of two.
-    """
-    done: dict[str, Any] = {
-        "status": ProcessingStatus.PROCESSED.value,
-        "lastAttemptTime": stored_time(now),
-        "lastError": None,
-    }
+async def messages_processed(store: Store, messages: Sequence[Message], session: Session) -> None:
+    """Precondition: all their chunks are stored. One that was processed before stays as it is."""
+    done = {"status": ProcessingStatus.PROCESSED.value, "lastError": None}
     patches = [
-        Patch(
-            message.id,
-            message.thread_id,
-            set={**done, "attemptCount": max(message.attemptCount, attempt)},
-        )
+        Patch(message.id, message.thread_id, set=done)
         for message in messages
         if message.status is not ProcessingStatus.PROCESSED
     ]
@@ -110,7 +95,7 @@ def is_settled(chunk: Chunk, model: str) -> bool:
     return embedded or chunk.status is ProcessingStatus.FAILED_MAX_RETRIES
 
 
-def chunk_embedded(chunk: Chunk, *, model: str, attempt: int, now: datetime) -> Patch:
+def chunk_embedded(chunk: Chunk, *, model: str) -> Patch:
     """Precondition: its vector is in the index."""
     outcome = {
         "embedding_generated": True,
@@ -118,19 +103,13 @@ def chunk_embedded(chunk: Chunk, *, model: str, attempt: int, now: datetime) -> 
         "status": ProcessingStatus.PROCESSED.value,
         "lastError": None,
     }
-    return _settled(chunk, outcome, attempt, now)
+    return Patch(chunk.id, chunk.thread_id, set=outcome)
 
 
-def chunk_given_up(chunk: Chunk, failure: ClassifiedError, *, attempt: int, now: datetime) -> Patch:
+def chunk_given_up(chunk: Chunk, failure: ClassifiedError) -> Patch:
     """Precondition: the model or the index refuses it for good. Its thread gets ready without it."""
     outcome = {"status": ProcessingStatus.FAILED_MAX_RETRIES.value, "lastError": error_text(failure)}
-    return _settled(chunk, outcome, attempt, now)
-
-
-def _settled(chunk: Chunk, outcome: dict[str, Any], attempt: int, now: datetime) -> Patch:
-    """Chunks come in batches: their attempt is counted together with the outcome."""
-    counted = {"attemptCount": max(chunk.attemptCount, attempt), "lastAttemptTime": stored_time(now)}
-    return Patch(chunk.id, chunk.thread_id, set={**outcome, **counted})
+    return Patch(chunk.id, chunk.thread_id, set=outcome)
 
 
 def chunk_reembedded(chunk: Chunk, *, model: str) -> Patch:

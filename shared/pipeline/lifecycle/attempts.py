@@ -34,22 +34,23 @@ def error_text(failure: ClassifiedError) -> str:
     return f"{failure.error_type}: {failure.message}"[:ERROR_LENGTH]
 
 
-async def attempt_counted(
-    store: Store, subject: Subject, *, attempt: int, now: datetime, session: Session
+async def count_attempt(
+    store: Store, subjects: Iterable[Subject], *, attempt: int, now: datetime, session: Session
 ) -> None:
-    """Before the work on an archive or a thread: attemptCount = max(attemptCount, attempt)."""
-    started = {"lastAttemptTime": stored_time(now)}
-    try:
-        counted = await store.patch(
-            subject.model,
-            Patch(subject.id, subject.partition, set={"attemptCount": attempt, **started}),
-            session,
-            condition=f"NOT IS_DEFINED(c.attemptCount) OR c.attemptCount <= {attempt:d}",
-        )
-    except DocumentNotFoundError:
-        return  # a race, a merge or a deletion: the stage finds out when it reads
-    if counted is Conflict.CONFLICT:  # an older event came late: the count stays
-        await store.patch(subject.model, Patch(subject.id, subject.partition, set=started), session)
+    """Before the work on them. An older event that comes late changes nothing."""
+    counted = {"attemptCount": attempt, "lastAttemptTime": stored_time(now)}
+    higher = f"NOT IS_DEFINED(c.attemptCount) OR c.attemptCount <= {attempt:d}"
+    for model, group in _by_model(subjects):
+        patches = [Patch(subject.id, subject.partition, set=counted) for subject in group]
+        # Without those that are gone: the stage finds out when it reads.
+        await store.patch_all(model, patches, session, condition=higher)
+
+
+def _by_model(subjects: Iterable[Subject]) -> Iterable[tuple[type[Document], list[Subject]]]:
+    groups: dict[type[Document], list[Subject]] = {}
+    for subject in subjects:
+        groups.setdefault(subject.model, []).append(subject)
+    return groups.items()
 
 
 async def attempt_failed(
@@ -68,10 +69,7 @@ async def attempt_failed(
     """
     for_good = failed_status is not None and failure.kind is ErrorKind.PERMANENT
     state = {"status": failed_status} if for_good else {}
-    by_model: dict[type[Document], list[Subject]] = {}
-    for subject in subjects:
-        by_model.setdefault(subject.model, []).append(subject)
-    for model, group in by_model.items():
+    for model, group in _by_model(subjects):
         keys = [(subject.id, subject.partition) for subject in group]
         found = await store.find_many(model, keys, session)
         patches = [

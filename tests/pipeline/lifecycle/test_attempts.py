@@ -13,8 +13,8 @@ from shared.documents.sources import Archive
 from shared.documents.threads import Message
 from shared.pipeline.lifecycle.attempts import (
     SeenAttempt,
-    attempt_counted,
     attempt_failed,
+    count_attempt,
     error_text,
     given_up,
     reopened,
@@ -50,19 +50,29 @@ def test_an_error_is_kept_with_its_type_and_cut() -> None:
 
 
 async def _count(store: Store, attempt: int) -> None:
-    await attempt_counted(store, ARCHIVE, attempt=attempt, now=CREATED, session=Session())
+    await count_attempt(store, [ARCHIVE], attempt=attempt, now=CREATED, session=Session())
 
 
-@pytest.mark.parametrize(("attempt", "counted"), [(1, {}), (2, {}), (3, {"attemptCount": 3})])
-async def test_the_highest_attempt_is_remembered_and_the_time_of_each(
+@pytest.mark.parametrize(
+    ("attempt", "counted"),
+    [(1, {}), (2, {"lastAttemptTime": NOW}), (3, {"lastAttemptTime": NOW, "attemptCount": 3})],
+)
+async def test_the_highest_attempt_is_remembered_and_its_time(
     store: Store, attempt: int, counted: dict[str, int]
 ) -> None:
-    changes = await changes_to(store, tried(2), lambda: _count(store, attempt))
-    assert changes == {"lastAttemptTime": NOW, **counted}
+    assert await changes_to(store, tried(2), lambda: _count(store, attempt)) == counted
 
 
-async def test_the_attempt_at_a_document_that_is_gone_is_the_stages_to_notice(store: Store) -> None:
-    await attempt_counted(store, GONE, attempt=1, now=CREATED, session=Session())
+async def test_an_attempt_is_counted_on_the_documents_that_are_there_and_not_ahead_of_it(
+    store: Store,
+) -> None:
+    """All of a partition are one batch, and those that refuse it are left out of it."""
+    ahead, behind = new_message("m1", attemptCount=2), new_message("m3")
+    await store.create_missing([ahead, behind], Session())
+    subjects = [Subject(Message, id_, "t1") for id_ in ("m0", "m1", "m2", "m3")]
+    await count_attempt(store, subjects, attempt=1, now=CREATED, session=Session())
+    found = await store.find_many(Message, [("m1", "t1"), ("m3", "t1")], Session())
+    assert {id_: message.attemptCount for id_, message in found.items()} == {"m1": 2, "m3": 1}
 
 
 class Bare(Archive):

@@ -14,7 +14,7 @@ from shared.pipeline.lifecycle.archives import (
     is_settled,
 )
 from tests.support.cosmos_engine import changes_to
-from tests.support.documents import CREATED, new_chunk
+from tests.support.documents import new_chunk
 
 
 @pytest.mark.parametrize(
@@ -38,24 +38,17 @@ FAILURE = ClassifiedError(ErrorKind.PERMANENT, "Trouble", "too long")
 NOW = "2026-01-02T03:04:05.000000Z"
 
 
-@pytest.mark.parametrize(("attempts", "counted"), [(0, 2), (5, 5)])
-def test_an_outcome_is_written_together_with_its_attempt(attempts: int, counted: int) -> None:
-    chunk = new_chunk(attemptCount=attempts)
-    attempt = {"attemptCount": counted, "lastAttemptTime": NOW}
-    assert chunk_embedded(chunk, model="new", attempt=2, now=CREATED) == Patch(
-        "c1",
-        "t1",
-        set={
-            "embedding_generated": True,
-            "embedding_model": "new",
-            "status": "processed",
-            "lastError": None,
-            **attempt,
-        },
-    )
-    assert chunk_given_up(chunk, FAILURE, attempt=2, now=CREATED) == Patch(
-        "c1", "t1", set={"status": "failed_max_retries", "lastError": "Trouble: too long", **attempt}
-    )
+def test_a_chunk_ends_as_embedded_or_with_its_error() -> None:
+    chunk = new_chunk()
+    embedded = {
+        "embedding_generated": True,
+        "embedding_model": "new",
+        "status": "processed",
+        "lastError": None,
+    }
+    assert chunk_embedded(chunk, model="new") == Patch("c1", "t1", set=embedded)
+    given_up = {"status": "failed_max_retries", "lastError": "Trouble: too long"}
+    assert chunk_given_up(chunk, FAILURE) == Patch("c1", "t1", set=given_up)
 
 
 def test_a_chunk_with_another_models_vector_changes_its_model_alone() -> None:

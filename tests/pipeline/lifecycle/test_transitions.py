@@ -122,10 +122,9 @@ async def _report(store: Store, thread: Thread) -> None:
 
 
 async def _chunk(store: Store, chunk: Chunk, name: str) -> None:
-    options: dict[str, Any] = {"attempt": 1, "now": CREATED}
     patches = {
-        "chunk_embedded": lambda: archives.chunk_embedded(chunk, model="m", **options),
-        "chunk_given_up": lambda: archives.chunk_given_up(chunk, _failure(chunk), **options),
+        "chunk_embedded": lambda: archives.chunk_embedded(chunk, model="m"),
+        "chunk_given_up": lambda: archives.chunk_given_up(chunk, _failure(chunk)),
         "chunk_reembedded": lambda: archives.chunk_reembedded(chunk, model="n"),
         "chunk_relabelled": lambda: archives.chunk_relabelled(chunk),
     }
@@ -133,8 +132,8 @@ async def _chunk(store: Store, chunk: Chunk, name: str) -> None:
 
 
 ACTS: dict[str, Act] = {
-    "attempt_counted": lambda store, one: attempts.attempt_counted(
-        store, _subject(one), attempt=1, now=CREATED, session=Session()
+    "count_attempt": lambda store, one: attempts.count_attempt(
+        store, [_subject(one)], attempt=1, now=CREATED, session=Session()
     ),
     "attempt_failed": _fail,
     "requeue_counted": _count_requeue,
@@ -150,9 +149,7 @@ ACTS: dict[str, Act] = {
     "archive_processed": lambda store, one: archives.archive_processed(
         store, one.id, Session(), message_count=1, thread_count=1, skipped_count=0, skipped=[]
     ),
-    "messages_processed": lambda store, one: archives.messages_processed(
-        store, [one], attempt=1, now=CREATED, session=Session()
-    ),
+    "messages_processed": lambda store, one: archives.messages_processed(store, [one], Session()),
     "messages_reset": lambda store, one: archives.messages_reset(store, [(one.id, one.thread_id)], Session()),
     **{
         name: lambda store, one, name=name: _chunk(store, one, name)  # type: ignore[misc]

@@ -1,7 +1,4 @@
-"""Child processes: asynchronous (encoder, rsync) and blocking (the reader's threads).
-
-Each child leads a process group, so that a kill takes its own children along.
-"""
+"""Child processes, each with a group to kill: asynchronous (encoder, rsync) and blocking (the reader's)."""
 
 import asyncio
 import os

@@ -104,10 +104,7 @@ class Plan(NamedTuple):
 def plan_batches(
     token_counts: Sequence[int], *, budget: int, window: int, max_texts: int = MAX_TEXTS
 ) -> Plan:
-    """Put texts of these lengths into batches of at most `budget` tokens, the longest texts first.
-
-    A text over the window counts with the window. A text over the budget is a batch of its own.
-    """
+    """Put texts of these lengths (at most the window) into batches of `budget` tokens, the longest first."""
     if budget < 1 or window < 1 or max_texts < 1:
         raise ValueError("the budget, the window and the number of texts must be positive")
     lengths = [min(count, window) for count in token_counts]

@@ -1,7 +1,4 @@
-"""The mailboxes and messages inside an archive file, one stream after the other.
-
-Members are recognized by their content. An archive inside the archive is not opened.
-"""
+"""The mailboxes and messages inside an archive file, recognized by content, one stream after the other."""
 
 import io
 from collections.abc import Callable, Iterator

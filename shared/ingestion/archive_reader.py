@@ -1,8 +1,4 @@
-"""Reads an archive while what was read before is stored.
-
-A large archive is read by processes, each a share of its messages: on all cores, and the app survives a mail
-that kills the parser.
-"""
+"""Reads an archive while what was read before is stored: a large one by processes, each a share of it."""
 
 import asyncio
 import contextlib

@@ -133,10 +133,7 @@ async def _copy_all(program: str, address: RsyncAddress, target: Path, around: F
 
 
 async def fetch_rsync(source: Source, around: FetchContext) -> AsyncGenerator[Fetched, None]:
-    """Fetch every file of the source; those that are stored already are recognized by their hash later.
-
-    A file that is too large is left out, which is an error after all the others.
-    """
+    """Fetch every file of the source. A file that is too large is an error after all the others."""
     program = shutil.which("rsync", path=around.secrets.get("PATH"))
     if program is None:
         raise SourceError("rsync is not installed here; use the source's https address, or install rsync")

@@ -1,7 +1,4 @@
-"""http(s): files, pages that list archives (pipermail), and lists kept by public-inbox.
-
-Requests are conditional and resume where they broke off. Redirects are followed one by one, each checked.
-"""
+"""http(s): files, pages that list archives (pipermail), and public-inbox. Transfers are resumed."""
 
 import asyncio
 import re

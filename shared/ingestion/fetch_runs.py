@@ -1,7 +1,4 @@
-"""One fetch of one source: its request by a user or the timer, its run, and the cursor that remembers it.
-
-The source's document has the lease, taken by its ETag. It runs out after a crash: the source is still due.
-"""
+"""One fetch of one source under a lease: its request, its run, and the cursor that remembers it."""
 
 import asyncio
 import logging

@@ -17,10 +17,7 @@ _INBOX_HELP = re.compile(r"(?:^|/)_/text/(?:help|mirror)/?$")
 
 
 def archive_links(page: bytes, address: URL) -> list[URL]:
-    """The archives that the page lists, in its order; of one that is there twice, the packed one.
-
-    Only what lies beside or below the page: a list does not lead to another server.
-    """
+    """The archives beside or below the page, in its order; of one that is there twice, the packed one."""
     chosen: dict[str, URL] = {}
     for link in _links(page, address):
         match = _ARCHIVE.fullmatch(unquote(link.name))

@@ -2,7 +2,7 @@
 
 import re
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from yarl import URL
@@ -40,7 +40,7 @@ class SourceProposal:
     found: str  # what is there, in a sentence
     preset: Preset = Preset.FREE
     archive_template: str = ""
-    files: tuple[str, ...] = field(default=())  # some of those that would be fetched
+    files: tuple[str, ...] = ()  # some of those that would be fetched
 
 
 async def recognise(text: str, clients: Clients, policy: AddressPolicy | None = None) -> SourceProposal:

@@ -5,7 +5,7 @@ from datetime import date, datetime
 from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from shared.clients.outbound import AddressPolicy, ForbiddenAddressError, SourceError, check_http_url
 from shared.core.schedule import ScheduleError, parse_cron
@@ -69,42 +69,40 @@ class RoleDefinition(BaseModel):
         return self
 
 
+def _checked_schedule(value: str) -> str:
+    try:
+        parse_cron(value)
+    except ScheduleError as error:
+        raise ValueError(f"not an NCRONTAB expression such as '0 30 4 * * *': {error}") from None
+    return value
+
+
+def _printable(value: str) -> str:
+    if not value.isprintable():
+        raise ValueError("must be printable")
+    return value
+
+
+def _checked_template(value: str) -> str:
+    if value:
+        check_template(value)
+    return value
+
+
 class SourceDefinition(BaseModel):
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     name: Annotated[str, Field(pattern=NAME_PATTERN)]
     source_type: SourceType
-    url: Annotated[str, Field(max_length=2000)] = ""
+    url: Annotated[str, Field(max_length=2000), AfterValidator(_printable)] = ""
     enabled: bool = True
-    schedule: Annotated[str, Field(max_length=200)] | None = None
+    schedule: Annotated[str, Field(max_length=200), AfterValidator(_checked_schedule)] | None = None
     settings: SourceSettings = Field(default_factory=SourceSettings)
     preset: Preset = Preset.FREE
     roles: Annotated[list[RoleDefinition], Field(max_length=200)] = []
-    archive_template: Annotated[str, Field(max_length=LONGEST_TEMPLATE)] = ""
-
-    @field_validator("schedule")
-    @classmethod
-    def _occurs(cls, value: str | None) -> str | None:
-        if value is not None:
-            try:
-                parse_cron(value)
-            except ScheduleError as error:
-                raise ValueError(f"not an NCRONTAB expression such as '0 30 4 * * *': {error}") from None
-        return value
-
-    @field_validator("url")
-    @classmethod
-    def _printable(cls, value: str) -> str:
-        if not value.isprintable():
-            raise ValueError("must be printable")
-        return value
-
-    @field_validator("archive_template")
-    @classmethod
-    def _gives_addresses(cls, value: str) -> str:
-        if value:
-            check_template(value)
-        return value
+    archive_template: Annotated[
+        str, Field(max_length=LONGEST_TEMPLATE), AfterValidator(_checked_template)
+    ] = ""
 
     @model_validator(mode="after")
     def _fits_its_type(self) -> Self:

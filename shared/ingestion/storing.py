@@ -1,8 +1,4 @@
-"""One archive, from a local file to the blob, the document and the event; each step safe to repeat.
-
-The ids of document and event are made of the source and the file's hash. The event of a document that is
-still pending may have been lost: it is published again.
-"""
+"""One archive, from a local file to the blob, the document and the event; each step safe to repeat."""
 
 import asyncio
 import logging

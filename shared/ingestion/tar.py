@@ -1,7 +1,4 @@
-"""Reading tar as a stream: ustar, GNU and pax, as far as an archive of mail needs it.
-
-The standard library reads extended headers of any size into memory, and keeps every member.
-"""
+"""Reading tar as a stream with bounds, which the standard library has not: ustar, GNU and pax."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

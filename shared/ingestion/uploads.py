@@ -1,7 +1,4 @@
-"""Uploads: in one request, or in parts, so that a transfer that breaks off goes on where it stopped.
-
-The parts are blocks of one blob. They come through the app, or from the browser to an address for this file.
-"""
+"""Uploads: in one request, or in parts (blocks of one blob), so that a transfer can be resumed."""
 
 import asyncio
 import logging

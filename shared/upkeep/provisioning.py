@@ -12,8 +12,7 @@ from shared.clients.classify import SDK_ERRORS
 from shared.clients.connections import Clients, LayoutError
 from shared.core.errors import PipelineError
 from shared.embedding.factory import open_embedder
-from shared.embedding.model_facts import known_dimension
-from shared.embedding.openvino.model_folder import ModelFolderError
+from shared.embedding.openvino.model_folder import ModelFolderError, known_dimension
 from shared.settings.app import Settings, SettingsError, load_settings
 
 DEFAULT_DIMENSION = 384  # of all-MiniLM-L6-v2

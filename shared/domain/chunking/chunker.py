@@ -1,7 +1,6 @@
 """Chunks: stretches of a message's own text that fit the embedding model's window.
 
-A text is tokenised once and cut between words, so that the tokens of a chunk are exactly those of its text.
-A chunk knows where its text stands in `body_raw`, and so what was quoted between.
+A text is tokenised once and cut between words: the tokens of a chunk are exactly those of its text.
 """
 
 import math

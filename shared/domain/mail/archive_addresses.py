@@ -1,11 +1,9 @@
 """Where a list's own archive has a mail: an address made of a template that the source names.
 
-    lore.kernel.org, public-inbox  https://lore.kernel.org/git/{message_id}/
-    mailarchive.ietf.org           https://mailarchive.ietf.org/arch/msg/{list}/{ietf_hash}/
-    HyperKitty (Mailman 3)         https://lists.example.org/archives/list/a@b/message/{mailman_hash}/
-    pipermail (Mailman 2)          https://lists.example.org/pipermail/a/{year}-{month_name}/thread.html
-
-pipermail numbers its mails as they come, so no Message-ID gives an address there: the month has to do.
+lore.kernel.org, public-inbox  https://lore.kernel.org/git/{message_id}/
+mailarchive.ietf.org           https://mailarchive.ietf.org/arch/msg/{list}/{ietf_hash}/
+HyperKitty (Mailman 3)         https://lists.example.org/archives/list/a@b/message/{mailman_hash}/
+pipermail (Mailman 2)          https://lists.example.org/pipermail/a/{year}-{month_name}/thread.html
 """
 
 import base64

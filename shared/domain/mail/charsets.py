@@ -1,7 +1,4 @@
-"""Bytes to text, whatever the declared charset is worth, and encoded words of headers (RFC 2047).
-
-The text that comes out can always be encoded as UTF-8 and holds no NUL.
-"""
+"""Bytes to storable text, whatever the declared charset is worth, and encoded words of headers (RFC 2047)."""
 
 import base64
 import binascii

@@ -12,6 +12,7 @@ from shared.domain.mail.models import ParsedAddress
 _PLAIN = re.compile(r"""\s*(?!['\s])([^<>()"@,:;=\\]*?)\s*<([^\s<>()"@,:;=\\]+)@([^\s<>()"@,:;=\\]+)>\s*""")
 _BARE = re.compile(r"""\s*([^\s<>()"@,:;=\\]+)@([^\s<>()"@,:;=\\]+)\s*""")
 _AT = re.compile(r"(?:\s+at\s+|\s*[\[({]\s*at\s*[\])}]\s*)", re.IGNORECASE)
+_NO_BARE_NAME = re.compile(rf'[@<>()"]|{_AT.pattern}', re.IGNORECASE)
 _DOT = re.compile(r"\s*(?:[\[({]\s*dot\s*[\])}]|\sdot\s)\s*", re.IGNORECASE)
 _OBFUSCATED = re.compile(
     r"[\w.+=~-]{1,100}(?:\s+at\s+|\s*[\[({]\s*at\s*[\])}]\s*)[\w.-]{1,200}", re.IGNORECASE
@@ -79,12 +80,7 @@ def _with_comma_names(pieces: list[str]) -> list[str]:
     joined: list[str] = []
     for piece in pieces:
         first, angle, rest = piece.partition("<")
-        if (
-            joined
-            and angle
-            and not any(char in joined[-1] for char in '@<>()"')
-            and not _AT.search(joined[-1])
-        ):
+        if joined and angle and not _NO_BARE_NAME.search(joined[-1]):
             joined[-1] = f'"{joined[-1]}, {first.strip()}" <{rest}'
         else:
             joined.append(piece)
@@ -234,7 +230,7 @@ def _careful(text: str) -> datetime | None:
         match = pattern.match(text)
         try:
             found = _build(match.groupdict()) if match else None
-        except (ValueError, OverflowError):
+        except (LookupError, ValueError, OverflowError):
             continue
         if found is not None and _EARLIEST <= found <= _LATEST:
             return found
@@ -253,7 +249,9 @@ def _build(given: Mapping[str, str | None]) -> datetime:
     second -= second == _LEAP_SECOND
     zone = given.get("zone") or given.get("late_zone")
     offset = timezone(timedelta(minutes=_offset(zone))) if zone else UTC
-    number = int(month) if month.isdecimal() else _month(month)
+    # A name that no month has is a KeyError.
+    names = (month[:length].lower() for length in (3, 4, 5))
+    number = int(month) if month.isdecimal() else _MONTHS[next(filter(_MONTHS.get, names), month)]
     minute = int(given.get("minute") or 0)
     return datetime(year, number, int(given["day"] or 0), hour, minute, second, tzinfo=offset).astimezone(UTC)
 
@@ -273,11 +271,3 @@ def _year(text: str) -> int:
         return year + (2000 if year < _PIVOT else 1900)
     # 100 and up: a year that a broken clock counted from 1900.
     return year + 1900 if year < _TWO_DIGITS else year
-
-
-def _month(name: str) -> int:
-    name = name.lower()
-    for length in (3, 4, 5):
-        if name[:length] in _MONTHS:
-            return _MONTHS[name[:length]]
-    raise ValueError(f"no month is called {name}")

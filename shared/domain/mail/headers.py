@@ -119,10 +119,7 @@ def _readable(value: str) -> str:
 
 
 def ids_in(value: str, limit: int) -> list[str]:
-    """The message ids of References: in order, each once, folding inside an id undone.
-
-    Of more than `limit` ids the first (the root) and the last ones (the nearest) are kept.
-    """
+    """The message ids of References, each once. Of more than `limit` the root and the nearest are kept."""
     found = _PLAIN_ID.findall(value)
     if len(found) != value.count("<") or not found:
         found = [_clean_id(inner) for inner in _ID.findall(value)]

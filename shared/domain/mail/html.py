@@ -1,8 +1,4 @@
-"""HTML mail to text that keeps its structure: paragraphs, lists, tables, quotes, preformatted text, links.
-
-Lexbor's time grows with the square of the nesting depth and of the attributes of one tag: beyond bounds that
-a browser has as well only the text is kept.
-"""
+"""HTML mail to text that keeps its structure: paragraphs, lists, tables, quotes, preformatted text, links."""
 
 import re
 from collections import Counter
@@ -199,7 +195,7 @@ def html_to_text(html: str) -> HtmlText:
 
 
 def _is_too_deep(html: str) -> bool:
-    """Whether tags are nested, or loaded with attributes, beyond what Lexbor reads in linear time."""
+    """Whether tags are nested, or loaded with attributes, so much that Lexbor would take quadratic time."""
     if html.count("<") <= _MAX_DEPTH and len(html) <= _MAX_TAG_LENGTH:
         return False
     unclosed: Counter[str] = Counter()
@@ -229,10 +225,7 @@ def _text_without_tags(html: str) -> str:
 
 
 def _walk(tree: LexborHTMLParser, visibility: Visibility) -> Iterator[tuple[LexborNode, str, str]]:
-    """Every text and element in document order with its tag, and whether it opens, closes or is hidden.
-
-    By pointers, not recursion: the depth is the sender's choice.
-    """
+    """Every text and element, and whether it opens, closes or is hidden. Depth is hostile: no recursion."""
     node = tree.root
     opened: list[str] = []
     while node is not None:

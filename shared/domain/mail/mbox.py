@@ -50,10 +50,7 @@ EML = Dialect("eml", re.compile(rb"(?!)"))
 
 
 def _mbox(*, dated: bool = True, patches: bool = False) -> Dialect:
-    """From lines that carry a date and are followed by a header.
-
-    Where the archive's first From line has no date, none is asked for; then a blank line has to stand before.
-    """
+    """From lines before a header, with a date; without one as the archive's first, after a blank line."""
 
     def accepts(match: re.Match[bytes]) -> bool:
         if (dated and not _is_dated(match[1])) or (not patches and _GIT_PATCH.match(match[0], 1)):
@@ -117,10 +114,7 @@ def read_archive(
 
 
 class _Window:
-    """The part of the stream that is in memory.
-
-    It begins with a line end of ours, so that the first separator looks like all others.
-    """
+    """The part of the stream that is in memory, after a line end of ours."""
 
     def __init__(self, stream: BinaryStream) -> None:
         self._stream = stream
@@ -268,10 +262,7 @@ class _Reader:
 
 
 def _unescape(data: bytes) -> bytes:
-    """Undo the quoting of From lines (mboxo and mboxrd alike), and drop the blank line at the end.
-
-    Data with such lines unquoted is not quoted at all (mboxcl2).
-    """
+    """Undo the quoting of From lines (mboxo and mboxrd alike, not mboxcl2), and drop the last blank line."""
     if data.endswith(b"\n\n"):
         data = data[:-1]
     elif data.endswith(b"\r\n\r\n"):

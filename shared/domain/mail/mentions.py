@@ -1,7 +1,4 @@
-"""Mentions of standards: RFCs, Internet-Drafts, BCPs and STDs, in one normal form each.
-
-RFC 0793, rfc-793 and RFC793 are `RFC793`; a draft keeps its version, also where a mailer wrapped its name.
-"""
+"""Mentions of standards: RFCs, Internet-Drafts, BCPs and STDs, in one normal form each."""
 
 import re
 from collections.abc import Iterator

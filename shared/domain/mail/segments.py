@@ -19,10 +19,7 @@ from shared.domain.mail.quotes import (
 
 
 def segment(body_raw: str, known: list[Segment] | None = None) -> list[Segment]:
-    """The body cut into stretches of one kind each, without gaps.
-
-    `known` are stretches whose kind the message's structure has settled; they begin and end with lines.
-    """
+    """The body cut into stretches of one kind each, without gaps; `known` are stretches settled by MIME."""
     if not body_raw:
         return []
     body = MarkedLines(body_raw)

@@ -196,10 +196,7 @@ def wanted_by(messages: Iterable[Links]) -> Wanted:
 
 
 def wanted_by_known(arrived: Collection[str], states: Iterable[ThreadState]) -> Wanted:
-    """What the mails that were found need in turn: the arrivals may move them.
-
-    Those that seek by subject look for it again, and go where their answers say they belong.
-    """
+    """What the mails that were found need in turn, because the arrivals may move them."""
     ids, entries = set[str](), []
     for state in states:
         seeking = {entry.node for entry in state.subjects if entry.seeks == ALWAYS}

@@ -73,10 +73,7 @@ _WRITTEN = ("identity", "subject", "from", "to", "cc", "date", "references", "in
 
 
 def _identity(message: ParsedMail, date: str | None) -> tuple[str, str | int]:
-    """The same for copies that say the same: what a list adds (a footer, a tag in the subject) aside.
-
-    And what tells apart the rest of their texts, of which each is hashed once.
-    """
+    """The same for copies that differ in a list's footer and tags alone; and what tells their texts apart."""
     text, subject = message.body_raw, message.subject
     footers = [s for s in message.segments if s.kind is SegmentKind.FOOTER]
     rest: str | int
@@ -126,12 +123,12 @@ def _document(message: ParsedMail) -> dict[str, Any]:
         "trace": message.trace,
         "attachments": [
             {
-                "filename": attachment.filename,
-                "content_type": attachment.content_type,
-                "size_bytes": attachment.size,
+                "filename": one.filename,
+                "content_type": one.content_type,
+                "size_bytes": one.size,
                 "content_id": None,
             }
-            for attachment in message.attachments
+            for one in message.attachments
         ],
         "draft_mentions": message.draft_mentions,
         "warnings": message.warnings,

@@ -159,12 +159,9 @@ def nearest_by_subject(
 ) -> dict[str, str]:
     """The parent of each mail that seeks one; empty where there is none.
 
-    `group_of` has the root of each mail by headers alone: a mail never goes under one of its own answers.
-    `claims` has the roots that the answers to a mail name beyond it. A later version of a patch may begin a
-    thread of its own: only where there are claims it goes with the version before it. A mail without any
-    partner goes to the root that most of its answers claim. `parents` has those that are there by headers: a
-    mail that brings the subject into a thread of another one is the last to be gone to, since anybody can
-    write it.
+    `group_of` has the root of each mail by headers alone: a mail never goes under its own answers. `claims`
+    has the roots that the answers to a mail name beyond it. `parents` has those that are there by headers: a
+    mail that brings the subject into a thread of another one is gone to last, since anybody can write it.
     """
     by_key: dict[str, list[SubjectEntry]] = defaultdict(list)
     for entry in entries:
@@ -213,10 +210,7 @@ def _place(entry: SubjectEntry) -> tuple[int, str]:
 
 @dataclass(frozen=True)
 class _Partners:
-    """The mails of one subject, for those among them that seek one to go with.
-
-    Each passes over its own answers only, so the work is linear.
-    """
+    """The mails of one subject, for those among them that seek one to go with."""
 
     in_order: Sequence[SubjectEntry]
     rule: _Rule
@@ -225,15 +219,13 @@ class _Partners:
     orphans: Collection[str]
 
     def found(self, strangers: Collection[str]) -> Iterator[tuple[str, str]]:
-        """The mail before it within the window; where there is none, the first after it that seeks nothing.
-
-        An orphan looks for what was before it only: it has those that name the same mail to go with.
-        """
+        """The mail before it within the window, else the first after it that seeks nothing."""
         at_home = [entry for entry in self.in_order if entry.node not in strangers]
         for entry in self.in_order:
             if entry.node not in self.seeking:
                 continue
             parent = self._before(entry, at_home) or self._before(entry, self.in_order)
+            # An orphan has those that name the same mail to go with.
             if parent is None and entry.node not in self.orphans:
                 parent = self._after(entry, at_home) or self._after(entry, self.in_order)
             yield entry.node, parent.node if parent else ""

@@ -6,7 +6,10 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:  # the encoder's process loads no settings
+    from shared.settings.app import Settings
 
 
 class Precision(StrEnum):
@@ -113,3 +116,23 @@ class Manifest:
         if sha256(file) != self.files[name]:
             raise ModelFolderError(f"{file} is not the file that was built; {_HOW_TO}")
         return file
+
+
+def known_dimension(settings: "Settings") -> int | None:
+    """How long its vectors are; None where only the model can tell. ModelFolderError without its folder."""
+    if settings.EMBEDDING_BACKEND != "openvino":
+        return settings.EMBEDDING_DIMENSION
+    folder = settings.EMBEDDING_MODEL_PATH or DEFAULT_FOLDER
+    manifest = Manifest.read(folder)
+    for name in manifest.files:
+        if not (folder / name).is_file():
+            raise ModelFolderError(f"{folder / name} is missing: build the model again (make model)")
+    return manifest.dimension
+
+
+def check_model_folder(settings: "Settings") -> None:
+    """ModelFolderError where the model is a folder that is not there."""
+    known_dimension(settings)
+    path = settings.EMBEDDING_MODEL_PATH
+    if settings.EMBEDDING_BACKEND == "sentencetransformers" and path is not None and not path.is_dir():
+        raise ModelFolderError(f"there is no model in {path}: EMBEDDING_MODEL_PATH names it")

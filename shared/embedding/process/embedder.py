@@ -1,7 +1,4 @@
-"""An embedder whose encoder runs in a process, which a model may crash, block or starve of memory.
-
-The process is then killed and started again, and the batch retried in smaller parts (text_queue.py).
-"""
+"""An embedder whose encoder runs in a process, which a model may crash, block or starve of memory."""
 
 import asyncio
 import logging

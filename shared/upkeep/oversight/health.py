@@ -23,8 +23,7 @@ from shared.core.errors import PermanentError
 from shared.core.times import stored_time
 from shared.documents.queries.several_containers import count_late
 from shared.documents.records import Run
-from shared.embedding.model_facts import check_model_folder, known_dimension
-from shared.embedding.openvino.model_folder import ModelFolderError
+from shared.embedding.openvino.model_folder import ModelFolderError, check_model_folder, known_dimension
 from shared.pipeline.topology import PARSING, QUEUES
 from shared.upkeep.due_documents import COLLECTIONS, THREADS, Collection, count
 from shared.upkeep.oversight.system_status import AgeBounds

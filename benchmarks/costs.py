@@ -15,7 +15,7 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +25,11 @@ from opentelemetry import metrics
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
+from benchmarks.capacity import OPERATIONS, PerMessage
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.containers import CONTAINERS
-from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.named_query import NO_FENCE, NamedQuery
 from shared.ingestion.uploads import Upload, take_upload
 from shared.pipeline.runner import StageRunner
 from shared.pipeline.stage import Stage
@@ -51,8 +52,6 @@ SAMPLE = ROOT / "samples" / "tally.mbox"
 AT_ONCE = 16
 QUIET_SECONDS = 2.0
 LOCK_SECONDS = 1800.0
-VECTOR_BYTES = 4 * 384
-MESSAGES_PER_EVENT_OPERATIONS = 4  # publish, forward to the queue, receive, complete
 
 
 @dataclass
@@ -150,10 +149,10 @@ class Pipeline:
 
 
 async def stored_bytes(clients: Clients) -> dict[str, tuple[int, int]]:
-    """Documents and their bytes by container."""
+    """Documents and their bytes by container. The fence of a partition is no message, and no thread."""
     found = {}
     for name in CONTAINERS:
-        query = NamedQuery("all", name, "SELECT * FROM c")
+        query = NamedQuery("all", name, f"SELECT * FROM c WHERE {NO_FENCE}")  # noqa: S608 - our own text
         sizes = [len(json.dumps(document)) async for document in clients.store.query(query, Session())]
         if sizes:
             found[name] = (len(sizes), sum(sizes))
@@ -177,6 +176,23 @@ async def measure(settings: Settings, content: bytes) -> tuple[dict[str, Cost], 
     return costs, sizes
 
 
+def per_message(
+    costs: Mapping[str, Cost], sizes: Mapping[str, tuple[int, int]], archive_bytes: int
+) -> PerMessage:
+    """The figures of the model in benchmarks.capacity."""
+    total, messages = _sum(costs.values()), sizes["messages"][0]
+    return PerMessage(
+        cpu_ms=total.cpu * 1000 / messages,
+        request_units=sum(total.units.values()) / messages,
+        busiest_container_units=max(total.units.values()) / messages,
+        events=total.events / messages,
+        chunks=sizes["chunks"][0] / messages,
+        document_bytes=sum(size for _, size in sizes.values()) / messages,
+        largest_container_bytes=max(size for _, size in sizes.values()) / messages,
+        archive_bytes=archive_bytes / messages,
+    )
+
+
 def report(costs: Mapping[str, Cost], sizes: Mapping[str, tuple[int, int]], archive_bytes: int) -> None:
     messages = sizes["messages"][0]
     chunks, threads = sizes["chunks"][0], sizes["threads"][0]
@@ -195,14 +211,11 @@ def report(costs: Mapping[str, Cost], sizes: Mapping[str, tuple[int, int]], arch
     print("\nbytes per message:")
     for name, (count, size) in sizes.items():
         print(f"  {name:<28} {size / messages:8.0f}  ({count / messages:.3f} documents)")
-    document_bytes = sum(size for _, size in sizes.values())
-    print(f"  {'all documents':<28} {document_bytes / messages:8.0f}")
-    print(f"  {'the archive itself':<28} {archive_bytes / messages:8.0f}")
-    print(f"  {'vectors':<28} {chunks * VECTOR_BYTES / messages:8.0f}  ({chunks / messages:.2f} chunks)")
-    operations = total.events * MESSAGES_PER_EVENT_OPERATIONS / messages
-    print(
-        f"\nService Bus operations per message: {operations:.3f} ({MESSAGES_PER_EVENT_OPERATIONS} an event)"
-    )
+    print("\nfor benchmarks/capacity.py:")
+    for name, figure in asdict(per_message(costs, sizes, archive_bytes)).items():
+        print(f"    {name}={figure:_.{3 if figure < 10 else 1 if figure < 1000 else 0}f},")
+    operations = total.events * OPERATIONS / messages
+    print(f"\nService Bus operations per message: {operations:.3f} ({OPERATIONS} an event)")
 
 
 def _line(name: str, cost: Cost, messages: int) -> str:

@@ -2,10 +2,11 @@
 
     python -m benchmarks.pipeline [--files git-2023-12.mbox.gz git-2024-01.mbox.gz] [--quiet SECONDS] [--all]
 
-The whole system runs as in `make run`, each service a process of its own. Ready means that the summary of the
-thread was asked for; the stages after that are off unless --all is given, as they would take time from those
-that are measured. Then the same texts are encoded with the same embedder, by itself, on the same machine: the
-ratio is that of the two wall times. The table shows where the processor's time went.
+The whole system runs as in `make run`, each service a process of its own, with the settings and the locks of
+the chaos tests, which it prints. Ready means that the summary of the thread was asked for. Later stages are
+off unless --all is given, as they would take time from those that are measured. Then the same texts are
+encoded with the same embedder, by itself, on the same machine: the ratio is that of the two wall times. The
+table shows where the processor's time went.
 """
 
 import argparse
@@ -25,7 +26,7 @@ from shared.documents.queries.named_query import NamedQuery
 from shared.embedding.factory import open_embedder
 from shared.settings.app import Settings
 from tests.support.mail_data import WHY_SKIPPED, data_folder, open_archive
-from tests.system.chaos.world import World, world
+from tests.system.chaos.world import DUPLICATE_SECONDS, LOCK_SECONDS, QUICK, World, world
 
 FILES = ("git-2023-12.mbox.gz", "git-2024-01.mbox.gz")
 AFTERWARDS = ("summarization", "reporting")
@@ -127,7 +128,15 @@ async def encode_alone(settings: Settings, texts: list[str]) -> float:
         await embedder.close()
 
 
+def differences() -> dict[str, str]:
+    """What differs from the defaults of the app and of its Service Bus entities."""
+    quiet = {"ORCHESTRATION_QUIET_SECONDS": os.environ["ORCHESTRATION_QUIET_SECONDS"]}
+    locks = {"LockDuration": f"{LOCK_SECONDS} s", "duplicate detection": f"{DUPLICATE_SECONDS} s"}
+    return {name: value or "none" for name, value in (quiet | QUICK | locks).items()}
+
+
 def run(files: list[Path]) -> None:
+    print(f"not the defaults: {', '.join(f'{name}={value}' for name, value in differences().items())}")
     with tempfile.TemporaryDirectory(prefix="pipeline-") as folder:
         with world(Path(folder)) as app:
             clock, texts = asyncio.run(measure(app, files))

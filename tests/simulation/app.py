@@ -17,7 +17,6 @@ from typing import Any
 import azure.functions as func
 import numpy as np
 
-from localcloud.cosmos import documents, queries
 from shared.clients import connections
 from shared.clients.calls import Calls
 from shared.clients.cosmos import lease, session, store
@@ -149,8 +148,6 @@ def prepare_process() -> None:
     summary = _memoised(ExtractiveSummarizer.summary, lambda _self, context: repr(context))
     replace_in(ExtractiveSummarizer, "summary", summary)
     replace_in(session, "merge_tokens", lru_cache(MOST_KNOWN)(session.merge_tokens))
-    _compile_once(queries)
-    _compile_once(documents)
     if SHARED_MEMORY.is_dir():  # an archive is a temporary file, and a disk takes milliseconds to remove it
         tempfile.tempdir = str(SHARED_MEMORY)
 
@@ -188,15 +185,6 @@ def replace_in(owner: Any, name: str, value: Any) -> None:
     if not hasattr(owner, name):
         raise AttributeError(f"{owner} has no {name} to replace")
     setattr(owner, name, value)
-
-
-def _compile_once(module: Any) -> None:
-    """The runs ask the same questions about the same ids: the local Cosmos DB need not compile them again."""
-    parsers = [name for name in ("parse_query", "parse_condition") if hasattr(module, name)]
-    for name in parsers:
-        setattr(module, name, _memoised(getattr(module, name), lambda text: text))
-    compiled = _memoised(module.compile_query, lambda query, *rest: (id(query), repr(rest)), holds=True)
-    replace_in(module, "compile_query", compiled)
 
 
 _batches: dict[bytes, list[Batch]] = {}

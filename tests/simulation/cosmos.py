@@ -1,7 +1,6 @@
 """What shared.clients.cosmos.store.Store asks of azure-cosmos, on the engine of a Cosmos DB."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from functools import cache
 from types import SimpleNamespace
 from typing import Any, Protocol
 
@@ -9,13 +8,11 @@ import orjson
 from azure.core.exceptions import ServiceRequestError, ServiceResponseError
 from azure.cosmos import exceptions as cosmos
 
-from localcloud.clock import Clock
-from localcloud.cosmos.errors import CosmosError
-from localcloud.cosmos.queries import Page
-from localcloud.cosmos.sessions import parse_token, session_token
+from localcloud.testing import Clock, CosmosEngine
 from tests.simulation.chance import Fault
 from tests.simulation.network import Errors, Network
 
+DATABASE = "consensus"
 TOKEN = "x-ms-session-token"
 NOT_IN_SESSION = 1002
 FAILED_DEPENDENCY = 424
@@ -23,7 +20,7 @@ HTTP_OK = 200
 
 
 class ContainerEngine(Protocol):
-    """A container, without network. It raises the local Cosmos DB's CosmosError."""
+    """A container, without network. It raises CosmosEngine.Error."""
 
     @property
     def lsn(self) -> int: ...
@@ -39,7 +36,7 @@ class ContainerEngine(Protocol):
         values: Mapping[str, Any],
         max_items: int | None,
         continuation: str | None,
-    ) -> Page: ...
+    ) -> CosmosEngine.Page: ...
     def create(self, document: dict[str, Any]) -> bytes: ...
     def upsert(self, document: dict[str, Any]) -> bytes: ...
     def replace(self, id_: str, document: dict[str, Any], etag: str | None) -> bytes: ...
@@ -50,7 +47,7 @@ class ContainerEngine(Protocol):
     ) -> tuple[int, list[dict[str, Any]]]: ...
 
 
-class CosmosEngine(Protocol):
+class Engine(Protocol):
     @property
     def lag(self) -> float: ...
     def set_lag(self, seconds: float) -> None: ...
@@ -95,7 +92,7 @@ def _refused(fault: Fault) -> Exception:
 ERRORS = Errors(_broken, _refused, resends=False)  # it does not repeat a write whose answer was lost
 
 
-def _client_error(error: CosmosError, token: str) -> Exception:
+def _client_error(error: CosmosEngine.Error, token: str) -> Exception:
     kind: Any = {
         404: cosmos.CosmosResourceNotFoundError,
         409: cosmos.CosmosResourceExistsError,
@@ -119,7 +116,7 @@ class SimulatedContainer:
     async def read_item(self, id_: str, partition: str, session_token: str | None = None) -> Answer:
         def work(view: Any) -> Answer:
             body = self._engine.read(view, id_, partition)
-            return Answer(orjson.loads(body), session_of(self._engine.lsn_of(view)))
+            return Answer(orjson.loads(body), CosmosEngine.token(self._engine.lsn_of(view)))
 
         found: Answer = await self._read("read", work, session_token, id_)
         return found
@@ -130,12 +127,12 @@ class SimulatedContainer:
             for id_, partition in keys:
                 try:
                     found.append(orjson.loads(self._engine.read(view, id_, partition)))
-                except CosmosError:
+                except CosmosEngine.Error:
                     continue
-            return Answers(found, session_of(self._engine.lsn_of(view)))
+            return Answers(found, CosmosEngine.token(self._engine.lsn_of(view)))
 
         if not keys:
-            return Answers([], session_of(0))
+            return Answers([], CosmosEngine.token(0))
         answers: Answers = await self._read("read_many", work, session_token, keys[0][0])
         return answers
 
@@ -154,7 +151,7 @@ class SimulatedContainer:
             continuation: str | None = None
             while True:
 
-                def work(view: Any, start: str | None = continuation) -> Page:
+                def work(view: Any, start: str | None = continuation) -> CosmosEngine.Page:
                     return query(view, partition_key, text, values, max_item_count, start)
 
                 page = await self._read("query", work, session_token, text[7:60])
@@ -176,7 +173,7 @@ class SimulatedContainer:
         return await self._call(operation, lambda: work(engine.primary()), about)
 
     def _seen_by(self, token: str | None) -> int:
-        return _lsn(token) if token else self._seen
+        return CosmosEngine.lsn(token) if token else self._seen
 
     # physical partitions: one has all of a container. The SDK knows them without a call.
 
@@ -257,26 +254,16 @@ class SimulatedContainer:
         def effect() -> Any:
             try:
                 return work()
-            except CosmosError as error:
+            except CosmosEngine.Error as error:
                 raise _client_error(error, self._token()) from None
 
         answer = await self._network.call("cosmos", operation, effect, ERRORS, f"{self._name} {about}")
         if isinstance(answer, _ANSWERS):
-            self._seen = max(self._seen, _lsn(answer.get_response_headers()[TOKEN]))
+            self._seen = max(self._seen, CosmosEngine.lsn(answer.get_response_headers()[TOKEN]))
         return answer
 
     def _token(self) -> str:
-        return session_of(self._engine.lsn)
-
-
-@cache
-def session_of(lsn: int) -> str:
-    return session_token(0, lsn)
-
-
-@cache
-def _lsn(token: str) -> int:
-    return parse_token(token)[0]
+        return CosmosEngine.token(self._engine.lsn)
 
 
 def _batch_error(results: Sequence[Mapping[str, Any]], token: str) -> Exception:
@@ -328,7 +315,7 @@ def _batched(operation: tuple[Any, ...]) -> dict[str, Any]:
 class SimulatedDatabase:
     """One host's client."""
 
-    def __init__(self, server: CosmosEngine, network: Network) -> None:
+    def __init__(self, server: Engine, network: Network) -> None:
         self._server, self._network = server, network
 
     def get_container_client(self, name: str) -> SimulatedContainer:

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any, Self
 from azure.servicebus import exceptions
 from azure.servicebus.amqp import AmqpMessageBodyType
 
-from localcloud.servicebus.entities import Queue
-from localcloud.servicebus.errors import BrokerError
-from localcloud.servicebus.messages import Message
+from localcloud.testing import ServiceBusEngine
 
 if TYPE_CHECKING:
     from tests.simulation.servicebus import Broker
 
 
 class SimulatedReceiver:
-    def __init__(self, broker: "Broker", queue: Queue) -> None:
+    def __init__(self, broker: "Broker", queue: ServiceBusEngine.Queue) -> None:
         self._broker, self._queue = broker, queue
 
     async def __aenter__(self) -> Self:
@@ -56,14 +54,14 @@ class SimulatedReceiver:
         def effect() -> None:
             try:
                 getattr(self._queue, how)(message.lock)
-            except BrokerError as error:
+            except ServiceBusEngine.Error as error:
                 raise exceptions.MessageLockLostError(message="the lock is lost") from error
             finally:
                 self._broker.changed()
 
         await self._broker.call(how, effect, self._queue.path)
 
-    def _seen(self, message: Message) -> Any:
+    def _seen(self, message: ServiceBusEngine.Message) -> Any:
         content = self._broker.content(message)
         properties = SimpleNamespace(message_id=content.message_id, content_type="application/json")
         raw = SimpleNamespace(

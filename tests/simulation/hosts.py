@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from azure.functions.servicebus import ServiceBusMessage
 
-from localcloud.servicebus.entities import Queue
-from localcloud.servicebus.messages import Message
 from shared.clients.blobs import Blobs
 from shared.clients.connections import TOPIC, Clients, _FirstUse
 from shared.clients.cosmos.store import Store
@@ -25,11 +23,10 @@ from shared.upkeep.sweep import sweep
 from tests.simulation import sdk
 from tests.simulation.app import FUNCTIONS, QUEUES, ToyEmbedder
 from tests.simulation.blobs import SimulatedBlobService
-from tests.simulation.cosmos import SimulatedDatabase
-from tests.simulation.local_cosmos import DATABASE
+from tests.simulation.cosmos import DATABASE, SimulatedDatabase
 from tests.simulation.loop import HOST, NOBODY
 from tests.simulation.search import SimulatedSearch, SimulatedSearchAdmin
-from tests.simulation.servicebus import SimulatedBusClient
+from tests.simulation.servicebus import Message, Queue, SimulatedBusClient
 
 if TYPE_CHECKING:
     from tests.simulation.world import World

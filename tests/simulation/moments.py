@@ -4,12 +4,10 @@ No stage is at work at such a moment, so all that there is, is stored: documents
 messages in the broker with what it remembers of those that are gone. Many seeds begin at one moment.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from localcloud.servicebus.changes import SEQUENCE_BITS
-from localcloud.servicebus.messages import Message
+from localcloud.testing import ServiceBusEngine
 from tests.simulation.search import SearchIndex
 from tests.simulation.servicebus import Broker, Content
 
@@ -17,9 +15,7 @@ from tests.simulation.servicebus import Broker, Content
 class SavedBroker(NamedTuple):
     """What the broker's journal would hold, and what the simulation itself remembers of messages."""
 
-    rows: list[tuple[int, Message]]
-    counters: list[tuple[int, int]]
-    duplicates: list[tuple[int, str, int]]
+    namespace: ServiceBusEngine.Saved
     contents: dict[bytes, Content]
     direct: frozenset[str]
     arrived: dict[tuple[str, str], dict[int, int]]
@@ -40,30 +36,16 @@ class Saved:
 
 
 def saved_broker(broker: Broker) -> SavedBroker:
-    queues = list(broker.namespace.by_number.values())
     return SavedBroker(
-        [
-            (queue.number << SEQUENCE_BITS, replace(message))
-            for queue in queues
-            for message in queue.messages.values()
-        ],
-        [(queue.number, queue.last_sequence) for queue in queues if queue.last_sequence],
-        list(_duplicates(broker)),
+        broker.namespace.save(),
         dict(broker.contents),
         frozenset(broker.direct),
         {key: dict(times) for key, times in broker.arrived.items()},
     )
 
 
-def _duplicates(broker: Broker) -> Iterator[tuple[int, str, int]]:
-    for queue in broker.namespace.by_number.values():
-        if queue.history is not None:
-            yield from ((queue.number, message_id, until) for until, message_id in queue.history._order)
-
-
 def restore_broker(broker: Broker, saved: SavedBroker) -> None:
-    rows = [(row, replace(message)) for row, message in saved.rows]
-    broker.namespace.restore(rows, saved.counters, saved.duplicates)
+    broker.namespace.load(saved.namespace)
     broker.contents.update(saved.contents)
     broker.direct.update(saved.direct)
     broker.arrived.update({key: dict(times) for key, times in saved.arrived.items()})

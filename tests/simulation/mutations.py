@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -270,10 +271,9 @@ def no_place_check() -> None:
 
 @mutation("the duplicate window of the topic is one second", _crashing)
 def duplicate_window_too_short() -> None:
-    topics = [
-        replace(topic, options=replace(topic.options, duplicate_window=1000)) for topic in Rules.config.topics
-    ]
-    Rules.config = replace(Rules.config, topics=tuple(topics))
+    Rules.config = deepcopy(Rules.config)
+    for topic in Rules.config["UserConfig"]["Namespaces"][0]["Topics"]:
+        topic["Properties"]["DuplicateDetectionHistoryTimeWindow"] = "PT1S"
 
 
 @mutation("a retry number that was seen is worked on again", _crashing)

@@ -17,8 +17,6 @@ from pathlib import Path
 from tests.simulation.app import prepare_process, read_documents_once, set_scale
 from tests.simulation.chance import Plan, calm_plan, last_plan_of, later_plan_of, plan_of
 from tests.simulation.invariants import EndState, broken_invariants, end_state
-from tests.simulation.local_cosmos import LocalServer
-from tests.simulation.memory_cosmos import MemoryServer
 from tests.simulation.moments import Saved
 from tests.simulation.monitors import install_monitors
 from tests.simulation.mutations import MUTATIONS, remove
@@ -103,10 +101,9 @@ def _prepare(removed: str) -> None:
     sys.unraisablehook = lambda _unraisable: None
     prepare_process()
     if os.environ.get(ENGINE) in ("local", "sdk"):
-        Rules.cosmos = LocalServer
+        Rules.quick = False
         Rules.through_sdks = os.environ[ENGINE] == "sdk"
     else:
-        Rules.cosmos = MemoryServer
         read_documents_once()
     install_monitors()
     if removed:

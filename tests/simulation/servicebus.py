@@ -4,27 +4,21 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus import exceptions as servicebus
 
-from localcloud.clock import Clock
-from localcloud.servicebus.amqp import codec
-from localcloud.servicebus.config import NamespaceConfig, parse_config
-from localcloud.servicebus.engine import Namespace
-from localcloud.servicebus.entities import Queue
-from localcloud.servicebus.errors import BrokerError
-from localcloud.servicebus.messages import Message
+from localcloud.testing import Clock, ServiceBusEngine
 from tests.simulation.chance import Fault
 from tests.simulation.dead_letters import SimulatedReceiver
 from tests.simulation.loop import NOBODY
 from tests.simulation.network import Errors, Network
 from tests.support.services import ROOT
 
-CONFIG: NamespaceConfig = parse_config(json.loads((ROOT / "infra/servicebus/Config.json").read_text()))
-NULL = b"\x40"
-PROPERTIES, APPLICATION_PROPERTIES, BODY = 0x73, 0x74, 0x75
+CONFIG: dict[str, Any] = json.loads((ROOT / "infra/servicebus/Config.json").read_text())
+Queue: TypeAlias = ServiceBusEngine.Queue
+Message: TypeAlias = ServiceBusEngine.Message
 LOSE_LOCK_RATE = 0.15
 REORDER_RATE = 0.3
 REORDERED = 4
@@ -68,11 +62,10 @@ ERRORS = Errors(_broken, _refused)
 
 class Broker:
     def __init__(
-        self, network: Network, clock: Clock, config: NamespaceConfig, functions: Sequence[str]
+        self, network: Network, clock: Clock, config: Mapping[str, Any], functions: Sequence[str]
     ) -> None:
         self._network, self._loop = network, network.loop
-        numbers: dict[str, int] = {}
-        self.namespace = Namespace(config, clock, lambda path: numbers.setdefault(path, len(numbers) + 1))
+        self.namespace = ServiceBusEngine(config, clock)
         self.receivers: list[Receiver] = []
         self.delivered = 0
         self._functions = sorted(functions)
@@ -104,16 +97,18 @@ class Broker:
         properties = {str(name): value for name, value in (message.application_properties or {}).items()}
         text = json.dumps(properties, sort_keys=True, default=str)
         named = [str(name) for name in (message.message_id, message.subject, message.correlation_id)]
-        id_, subject, correlation = map(codec.string, named)
-        fields = codec.list_([id_, NULL, NULL, subject, NULL, correlation, codec.symbol("application/json")])
-        bare = (
-            codec.described(PROPERTIES, fields)
-            + codec.described(APPLICATION_PROPERTIES, codec.map_([(codec.string("all"), codec.string(text))]))
-            + codec.described(BODY, codec.binary(body))
-        )
-        self.contents[bare] = Content(body, named[0], named[1], named[2], properties)
         at = message.scheduled_enqueue_time_utc
-        return Message(bare, due_at=int(at.timestamp() * 1000) if at is not None else 0)
+        encoded = ServiceBusEngine.message(
+            body,
+            {"all": text},
+            due_at=int(at.timestamp() * 1000) if at is not None else 0,
+            message_id=named[0],
+            subject=named[1],
+            correlation_id=named[2],
+            content_type="application/json",
+        )
+        self.contents[encoded.bare] = Content(body, named[0], named[1], named[2], properties)
+        return encoded
 
     def content(self, message: Message) -> Content:
         found = self.contents.get(message.bare)
@@ -235,7 +230,7 @@ class Broker:
         def effect() -> None:
             try:
                 getattr(queue, how)(token)
-            except BrokerError as error:
+            except ServiceBusEngine.Error as error:
                 raise servicebus.MessageLockLostError(message="the lock is lost") from error
             finally:
                 self.changed()

@@ -5,22 +5,21 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from localcloud.servicebus.config import NamespaceConfig
+from localcloud.testing import CosmosEngine
 from shared.documents.threads import FENCE
 from shared.settings.app import Settings, load_settings
 from tests.simulation.app import QUEUES
 from tests.simulation.chance import SLOW_SECONDS, Chance, Plan
-from tests.simulation.cosmos import CosmosEngine
+from tests.simulation.cosmos import DATABASE, Engine
 from tests.simulation.hosts import EPOCH, Host
-from tests.simulation.local_cosmos import LocalServer
 from tests.simulation.loop import NOBODY, VirtualLoop
-from tests.simulation.memory_cosmos import MemoryServer
 from tests.simulation.moments import Saved, copied_indexes, restore_broker, saved_broker
 from tests.simulation.network import Network
 from tests.simulation.scenarios import Act, Scenario
 from tests.simulation.search import SearchServer
 from tests.simulation.servicebus import CONFIG, Broker
 from tests.simulation.trace import Trace
+from tests.support.cosmos_engine import container_definitions
 
 MODEL = "toy"
 SWEEP_SECONDS, HOUSEKEEPING_SECONDS = 900.0, 300.0
@@ -46,15 +45,15 @@ BUGS = (
     "ValueError",
     "NotImplementedError",
 )  # no fault leads to these
-_servers: dict[Any, CosmosEngine] = {}
+_servers: dict[bool, CosmosEngine | CosmosEngine.Quick] = {}
 
 
 class Rules:
     """How a run goes that a mutation may change."""
 
     sweeps = True
-    config: NamespaceConfig = CONFIG
-    cosmos: type[MemoryServer | LocalServer] = MemoryServer
+    config = CONFIG
+    quick = True  # of Cosmos DB: the engine of dictionaries
     through_sdks = False
 
 
@@ -329,13 +328,14 @@ def _loaded(given: tuple[tuple[str, str], ...]) -> Settings:
 def let_go() -> None:
     """Have the services forget the last run: what is frozen with them would never be collected."""
     for server in _servers.values():
-        if isinstance(server, MemoryServer):
+        if isinstance(server, CosmosEngine.Quick):
             server.restart(None, None)
 
 
-def _cosmos(world: World, saved: Saved | None) -> CosmosEngine:
-    kind = Rules.cosmos
-    if kind not in _servers:
-        _servers[kind] = kind()
-    _servers[kind].restart(world, saved.containers if saved is not None else None)
-    return _servers[kind]
+def _cosmos(world: World, saved: Saved | None) -> Engine:
+    if Rules.quick not in _servers:
+        made = container_definitions()
+        _servers[Rules.quick] = CosmosEngine.Quick(made) if Rules.quick else CosmosEngine(DATABASE, made)
+    server: Engine = _servers[Rules.quick]
+    server.restart(world, saved.containers if saved is not None else None)
+    return server

@@ -4,7 +4,6 @@ For tests of conditions and patches: they need what the database does with them,
 """
 
 import asyncio
-import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
@@ -15,11 +14,7 @@ from azure.core.pipeline.transport import AsyncHttpResponse, AsyncHttpTransport,
 from azure.core.utils import CaseInsensitiveDict
 from azure.cosmos.aio import CosmosClient
 
-from localcloud.clock import SystemClock
-from localcloud.cosmos.account import Account, Throughput
-from localcloud.cosmos.auth import EMULATOR_KEY
-from localcloud.cosmos.server import CosmosService
-from localcloud.httpd import Request, Response
+from localcloud.testing import CosmosEngine
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
@@ -34,14 +29,14 @@ if TYPE_CHECKING:
     from shared.clients.blobs import Blobs
     from shared.clients.search.index import Index
 
-__all__ = ["DATABASE", "changes_to", "clients_on_engine", "engine_account", "stored_fields"]
+__all__ = ["DATABASE", "changes_to", "clients_on_engine", "container_definitions", "stored_fields"]
 
 ENDPOINT = "http://localhost:8081"
 DATABASE = "test"
 
 
 class _EngineResponse(AsyncHttpResponse):
-    def __init__(self, request: HttpRequest, answer: Response) -> None:
+    def __init__(self, request: HttpRequest, answer: CosmosEngine.Answer) -> None:
         super().__init__(request, answer)
         self.status_code = answer.status
         self.reason = ""
@@ -54,10 +49,10 @@ class _EngineResponse(AsyncHttpResponse):
 
 
 class EngineTransport(AsyncHttpTransport[HttpRequest, AsyncHttpResponse]):
-    """Hands the SDK's requests to the service's own handler, signature check included."""
+    """Hands the SDK's requests to the engine."""
 
-    def __init__(self, service: CosmosService) -> None:
-        self._service = service
+    def __init__(self, engine: CosmosEngine) -> None:
+        self._engine = engine
 
     async def send(self, request: HttpRequest, **_options: Any) -> AsyncHttpResponse:
         url = urlsplit(request.url)
@@ -65,10 +60,8 @@ class EngineTransport(AsyncHttpTransport[HttpRequest, AsyncHttpResponse]):
         headers = {name.lower(): str(value) for name, value in request.headers.items()}
         body = request.data or b""
         raw = body.encode() if isinstance(body, str) else cast("bytes", body)
-        handled = self._service.handle(Request(request.method, target, headers, raw))
-        answer = await handled if inspect.isawaitable(handled) else handled
-        await asyncio.sleep(0)  # the service commits in the next turn of the loop, and does not answer before
-        return _EngineResponse(request, answer)
+        await asyncio.sleep(0)  # as over a network, the answer comes in a later turn of the loop
+        return _EngineResponse(request, self._engine.answer(request.method, target, headers, raw))
 
     async def open(self) -> None:
         """Nothing to connect to."""
@@ -88,33 +81,33 @@ class EngineTransport(AsyncHttpTransport[HttpRequest, AsyncHttpResponse]):
         """Nothing to close."""
 
 
-def engine_account(database: str = DATABASE, *, ranges: int = 1) -> Account:
-    """With the app's containers, made without the SDK: every test pays for them."""
-    account, shared_throughput = Account(None, SystemClock(), ranges=ranges), Throughput()
-    account.create_database({"id": database}, shared_throughput)
-    for spec in CONTAINERS.values():
-        definition = {"id": spec.name, "partitionKey": {"paths": [spec.partition_path], "kind": "Hash"}}
-        account.create_container(
-            database, {**definition, "indexingPolicy": spec.indexing_policy()}, shared_throughput
-        )
-    return account
+def container_definitions() -> list[dict[str, Any]]:
+    """Return the app's containers, as the SDK would send them."""
+    return [
+        {
+            "id": spec.name,
+            "partitionKey": {"paths": [spec.partition_path], "kind": "Hash", "version": 2},
+            "indexingPolicy": spec.indexing_policy(),
+            **({} if spec.default_ttl is None else {"defaultTtl": spec.default_ttl}),
+        }
+        for spec in CONTAINERS.values()
+    ]
 
 
 @asynccontextmanager
 async def clients_on_engine(
     bus: Bus | None = None,
     runtime: Runtime | None = None,
-    account: Account | None = None,
+    engine: CosmosEngine | None = None,
     **settings: str,
 ) -> AsyncIterator[Clients]:
     """Clients with an empty database of their own. A test that needs a bus brings one; no other service is there."""
     loaded = Settings.model_validate(
         {"COSMOS_ENDPOINT": ENDPOINT, "COSMOS_DATABASE": DATABASE, "SEARCH_ENDPOINT": ENDPOINT, **settings}
     )
-    account = account or engine_account(loaded.COSMOS_DATABASE)
-    service = CosmosService(account, host="", port=0, key=EMULATOR_KEY, rate=0, faults=False)
+    engine = engine or CosmosEngine(loaded.COSMOS_DATABASE, container_definitions())
     try:
-        async with CosmosClient(ENDPOINT, EMULATOR_KEY, transport=EngineTransport(service)) as cosmos:
+        async with CosmosClient(ENDPOINT, CosmosEngine.KEY, transport=EngineTransport(engine)) as cosmos:
             store = Store(cosmos.get_database_client(loaded.COSMOS_DATABASE))
             absent = (cast("Index", None), cast("Blobs", None))
             clients = Clients(
@@ -122,8 +115,7 @@ async def clients_on_engine(
             )
             yield clients
     finally:
-        account.store.end_group()
-        account.close()
+        engine.close()
 
 
 async def stored_fields(store: Store, document: Document, session: Session | None = None) -> dict[str, Any]:

@@ -138,6 +138,26 @@ def test_the_local_cloud_and_the_app_do_not_name_each_other_in_imports() -> None
     assert found == set()
 
 
+PUBLIC = {
+    "localcloud": {"LocalCloud"},
+    "localcloud.testing": {"Clock", "CosmosEngine", "Faults", "ServiceBusEngine"},
+}
+
+
+def test_only_the_public_names_of_the_local_cloud_are_imported() -> None:
+    found = {
+        (file.relative_to(ROOT).as_posix(), node.module, alias.name)
+        for folder in ("benchmarks", "evaluation", "tests", "tools")
+        for file in (ROOT / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+        if is_in(str(getattr(node, "module", alias.name)), "localcloud")
+    }
+    assert {name for _, _, name in found} == set.union(*PUBLIC.values())
+    assert {place for place in found if place[2] not in PUBLIC.get(str(place[1]), ())} == set()
+
+
 def packages() -> set[str]:
     """Every package of the app, and the top level itself."""
     return {"", *(name.rpartition(".")[0] for name in trees())}

@@ -4,11 +4,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from localcloud.cosmos.keys import RangeMap
+from localcloud.testing import CosmosEngine
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.documents.sources import Removal
-from tests.support.cosmos_engine import DATABASE, clients_on_engine, engine_account
+from tests.support.cosmos_engine import DATABASE, clients_on_engine, container_definitions
 
 NOW = datetime(2026, 3, 11, 12, 0, tzinfo=UTC)
 MANY = [f"r{number}" for number in range(20)]
@@ -44,11 +44,11 @@ async def targets(store: Store, session: Session) -> set[str]:
 
 @pytest.mark.parametrize("ranges", [1, 3])
 async def test_one_call_for_each_physical_partition(ranges: int, batches: list[str]) -> None:
-    account = engine_account(ranges=ranges)
-    async with clients_on_engine(account=account) as clients:
+    engine = CosmosEngine(DATABASE, container_definitions(), ranges=ranges)
+    async with clients_on_engine(engine=engine) as clients:
         store = clients.store
         await write(store, "before")
-        account.set_lag(LAG)
+        engine.set_lag(LAG)
         await write(store, "after")
         session = Session({"removals": ",".join(f"{number}:-1#0" for number in range(ranges))})
         assert await targets(store, session) == {"before"}
@@ -60,14 +60,13 @@ async def test_one_call_for_each_physical_partition(ranges: int, batches: list[s
 
 
 async def test_a_split_is_noticed(batches: list[str]) -> None:
-    account = engine_account()
-    async with clients_on_engine(account=account) as clients:
+    engine = CosmosEngine(DATABASE, container_definitions())
+    async with clients_on_engine(engine=engine) as clients:
         store, session = clients.store, Session()
         await store.refresh(Removal, session)
-        container = account.container(DATABASE, "removals")
-        container.ranges, container.lsns = RangeMap(2), [5, 6]
-        before = container.key.of_header(f'["{batches[-1]}"]')
-        assert container.ranges.of_epk(before.epk) == 1, "another range id than before, as after a split"
+        container = engine.container("removals")
+        container.split(2)
+        assert container.range_of(batches[-1]) == 1, "another range id than before, as after a split"
         await store.refresh(Removal, session)
         seen = session.token("removals") or ""
         assert {part.partition(":")[0] for part in seen.split(",")} == {"0", "1"}

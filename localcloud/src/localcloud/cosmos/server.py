@@ -75,7 +75,7 @@ class CosmosService:
             self._authenticator.check(request, resource)
             self._api.route(call)
         except CosmosError as error:
-            return _refusal(call, error)
+            return refusal(call, error)
         fault = self._faults.take(call.operation)
         if fault is not None:
             return self._inject(fault, call)
@@ -101,7 +101,7 @@ class CosmosService:
         try:
             response = self._api.run(call)
         except CosmosError as error:
-            return _refusal(call, error)
+            return refusal(call, error)
         if not isinstance(response, Response):
             return self._finish(call, response)
         call.headers.append(_activity(call))
@@ -111,7 +111,7 @@ class CosmosService:
         try:
             response = await coming
         except CosmosError as error:
-            return _refusal(call, error)
+            return refusal(call, error)
         call.headers.append(_activity(call))
         return response
 
@@ -119,7 +119,7 @@ class CosmosService:
 
     async def _inject(self, fault: Fault, call: Call) -> Response:
         if fault.kind == "status":
-            return _refusal(call, _planned_error(fault.args))
+            return refusal(call, _planned_error(fault.args))
         if fault.kind == "reset_before":
             return Response(500, drop=True)
         if fault.kind == "latency":
@@ -130,7 +130,7 @@ class CosmosService:
         if fault.kind == "reset_after":
             return Response(500, drop=True)
         if fault.kind == "status_after":
-            return _refusal(call, _planned_error(fault.args))
+            return refusal(call, _planned_error(fault.args))
         return response
 
     # control
@@ -170,7 +170,7 @@ def _activity(call: Call) -> tuple[str, str]:
     return ("x-ms-activity-id", call.header("x-ms-activity-id") or f"{_STAMP}{next(_activities):012x}")
 
 
-def _refusal(call: Call, error: CosmosError) -> Response:
+def refusal(call: Call, error: CosmosError) -> Response:
     headers = [*session_headers(call), ("x-ms-substatus", str(error.substatus)), ("x-ms-request-charge", "1")]
     headers += [*error.headers, _activity(call), ("Content-Type", "application/json")]
     return Response(error.status, orjson.dumps(error.body), headers)

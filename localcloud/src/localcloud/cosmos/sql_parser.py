@@ -9,6 +9,7 @@ from localcloud.cosmos.sql_lexer import KEYWORDS
 
 
 @lru_cache(maxsize=512)
+@lru_cache(1024)
 def parse_query(text: str) -> ast.Query:
     parser = _QueryParser(text)
     try:

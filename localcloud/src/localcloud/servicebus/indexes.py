@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from heapq import heapify, heappop, heappush
 
 from localcloud.servicebus.messages import Message
@@ -116,6 +116,11 @@ class DuplicateHistory:
     def forget(self, now: int) -> None:
         while self._order and self._order[0][0] <= now:
             self._ids.discard(self._order.popleft()[1])
+
+    @property
+    def entries(self) -> Iterable[tuple[int, str]]:
+        """When each is forgotten, and its id."""
+        return self._order
 
     def __len__(self) -> int:
         return len(self._ids)

@@ -1,5 +1,8 @@
 """For the tests of an app: faults of services that run, and engines inside the test's process."""
 
+from localcloud.clock import Clock
+from localcloud.testing.cosmos import CosmosEngine
 from localcloud.testing.faults import Faults
+from localcloud.testing.servicebus import ServiceBusEngine
 
-__all__ = ["Faults"]
+__all__ = ["Clock", "CosmosEngine", "Faults", "ServiceBusEngine"]

@@ -1,10 +1,7 @@
-"""A Cosmos DB of dictionaries: what the simulation asks of the local one, without SQL and without a disk.
-
-It is some three times faster. That it does the same is tested: a seed is the same schedule on both.
-"""
+"""A Cosmos DB of dictionaries, for tests that need speed more than all of SQL."""
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -19,8 +16,7 @@ from localcloud.cosmos.errors import (
 )
 from localcloud.cosmos.patch import apply_patch
 from localcloud.cosmos.queries import Page
-from shared.documents.containers import CONTAINERS
-from tests.simulation.memory_sql import compiled, meets
+from localcloud.testing.quick_sql import compiled, meets
 
 Key = tuple[str, str]  # id and partition
 BAD, CREATED, OK = 207, 201, 200
@@ -48,8 +44,8 @@ class _Change(NamedTuple):
     stored: Stored | None  # None: deleted
 
 
-class MemoryContainer:
-    def __init__(self, server: "MemoryServer", name: str, partition_path: str) -> None:
+class QuickContainer:
+    def __init__(self, server: "QuickCosmosEngine", name: str, partition_path: str) -> None:
         self._server, self.name = server, name
         self._partition = partition_path.removeprefix("/")
         self._fixed = frozenset({("id",), (self._partition,)})
@@ -217,13 +213,16 @@ class MemoryContainer:
 SavedDocuments = dict[str, tuple[Documents, int]]
 
 
-class MemoryServer:
-    def __init__(self) -> None:
+class QuickCosmosEngine:
+    """As CosmosEngine, for the queries that Python functions can answer. Another one is refused."""
+
+    def __init__(self, containers: Iterable[Mapping[str, Any]]) -> None:
         self._clock: Clock | None = None
         self._etags = 0
         self.lag = 0.0
         self._containers = {
-            spec.name: MemoryContainer(self, spec.name, spec.partition_path) for spec in CONTAINERS.values()
+            each["id"]: QuickContainer(self, each["id"], each["partitionKey"]["paths"][0])
+            for each in containers
         }
 
     def now(self) -> float:
@@ -233,7 +232,7 @@ class MemoryServer:
         self._etags += 1
         return f'"{self._etags}"'
 
-    def container(self, name: str) -> MemoryContainer:
+    def container(self, name: str) -> QuickContainer:
         return self._containers[name]
 
     def set_lag(self, seconds: float) -> None:

@@ -1,6 +1,6 @@
-"""The queries of the app over documents in memory: the local Cosmos DB's syntax trees, as Python functions.
+"""Queries over documents in memory: the syntax trees of Cosmos DB's SQL, as Python functions.
 
-Only what the app asks for. Another question raises NotImplementedError, so no answer is made up.
+A part of the language. Another question raises NotImplementedError, so no answer is made up.
 """
 
 import re
@@ -146,7 +146,7 @@ def _expression(expr: ast.Expr) -> Expression:  # noqa: C901, PLR0911 - one case
         case ast.Binary(op, left, right) if op in _COMPARISONS:
             return _compared(_COMPARISONS[op], _expression(left), _expression(right))
         case ast.Logic(op, operands):
-            return _chain(op == "AND", [_expression(operand) for operand in operands])
+            return _chain([_expression(operand) for operand in operands], is_and=op == "AND")
         case ast.In(operand, choices):
             return _among(_expression(operand), [_expression(choice) for choice in choices])
         case ast.Call(name, arguments) if name in _FUNCTIONS:
@@ -200,7 +200,7 @@ def _compared(test: Callable[[Any, Any], Any], left: Expression, right: Expressi
     return compared
 
 
-def _chain(is_and: bool, operands: Sequence[Expression]) -> Expression:
+def _chain(operands: Sequence[Expression], *, is_and: bool) -> Expression:
     """One that decides wins over one that is no boolean."""
     decides = not is_and
 

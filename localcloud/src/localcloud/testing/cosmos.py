@@ -1,26 +1,35 @@
-"""The engine of the local Cosmos DB, as it is: documents in SQLite, queries by its own SQL."""
+"""An account of Cosmos DB inside the test's process: documents in SQLite, and no network."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
 from localcloud.clock import Clock
 from localcloud.cosmos.account import Account, Throughput
+from localcloud.cosmos.api import Api
+from localcloud.cosmos.auth import EMULATOR_KEY, Resource
 from localcloud.cosmos.container import Container
 from localcloud.cosmos.documents import Conditions
-from localcloud.cosmos.keys import PartitionKey
+from localcloud.cosmos.errors import CosmosError
+from localcloud.cosmos.keys import PartitionKey, RangeMap
 from localcloud.cosmos.queries import Page, Scope
-from localcloud.cosmos.sessions import View
+from localcloud.cosmos.server import refusal
+from localcloud.cosmos.sessions import View, parse_token, session_token
 from localcloud.cosmos.store import Row
-from shared.documents.containers import CONTAINERS
+from localcloud.cosmos.wire import Call
+from localcloud.httpd import Request, Response
+from localcloud.testing.quick_cosmos import QuickCosmosEngine
 
-DATABASE = "consensus"
 QUERY_SECONDS = 60.0
 NO_CONDITIONS = Conditions()
 
 
-class LocalContainer:
+class EngineContainer:
+    """A container. It raises CosmosEngine.Error."""
+
     def __init__(self, account: Account, container: Container) -> None:
         self._account, self._container = account, container
         self._keys: dict[str, PartitionKey] = {}
@@ -29,6 +38,13 @@ class LocalContainer:
     @property
     def lsn(self) -> int:
         return self._container.lsns[0]
+
+    def split(self, ranges: int) -> None:
+        """Have it lie in so many ranges, which have other ids than before."""
+        self._container.ranges, self._container.lsns = RangeMap(ranges), [self._container.lsn] * ranges
+
+    def range_of(self, partition: str) -> int:
+        return self._container.ranges.of_epk(self._key(partition).epk)
 
     def view(self, seen: int) -> View:
         view = self._account.replica.view(self._container)
@@ -110,25 +126,68 @@ class SavedContainer(NamedTuple):
 SavedContainers = dict[str, SavedContainer]
 
 
-class LocalServer:
-    """The account. One serves all runs of a process: to empty it is cheaper than to make another."""
+class Answer(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
 
-    def __init__(self) -> None:
-        self._clock: Clock | None = None
-        self._account = self.account = Account(None, self, synchronous="OFF")
-        self._account.create_database({"id": DATABASE}, Throughput())
-        for spec in CONTAINERS.values():
-            definition: dict[str, Any] = {
-                "id": spec.name,
-                "partitionKey": {"paths": [spec.partition_path], "kind": "Hash", "version": 2},
-                "indexingPolicy": spec.indexing_policy(),
-            }
-            if spec.default_ttl is not None:
-                definition["defaultTtl"] = spec.default_ttl
-            self._account.create_container(DATABASE, definition, Throughput())
+
+class CosmosEngine:
+    """An account with one database. It can be emptied and used again, which is cheaper than another one.
+
+    A container is given as the SDK sends it: id, partitionKey, indexingPolicy, defaultTtl.
+    """
+
+    Quick: TypeAlias = QuickCosmosEngine
+    Page: TypeAlias = Page
+    Answer: TypeAlias = Answer
+    Error: TypeAlias = CosmosError
+    KEY = EMULATOR_KEY
+
+    def __init__(
+        self,
+        database: str,
+        containers: Iterable[Mapping[str, Any]],
+        *,
+        clock: Clock | None = None,
+        ranges: int = 1,
+    ) -> None:
+        self._clock, self._database = clock, database
+        self._account = Account(None, self, ranges=ranges, synchronous="OFF")
+        self._api = Api(self._account)
+        self._account.create_database({"id": database}, Throughput())
+        for definition in containers:
+            self._account.create_container(database, dict(definition), Throughput())
+
+    def close(self) -> None:
+        self._account.close()
+
+    def answer(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        """Answer a request of the REST API, header names in lower case. The signature is not checked."""
+        request = Request(method, target, dict(headers), body)
+        call = Call(request, Resource(request.raw_path).parts)
+        try:
+            self._api.route(call)
+            answered = self._api.run(call)
+        except CosmosError as error:
+            answered = refusal(call, error)
+        if not isinstance(answered, Response):
+            raise NotImplementedError(f"a query of an account in memory is not slow: {target}")
+        return Answer(answered.status, dict(answered.headers), answered.body)
+
+    @staticmethod
+    @cache
+    def token(lsn: int) -> str:
+        """Return the session token of a container with one range after so many writes."""
+        return session_token(0, lsn)
+
+    @staticmethod
+    @cache
+    def lsn(token: str) -> int:
+        return parse_token(token)[0]
 
     def now(self) -> float:
-        return self._clock.now() if self._clock is not None else 0.0
+        return self._clock.now() if self._clock is not None else time.time()
 
     @property
     def lag(self) -> float:
@@ -137,8 +196,8 @@ class LocalServer:
     def set_lag(self, seconds: float) -> None:
         self._account.set_lag(seconds)
 
-    def container(self, name: str) -> LocalContainer:
-        return LocalContainer(self._account, self._account.container(DATABASE, name))
+    def container(self, name: str) -> EngineContainer:
+        return EngineContainer(self._account, self._account.container(self._database, name))
 
     def restart(self, clock: Clock, saved: SavedContainers | None) -> None:
         """As if it were new, or as it was saved."""
@@ -171,6 +230,6 @@ class LocalServer:
 
     def rows(self, container: str) -> list[dict[str, Any]]:
         """Every document, past the network."""
-        table = self._account.container(DATABASE, container).table
+        table = self._account.container(self._database, container).table
         found = self._account.store.rows(f"SELECT json(body) FROM {table} ORDER BY id, pk", ())
         return [orjson.loads(body) for (body,) in found]

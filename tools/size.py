@@ -22,7 +22,7 @@ FIGURES = Path(__file__).with_suffix(".json")
 # The first row that fits a file is its part. Files of no row (tools, benchmarks) are not counted.
 PARTS = (
     ("tests", ("tests/", "localcloud/tests/")),
-    ("localcloud", ("localcloud/",)),
+    ("localcloud", ("localcloud/src/",)),
     ("app", ("function_app.py", "shared/", "stages/", "web/", "ops/")),
 )
 READER = "shared/domain/consensus/"

@@ -48,9 +48,8 @@ _CONTRARY = {PositionStance.SUPPORT: Polarity.AGAINST, PositionStance.OPPOSE: Po
 _SAME = {PositionStance.SUPPORT: Polarity.FOR, PositionStance.OPPOSE: Polarity.AGAINST}
 _SETTLED = frozenset({Fate.ANSWERED, Fate.TAKEN, Fate.WITHDRAWN})
 _TURNS = re.compile(
-    r"(?:n't|\b(?:not|never|no longer|cannot|nor|neither|hardly|without|nobody|no one|unless|if|whether|"
-    r"who|he|she|they|rather than|"
-    r"instead of|pretend|claims?|said|says))(?:\W+[\w'-]+){0,6}\W*$"
+    r"(?:n't|\b(?:not|never|no longer|cannot|nor|neither|hardly|without|nobody|no one|unless|"
+    r"if|whether|who|he|she|they|rather than|instead of|pretend|claims?|said|says))(?:\W+[\w'-]+){0,6}\W*$"
 )
 """Words before a quote that turn what it says: a negation, a condition, somebody else's view."""
 _OWN_VIEW = re.compile(r"\b(?:i|i'm|i'd|i've|we|my|our|me|us|imo|imho)\b|^\W{0,4}[+-]\s?1\b")

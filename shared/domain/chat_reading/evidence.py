@@ -88,65 +88,54 @@ class Polarity(StrEnum):
 # "without any issue, so +1".
 _NAMED = {
     Polarity.FOR: re.compile(
-        r"(?<![\w+])\+\s?1\b|\b(?:agree[ds]?(?! with (?:you|him|her|them|[a-z]+(?: "
-        r"[a-z]+)?)[:,. ](?!proposal|plan|change|idea))"
-        r"|(?:i|we|and|also|would|do|not|can|could|fully|strongly|therefore|to|i'd|who) (?:\w+ "
-        r")?support|supportive|in favou?r|lgtm|ack(?:ed)?|approv(?:e|ed|es|ing|al)"
-        r"|endorse[ds]?|makes? (?:\w+ ){0,2}sense|(?:looks?|sounds?|seems?|is|are|looking) (?:\w+ "
-        r"){0,2}(?:good|fine|great|"
-        r"reasonable|sensible)|(?:good|great|excellent|nice) (?:idea|plan|change|approach|patch|catch)|"
-        r"queued?|"
-        r"no objections?|i (?!feel|would|think|look)(?:\w+ )?(?:like|love)|no need to (?:hold|delay|"
-        r"block|wait)|(?:will|i'll) go ahead|(?:should|please) (?:be )?(?:adopt|merge|accept|"
-        r"publish)(?:ed)?)\b"
+        r"(?<![\w+])\+\s?1\b|\b(?:agree[ds]?(?! with (?:you|"
+        r"him|her|them|[a-z]+(?: [a-z]+)?)[:,. ](?!proposal|plan|change|idea))|(?:i|we|"
+        r"and|also|would|do|not|can|could|fully|strongly|therefore|to|i'd|who) (?:\w+ )?support|supportive|"
+        r"in favou?r|lgtm|ack(?:ed)?|approv(?:e|ed|es|ing|al)|endorse[ds]?|makes? (?:\w+ ){0,2}sense|"
+        r"(?:looks?|sounds?|seems?|is|are|looking) (?:\w+ ){0,2}(?:good|fine|great|reasonable|"
+        r"sensible)|(?:good|great|excellent|nice) (?:idea|plan|change|approach|patch|catch)|queued?|"
+        r"no objections?|i (?!feel|would|think|look)(?:\w+ )?(?:like|love)|no need to (?:hold|delay|block|"
+        r"wait)|(?:will|i'll) go ahead|(?:should|please) (?:be )?(?:adopt|merge|accept|publish)(?:ed)?)\b"
     ),
     Polarity.AGAINST: re.compile(
-        r"(?<![\w-])-\s?1\b(?![\d.])|\b(?:disagree[ds]?|i (?:\w+ )?object|object(?:s|ed|ing)? to|"
-        r"objections?|oppose[ds]?|against|nac?k(?:ed)?|veto(?:ed)?"
-        r"|reject(?:ed|s)?|rather not|bad idea|dislike|hate)\b"
+        r"(?<![\w-])-\s?1\b(?![\d.])|\b(?:disagree[ds]?|i (?:\w+ )?object|object(?:s|ed|ing)? to|objections?|"
+        r"oppose[ds]?|against|nac?k(?:ed)?|veto(?:ed)?|reject(?:ed|s)?|rather not|bad idea|dislike|hate)\b"
     ),
 }
 _LEANING = {
     Polarity.FOR: re.compile(
         r"\b(?:favou?r|like[ds]?|love[ds]?|good|great|fine|nice(?:ly)?|excellent|awesome|reasonabl[ey]|"
-        r"sensibl[ey]|happy|glad|"
-        r"excited|thanks?|welcome|useful|helpful|better|best|improve\w*|merge[ds]?|appl(?:y|ied)|works? "
-        r"for|suits?|needed|"
-        r"pick (?:\w+ )?up|(?:will|i'll|we'll) (?:\w+ )?(?:update|fix|do|change|edit|add|include|"
-        r"incorporate)|"
-        r"right (?:way|thing|direction)|prefer\w*|recommend\w*|adopt\w*|yes|yeah|yep|sure|definitely|"
-        r"ingenious|masterpiece|"
-        r"promis(?:e|ing)|appealing|clean(?:ly)?|well done|exactly|passable|perfect|correct|cool|neat|"
-        r"elegant|enough|vote for|preference for|(?:we|i|it|they) should|i(?:'d| would) (?:simply |just "
-        r"|rather )?(?:take|go|use|choose|do)|have done|"
-        r"simpler|cleaner|easier|safer|faster|clearer|less (?:duplication|code|work|noise)|more "
-        r"(?:coverage|useful|robust)|want (?:it|this|that)|(?:good|great) job)\b"
+        r"sensibl[ey]|happy|glad|excited|thanks?|welcome|useful|helpful|better|best|improve\w*|merge[ds]?|"
+        r"appl(?:y|ied)|works? for|suits?|needed|pick (?:\w+ )?up|(?:will|i'll|we'll) (?:\w+ )?(?:update|"
+        r"fix|do|change|edit|add|include|incorporate)|right (?:way|thing|direction)|"
+        r"prefer\w*|recommend\w*|adopt\w*|yes|yeah|yep|sure|definitely|ingenious|masterpiece|promis(?:e|"
+        r"ing)|appealing|clean(?:ly)?|well done|exactly|passable|perfect|correct|cool|neat|elegant|enough|"
+        r"vote for|preference for|(?:we|i|it|they) should|i(?:'d| would) (?:simply |just |rather )?(?:take|"
+        r"go|use|choose|do)|have done|simpler|cleaner|easier|safer|faster|clearer|less (?:duplication|"
+        r"code|work|noise)|more (?:coverage|useful|robust)|want (?:it|this|that)|(?:good|great) job)\b"
     ),
     Polarity.AGAINST: re.compile(
-        r"\b(?:bad|worse|worst|terrible|ridiculous|dumb|wrong|misleading|confus\w+|harm\w*|premature|"
-        r"unnecessary|needless|"
-        r"pointless|useless|concern(?:s|ed)?|worr(?:y|ied|ies|ying)|problem(?:s|atic)?|reluctant|"
-        r"s[ck]eptical|uncomfortable|"
-        r"unhappy|hurts?|breaks?|broken|overkill|inappropriate|protest|refuse|complaints?|"
-        r"too (?:long|complex|complicated|late|early|risky|much)|no (?:reason|point|benefit))\b"
+        r"\b(?:bad|"
+        r"worse|worst|terrible|ridiculous|dumb|wrong|misleading|confus\w+|harm\w*|premature|unnecessary|"
+        r"needless|pointless|useless|concern(?:s|ed)?|worr(?:y|ied|ies|ying)|problem(?:s|atic)?|reluctant|"
+        r"s[ck]eptical|uncomfortable|unhappy|hurts?|breaks?|broken|overkill|inappropriate|protest|refuse|"
+        r"complaints?|too (?:long|complex|complicated|late|early|risky|much)|no (?:reason|point|benefit))\b"
     ),
 }
 _NEGATED = re.compile(
-    r"(?:n't|\b(?:not|never|no longer|hardly|nor|neither|without|cannot|no|rather than|instead of|far "
-    r"from|nothing))"
-    r"(?: (?!(?:so|but|and|because|still|yet)\b)[\w'-]+){0,4} ?$"
+    r"(?:n't|\b(?:not|never|no longer|hardly|nor|neither|without|cannot|"
+    r"no|rather than|instead of|far from|nothing))(?: (?!(?:so|but|and|because|still|yet)\b)[\w'-]+){0,4} ?$"
 )
 _INNER = re.compile(r"n't\b|\bnot?\b")
 _BUT = re.compile(r"[,;.(] ?(?:but|however|though)\b|\bbut\b")
 _ONLY = re.compile(
-    r"\b(?:not|n't) (?:only|just|so strongly)\b|\(no \w+\)|\b(?:while|although|though) (?:i|we) (?:\w+ "
-    r"){0,2}(?:agree|like|support)\b|\bno (?:doubt|problem|worries)\b"
+    r"\b(?:not|n't) (?:only|just|so strongly)\b|\(no \w+\)|\b(?:while|although|though)"
+    r" (?:i|we) (?:\w+ ){0,2}(?:agree|like|support)\b|\bno (?:doubt|problem|worries)\b"
 )
 _DENIES = re.compile(
-    r"n't (?:think|believe|see|want|understand|need)\b|\bnot (?:\w+ )?(?:sure|convinced|excited|"
-    r"interested|think|believe|want)\b"
-    r"|\b(?:should|must|do|does) not\b|\bis not\b|\bsee no\b|\bthere(?: is|'s) no (?:\w+ )?(?:case|need|"
-    r"reason|point|benefit)\b"
+    r"n't (?:think|believe|see|want|understand|need)\b|"
+    r"\bnot (?:\w+ )?(?:sure|convinced|excited|interested|think|believe|want)\b|\b(?:should|must|do|does)"
+    r" not\b|\bis not\b|\bsee no\b|\bthere(?: is|'s) no (?:\w+ )?(?:case|need|reason|point|benefit)\b"
 )
 _BEFORE = 48
 _SHORT = 110
@@ -203,19 +192,16 @@ _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "su
 _NAME = re.compile(r"(?<![\w.])[A-Z][\w'\u00c0-\u024f-]*(?:\.[A-Za-z]\w*)*")
 _STANCE = re.compile(
     r"\b(?:support|oppos|object|agree|disagree|accept|reject|approv|endors|adopt|merg|queu|veto|withdr|"
-    r"consensus|unanimous|favou?r|"
-    r"against|insist|concede|refus|declin|dissent|prefer|vot(?:e|ed|es|ing)\b)\w*"
+    r"consensus|unanimous|favou?r|against|insist|concede|refus|declin|dissent|prefer|vot(?:e|ed|es|ing)\b)\w*"
 )
 _STANDS = {
     Polarity.FOR: re.compile(
         r"\b(?:supports?|supported|favou?rs|favou?red|agrees?|agreed|accepts?|accepted|approves?|"
-        r"approved|endorses?|endorsed|"
-        r"adopts?|adopted|merged|queued|in favou?r|likes?|welcomes?|welcomed)\b"
+        r"approved|endorses?|endorsed|adopts?|adopted|merged|queued|in favou?r|likes?|welcomes?|welcomed)\b"
     ),
     Polarity.AGAINST: re.compile(
-        r"\b(?:opposes?|opposed|objects?|objected|objections?|disagrees?|disagreed|rejects?|rejected|"
-        r"against|vetoe[sd]|veto|"
-        r"dissents?|dissented|refuses?|refused|declines?|declined|dislikes?|disliked)\b"
+        r"\b(?:opposes?|opposed|objects?|objected|objections?|disagrees?|disagreed|rejects?|rejected|against|"
+        r"vetoe[sd]|veto|dissents?|dissented|refuses?|refused|declines?|declined|dislikes?|disliked)\b"
     ),
 }
 _NOT = re.compile(r"(?:n't|\b(?:not|never|no longer|no|nobody|without|neither|nor))(?: [\w'-]+){0,3} ?$")

@@ -18,14 +18,13 @@ _INVISIBLE = re.compile(
     r"[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
 )
 _READER = (
-    r"(?:a\.?i\.?|assistants?|chat ?bots?|chatgpt|gpt(?:-?\d\w*)?|claude|gemini|llms?|(?:large "
-    r")?language models?|model|summari[sz]er|"
-    r"summari[sz]ation (?:model|system|tool|bot)|bots?|agent)"
+    r"(?:a\.?i\.?|assistants?|chat ?bots?|chatgpt|gpt(?:-?\d\w*)?|claude|gemini|llms?|"
+    r"(?:large )?language models?|model|summari[sz]er|summari[sz]ation (?:model|system|tool|bot)|bots?|agent)"
 )
 _TOLD = (
-    r"(?:ignore|disregard|forget|override|bypass|drop|discard|skip)\b.{0,40}\b(?:instructions?|prompts?|"
-    r"rules|directions?|guidelines|"
-    r"schema|context|training|everything above|all of the above|what (?:you were|came))"
+    r"(?:ignore|disregard|forget|override|bypass|drop|discard|skip)"
+    r"\b.{0,40}\b(?:instructions?|prompts?|rules|directions?|"
+    r"guidelines|schema|context|training|everything above|all of the above|what (?:you were|came))"
 )
 _ORDER = r"(?:^|[.!?:;,\n]\s{0,3}|\b(?:please|must|should|shall|you|and|to|just) )"
 Wording = tuple[tuple[str, ...], re.Pattern[str]]
@@ -44,8 +43,8 @@ _WORDINGS = (
     ),
     _wording(
         "instruction|prompt|directive",
-        r"\b(?:new|updated|real|actual|following|these|your) (?:system )?(?:instructions?|prompt|"
-        r"directive)s?\s*(?:is|are|follow|:)",
+        r"\b(?:new|updated|real|actual|following|these|your)"
+        r" (?:system )?(?:instructions?|prompt|directive)s?\s*(?:is|are|follow|:)",
     ),
     _wording(
         "prompt|developer mode|jailbreak|anything now",
@@ -53,8 +52,8 @@ _WORDINGS = (
     ),
     _wording(
         "<|[inst|[/inst|<s|</|<a|<u|<e|<<",
-        r"<\|?/?(?:im_start|im_end|system|assistant|user|endoftext|start_header_id|eot_id)\b|\[/?INST\]|"
-        r"<<\s*/?SYS\s*>>",
+        r"<\|?/?(?:im_start|im_end|system|assistant|user|endoftext|start_header_id|eot_id)\b|"
+        r"\[/?INST\]|<<\s*/?SYS\s*>>",
     ),
     _wording(
         "system|assistant|developer|tool",
@@ -66,8 +65,8 @@ _WORDINGS = (
     ),
     _wording(
         "'|\"",
-        r"[\"'](?:genre|outcome|has_consensus|positions|objections|stance|key_points|open_issues|"
-        r"proposition|decisions)[\"']\s*:",
+        r"[\"'](?:genre|outcome|"
+        r"has_consensus|positions|objections|stance|key_points|open_issues|proposition|decisions)[\"']\s*:",
     ),
     _wording(
         "role",
@@ -79,7 +78,7 @@ _WORDINGS = (
     ),
     _wording(
         _READERS,
-        rf"\b(?:to|for|dear|hey|hi|hello|attention|note (?:to|for)|message (?:to|for)|reminder (?:to|for)|"
+        r"\b(?:to|for|dear|hey|hi|hello|attention|note (?:to|for)|message (?:to|for)|reminder (?:to|for)|"
         rf"instructions? (?:to|for)) (?:the |any |all |you,? (?:the )?)?{_READER}\b",
     ),
     _wording(
@@ -93,58 +92,55 @@ _WORDINGS = (
     _wording(
         _READERS + "|who",
         rf"\b{_READER}s? (?:that|who|which) (?:reads?|summari[sz]es?|process(?:es)?|parses?)\b|"
-        rf"\bwho(?:ever)? (?:reads|summari[sz]es) this (?:thread|mail|message|list)\b",
+        r"\bwho(?:ever)? (?:reads|summari[sz]es) this (?:thread|mail|message|list)\b",
     ),
     _wording(
         _READERS,
         rf"\b(?:any|every|the|this) {_READER} (?:reading|processing|summari[sz]ing|must|should|shall|has to|"
-        rf"needs to|will)\b",
+        r"needs to|will)\b",
     ),
     _wording(
         "summar|writ|produc|generat|answering|reading this",
-        r"\b(?:when|while|before|after|once|if) (?:you )?(?:summari[sz]\w*|writ\w+ (?:the|your) (?:summary|"
-        r"report)|produc\w+ (?:the|your)|generat\w+|answering|reading this)\b",
+        r"\b(?:when|while|before|after|once|if) (?:you )?(?:summari[sz]\w*|writ\w+ (?:the|"
+        r"your) (?:summary|report)|produc\w+ (?:the|your)|generat\w+|answering|reading this)\b",
     ),
     _wording(
         "summar|answer|output|json|response|report|reading",
-        r"\b(?:in|into|for|from) (?:your|the) (?:summary|summari[sz]ation|answer|output|json|response|"
-        r"report|reading)\b.{0,60}\b(?:say|state|write|list|mark|report|include|"
-        r"claim|record|count|set|put|omit|leave out|add|show|must|should)\b",
+        r"\b(?:in|into|for|from) (?:your|the)"
+        r" (?:summary|summari[sz]ation|answer|output|json|response|report|reading)\b.{0,60}\b(?:say|state|"
+        r"write|list|mark|report|include|claim|record|count|set|put|omit|leave out|add|show|must|should)\b",
     ),
     _wording(
         "summar|output|json|report|reading",
-        r"\b(?:say|state|write|list|mark|report|record|count|set|put|omit|leave out|show|treat|classify|"
-        r"label|output|answer|respond|reply|return|print|emit)\b"
-        r".{0,80}\b(?:in|into|for|from) (?:your|the) (?:summary|summari[sz]ation|output|json|report|"
-        r"reading)\b",
+        r"\b(?:say|state|write|list|mark|report|record|count|set|put|omit|leave out|show|"
+        r"treat|classify|label|output|answer|respond|reply|return|print|emit)\b.{0,80}\b(?:in|into|for|from)"
+        r" (?:your|the) (?:summary|summari[sz]ation|output|json|report|reading)\b",
     ),
     _wording(
         "accepted|rejected|consensus|support|oppos|object|unanimous|withdrawn|resolved",
-        r"\b(?:set|mark|report|record|treat|classify|label|count|list|output|return)\b.{0,60}\b(?:as "
-        r")?(?:accepted|rejected|has_consensus|consensus (?:as |to )?(?:true|false|reached)|"
-        r"support(?:ers?|ing)?|oppos(?:e|ed|ing)|object(?:ing|ors?|ions?)|unanimous|withdrawn|"
-        r"resolved)\b.{0,60}\b(?:everyone|everybody|all|nobody|each|person|people|"
-        r"participants?|senders?|summary|positions?|outcome|stances?|regardless)\b",
+        r"\b(?:set|mark|report|record|treat|classify|label|count|list|output|return)"
+        r"\b.{0,60}\b(?:as )?(?:accepted|rejected|has_consensus|consensus (?:as |to )?(?:true|false|reached)|"
+        r"support(?:ers?|ing)?|oppos(?:e|ed|ing)|object(?:ing|ors?|ions?)|unanimous|withdrawn|resolved)"
+        r"\b.{0,60}\b(?:everyone|everybody|all|"
+        r"nobody|each|person|people|participants?|senders?|summary|positions?|outcome|stances?|regardless)\b",
     ),
     _wording(
         "everyone|everybody|all |each |every |the outcome|the stance|the position|the genre",
         _ORDER + r"(?:set|mark|report|record|treat|classify|label|count|list)\b.{0,40}\b(?:everyone|"
-        r"everybody|all "
-        r"(?:of )?(?:the )?(?:participants|senders|people|others|mails|authors)|each (?:sender|person|"
-        r"participant|author)|"
-        r"every (?:sender|person|participant|author|position|stance|objection)|the (?:outcome|stances?|"
-        r"positions?|genre))\b.{0,60}\b(?:as|to|for|is|are)\b",
+        r"everybody|all (?:of )?(?:the )?(?:participants|senders|people|others|mails|authors)|"
+        r"each (?:sender|person|participant|author)|every (?:sender|person|participant|author|position|"
+        r"stance|objection)|the (?:outcome|stances?|positions?|genre))\b.{0,60}\b(?:as|to|for|is|are)\b",
     ),
     _wording(
         "mention|report|list|show|quote|cite|include|count",
-        r"\b(?:do not|don't|never|must not) (?:mention|report|list|show|quote|cite|include|"
-        r"count)\b.{0,60}\b(?:objections?|oppos\w+|disagree\w*|positions?|stances?|concerns?|mails? (?:of|"
-        r"by|from))\b",
+        r"\b(?:do not|don't|never|must not) (?:mention|report|list|show|quote|cite|include|count)"
+        r"\b.{0,60}\b(?:objections?|oppos\w+|disagree\w*|positions?|stances?|concerns?|mails? (?:of|by|from))"
+        r"\b",
     ),
     _wording(
         "json|following|this ",
-        r"\b(?:respond|reply|answer|output|return)\b.{0,30}\b(?:only |just )?(?:with|in)\b.{0,30}\b(?:json|"
-        r"the following|this (?:exact )?(?:text|object))\b",
+        r"\b(?:respond|reply|answer|output|return)\b.{0,30}\b(?:only |just )?(?:with|in)"
+        r"\b.{0,30}\b(?:json|the following|this (?:exact )?(?:text|object))\b",
     ),
     _wording(
         "base64|rot13|decode|obey",
@@ -153,8 +149,8 @@ _WORDINGS = (
     ),
     _wording(
         "ignor|vergiss|oublie|olvida|negeer",
-        r"\b(?:ignoriere|vergiss|ignora|ignorez|oublie[zr]?|olvida|negeer)\b.{0,60}\b(?:anweisung\w*|"
-        r"instru[ck]\w+|regeln|consignes|prompt|reglas|aanwijzing\w*)",
+        r"\b(?:ignoriere|vergiss|ignora|ignorez|oublie[zr]?|olvida|negeer)"
+        r"\b.{0,60}\b(?:anweisung\w*|instru[ck]\w+|regeln|consignes|prompt|reglas|aanwijzing\w*)",
     ),
     _wording(
         "\u5ffd\u7565|\u7121\u8996|\u0438\u0433\u043d\u043e\u0440\u0438\u0440",

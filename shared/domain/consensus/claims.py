@@ -151,8 +151,8 @@ _STEM = 4
 _NEAR_WORDS = 3
 _WILL_DO = Cue(
     "i'll|we'll|will",
-    r"\b(?:i|we)(?:'ll| will) (?:also |then |certainly |definitely |gladly )?(?:update|edit|fix|change|add|"
-    r"correct|clarify|incorporate|include|reword|remove|apply|make|do)\b",
+    r"\b(?:i|we)(?:'ll| will) (?:also |then |certainly |definitely |gladly )?(?:update|"
+    r"edit|fix|change|add|correct|clarify|incorporate|include|reword|remove|apply|make|do)\b",
     r"^\W{0,4}(?:ok(?:ay)?|yes|sure|good point|thanks)?[,. ]{0,3}will (?:do|fix|update|change|add|correct)\b",
 )
 _STANCES = Family(

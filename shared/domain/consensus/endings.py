@@ -24,12 +24,10 @@ from shared.domain.mail.subjects import split_subject
 
 _CHANGES = re.compile(
     r"\bwith (?:the following|some|minor|small|a few|slight|my|your|these|those)\b|"
-    r"\bwith (?:the|an?|that|this) (?:\w+ )?(?:update|changes?|fix|tweak|adjustment|addition|warning|edit|"
-    r"correction)\b|\bi (?:tentatively "
-    r")?queued\b|"
-    r"\b(?:tweak|squash|fix(?:ed)?[ -]?up|amend|touch(?:ed)? up|edit|reword|adjust)\w*\b|"
-    r"\bwhile (?:at it|applying|merging|queu?e?ing)\b|\b(?:i(?:'ve| have)?) (?:also )?(?:removed|"
-    r"changed|added|fixed|dropped)\b"
+    r"\bwith (?:the|an?|that|this) (?:\w+ )?(?:update|changes?|fix|tweak|adjustment|"
+    r"addition|warning|edit|correction)\b|\bi (?:tentatively )?queued\b|\b(?:tweak|squash|fix(?:ed)?[ -]?up|"
+    r"amend|touch(?:ed)? up|edit|reword|adjust)\w*\b|\bwhile (?:at it|applying|merging|queu?e?ing)\b|"
+    r"\b(?:i(?:'ve| have)?) (?:also )?(?:removed|changed|added|fixed|dropped)\b"
 )
 """Words of somebody who takes a patch and changes it."""
 
@@ -95,30 +93,26 @@ def ended_by(
 
 
 _PART = re.compile(
-    r"\bpatch(?:es)? #?\d|\b(?:the )?(?:first|second|third|last|other|rest|remaining)\b|\bpostponed\b|"
-    r"\bpart(?:s|ly|ially)?\b|"
-    r"\bsome of\b|\bexcept\b|\d/\d|"
+    r"\bpatch(?:es)? #?\d|\b(?:the )?(?:first|second|third|last|other|rest|remaining)\b|"
+    r"\bpostponed\b|\bpart(?:s|ly|ially)?\b|\bsome of\b|\bexcept\b|\d/\d|"
     r"\b(?:appl(?:y|ied)|queued?|t[oa]ke?n?|merged?|picked up|pushed) #?\d{1,2}(?: ?[-,] ?\d| and \d| to \b)"
 )
 """Only some of a series is taken."""
 _RESISTS = re.compile(
     r"\b(?:but|however|although|though|rather|prefer|instead|intentional\w*|deliberate\w*|on purpose|"
-    r"disagree|"
-    r"unfortunately|unless|until|if|when|later|another (?:patch|series)|separate\w*|wonder|actually|maybe|"
-    r"perhaps|"
-    r"i think|cannot|(?:do|does|is|are|should|will|need) not|not (?:sure|needed|necessary))\b|"
+    r"disagree|unfortunately|unless|until|if|when|later|another (?:patch|series)|separate\w*|wonder|actually|"
+    r"maybe|perhaps|i think|cannot|(?:do|does|is|are|should|will|need) not|not (?:sure|needed|necessary))\b|"
     r"\b(?:do|does|is|are|should|wo|ca|need)n't\b|(?:^|[.,;] )no\b[,. ]|"
     r"\b(?:drop|ignore|discard) (?:it|this|that|the patch)\b|\b(?:update|tell|keep) you\b|\blet you know\b"
 )
 """Words of an author who does not take a remark over as it is, or not in this series."""
 _WILL_CHANGE = re.compile(
-    r"\b(?:will|going to|let me)\b|'ll\b|^\W{0,4}(?:\w+,? ){0,2}(?:done|fixed|changed|updated|corrected|"
-    r"removed)\b"
+    r"\b(?:will|going to|let me)\b|"
+    r"'ll\b|^\W{0,4}(?:\w+,? ){0,2}(?:done|fixed|changed|updated|corrected|removed)\b"
 )
 _SETTLED_ELSEWHERE = re.compile(
-    r"\balready (?:\w+ )?(?:applied|sent|merged|fixed|queued|committed|upstream|done|in)\b|\b(?:same|"
-    r"identical) "
-    r"(?:patch|fix|change|e?mail)\b|\bduplicates?\b"
+    r"\balready (?:\w+ )?(?:applied|sent|merged|fixed|queued|committed|upstream|done|in)\b|"
+    r"\b(?:same|identical) (?:patch|fix|change|e?mail)\b|\bduplicates?\b"
 )
 """A reviewer tells that there is another patch, or that this one is taken."""
 _ENOUGH_TRAILERS = 2
@@ -126,7 +120,7 @@ _A_WORD = 2
 _MOST_VERSIONS, _MAX_NOTES = 6, 6_000
 _REMARKS = r"(?:comments?|feedback|remarks|suggestions?|reviews?|reviewing)"
 _TAKES_OVER = re.compile(
-    rf"\b(?:as|per|following|based on|taking) (?:\w+ ){{0,3}}"
+    r"\b(?:as|per|following|based on|taking) (?:\w+ ){0,3}"
     rf"(?:suggested|requested|pointed|advised|{_REMARKS})\b|"
     r"\b(?:suggested|requested|pointed out|noticed|spotted) by\b|"
     rf"\b(?:address\w*|incorporat\w+|appl(?:y|ied)|took|taken) (?:[\w']+ ){{0,3}}{_REMARKS}\b|"
@@ -288,9 +282,8 @@ def _is_doubted_after(ending: Evidence, word: EndingWord) -> bool:
 _MENDED = r"(?:fixed|corrected|addressed)"
 _FIXED = Cue(
     "fixed|done|corrected|addressed",
-    r"^\W{0,4}(?:(?:thanks|thank you|ok|okay|yes|good catch|sure)[,.;! -]+)?"
-    r"(?:both |all |these are |this is |it's |now )?"
-    r"(?:fixed|done|corrected|addressed)\b(?: (?:in|at|with|by|on|now|here)\b|[.!:]|$)",
+    r"^\W{0,4}(?:(?:thanks|thank you|ok|okay|yes|good catch|sure)[,.;! -]+)?(?:both |all |these are |"
+    r"this is |it's |now )?(?:fixed|done|corrected|addressed)\b(?: (?:in|at|with|by|on|now|here)\b|[.!:]|$)",
     rf"\b(?:i|we)(?:'ve| have)? (?:now |just |already )?{_MENDED} "
     r"(?:this|it|them|that|these|both|all|those)\b",
     r"\b(?:this|it|that|both|all)(?: (?:is|was|are|were|has been|have been)|'s) (?:now |already )?"
@@ -299,36 +292,33 @@ _FIXED = Cue(
 _HELPED = Cue(
     "working|solves|solved|turns|turned|found|figured|was|charm|perfectly|got|exactly|answers|perfect|fixed|fixes|"
     "missed|clearing|cleared|resolves|resolved|all|everything",
-    r"\b(?:it's|it is|everything is|all is|that's|now) (?:all )?working (?:now|fine|again|"
-    r"perfectly)\b|\bgot it (?:to work|"
-    r"working)\b",
-    r"\b(?:this|that|it|which|\w+ing \S{1,20}(?: \S{1,20}){0,2}) (?:solves|solved|fixe[sd]|resolve[sd]) "
-    r"(?:it|my problem|the (?:\w+ )?(?:problem|issue))\b",
-    r"^\W{0,4}(?:(?:ok(?:ay)?|ah|oh|thanks|well|so)[,.! ]+)?(?:it )?turn(?:s|ed) out (?:that )?"
-    r"(?:i |it was |the problem |my |an? |the cause )",
+    r"\b(?:it's|it is|everything is|all is|that's|now) (?:all )?working (?:now|fine|again|perfectly)\b|"
+    r"\bgot it (?:to work|working)\b",
+    r"\b(?:this|that|it|which|\w+ing \S{1,20}(?: \S{1,20}){0,2})"
+    r" (?:solves|solved|fixe[sd]|resolve[sd]) (?:it|my problem|the (?:\w+ )?(?:problem|issue))\b",
+    r"^\W{0,4}(?:(?:ok(?:ay)?|ah|oh|thanks|well|so)[,.! ]+)?(?:it )?turn(?:s|ed)"
+    r" out (?:that )?(?:i |it was |the problem |my |an? |the cause )",
     r"\bfound (?:it\b|the (?:problem|cause|bug|culprit|reason|solution|answer)|out (?:what|why|that i))",
-    r"^\W{0,4}(?:(?:great|perfect|cool|ok(?:ay)?|thanks|yes)[,.! ]+)?(?:it's |its |it is )?(?:all|"
-    r"everything)(?: is|'s)? "
-    r"(?:working|works|good|fine|fixed|sorted)(?: (?:fine|great|well))?(?: now| again)\b",
+    r"^\W{0,4}(?:(?:great|perfect|cool|ok(?:ay)?|thanks|yes)[,.! ]+)?(?:it's |its |it is )?(?:all|everything)"
+    r"(?: is|'s)? (?:working|works|good|fine|fixed|sorted)(?: (?:fine|great|well))?(?: now| again)\b",
     r"\bfigured (?:it|this|that) out\b|^\W{0,4}(?:yes,? |ah,? )?that was it\b",
     r"\bworks (?:like a charm|perfectly|great now|fine now|as expected now)\b",
     r"\bexactly what i(?:'m| am| was|'ve been)? (?:need(?:ed)?|want(?:ed)?|looking for|after)\b",
-    r"^\W{0,4}(?:perfect|excellent|great|got it|cool|awesome)[,.! ]+(?:many )?(?:thanks|"
-    r"thank you)[^?]{0,30}$",
-    r"\b(?:thanks|thank you),? i (?:had )?(?:missed|overlooked) (?:that|this|it)\b|\bclear(?:ing|"
-    r"ed) (?:that|this|it) up\b",
+    r"^\W{0,4}(?:perfect|excellent|great|got it|cool|awesome)"
+    r"[,.! ]+(?:many )?(?:thanks|thank you)[^?]{0,30}$",
+    r"\b(?:thanks|thank you),? i (?:had )?(?:missed|overlooked) (?:that|this|it)\b|"
+    r"\bclear(?:ing|ed) (?:that|this|it) up\b",
 )
 _TAKEN_BACK = re.compile(r"\b(?:but|however|except|would|if|before|others?)\b|n't\b|\bnot\b")
 _SETBACK = re.compile(
-    r"\b(?:but|however|although|though|except|still|another|before|others?|hope|might|maybe|should|could|"
-    r"would|if|will|"
-    r"only|until|not|never|hardly|fails?|again)\b|n't\b"
+    r"\b(?:but|however|although|though|except|still|another|before|"
+    r"others?|hope|might|maybe|should|could|would|if|will|only|until|not|never|hardly|fails?|again)\b|n't\b"
 )
 """Words of an asker who is not content yet."""
 _NEVER_MIND = re.compile(r"\bnever ?mind\b")
 _THANKS_FOR = re.compile(
-    r"\b(?:thanks|thank you|thx)\b.{0,40}\bfor (?:the|your|all|any) (?:\w+ ){0,2}"
-    r"(?:repl\w+|response|answers?|tips?|suggestions?|advice|pointers?|links?|hints?)\b"
+    r"\b(?:thanks|thank you|thx)\b.{0,40}\bfor (?:the|your|all|any)"
+    r" (?:\w+ ){0,2}(?:repl\w+|response|answers?|tips?|suggestions?|advice|pointers?|links?|hints?)\b"
 )
 _FEW = 4
 _SHORT_EXCHANGE = 6
@@ -339,20 +329,18 @@ _OFFERS_TEXT = re.compile(
 )
 _CONTENT = Cue(
     "works|good|fine|great|addresses|resolves|satisfied|happy|perfect|ok|okay|better",
-    r"\b(?:that|this|it|all|both|these|those)(?: all| both)? (?:works?|looks? (?:good|fine|great)|is "
-    r"(?:fine|good|great|"
-    r"perfect|better|much better)|are fine)(?: (?:for|to|with|by) me)?[.,!]*$",
-    r"\b(?:that|this|it|which) (?:fully )?(?:addresses|resolves) (?:all )?(?:of )?(?:my|the) "
-    r"(?:comments?|concerns?|issues?|points?)\b",
+    r"\b(?:that|this|it|all|both|these|those)(?: all| both)? (?:works?|looks? (?:good|fine|"
+    r"great)|is (?:fine|good|great|perfect|better|much better)|are fine)(?: (?:for|to|with|by) me)?[.,!]*$",
+    r"\b(?:that|this|it|which) (?:fully )?(?:addresses|resolves)"
+    r" (?:all )?(?:of )?(?:my|the) (?:comments?|concerns?|issues?|points?)\b",
     r"^\W{0,4}(?:works|fine|good|ok(?:ay)?|great) (?:for|with|by) me\b",
     r"\bi(?:'m| am) (?:fine|happy|ok|okay|satisfied|good) with (?:that|this|the|your|it|these|those)\b",
 )
 """Words of a reviewer to whom nothing is left to wish."""
 _INSTRUCTS = Cue(
     "you|try|use|see|call|set|add|run|look|check|pass",
-    r"\byou (?:need to|should|have to|must|(?:just |probably |might |may )?want to|can (?:use|call|set|find|"
-    r"do|pass|"
-    r"add|get|try))\b",
+    r"\byou (?:need to|should|"
+    r"have to|must|(?:just |probably |might |may )?want to|can (?:use|call|set|find|do|pass|add|get|try))\b",
     r"^\W{0,4}(?:just |then |instead,? )?(?:try|use|call|set|add|run|pass) (?!this list|the list|google)\w",
 )
 _ELSEWHERE = re.compile(
@@ -361,14 +349,14 @@ _ELSEWHERE = re.compile(
 """Who sends the asker away answers nothing."""
 _YET_TO_TRY = re.compile(
     r"\b(?:try|trying|test|check|look|see if|investigate|report back|let you know|in advance|shot|"
-    r"unfortunately|sadly|a go|experiment|"
-    r"(?:will|'ll|going to) (?:\w+ )?(?:report|file|open|ask|post|raise))\b"
+    r"unfortunately|sadly|a go|experiment|(?:will|'ll|going to) (?:\w+ )?(?:report|file|open|ask|post|raise))"
+    r"\b"
 )
 
 _FAILED = re.compile(
-    r"\bno,? thanks?\b|\bthanks? for nothing\b|\b(?:but|however) (?:no|that|it|this|i)\b|\bno luck\b|"
-    r"\bstill\b|\bsame (?:error|problem|result)\b|\bworse\b|\bcrash\w*\b|n't (?:work|help)\b|"
-    r"\bnot (?:work|help)\b"
+    r"\bno,? thanks?\b|"
+    r"\bthanks? for nothing\b|\b(?:but|however) (?:no|that|it|this|i)\b|\bno luck\b|\bstill\b|"
+    r"\bsame (?:error|problem|result)\b|\bworse\b|\bcrash\w*\b|n't (?:work|help)\b|\bnot (?:work|help)\b"
 )
 _CLOSES = re.compile(r"\bnot (?:discuss|argue|go on|continue|bother)\b")
 """Who breaks off is not content."""

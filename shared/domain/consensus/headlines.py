@@ -190,8 +190,8 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}"
 _ENDS = Cue(
     "end|ends|ending|close|closes|closing|until|later|before|by|open|deadline|weeks|week|hours|days|due|last",
-    r"\b(?:ends?|ending|closes?|closing|until|no later than|deadline|by|before|due|open for|remain open|"
-    r"runs? (?:for|until|through)|in the next|for the next|within)\b",
+    r"\b(?:ends?|ending|closes?|closing|until|no later than|deadline|"
+    r"by|before|due|open for|remain open|runs? (?:for|until|through)|in the next|for the next|within)\b",
 )
 _ISO = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b")
 _DAY_MONTH = re.compile(

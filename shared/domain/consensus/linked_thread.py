@@ -42,13 +42,13 @@ _BODY_AUTHOR = re.compile(r"\s*From: {0,3}\"?([^<\n\"]{0,100}?)\"? {0,3}<([^>\s]
 _LIST_SUFFIX = re.compile(r"\s*[(\[][^)\]]{0,60}[)\]]\s*$")
 _MIN_NAME = 6
 _ROLES = (
-    r"(?:(?:working group|wg|co-?|acting) ?-?)*(?:chair(?:man|woman|person)?|maintainer|editor|shepherd|"
-    r"area director|release manager|secretary|rapporteur|pmc (?:member|chair))"
+    r"(?:(?:working group|wg|co-?|acting) ?-?)*(?:chair(?:man|woman|person)?|"
+    r"maintainer|editor|shepherd|area director|release manager|secretary|rapporteur|pmc (?:member|chair))"
 )
 _CLAIMS_ROLE = re.compile(
-    rf"\b(?:as|being) (?:the |your |a |one of the )?{_ROLES}s?\b(?=[,:;.]|\s+(?:i|we|of|for|and)\b)"
-    rf"|\b(?:chair|maintainer|editor|ad) hat (?:is )?on\b|\bi am (?:the |your |a )?{_ROLES}\b"
-    rf"|\bspeaking as (?:the |a )?{_ROLES}\b|^[ \t]*{_ROLES}[ \t]*$",
+    rf"\b(?:as|being) (?:the |your |a |one of the )?{_ROLES}s?\b(?=[,:;.]|\s+(?:i|we|of|for|and)\b)|"
+    rf"\b(?:chair|maintainer|editor|ad) hat (?:is )?on\b|"
+    rf"\bi am (?:the |your |a )?{_ROLES}\b|\bspeaking as (?:the |a )?{_ROLES}\b|^[ \t]*{_ROLES}[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
 _ROLE_WORDS = (
@@ -220,12 +220,12 @@ def _claims_role(text: str) -> bool:
 
 
 _PATCH_TAG = re.compile(
-    r"\[[^\]]{0,80}\b(?:PATCH|PULL)\b|\bGIT PULL\b|"
-    r"\[RFC(?: [A-Za-z][\w-]{0,20})?(?: v\d{1,2})?,? \d{1,3}/\d{1,3}\s*\]"
+    r"\[[^\]]{0,80}\b(?:PATCH|PULL)\b|"
+    r"\bGIT PULL\b|\[RFC(?: [A-Za-z][\w-]{0,20})?(?: v\d{1,2})?,? \d{1,3}/\d{1,3}\s*\]"
 )
 _MACHINE = re.compile(
-    r"(?:^|[\W_])(?:(?:ro|syz|dependa|build|git)?bot|no-?reply|notifications?|jenkins|bugzilla|gerrit|"
-    r"patchwork|mailer-daemon)(?:$|[\W_])",
+    r"(?:^|[\W_])(?:(?:ro|syz|dependa|"
+    r"build|git)?bot|no-?reply|notifications?|jenkins|bugzilla|gerrit|patchwork|mailer-daemon)(?:$|[\W_])",
     re.IGNORECASE,
 )
 _VERSION = re.compile(r"\bv(\d{1,3})\b", re.IGNORECASE)

@@ -140,24 +140,23 @@ _LONGEST_GREETING, _LONGEST_ATTRIBUTION = 45, 250
 
 # The last one heads a patch in a range-diff: what is indented below it compares two versions.
 _DIFF_START = re.compile(
-    r"(?:diff --git |--- a/|\+\+\+ b/|@@ .{0,200}@@|index [0-9a-f]{6,40}\.\.|Index: \S|"
-    r"\s{0,4}(?:\d{1,3}|-):\s{1,4}(?:[0-9a-f]{6,40}|-{5,}) [!=<>]\s)"
+    r"(?:diff --git |--- a/|\+\+\+ b/|@@ .{0,200}@@|"
+    r"index [0-9a-f]{6,40}\.\.|Index: \S|\s{0,4}(?:\d{1,3}|-):\s{1,4}(?:[0-9a-f]{6,40}|-{5,}) [!=<>]\s)"
 )
 _DIFF_LINE = re.compile(r"[-+ @\\]|index |diff |new file|deleted file|similarity|rename |$|GIT binary")
 _UNMARKED_QUOTE = re.compile(r"\s{0,4}(?:&gt;|[A-Za-z]{0,12}>|\|\s)")
 _ATTRIBUTION = re.compile(
-    r"(?:On .{5,150}|.{3,100}) (?:wrote|writes|said)(?: on .{5,40})?\s?:?\s*$|(?:In message|Le |Am |El "
-    r").{5,120}:\s*$"
+    r"(?:On .{5,150}|.{3,100}) (?:wrote|writes|said)(?: on .{5,40})?\s?:?\s*$|"
+    r"(?:In message|Le |Am |El ).{5,120}:\s*$"
 )
 _FORWARDED = re.compile(r"\s{0,3}-{3,}\s?(?:Original Message|Forwarded|Begin forwarded)", re.IGNORECASE)
 _TRAILER = re.compile(r"\s{0,4}(?:[A-Z][a-z]+(?:-[a-z]+){0,3}-by|Cc|Fixes|Link|Message-ID):\s", re.IGNORECASE)
 _VOTE_LINE = re.compile(r"\s{0,8}\*?[+-]\s?[01]\b")
 _LIST_ITEM = re.compile(r"\s{0,12}(?:[-*\u2022o+]|\d{1,2}[.)]|\[[ xX]?\])\s+\S")
 _GREETING = re.compile(
-    r"(?:hi|hello|hey|dear|good (?:morning|afternoon|day|evening))(?: [\w.'-]{1,20}){0,3}[,.!: -]*$"
-    r"|(?:all|folks|everyone|greetings|best|cheers|sincerely|ciao|br|(?:many |kind |best |warm "
-    r")?(?:regards|thanks|wishes)|thx)"
-    r"(?: (?:again|all|everyone|in advance|a lot))?[,.!: -]*$",
+    r"(?:hi|hello|hey|dear|good (?:morning|afternoon|day|evening))(?: [\w.'-]{1,20}){0,3}[,.!: -]*$|"
+    r"(?:all|folks|everyone|greetings|best|cheers|sincerely|ciao|br|(?:many |kind |"
+    r"best |warm )?(?:regards|thanks|wishes)|thx)(?: (?:again|all|everyone|in advance|a lot))?[,.!: -]*$",
     re.IGNORECASE,
 )
 # A full stop, a closing mark maybe, then white space and what can open a sentence.
@@ -165,9 +164,9 @@ _GREETING = re.compile(
 # Many write without capitals: after a full stop a small word that opens sentences is enough.
 # The mark comes first, outside the alternatives: so the engine skips to it.
 _END = re.compile(
-    r"[.!?](?:[\"')\]]{0,3}\s+(?=[\"'(\[A-Z0-9`<+*-])|(?:(?<![.!?][.!?])[.!?]+|(?<=[!?]))\s+(?=[a-z])"
-    r"|(?<=\.)\s+"
-    r"(?=(?:i|it|its|this|that|the|we|you|they|but|so|if|in|there|not|however|what|how|maybe|also)\b))"
+    r"[.!?](?:[\"')\]]{0,3}\s+(?=[\"'(\[A-Z0-9`<+*-])|"
+    r"(?:(?<![.!?][.!?])[.!?]+|(?<=[!?]))\s+(?=[a-z])|(?<=\.)\s+(?=(?:i|"
+    r"it|its|this|that|the|we|you|they|but|so|if|in|there|not|however|what|how|maybe|also)\b))"
 )
 _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|cf|etc|vs|mr|dr|sec|fig|resp|approx|no)|\b[A-Z])\.$", re.IGNORECASE

@@ -37,19 +37,17 @@ _ENOUGH_VOICES = 2
 _SHORT_THREAD = 4
 _SHORT_REVIEW = 12
 _EDITED = re.compile(
-    r"\b(?:will|'ll|shall|going to|'ve|have|has|i|we) (?:\w+ ){0,2}(?:edit|incorporate|update|fix|correct|"
-    r"change|clarify|"
-    r"reword|rephrase|rewrite|add|include|address|remove|drop|make|fixed|changed|updated|added|incorporated|"
-    r"corrected|"
-    r"clarified|reworded|removed|addressed)\b|\b(?:editor'?s|local|working) (?:copy|version)\b|"
-    r"\b(?:next|new|updated) (?:version|revision|draft)\b|^\W{0,4}(?:\w+,? ){0,2}(?:done|fixed|will do|will "
-    r"fix)\b"
+    r"\b(?:will|'ll|shall|going to|'ve|have|has|i|we) (?:\w+ ){0,2}(?:edit|"
+    r"incorporate|update|fix|correct|change|clarify|reword|rephrase|rewrite|add|include|address|remove|"
+    r"drop|make|fixed|changed|updated|added|incorporated|corrected|clarified|reworded|removed|addressed)\b|"
+    r"\b(?:editor'?s|local|working) (?:copy|version)\b|\b(?:next|new|updated) (?:version|revision|draft)\b|"
+    r"^\W{0,4}(?:\w+,? ){0,2}(?:done|fixed|will do|will fix)\b"
 )
 # Something is to be changed: without that a promise answers a report, and accepts nothing.
 _WANTS = Cue(
     "should|must|need|needs|please|suggest|instead|typo|replace|change|missing|rather|better",
-    r"\b(?:should|must|needs? to|please (?:add|change|fix|clarify|remove|replace|consider)|suggest\w*|"
-    r"instead|typo|replace|to change|missing|rather|better)\b",
+    r"\b(?:should|must|needs? to|please (?:add|change|fix|"
+    r"clarify|remove|replace|consider)|suggest\w*|instead|typo|replace|to change|missing|rather|better)\b",
 )
 _ROLE = r"(?:(?:co-?)?chairs?|shepherd|editor|maintainer|release manager|area director)"
 _IN_ROLE = re.compile(

@@ -214,8 +214,7 @@ _CONTENT = re.compile(r"[a-z][a-z0-9_-]{3,}")
 _PARTLY_SHARED = 2
 _REASSURED = re.compile(
     r"\b(?:fair enough|makes? sense|good point|you(?:'re| are) right|i stand corrected|i see|got it|"
-    r"ok(?:ay)? then|that works|"
-    r"point taken|works for me|no (?:further|more) objections?|thanks,? that)\b"
+    r"ok(?:ay)? then|that works|point taken|works for me|no (?:further|more) objections?|thanks,? that)\b"
 )
 
 

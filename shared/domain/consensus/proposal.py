@@ -13,14 +13,14 @@ from shared.domain.mail.subjects import split_subject
 VOTE_TAG = re.compile(r"\[\s*(?:VOTE|POLL)\b[^\]]{0,30}\]|^\s*VOTE\s*:", re.IGNORECASE)
 RESULT_TAG = re.compile(r"\[\s*(?:RESULTS?|VOTE RESULTS?)\s*\]|\[VOTE\]\s*\[RESULT", re.IGNORECASE)
 _RESULT = re.compile(
-    r"\b(?:vote|poll|ballot) (?:results?|outcome)\b|\b(?:results?|outcome) of (?:the |our )?(?:\w+ ){0,3}"
-    r"(?:vote|poll|ballot)\b",
+    r"\b(?:vote|poll|ballot) (?:results?|outcome)\b|"
+    r"\b(?:results?|outcome) of (?:the |our )?(?:\w+ ){0,3}(?:vote|poll|ballot)\b",
     re.IGNORECASE,
 )
 _LAST_CALL_IN_PASSING = Cue(
     "call|wglc",
-    r"\b(?:like any other|in preparation for|during|comments? (?:from|on|in)|after|result of|prior to|"
-    r"received|before|passed|completed|since|previous)\b.{0,60}\b(?:last call|wglc)",
+    r"\b(?:like any other|in preparation for|during|comments? (?:from|on|in)|"
+    r"after|result of|prior to|received|before|passed|completed|since|previous)\b.{0,60}\b(?:last call|wglc)",
     r"\b(?:last call|wglc|lc) (?:comments?|review|issues?|period (?:has|is))\b",
 )
 _NO_MATTER = re.compile(
@@ -29,17 +29,17 @@ _NO_MATTER = re.compile(
 )
 """What stands at a mail's head and puts nothing: headers, trailers, asides in brackets, courtesies."""
 _PROPOSING_SUBJECT = re.compile(
-    r"\[\s*(?:RFC|DISCUSS(?:ION)?|PROPOSAL|PROPOSED|IDEA)\b|^\W{0,4}(?:RFC|Proposal|Suggestion|Idea|"
-    r"Feature request)\s*[:-]",
+    r"\[\s*(?:RFC|DISCUSS(?:ION)?|PROPOSAL|PROPOSED|IDEA)\b|"
+    r"^\W{0,4}(?:RFC|Proposal|Suggestion|Idea|Feature request)\s*[:-]",
     re.IGNORECASE,
 )
 _ACTS = (
-    r"(?:add|remove|drop|change|rename|move|replace|deprecate|merge|adopt|switch|split|delete|modify|"
-    r"introduce|extend|make|stop|disable|enable|convert|bump|raise|cancel|publish|retire|rewrite|push)"
+    r"(?:add|remove|drop|change|rename|move|replace|deprecate|merge|adopt|switch|split|delete|"
+    r"modify|introduce|extend|make|stop|disable|enable|convert|bump|raise|cancel|publish|retire|rewrite|push)"
 )
 _ACT_STEMS = re.compile(
-    r"\b(?:add|remov|drop|chang|renam|mov|replac|deprecat|merg|adopt|switch|split|delet|modif|introduc|extend|"
-    r"mak|disabl|enabl|convert|rais|cancel|publi|retir|rewrit|rais)\w*"
+    r"\b(?:add|remov|drop|chang|renam|mov|replac|deprecat|merg|adopt|switch|"
+    r"split|delet|modif|introduc|extend|mak|disabl|enabl|convert|rais|cancel|publi|retir|rewrit|rais)\w*"
 )
 # Plain words that put something, beside those of `PROPOSES`. They are looked for in the one mail that may put
 # it: words as common as these would make every other sentence dearer, were they a cue.
@@ -47,97 +47,76 @@ _PUTS_FORWARD = re.compile(
     "|".join(
         (
             (
-                r"(?<!how )(?<!what )(?<!where )(?<!when )(?<!why )\b(?:should(?:n't)?|could(?:n't)?|"
-                r"shall) we "
-                r"(?!expect|know|find|assume|say|see|get|do (?:about|to|if|in|when|with)|help)\w"
+                r"(?<!how )(?<!what )(?<!where )(?<!when )(?<!why )\b(?:should(?:n't)?|could(?:n't)?|shall)"
+                r" we (?!expect|know|find|assume|say|see|get|do (?:about|to|if|in|when|with)|help)\w"
             ),
             (
-                r"(?<!how )(?<!what )(?<!where )(?<!when )\bcan(?:'t)? we (?!see|get|know|find|assume|help|"
-                r"use|"
-                r"do)[^?]{4,200}\?"
+                r"(?<!how )(?<!what )"
+                r"(?<!where )(?<!when )\bcan(?:'t)? we (?!see|get|know|find|assume|help|use|do)[^?]{4,200}\?"
             ),
             (
-                r"\bwhat (?:do|would|does) (?:you|people|others|folks|everyone|everybody|the (?:list|group|"
-                r"wg|"
-                r"community))"
-                r"(?: guys| all| folks| others)? (?:think|say|feel)\b|\bwhat you(?:'d| would)? think\b|"
+                r"\bwhat (?:do|would|does) (?:you|people|others|folks|everyone|everybody|"
+                r"the (?:list|group|wg|community))(?: guys| all| folks| others)? (?:think|say|feel)\b|"
+                r"\bwhat you(?:'d| would)? think\b|"
                 r"\bhow (?:do|would) (?:you|people|others|folks|we) (?:all )?feel about\b|\bopinions\?"
             ),
             (
                 r"\bmay i (?:suggest|propose)\b|\b(?:has|have) been (?:proposed|suggested) (?:that|to)\b|"
-                r"\b(?:here is|here's|this is|i have|i've got) an? (?:\w+ ){0,2}(?:suggestion|proposal|idea|"
-                r"rfc)\b"
+                r"\b(?:here is|here's|this is|i have|i've got)"
+                r" an? (?:\w+ ){0,2}(?:suggestion|proposal|idea|rfc)\b"
             ),
             (
-                r"\b(?:i|we)(?:'m| am|'re| are|'ve been| have been| was| were) (?:also |now |currently |"
-                r"just )?"
-                r"(?:thinking (?:about|of)|planning (?:on|to)|inclined to|tempted to) "
-                r"(?!us(?:e|ing)|writ(?:e|ing)|build|try|buy|start|learn|do\b|doing)\w"
+                r"\b(?:i|we)(?:'m| am|'re| are|'ve been| have been| was| were)"
+                r" (?:also |now |currently |just )?(?:thinking (?:about|of)|planning (?:on|to)|inclined to|"
+                r"tempted to) (?!us(?:e|ing)|writ(?:e|ing)|build|try|buy|start|learn|do\b|doing)\w"
             ),
             rf"\b(?:i|we)(?:'d| would)? (?:plan|intend|want|wish|like) to {_ACTS}\b",
             (
-                r"\bwould it (?:be (?:ok|okay|acceptable|good|useful|worthwhile|better|reasonable|sensible|"
-                r"fine)|"
-                r"make sense)\b"
+                r"\bwould it (?:be (?:ok|"
+                r"okay|acceptable|good|useful|worthwhile|better|reasonable|sensible|fine)|make sense)\b"
             ),
             r"\b(?:perhaps|maybe) (?:\S+ ){1,5}(?:could|should|ought to)\b",
             (
-                r"\blet (?:me|us) know (?:if|whether) (?:\w+ ){0,2}(?:ok|okay|acceptable|agree|object|"
-                r"(?:that|this|it)(?:'s| is| sounds| seems| works))\b"
+                r"\blet (?:me|us) know (?:if|whether) (?:\w+ ){0,2}(?:ok|"
+                r"okay|acceptable|agree|object|(?:that|this|it)(?:'s| is| sounds| seems| works))\b"
             ),
             (
-                r"\b(?:know|share|send|give|provide|have|get|hear|appreciate)(?: me|"
-                r" us)?(?: with)? your (?:\w+ )?(?:thoughts|opinions?|views?|"
-                r"comments|suggestions)\b|\bany (?:other )?(?:opinions?|thoughts|comments) (?:on|about|"
-                r"regarding)\b|"
+                r"\b(?:know|share|send|give|provide|have|get|hear|appreciate)"
+                r"(?: me| us)?(?: with)? your (?:\w+ )?(?:thoughts|opinions?|views?|comments|suggestions)\b|"
+                r"\bany (?:other )?(?:opinions?|thoughts|comments) (?:on|about|regarding)\b|"
                 r"\bany (?:thoughts|opinions|comments)\?"
             ),
             (
-                r"\b(?:could|should|might|can|ought to) (?:also |just |simply |perhaps |"
-                r"instead )?be (?:added|"
-                r"removed|"
-                r"dropped|changed|"
-                r"renamed|moved|replaced|deprecated|merged|split|deleted|modified|retired|revised|relaxed|"
-                r"clarified|"
-                r"reworded|simplified|"
-                r"extended|disabled|enabled|rewritten|adopted)\b"
+                r"\b(?:could|should|might|can|ought to)"
+                r" (?:also |just |simply |perhaps |instead )?be (?:added|removed|dropped|"
+                r"changed|renamed|moved|replaced|deprecated|merged|split|deleted|modified|retired|revised|"
+                r"relaxed|clarified|reworded|simplified|extended|disabled|enabled|rewritten|adopted)\b"
             ),
             (
-                r"\bwould you (?:\w+ )?accept\b|\bif (?:you|people|everybody|everyone)(?: are|'re| is) (?:ok|"
-                r"okay|fine|"
-                r"happy) with\b|"
-                r"\bdo (?:we|you|people|others) (?:all )?agree\b|\b(?:is|would) (?:that|this|"
-                r"it) (?:be )?(?:ok|"
-                r"okay|"
-                r"reasonable|acceptable|"
-                r"a (?:good|bad|reasonable) (?:idea|approach))\b[^.]{0,40}\?"
+                r"\bwould you (?:\w+ )?accept\b|"
+                r"\bif (?:you|people|everybody|everyone)(?: are|'re| is) (?:ok|okay|fine|happy) with\b|\bdo "
+                r"(?:we|you|people|others) (?:all )?agree\b|\b(?:is|would) (?:that|this|it) (?:be )?(?:ok|"
+                r"okay|reasonable|acceptable|a (?:good|bad|reasonable) (?:idea|approach))\b[^.]{0,40}\?"
             ),
             (
-                r"\bi(?:'m| am)? (?:therefore |also |just )?wonder(?:ing)? (?:if|whether) (?:we|it|this|that|"
-                r"the)\b|"
-                r"\b(?:may|might|would) (?:also )?(?:be a good idea|make sense) to\b|\bi(?:'d|"
-                r" would) (?:argue|"
-                r"prefer)\b"
+                r"\bi(?:'m| am)? (?:therefore |also |just )?wonder(?:ing)? (?:if|whether) (?:we|"
+                r"it|this|that|the)\b|\b(?:may|might|would) (?:also )?(?:be a good idea|make sense) to\b|"
+                r"\bi(?:'d| would) (?:argue|prefer)\b"
             ),
             (
-                r"\b(?:text|section(?: \S+)?|draft|document|spec|specification|we) (?:\w+ )?(?:should|"
-                r"ought to|"
-                r"needs to) (?:\w+ )?(?:say|"
-                r"state|mention|specify|require|recommend|allow|forbid|explain|use|include|refer|clarify|"
-                r"be (?:a|"
-                r"an|in|"
-                r"more|clear\w*))\b"
+                r"\b(?:text|section(?: \S+)?|draft|document|spec|specification|we)"
+                r" (?:\w+ )?(?:should|ought to|needs to) (?:\w+ )?(?:say|state|mention|specify|require|"
+                r"recommend|allow|forbid|explain|use|include|refer|clarify|be (?:a|an|in|more|clear\w*))\b"
             ),
             r"\bwhy (?:don't|do not) we\b|\bwhy not (?:just |simply )?\w[^?]{4,120}\?",
             (
-                r"(?:^\W{0,4}|[,;:.] |\bso |\bthen )let's (?!see|say|assume|hope|take an?|look|suppose|call|"
-                r"not\b)\w"
+                r"(?:^\W{0,4}|[,;:.] |\bso |\bthen )"
+                r"let's (?!see|say|assume|hope|take an?|look|suppose|call|not\b)\w"
             ),
             rf"\bwe (?:really |definitely |probably |also |just )?(?:should|ought to) (?:\w+ )?{_ACTS}\b",
             (
                 r"\bi(?:'d| would)? (?:strongly )?recommend (?:to |that we |we |\w+ing\b)|"
-                r"\bplease consider (?:\w+ing|"
-                r"this|the following)\b"
+                r"\bplease consider (?:\w+ing|this|the following)\b"
             ),
         )
     )
@@ -333,8 +312,8 @@ def result_subject(thread: LinkedThread) -> str | None:
 
 _SUBJECT_TAGS = re.compile(r"\[([^\]]{0,80})\]")
 _ANNOUNCEMENT = re.compile(
-    r"^ann(?:ounc\w*)?\b|\bannounc\w+\b|what's cooking|\bminutes\b|\bcfp\b|\breleased\b|\bcall for "
-    r"(?:papers|participation)\b|\brelease announcement\b",
+    r"^ann(?:ounc\w*)?\b|\bannounc\w+\b|what's cooking|"
+    r"\bminutes\b|\bcfp\b|\breleased\b|\bcall for (?:papers|participation)\b|\brelease announcement\b",
     re.IGNORECASE,
 )
 _NOTICE = re.compile(
@@ -351,29 +330,28 @@ _CHANGE = re.compile(
     re.IGNORECASE,
 )
 _BUG = re.compile(
-    r"\bbugs?\b|\berrat(?:um|a)\b|\bregression\b|\bsegfault\b|\bcrash\w*\b|\bbroken\b|\bfails?\b|"
-    r"\berror\b|\breview of\b",
+    r"\bbugs?\b|\berrat(?:um|a)\b|"
+    r"\bregression\b|\bsegfault\b|\bcrash\w*\b|\bbroken\b|\bfails?\b|\berror\b|\breview of\b",
     re.IGNORECASE,
 )
 _TEMPLATE = Cue(
     "bug|reproduce|expect|errata|erratum|review|reviewer|reviewed|ballot",
     r"\bbug report\b|\bsteps to reproduce\b|\bwhat did you (?:expect|do before)\b|\bgen-?art\b|"
-    r"\berrat(?:um|a)\b|"
-    r"\b(?:review team|secdir|opsdir|tsvart|rtgdir|genart) review|\bhas entered the following ballot "
-    r"position\b|\bi(?: am| have been) (?:the )?(?:assigned|selected)\b.{0,40}\breview",
+    r"\berrat(?:um|a)\b|\b(?:review team|secdir|opsdir|tsvart|rtgdir|genart) review|\bhas entered "
+    r"the following ballot position\b|\bi(?: am| have been) (?:the )?(?:assigned|selected)\b.{0,40}\breview",
 )
 _PUTS_FIRMLY = Cue(
     "propose|suggest|proposal|think|should",
-    r"\bi(?:'d| would)? (?:like to )?(?:propose|suggest)\b(?! (?:you|that you))|\bmy proposal\b|\bwhat do "
-    r"you (?:all )?think\b|\bi think we should\b",
+    r"\bi(?:'d| would)? (?:like to )?(?:propose|suggest)\b(?! (?:you|that you))|"
+    r"\bmy proposal\b|\bwhat do you (?:all )?think\b|\bi think we should\b",
 )
 
 # Who asks whether something should be otherwise may propose it.
 _HINTS = Cue(
     "should|could|can|why|like|would|let's|support|feature|add|better",
-    r"\bshould (?:we|be|it)\b|\b(?:could|can) we\b|\bwhy (?:don't|not)\b|\bit would be\b|\blet's\b|"
-    r"\b(?:would|'d) like to (?:add|see|have|change|make|allow)\b|\b(?:add|adding) (?:\w+ )?support\b|"
-    r"\bfeature\b|\bbetter (?:to|way)\b",
+    r"\bshould (?:we|be|it)\b|\b(?:could|can) we\b|\bwhy (?:don't|not)\b|"
+    r"\bit would be\b|\blet's\b|\b(?:would|'d) like to (?:add|see|have|change|make|allow)\b|"
+    r"\b(?:add|adding) (?:\w+ )?support\b|\bfeature\b|\bbetter (?:to|way)\b",
 )
 
 

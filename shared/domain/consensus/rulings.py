@@ -63,15 +63,14 @@ _CONDITION = re.compile(
 _HOPES = re.compile(r"\b(?:hope|hopes|hoping|wish|expect|expected|want|wants|whether|soon)\b")
 _NEXT_VERSION = re.compile(
     r"\b(?:next|updated|new|upcoming|revised) (?:version|revision|draft|reroll|iteration|spin|patchset)\b|"
-    r"\b(?:updated|revised) (?:patch|series)\b|\bre-?(?:roll|spin)\b|\bv\d\b|"
-    r"\bupdated? (?:the|my|our) (?:draft|document|text|proposal|patch|charter)\b"
+    r"\b(?:updated|revised) (?:patch|series)\b|\bre-?(?:roll|spin)\b|"
+    r"\bv\d\b|\bupdated? (?:the|my|our) (?:draft|document|text|proposal|patch|charter)\b"
 )
 _SENDS_AGAIN = re.compile(
-    r"(?:\b(?:i|we)(?:'ll| will|'m going to| am going to| are going to)|"
-    r"^\W{0,4}(?:(?:ok(?:ay)?|sure|yes|yeah|thanks|right|agreed|oops)[,.! ]+){0,2}will) "
-    r"(?:(?:\w+ ){1,5}and )?(?:then |also |now |certainly |just |soon |will |have to )?"
-    r"(?:re-?send|re-?submit|re-?post|re-?roll|re-?spin|push v\d|"
-    r"send (?:an? |the )?(?:v\d|(?:new|updated|next) (?:version|patch|series|revision)))\b|"
+    r"(?:\b(?:i|we)(?:'ll| will|'m going to| am going to| are going to)|^\W{0,4}(?:(?:ok(?:ay)?|"
+    r"sure|yes|yeah|thanks|right|agreed|oops)[,.! ]+){0,2}will) (?:(?:\w+ ){1,5}and )?(?:then |"
+    r"also |now |certainly |just |soon |will |have to )?(?:re-?send|re-?submit|re-?post|re-?roll|"
+    r"re-?spin|push v\d|send (?:an? |the )?(?:v\d|(?:new|updated|next) (?:version|patch|series|revision)))\b|"
     r"\bin (?:the|my) next (?:posting|submission)\b|\bnew (?:patch|series) (?:is |was )?(?:sent|posted)\b|"
     r"\bi(?:'ve| have)? (?:just )?(?:re-?)?(?:sent|posted) (?:a |the )?new (?:patch|series|version)\b"
 )
@@ -85,8 +84,8 @@ _AS_IT_IS = re.compile(
     r"\W{0,4}(?:ok(?:ay)?,? |thanks,? )?(?:will queue|queued|applied|merged)\b.{0,40}\bas[- ]is\b"
 )
 _EDITS = re.compile(
-    r"\b(?:will|'ll|shall) (?:\w+ ){0,2}(?:edit|incorporate|update|fix|correct|change|clarify|reword|add|"
-    r"include|address)\b"
+    r"\b(?:will|'ll|shall)"
+    r" (?:\w+ ){0,2}(?:edit|incorporate|update|fix|correct|change|clarify|reword|add|include|address)\b"
 )
 _NEGATES = re.compile(
     r"n't\b|\b(?:not|no|never|nothing|without|cannot|nor|hardly|unlikely|neither|none|nobody)\b"

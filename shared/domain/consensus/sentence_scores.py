@@ -71,13 +71,12 @@ _BAD = Cue(
 )
 _WISHES = Cue(
     "please|should|need|needs|missing|typo|forgot|better|must|instead|drop|remove|rather|could|why|prefer",
-    r"\bplease (?:\w+ )?(?:use|add|fix|change|remove|drop|split|include|rebase|resend|don't|do not|send|"
-    r"move|make|"
-    r"rename|put|keep|wrap|document|explain|avoid|replace|update|run|check)\b",
+    r"\bplease (?:\w+ )?(?:use|add|fix|change|remove|drop|split|include|rebase|resend|"
+    r"don't|do not|send|move|make|rename|put|keep|wrap|document|explain|avoid|replace|update|run|check)\b",
     r"\b(?:this|that|it|these|you) (?:should|must|needs? to|could)\b",
     r"\b(?:would|will|might) be (?:better|nicer|cleaner|simpler)\b|\byou (?:forgot|missed)\b|\btypos?\b",
-    r"\bshould (?:\w+ )?be\b|\bwhy (?:not|don't|do you|do we|is|are|can't)\b|\bi(?:'d| would) (?:rather|"
-    r"prefer|suggest)\b",
+    r"\bshould (?:\w+ )?be\b|"
+    r"\bwhy (?:not|don't|do you|do we|is|are|can't)\b|\bi(?:'d| would) (?:rather|prefer|suggest)\b",
     r"^\W{0,4}(?:missing|drop|remove|use|rename|move)\b|\binstead\b",
 )
 _ACTS = Cue("i'll|will|we'll|let's|let|i've|done|agreed|fixed|merged|queued")
@@ -88,8 +87,8 @@ _QUESTION_WORD = re.compile(
 _REASONS = Cue(
     "because|since|therefore|instead|rather|so|order|means|otherwise|reason|point|basically|short|summary|"
     "problem|fact",
-    r"\b(?:because|since|therefore|instead|rather than|so that|in order to|which means|otherwise|the "
-    r"reason|the point|basically|in short|in summary|the problem|the fact)\b",
+    r"\b(?:because|since|therefore|instead|rather than|so that|in order to|"
+    r"which means|otherwise|the reason|the point|basically|in short|in summary|the problem|the fact)\b",
 )
 # What two features say together and neither alone.
 _TOGETHER = {

@@ -6,34 +6,28 @@ Each family is one kind of speech act. Which of them is a position its place dec
 from shared.domain.consensus.cues import LEAD, Cue, Family, at_word
 
 _DEGREE = (
-    r"(?:(?:really|certainly|also|quite|very much|much|strongly|fully|definitely|completely|generally|"
-    r"personally|still|do|totally|wholeheartedly|absolutely|would|can|therefore|too|both|all|hereby|very|"
-    r"entirely|"
-    r"clearly|obviously|basically|heartily) ){0,2}"
+    r"(?:(?:really|certainly|also|quite|very much|much|"
+    r"strongly|fully|definitely|completely|generally|personally|still|do|totally|wholeheartedly|absolutely|"
+    r"would|can|therefore|too|both|all|hereby|very|entirely|clearly|obviously|basically|heartily) ){0,2}"
 )
 _GOOD = (
-    r"(?:good|great|fine|ok|okay|reasonable|sane|sensible|nice|excellent|right|correct|perfect|solid|"
-    r"straightforward|well(?! suited)|clean|neat|lovely|awesome|fantastic|acceptable|logical|brilliant|"
-    r"wonderful|useful)(?! for some\b)"
+    r"(?:good|great|fine|ok|okay|"
+    r"reasonable|sane|sensible|nice|excellent|right|correct|perfect|solid|straightforward|well(?! suited)|"
+    r"clean|neat|lovely|awesome|fantastic|acceptable|logical|brilliant|wonderful|useful)(?! for some\b)"
 )
 _THING = (
-    r"(?:ideas?|plans?|proposals?|approach|changes?|improvements?|steps?|direction|fix(?:es)?|cleanup|"
-    r"feature|"
-    r"addition|patch|series|work|start|solution|compromise|choice|way|thing|move|suggestion|option|"
-    r"trade-?off|"
-    r"enhancement|design|concept|basis|topic|path|default|project|goal|set|version|place)"
+    r"(?:ideas?|plans?|proposals?|approach|changes?|improvements?|steps?|direction|fix(?:es)?|"
+    r"cleanup|feature|addition|patch|series|work|start|solution|compromise|choice|way|thing|move|suggestion|"
+    r"option|trade-?off|enhancement|design|concept|basis|topic|path|default|project|goal|set|version|place)"
 )
 WORK = (
-    r"(?:patch(?:es|set)?|series|proposals?|plan|text|draft|document|charter|changes?|approach|idea|fix|"
-    r"version|"
-    r"solution|direction|wording|rewrite|cleanup|refactoring|commit|branch|suggestion|design|spec\w*|"
-    r"option \w+|"
-    r"round|iteration|topic|update|implementation|concept|feature|release|reroll)"
+    r"(?:patch(?:es|set)?|series|proposals?|plan|text|draft|document|charter|changes?|approach|"
+    r"idea|fix|version|solution|direction|wording|rewrite|cleanup|refactoring|commit|branch|suggestion|"
+    r"design|spec\w*|option \w+|round|iteration|topic|update|implementation|concept|feature|release|reroll)"
 )
 _ACTION = (
-    r"(?:adopt\w*|publi\w+|merg\w+|accept\w*|releas\w+|approv\w+|advanc\w+|mov\w+|includ\w+|add\w+|"
-    r"remov\w+|dropp\w+|mak\w+|us\w+|hav\w+|go\w+|keep\w+|deprecat\w+|the|this|that|these|it|its|such|your|"
-    r"option)"
+    r"(?:adopt\w*|publi\w+|merg\w+|accept\w*|releas\w+|approv\w+|advanc\w+|mov\w+|includ\w+|add\w+|remov\w+|"
+    r"dropp\w+|mak\w+|us\w+|hav\w+|go\w+|keep\w+|deprecat\w+|the|this|that|these|it|its|such|your|option)"
 )
 
 # "I support ..." with whatever object: a stance only where the group was asked.
@@ -44,24 +38,24 @@ SUPPORTS_SOMETHING = Cue(
 SUPPORTS = Family(
     Cue(
         "support|supporting|endorse|favour|favor|second|approve",
-        rf"\b(?:i|we|i'd|i'll|my company)(?: would)? {_DEGREE}(?:support|endorse|favou?r|second|approve) "
-        rf"{_ACTION}\b",
+        rf"\b(?:i|we|i'd|i'll|my company)"
+        rf"(?: would)? {_DEGREE}(?:support|endorse|favou?r|second|approve) {_ACTION}\b",
         LEAD + rf"(?:would |strongly |fully |i )?(?:support(?:ed)?|endorse) {_ACTION}\b",
-        LEAD + r"supporting (?:this|it|the call|(?:the )?(?:wg )?(?:adoption|publication|adopting|publishing)"
-        r"(?: of (?:\S+ ){0,3}\S+)?)[.!]*$",
+        LEAD + r"supporting (?:this|it|the call|"
+        r"(?:the )?(?:wg )?(?:adoption|publication|adopting|publishing)(?: of (?:\S+ ){0,3}\S+)?)[.!]*$",
         LEAD
         + r"(?:yes ?/ ?)?(?:i |we )?(?:(?:strong(?:ly)?|full(?:y)?|my|definite(?:ly)?) ){0,2}support[.!]*$",
     ),
     Cue(
         "favour|favor|all|supportive|support|behind|board",
         rf"\b(?:i am|i'm|we are|we're) {_DEGREE}(?:in favou?r|all for|supportive|in support|behind|on "
-        rf"board)\b",
+        r"board)\b",
         LEAD + r"(?:strongly |fully |all |very much )?in favou?r[.!]*$",
     ),
     Cue(
         "please",
-        r"\bplease (?:do )?(?:adopt|merge|publish|accept|(?:commit|apply|push|land) (?:it|this|that|them|"
-        r"these))\b(?! (?:my|our))",
+        r"\bplease (?:do )?(?:adopt|"
+        r"merge|publish|accept|(?:commit|apply|push|land) (?:it|this|that|them|these))\b(?! (?:my|our))",
     ),
     Cue(
         "adopt|publish",
@@ -73,44 +67,42 @@ SUPPORTS = Family(
     ),
     Cue(
         "let's|lets",
-        LEAD + r"let'?s (?:just |definitely |please )?"
-        r"(?:do (?:it|this|that)|go (?:with|for) (?:it|this|that)|adopt)\b",
+        LEAD + r"let'?s "
+        r"(?:just |definitely |please )?(?:do (?:it|this|that)|go (?:with|for) (?:it|this|that)|adopt)\b",
     ),
     Cue(
         "should",
-        r"\b(?:i think |yes, |definitely )?(?:we|you|the wg|the group) should (?:definitely |certainly |"
-        r"really |absolutely )?(?:do (?:this|it|that)|adopt (?:this|it)|merge (?:this|it)|go (?:ahead|with "
-        r"(?:this|it)))\b",
-        r"\bwe should (?:definitely |certainly |really |absolutely |just )?(?:take|apply|queue|merge) "
-        r"(?:this|it|these|them)(?: one| patch(?:es)?| series)?(?: as[- ]is| now| too)?(?:[.,;!]|$)",
+        r"\b(?:i think |yes, |definitely )?(?:we|you|the wg|the group)"
+        r" should (?:definitely |certainly |really |absolutely )?(?:do (?:this|"
+        r"it|that)|adopt (?:this|it)|merge (?:this|it)|go (?:ahead|with (?:this|it)))\b",
+        r"\bwe should (?:definitely |certainly |really |absolutely |just )?(?:take|apply|queue|merge)"
+        r" (?:this|it|these|them)(?: one| patch(?:es)?| series)?(?: as[- ]is| now| too)?(?:[.,;!]|$)",
         r"\bshould be (?:adopted|published|merged|accepted|applied)\b",
-        r"\b(?:wg|working group|group|community) should (?:\w+ly )?(?:adopt|publish|take on|work on|pursue|"
-        r"progress|advance) (?:this|the|it|that)\b",
+        r"\b(?:wg|working group|group|community) "
+        r"should (?:\w+ly )?(?:adopt|publish|take on|work on|pursue|progress|advance) (?:this|the|it|that)\b",
     ),
     Cue(
         "agree|concur",
         rf"\b(?:i|we) {_DEGREE}(?:agree|concur) (?:with|to|on) (?:adopting|adoption|publishing|publication|"
-        rf"merging|the adoption|accepting)\b",
-        rf"\b(?:i|we) {_DEGREE}(?:agree|concur) (?:with|to) (?:this|the|your|these) (?:\w+ )?(?:proposed "
-        rf")?{WORK}\b",
+        r"merging|the adoption|accepting)\b",
+        rf"\b(?:i|we)"
+        rf" {_DEGREE}(?:agree|concur) (?:with|to) (?:this|the|your|these) (?:\w+ )?(?:proposed )?{WORK}\b",
     ),
     Cue(
         "vote|preference",
-        r"\b(?:i|my) (?:would )?(?:vote|preference)(?: would be| is|s)? for "
-        r"(?:this|that|it|the|option|adopt\w*|keep\w*|merg\w*)\b",
-        r"\b(?:i|we) (?:also |hereby )?vote (?:yes|in favou?r|to (?:adopt|accept|merge|publish|approve|"
-        r"release))\b",
+        r"\b(?:i|my) (?:would )?(?:vote|preference)"
+        r"(?: would be| is|s)? for (?:this|that|it|the|option|adopt\w*|keep\w*|merg\w*)\b",
+        r"\b(?:i|we)"
+        r" (?:also |hereby )?vote (?:yes|in favou?r|to (?:adopt|accept|merge|publish|approve|release))\b",
     ),
     Cue(
         "ready|shape",
         r"\b(?:believe|think) (?:that )?(?:the|this) (?:draft|document)(?:'s| is) (?:now )?ready[.! ]*$",
-        LEAD
-        + r"ready (?:for (?:publication|adoption|release|the iesg)|to (?:be published|be adopted|progress|"
-        r"advance|ship|move forward))\b",
-        r"\b(?:is|are|be|it's) (?:now |quite |certainly )?(?:ready (?:to be published|"
-        r"for publication|to advance|"
-        r"for adoption|to be adopted|to go|to progress|to proceed|to move forward|to ship)|in (?:very )?good "
-        r"shape)\b",
+        LEAD + r"ready (?:for (?:publication|"
+        r"adoption|release|the iesg)|to (?:be published|be adopted|progress|advance|ship|move forward))\b",
+        r"\b(?:is|are|be|it's)"
+        r" (?:now |quite |certainly )?(?:ready (?:to be published|for publication|to advance|for adoption|"
+        r"to be adopted|to go|to progress|to proceed|to move forward|to ship)|in (?:very )?good shape)\b",
     ),
     Cue(
         "sign|cosign|cosigned|co",
@@ -118,13 +110,13 @@ SUPPORTS = Family(
     ),
     Cue(
         "merged|adopted|happen|included|land|published|love|welcome|implemented|added|see",
-        r"\bi(?:'d| would) (?:also |really |very much |certainly )?(?:like|love|be happy|be glad) to see "
-        r"(?:this|it|that|the \w+) (?:\w+ )?(?:merged|adopted|happen|included|land|published|implemented|"
-        r"added)\b",
-        r"\bi(?:'d| would) (?:also |really |very much |certainly )?(?:like|love) to see (?:this|that)(?: too|"
-        r" as well)?[.!]*$",
-        r"\bi(?:'d| would) (?:really |very much |also |certainly )?(?:love|welcome) (?:to (?:have|see) )?"
-        r"(?:this|it|that|such an? \w+)(?: (?:too|feature|change|as well|happen|in))?[.!]*$",
+        r"\bi(?:'d| would) (?:also |really |very much |certainly )?(?:like|love|be happy|be glad)"
+        r" to see (?:this|it|that|the \w+)"
+        r" (?:\w+ )?(?:merged|adopted|happen|included|land|published|implemented|added)\b",
+        r"\bi(?:'d| would) "
+        r"(?:also |really |very much |certainly )?(?:like|love) to see (?:this|that)(?: too| as well)?[.!]*$",
+        r"\bi(?:'d| would) (?:really |very much |also |certainly )?(?:love|welcome) (?:to (?:have|"
+        r"see) )?(?:this|it|that|such an? \w+)(?: (?:too|feature|change|as well|happen|in))?[.!]*$",
     ),
     Cue(
         "count|live",
@@ -133,8 +125,8 @@ SUPPORTS = Family(
     ),
     Cue(
         "i'm|we're|am|are",
-        rf"\b(?:i'm|i am|we're|we are) {_DEGREE}for (?:it|this|that|adopt\w*|merg\w*|publi\w*|"
-        rf"(?:the|your) (?:\w+ )?{WORK})\b",
+        rf"\b(?:i'm|i am|we're|we are)"
+        rf" {_DEGREE}for (?:it|this|that|adopt\w*|merg\w*|publi\w*|(?:the|your) (?:\w+ )?{WORK})\b",
     ),
     Cue(
         "support|vote|blessing",
@@ -142,117 +134,101 @@ SUPPORTS = Family(
     ),
     Cue(
         "go|ready|shape",
-        r"\b(?:is|are|it's|they're|look|looks) (?:now |all )?(?:good to go|ready to (?:merge|land|be "
-        r"merged|go in|"
-        r"be applied|be queued))\b",
+        r"\b(?:is|are|it's|they're|look|looks)"
+        r" (?:now |all )?(?:good to go|ready to (?:merge|land|be merged|go in|be applied|be queued))\b",
     ),
     Cue(
         "favour|favor|supportive|support|all|board",
-        r"\b(?:i|we)(?:'d| would) be (?:\w+ly |very much |all )?(?:in favou?r of|for|supportive of|"
-        r"in support of|"
-        r"on board with) (?:\w+ing|this|that|it|the|such|your|these)\b",
+        r"\b(?:i|we)(?:'d| would) be (?:\w+ly |very much |all )?(?:in favou?r of|"
+        r"for|supportive of|in support of|on board with) (?:\w+ing|this|that|it|the|such|your|these)\b",
     ),
     Cue(
         "reviewed|read",
-        r"\bi(?: have|'ve)? (?:\w+ )?(?:read|reviewed)\b.{0,80}\band (?:\w+ )?(?:support|(?:think|"
-        r"believe) (?:that )?"
-        r"it(?: is|'s) (?:ready|good|fine|in good shape))\b",
+        r"\bi(?: have|'ve)? (?:\w+ )?(?:read|reviewed)\b.{0,80}\band "
+        r"(?:\w+ )?(?:support|(?:think|believe) (?:that )?it(?: is|'s) (?:ready|good|fine|in good shape))\b",
     ),
 )
 NO_OBJECTION = Cue(
     "objection|objections|problem|problems|issue|issues|concerns|concern|anything|object",
     LEAD + r"no objections?\b(?! (?:was|were|has|have|had|heard|raised|by))",
-    r"\bi (?:have|see|had) no (?:further |other |more |real |strong )?(?:objections?|problems?|issues?|"
-    r"concerns?) (?:with|to|here|from|about|against)\b",
+    r"\bi (?:have|see|had) no (?:further |other |"
+    r"more |real |strong )?(?:objections?|problems?|issues?|concerns?) (?:with|to|here|from|about|against)\b",
     r"\bi (?:no longer have|don't have|do not have) any (?:objections?|problems?|issues?|concerns?)\b",
-    r"\bi (?:personally )?(?:don't|do not) have anything against (?:it|this|that|\w+ing)?\b|"
-    r"\bi (?:don't|do not|won't|will not|wouldn't|would not) (?:\w+ )?object(?: to (?:this|that|it|\w+ing)\b|"
-    r"[.!]*$)",
+    r"\bi (?:personally )?(?:don't|do not) have anything against (?:it|this|that|\w+ing)?\b|\bi (?:don't|"
+    r"do not|won't|will not|wouldn't|would not) (?:\w+ )?object(?: to (?:this|that|it|\w+ing)\b|[.!]*$)",
 )
 APPROVES = Family(
     Cue(
         "look|looks|looking|looked|sound|sounds|seem|seems",
-        LEAD
-        + r"(?:(?:that|this|it|all|both|these|they|everything|(?:the|your|this) (?:\w+ ){0,2}\w+)(?: \w+)? )?"
-        r"(?:all |actually |also |definitely |overall )?"
-        rf"(?:look(?:s|ing)?|sounds?|seems?) (?:very |really |pretty |quite |all |perfectly |eminently |"
-        rf"absolutely |"
+        LEAD + r"(?:(?:that|this|it|all|both|these|they|everything|(?:the|"
+        r"your|this) (?:\w+ ){0,2}\w+)(?: \w+)? )?(?:all |actually |also |definitely |overall )?(?:look(?:s|"
+        r"ing)?|sounds?|seems?) (?:very |really |pretty |quite |all |perfectly |eminently |absolutely |"
         rf"(?:like|to be) an? (?=\w+(?: \w+)? {_THING}\b))*{_GOOD}\b",
-        r"\b(?:looks?|sounds?|seems?) (?:\w+ )?(?:good|fine|ok|okay|great|reasonable|sensible|right|correct|"
-        r"sane) to me\b",
+        r"\b(?:looks?|sounds?|seems?)"
+        r" (?:\w+ )?(?:good|fine|ok|okay|great|reasonable|sensible|right|correct|sane) to me\b",
         r"\b(?:the rest|everything else|all of (?:this|these|it)|it all)(?: of (?:it|this|the \w+))? "
         r"(?:also |all )?look(?:s|ed)? (?:\w+ )?(?:good|fine|great|ok|okay|reasonable|sensible)\b",
-        rf"\b(?:this|that|it|these|they) (?:all |both )?(?:looks?|sounds?|seems?) (?:very |really |pretty |"
+        r"\b(?:this|that|it|these|they) (?:all |both )?(?:looks?|sounds?|seems?) (?:very |really |pretty |"
         rf"quite |all |perfectly )*{_GOOD}\b",
         LEAD + r"sounds like a plan\b",
-        LEAD + rf"(?:the )?(?:patch(?:es)?|code|series|changes?|text|draft|idea|plan|proposal) (?:all )?"
+        LEAD + r"(?:the )?(?:patch(?:es)?|code|series|changes?|text|draft|idea|plan|proposal) (?:all )?"
         rf"(?:looks?|sounds?|seems?) (?:very |really |pretty |quite )?{_GOOD}\b",
-        r"\b(?:everything|it all|these|they|this|all)(?: is| are|'s|'re) looking (?:very |really |"
-        r"pretty )?(?:good|great|fine)\b",
+        r"\b(?:everything|it all|these|they|this|all)"
+        r"(?: is| are|'s|'re) looking (?:very |really |pretty )?(?:good|great|fine)\b",
         r"\blooked (?:all )?(?:good|fine|great|reasonable|sensible) to me\b",
-        r"\bi think (?:the|these|this|your|all) [^,;:]{3,80} looks? (?:very |really |pretty |quite )?"
-        r"(?:good|great|fine|reasonable|sensible|nice)\b",
+        r"\bi think (?:the|these|this|your|all) [^,;:]{3,80} "
+        r"looks? (?:very |really |pretty |quite )?(?:good|great|fine|reasonable|sensible|nice)\b",
     ),
     Cue(
         "think|believe",
-        r"\b(?:i|and) (?:\w+ )?(?:think|believe) (?:that )?(?:they|these|this|it|that|the (?:patch(?:es)?|"
-        r"series|changes?))"
+        r"\b(?:i|and) (?:\w+ )?(?:think|believe)"
+        r" (?:that )?(?:they|these|this|it|that|the (?:patch(?:es)?|series|changes?))"
         r"(?:'re| are| is|'s) (?:all |both )?(?:very |quite |perfectly )?(?:good|great|correct|sound)[.!]*$",
     ),
     Cue(
         "see|spot|find|notice|found|saw",
-        r"\b(?:i|and) (?:did not|didn't|do not|don't|could not|couldn't) (?:see|spot|find|"
-        r"notice) any(?:thing)?(?: \w+)? "
+        r"\b(?:i|and) "
+        r"(?:did not|didn't|do not|don't|could not|couldn't) (?:see|spot|find|notice) any(?:thing)?(?: \w+)? "
         r"(?:problems?|issues?|wrong|objectionable|to (?:comment on|complain about|object to))\b",
-        r"\bi (?:found|saw|see|spotted) (?:no (?:\w+ )?(?:problems?|issues?)|nothing (?:\w+ )?(?:wrong|"
-        r"objectionable|"
-        r"to (?:comment on|complain about)))\b",
+        r"\bi (?:found|saw|see|spotted) (?:no (?:\w+ )?(?:problems?|"
+        r"issues?)|nothing (?:\w+ )?(?:wrong|objectionable|to (?:comment on|complain about)))\b",
     ),
     Cue(
         "improvement|improvements",
-        LEAD
-        + r"(?:i (?:agree|think) (?:that )?)?(?:this|that|it|these)(?:'s| is| are|) (?:indeed |certainly |"
-        r"definitely |"
-        r"clearly |already )?(?:an? )?(?:is |nice |clear |big |huge |good |great |real |"
-        r"definite )?improvements?\b",
+        LEAD + r"(?:i (?:agree|think) (?:that )?)?(?:this|that|it|these)"
+        r"(?:'s| is| are|) (?:indeed |certainly |definitely |clearly |"
+        r"already )?(?:an? )?(?:is |nice |clear |big |huge |good |great |real |definite )?improvements?\b",
     ),
     Cue(
         "great|awesome|excellent|fantastic|lovely|perfect",
-        r"^\W{0,3}(?:thanks|thank you)\b[^,.;]{0,60}[,;-]+ ?this is (?:really |very |just |so )?"
-        r"(?:great|awesome|excellent|fantastic|lovely|perfect)[.!]*$",
+        r"^\W{0,3}(?:thanks|thank you)\b[^,.;]{0,60}[,;-]+ ?this "
+        r"is (?:really |very |just |so )?(?:great|awesome|excellent|fantastic|lovely|perfect)[.!]*$",
     ),
     Cue(
         "ideas|suggestions|proposals|changes|improvements",
-        r"\b(?:these|they|those|both)(?:'re| are) (?:all |both )?(?:very |really )?(?:good|great|excellent|"
-        r"fine|welcome) "
-        r"(?:ideas|suggestions|proposals|changes|improvements)\b",
+        r"\b(?:these|they|those|both)(?:'re| are) (?:all |both )?(?:very |really )?(?:good|"
+        r"great|excellent|fine|welcome) (?:ideas|suggestions|proposals|changes|improvements)\b",
     ),
     Cue(
         "needed|overdue|worthwhile|worth|desirable|need|want|wanted",
-        LEAD
-        + r"(?:i (?:also |do |really |definitely )?(?:think|believe|agree) (?:that )?)?(?:this|that|it)(?:'s|"
-        r" is) "
-        r"(?:\w+ly |long |very much |well |much )?(?:needed|overdue|worthwhile|worth (?:doing|having|adding|"
-        r"pursuing)|"
-        r"desirable)(?:[.!,]|$)",
-        LEAD + r"(?:i|we) (?:\w+ly |also |do )?(?:need|want|have wanted|'ve wanted) (?:this|"
-        r"something like this)(?: too| as well|"
-        r" badly)?[.!]*$",
+        LEAD + r"(?:i (?:also |do |really |definitely )?(?:think|believe|agree) (?:that )?)?(?:this|that|it)"
+        r"(?:'s| is) (?:\w+ly |long |very much |well |"
+        r"much )?(?:needed|overdue|worthwhile|worth (?:doing|having|adding|pursuing)|desirable)(?:[.!,]|$)",
+        LEAD + r"(?:i|we) (?:\w+ly |also |do )?(?:need|want|have wanted|'ve wanted)"
+        r" (?:this|something like this)(?: too| as well| badly)?[.!]*$",
     ),
     Cue(
         "reasonable|sensible|acceptable",
-        r"\b(?:this|that|it|(?:the|your) (?:\w+ )?(?:proposal|idea|plan|approach|text|wording|change|"
-        r"suggestion))"
-        r"(?:'s| is| seems| all seems| looks| sounds) (?:\w+ly )?(?:very |quite |pretty |really |entirely )?"
-        r"(?:reasonable|sensible|acceptable)(?: (?:to|for) (?:me|us))?[.!,;:](?: |$)",
+        r"\b(?:this|that|it|(?:the|your) (?:\w+ )?(?:proposal|idea|plan|approach|text|wording|"
+        r"change|suggestion))(?:'s| is| seems| all seems| looks| sounds) (?:\w+ly )?(?:very |quite |pretty |"
+        r"really |entirely )?(?:reasonable|sensible|acceptable)(?: (?:to|for) (?:me|us))?[.!,;:](?: |$)",
     ),
     Cue(
         "idea|plan|addition|feature|improvement|change|step|move|enhancement|thing|project",
-        r"\b(?:this|that|it|which)(?: would|'d) (?:definitely |certainly |also |really |"
-        r"indeed )?be an? (?:very |really |"
-        r"definite |pretty )?(?:good|great|nice|useful|welcome|valuable|worthwhile|excellent|helpful) "
-        r"(?:idea|plan|addition|feature|improvement|change|step|move|enhancement|thing|"
-        r"project)\b(?! to (?!have|add|do))",
+        r"\b(?:this|that|it|which)"
+        r"(?: would|'d) (?:definitely |certainly |also |really |indeed )?be an? (?:very |really |definite |"
+        r"pretty )?(?:good|great|nice|useful|welcome|valuable|worthwhile|excellent|helpful) (?:idea|plan|"
+        r"addition|feature|improvement|change|step|move|enhancement|thing|project)\b(?! to (?!have|add|do))",
     ),
     Cue(
         "works|wfm",
@@ -266,9 +242,9 @@ APPROVES = Family(
     ),
     Cue(
         "sense|works|suits|work",
-        LEAD + r"(?:(?:that|this|it|all of this|(?:the|your|this) \w+) )?(?:all |also |definitely |both )?"
-        r"(?:makes? (?:perfect |a lot of |total |complete |much )?sense|works for (?:me|us)(?! (?:in|on|"
-        r"under)\b)|suits me)\b",
+        LEAD + r"(?:(?:that|this|"
+        r"it|all of this|(?:the|your|this) \w+) )?(?:all |also |definitely |both )?(?:makes? (?:perfect |"
+        r"a lot of |total |complete |much )?sense|works for (?:me|us)(?! (?:in|on|under)\b)|suits me)\b",
         r"\bwould work (?:well |fine |nicely )?for (?:me|us)\b",
         rf"\b{WORK} makes (?:\w+ )?sense\b",
     ),
@@ -280,19 +256,14 @@ APPROVES = Family(
         "good|great|excellent|nice|sensible|reasonable|useful|welcome|valuable|worthwhile|fine|"
         "clear|best|right",
         rf"\b(?:this|that|it|these|they|which|(?:this|the|your) (?:\w+ )?{WORK})(?:'s| is| are| does| do| "
-        rf"sounds like| seems like| looks like| look like| look| to be)+ "
-        r"(?:definitely |certainly |clearly |obviously |indeed |such |the )?(?:an? )?(?:very |really |"
-        r"pretty |"
-        r"quite )?(?:good|great|excellent|nice|sensible|reasonable|useful|welcome|valuable|worthwhile|fine|"
-        r"clear|best|right) (?:\w+ )?"
-        r"(?:ideas?|plan|proposal|approach|changes?|improvements?|step|direction|fix|cleanup|feature|"
-        r"addition|"
-        r"simplification|patch|series|work|starting point|start|solution|compromise|choice|way (?:to "
-        r"go|forward)|strategy|option|policy|trade-?off|suggestion|"
-        r"thing to do)\b(?! to\b)",
-        r"\b(?:this|that|it|(?:the|this|your) (?:\w+ )?(?:draft|document|proposal|text|patch|series|"
-        r"work)) is a "
-        r"(?:very |really )?good (?:starting point|start|basis|step)\b",
+        r"sounds like| seems like| looks like| look like| look| to be)+ (?:definitely |certainly |"
+        r"clearly |obviously |indeed |such |the )?(?:an? )?(?:very |really |pretty |quite )?(?:good|"
+        r"great|excellent|nice|sensible|reasonable|useful|welcome|valuable|worthwhile|fine|clear|"
+        r"best|right) (?:\w+ )?(?:ideas?|plan|proposal|approach|changes?|improvements?|step|direction|fix|"
+        r"cleanup|feature|addition|simplification|patch|series|work|starting point|start|solution|compromise|"
+        r"choice|way (?:to go|forward)|strategy|option|policy|trade-?off|suggestion|thing to do)\b(?! to\b)",
+        r"\b(?:this|that|it|(?:the|this|your) (?:\w+ )?(?:draft|document|proposal|text|patch|series|work))"
+        r" is a (?:very |really )?good (?:starting point|start|basis|step)\b",
     ),
     Cue(
         "promise|merit",
@@ -300,31 +271,29 @@ APPROVES = Family(
     ),
     Cue(
         "otherwise|other|apart|aside|besides",
-        rf"\b(?:otherwise|other than that|(?:apart|aside) from (?:that|this|these)|besides that),? "
-        rf"(?:(?:it|this|all|the \w+(?: \w+)?) )?(?:all )?(?:looks?|seems?|is|lgtm)\b(?: \w+){{0,2}} "
+        r"\b(?:otherwise|other than that|(?:apart|aside) from (?:that|this|these)|besides that)"
+        r",? (?:(?:it|this|all|the \w+(?: \w+)?) )?(?:all )?(?:looks?|seems?|is|lgtm)\b(?: \w+){0,2} "
         rf"?(?:{_GOOD}|$)",
     ),
     Cue(
         "good|great|excellent|nice|sensible|reasonable|useful|welcome|valuable|worthwhile|fine|"
         "clear|best|right|definite|obvious",
-        LEAD
-        + r"(?:an? )?(?:very |definite |clear )?(?:good|great|excellent|nice|welcome|sensible|definite|clear|"
-        r"obvious|worthwhile) (?:idea|plan|proposal|improvement|clean-?up|fix|change|addition|simplification|"
-        r"enhancement|patch|series)\b(?! (?:to|would|could|is to|might)\b)",
+        LEAD + r"(?:an? )?(?:very |definite |clear )?(?:good|great|excellent|nice|welcome|"
+        r"sensible|definite|clear|obvious|worthwhile) (?:idea|plan|proposal|improvement|clean-?up|fix|"
+        r"change|addition|simplification|enhancement|patch|series)\b(?! (?:to|would|could|is to|might)\b)",
     ),
     Cue(
         "addresses|addressed|resolves|resolved|covers|covered|fixes|fixed|comments|comment|"
         "concerns|concern|issues|remarks|nits",
-        r"\b(?:this|that|it|which|v\d+) (?:\w+ )?(?:addresse[sd]|resolve[sd]|covers|covered|fixe[sd]) "
-        r"(?:all (?:of )?)?(?:my|our) (?:\w+ )?(?:comments?|concerns?|issues?|remarks?|feedback|nits|"
-        r"discuss)\b",
-        r"\bmy (?:\w+ )?(?:comments?|concerns?|issues?|remarks|nits) (?:have been|were|are|has been|is|was) "
-        r"(?:all |now |well |fully )?(?:addressed|resolved|taken care of|incorporated)\b",
+        r"\b(?:this|that|it|which|v\d+) (?:\w+ )?(?:addresse[sd]|resolve[sd]|covers|covered|fixe[sd]) (?:all "
+        r"(?:of )?)?(?:my|our) (?:\w+ )?(?:comments?|concerns?|issues?|remarks?|feedback|nits|discuss)\b",
+        r"\bmy (?:\w+ )?(?:comments?|concerns?|issues?|remarks|nits) (?:have been|were|are|has been|is|was)"
+        r" (?:all |now |well |fully )?(?:addressed|resolved|taken care of|incorporated)\b",
     ),
     Cue(
         "further|more|other|else",
-        LEAD + r"(?:i have |there is )?(?:no|nothing) (?:further|more|other|else) "
-        r"(?:comments?|remarks|nits|complaints|to (?:add|say|comment)|from me)\b",
+        LEAD + r"(?:i have |there is )?(?:no|nothing) "
+        r"(?:further|more|other|else) (?:comments?|remarks|nits|complaints|to (?:add|say|comment)|from me)\b",
     ),
     Cue(
         "work|job",
@@ -336,54 +305,49 @@ APPROVES = Family(
     ),
     Cue(
         "glad|happy|pleased|great|good|nice",
-        r"\b(?:glad|happy|pleased|great|good|nice) to see (?:this|these)(?: (?:happen\w*|fixed|merged|"
-        r"land\w*|"
-        r"addressed|series|patch|moving|in))?[.!,]",
+        r"\b(?:glad|happy|pleased|great|good|nice) to "
+        r"see (?:this|these)(?: (?:happen\w*|fixed|merged|land\w*|addressed|series|patch|moving|in))?[.!,]",
     ),
     Cue(
         "good|right|best|better|sensible|reasonable|correct",
         r"\bi (?:also |still |do |really )?(?:think|believe|feel) (?:that )?(?:this|that|it|the \w+)(?:'s| "
-        r"is| are) "
-        r"(?:\w+ly )?(?:an? |the )?(?:very |much |really )?(?:good|right|best|better|sensible|reasonable|"
-        r"correct) "
-        r"(?:thing|way|choice|compromise|move|approach|solution|direction|call)\b",
+        r"is| are) (?:\w+ly )?(?:an? |the )?(?:very |much |really )?(?:good|right|best|better|sensible|"
+        r"reasonable|correct) (?:thing|way|choice|compromise|move|approach|solution|direction|call)\b",
     ),
     Cue(
         "like|love|liked",
         rf"\b(?:i|we) (?!would ){_DEGREE}(?<!would )(?:like|love) (?:this|it|the idea|these|your (?:idea|"
-        rf"proposal)|(?:the|this) "
+        r"proposal)|(?:the|this) "
         rf"(?:\w+ )?{WORK})\b",
-        r"\bi (?:really |very much |absolutely |do )?(?:like|love) (?:the|this|your|that) (?:idea|proposal|"
-        r"approach|concept|direction|suggestion|plan)\b",
+        r"\bi (?:really |very much |absolutely |do )?(?:like|love)"
+        r" (?:the|this|your|that) (?:idea|proposal|approach|concept|direction|suggestion|plan)\b",
     ),
     Cue(
         "fine|ok|okay|happy|good|comfortable",
         r"\b(?:i'm|i am|we are|we're) (?:\w+ )?(?:fine|ok|okay|happy|good|comfortable) with \w+",
         r"\b(?:fine|ok|okay) (?:by|with) me\b",
-        r"\b(?:i'd|i would|we'd) be (?:very |quite |perfectly )?(?:fine|ok|okay|happy) "
-        r"with (?:this|that|it)(?:[.!,;]|$)",
+        r"\b(?:i'd|i would|we'd)"
+        r" be (?:very |quite |perfectly )?(?:fine|ok|okay|happy) with (?:this|that|it)(?:[.!,;]|$)",
     ),
     Cue(
         "good|great|fine|ok|okay|reasonable|sane|sensible|nice|excellent|right|correct|perfect|solid|"
         "straightforward|well|clean|neat|lovely|awesome|fantastic|acceptable|logical|brilliant|wonderful",
         rf"\b(?:this|the|your|these|proposed) (?:\w+ )?{WORK} (?:all |also |\w+ly )?(?:looks?|sounds?|"
-        rf"seems?|"
-        rf"is|are) "
-        rf"(?:an? |very |really |pretty |quite |all |perfectly |obviously |clearly |trivially |certainly )*"
+        r"seems?|is|are) (?:an? |"
+        r"very |really |pretty |quite |all |perfectly |obviously |clearly |trivially |certainly )*"
         rf"{_GOOD}\b",
     ),
     Cue(
         "correct|right|good|fine|thing|fix|sensible|sane",
         r"\b(?:this|that|it)(?: one)?(?: all)?(?:'s| is| seems| looks| sounds| does look| does seem)"
-        r"(?: to be)?(?: like)? (?:the )?"
-        r"(?:obviously|clearly|trivially|plainly|definitely|probably) (?:the )?"
-        r"(?:correct|right|good|fine|sensible|sane)"
+        r"(?: to be)?(?: like)? (?:the )?(?:obviously|clearly|trivially|plainly|definitely|probably)"
+        r" (?:the )?(?:correct|right|good|fine|sensible|sane)"
         r"(?: (?:thing to (?:do|be doing)|fix|approach|change|direction))?(?:[.,;!]|$)",
     ),
     Cue(
         "issues|issue|concerns|comments|problems",
-        r"\b(?:fixes|addresses|resolves|solves) all (?:of )?(?:the )?(?:issues|concerns|comments|problems) "
-        r"(?:that )?i (?:had|raised|have|mentioned)(?:[.!;]| \(|$)",
+        r"\b(?:fixes|addresses|resolves|solves) all (?:of )?(?:the )?(?:issues|concerns|comments|problems)"
+        r" (?:that )?i (?:had|raised|have|mentioned)(?:[.!;]| \(|$)",
     ),
     Cue(
         "go",
@@ -400,9 +364,8 @@ APPROVES = Family(
     ),
     Cue(
         "great|awesome|excellent|wonderful|fantastic|useful|helpful|lovely",
-        LEAD + r"(?:that|this|it)(?: would|'d) (?:really |certainly |definitely )?be (?:really |very |so |"
-        r"absolutely )?"
-        r"(?:great|awesome|excellent|wonderful|fantastic|useful|helpful|lovely)[.! ]*$",
+        LEAD + r"(?:that|this|it)(?: would|'d) (?:really |certainly |definitely )?be (?:really |very |"
+        r"so |absolutely )?(?:great|awesome|excellent|wonderful|fantastic|useful|helpful|lovely)[.! ]*$",
     ),
     Cue(
         "please",
@@ -410,14 +373,13 @@ APPROVES = Family(
     ),
     Cue(
         "reasonable|sensible|good|fine|great",
-        r"^\W{0,3}(?:so |and |yes, )?i think .{5,150} (?:is|are|sounds?|seems?|looks?) "
-        r"(?:actually |really |also |all )?(?:pretty |very |quite |perfectly )?"
-        r"(?:reasonable|sensible|good|fine|great)[.!]*$",
+        r"^\W{0,3}(?:so |and |yes, )?i think .{5,150} (?:is|are|sounds?|seems?|looks?) (?:actually |really |"
+        r"also |all )?(?:pretty |very |quite |perfectly )?(?:reasonable|sensible|good|fine|great)[.!]*$",
     ),
     Cue(
         "direction|worth|improvement|thumbs",
-        r"\bstep in the right direction\b|\b(?:definitely|certainly|clearly) (?:worth (?:doing|having)|an "
-        r"improvement)\b|\bthumbs up\b",
+        r"\bstep in the right direction\b|"
+        r"\b(?:definitely|certainly|clearly) (?:worth (?:doing|having)|an improvement)\b|\bthumbs up\b",
     ),
 )
 _MY_ACK = r"my (?:ack(?:/r-b)?|acked-by|r-?b|reviewed-by)"
@@ -435,31 +397,29 @@ ACKS = Cue(
 # "... is a good idea", of whatever: of the proposition only where it speaks of the same things.
 GOOD_IDEA = Cue(
     "idea|plan|proposal|sense",
-    r"^\W{0,3}(?:yes,? |yeah,? |i think (?:that )?)?(?:\w+ing|the \w+) .{3,120} makes (?:perfect |a lot of |"
-    r"total |complete |good )?"
-    r"sense(?: to me)?[.!]*$",
-    r"(?:\b(?:is|are|sounds like|seems like)|'s) (?:certainly |definitely )?an? (?:very |really )?"
-    r"(?:excellent|great|good|nice|wonderful) (?:idea|plan|proposal)\b",
+    r"^\W{0,3}(?:yes,? |yeah,? |i think (?:that )?)?(?:\w+ing|the \w+)"
+    r" .{3,120} makes (?:perfect |a lot of |total |complete |good )?sense(?: to me)?[.!]*$",
+    r"(?:\b(?:is|are|sounds like|seems like)|'s) (?:certainly |definitely )?an? "
+    r"(?:very |really )?(?:excellent|great|good|nice|wonderful) (?:idea|plan|proposal)\b",
 )
 # Praise that needs no "to me": it can be about the work as a whole only.
 HIGH_PRAISE = Cue(
     "patch|patches|series|version|round|iteration|reroll|draft|document|proposal",
-    r"\b(?:this|the|your|these|\w+'s) (?:\w+ )?(?:patch(?:es)?|series|version|round|iteration|reroll|draft|"
-    r"document|proposal)(?: itself| now| overall)? "
+    r"\b(?:this|the|your|these|\w+'s) (?:\w+ )?(?:patch(?:es)?|"
+    r"series|version|round|iteration|reroll|draft|document|proposal)(?: itself| now| overall)? "
     rf"(?:all |now |\w+ly )?(?:looks?|seems?|is|are) (?:very |pretty |quite |all )*{_GOOD}\b",
 )
 # Praise and nothing else: a stance only where it is all that a short mail says.
 EXCLAIMS = Cue(
     "awesome|excellent|perfect|great|brilliant|fantastic|wonderful|lovely|super|sweet",
-    r"^\W{0,3}(?:yes|yeah|that's|this is|very|looks|sounds)?[ ,]{0,2}(?:just |really |so )?(?:awesome|"
-    r"excellent|"
-    r"perfect|great|brilliant|fantastic|wonderful|lovely|super|sweet)[\W\d]{0,6}"
-    r"(?:d\W{0,3})?(?:(?:many )?(?:thanks|thank you)(?: \w+)?\W{0,4})?$",
+    r"^\W{0,3}(?:yes|yeah|that's|this is|very|looks|sounds)?[ ,]{0,2}(?:just |"
+    r"really |so )?(?:awesome|excellent|perfect|great|brilliant|fantastic|wonderful|lovely|super|sweet)"
+    r"[\W\d]{0,6}(?:d\W{0,3})?(?:(?:many )?(?:thanks|thank you)(?: \w+)?\W{0,4})?$",
 )
 AGREES = Cue(
     "+1|+ 1|r|agree|agreed|concur|seconded|too|here|ack|acked|support|supported|yes|ditto|\U0001f44d|hear",
-    LEAD + r"(?:(?:an?|my|another|also|big|huge|strong|enthusiastic|definite|here's|here is|consider this|"
-    r"count me as) ){0,4}\+ ?1(?:0{1,3})?\b(?!\d|\.\d)",
+    LEAD + r"(?:(?:an?|my|another|also|big|huge|strong|"
+    r"enthusiastic|definite|here's|here is|consider this|count me as) ){0,4}\+ ?1(?:0{1,3})?\b(?!\d|\.\d)",
     LEAD + r"(?:\w+ly )?agreed\b",
     LEAD + rf"i (?:can only |'d |100% )?{_DEGREE}(?:agree|concur)\b",
     LEAD + rf"(?:100% )?{_DEGREE}(?:agree|concur|me too|same here|seconded|ack(?:ed)?)\b(?!:)",
@@ -472,22 +432,21 @@ AGREES = Cue(
 # To a question that proposes ("Should we drop it?") a plain yes or no is a stance; to one of fact it is none.
 ASSENTS = Cue(
     "yes|yeah|yep|yup|sure|absolutely|definitely|certainly|course|totally",
-    r"^\W{0,4}(?:(?:oh|hell|ah|well|i think),? )?(?:yes|yeah|yep|yup|sure|absolutely|definitely|certainly|"
-    r"of course|"
-    r"totally)(?:[,.!]{0,2} (?:absolutely|definitely|please(?: do)?|certainly|of course|i think so|i agree|"
-    r"(?:i think )?we should|let's(?: do (?:it|that|this))?|do it|go ahead|"
-    r"that(?:'s| would be|'d be) (?:fine|great|good|nice|helpful|useful)))*[.! :;)-]{0,8}$",
+    r"^\W{0,4}(?:(?:oh|hell|ah|well|i think),? )?(?:yes|yeah|yep|yup|sure|absolutely|"
+    r"definitely|certainly|of course|totally)(?:[,.!]{0,2} (?:absolutely|definitely|please(?: do)?|"
+    r"certainly|of course|i think so|i agree|(?:i think )?we should|let's(?: do (?:it|that|this))?|"
+    r"do it|go ahead|that(?:'s| would be|'d be) (?:fine|great|good|nice|helpful|useful)))*[.! :;)-]{0,8}$",
 )
 REFUSES = Cue(
     "absolutely|definitely|certainly|way|please|no",
-    r"^\W{0,4}(?:absolutely not|definitely not|certainly not|no way|please,? no|no,? please(?: don't)?|"
-    r"please don't(?: do (?:this|that|it))?)[.! ]{0,4}$",
+    r"^\W{0,4}(?:absolutely not|definitely not|certainly not|"
+    r"no way|please,? no|no,? please(?: don't)?|please don't(?: do (?:this|that|it))?)[.! ]{0,4}$",
 )
 # "Ready.", and little else: a stance only where the group was asked whether it is.
 READY = Cue(
     "ready",
-    LEAD + r"(?:(?:it|this|the (?:draft|document))(?:'s| is| looks| seems) |looks |seems )?"
-    r"ready(?: to me)?(?:[.,;:!]| with\b|$)",
+    LEAD + r"(?:(?:it|this|"
+    r"the (?:draft|document))(?:'s| is| looks| seems) |looks |seems )?ready(?: to me)?(?:[.,;:!]| with\b|$)",
 )
 AGREES_TO_DOING = Cue(
     "agree|concur",
@@ -498,13 +457,11 @@ KEEPS = Cue(
     "keep|keeping|leave|leaving|retain|retaining|like|prefer",
     rf"\b(?:i|we|i'd)(?: would)? {_DEGREE}(?:support|endorse|favou?r|prefer|agree with) "
     r"(?:keep|retain|leav)ing \w",
-    LEAD
-    + r"(?:(?:i(?:'d| would)|we) (?:\w+ )?(?:prefer to|like to|rather|should) |i vote to |let'?s |please |"
-    r"just )?(?:keep|leave|retain) (?:it|this|that|them|the (?:\w+ )?\w+)"
-    r"(?: (?:as (?:it|they) (?:is|are)|as[- ]is|alone|in place|"
-    r"(?:where|the way) (?:it is|they are)|unchanged))?[.! ]*$",
-    r"^\W{0,4}i (?:\w+ )?(?:like|love|prefer) (?:it|(?:the|this|our) (?:\w+ ){1,3})(?:just |exactly )?"
-    r"(?:as (?:it|they) (?:is|are)|as[- ]is|the way (?:it is|they are))\b",
+    LEAD + r"(?:(?:i(?:'d| would)|we) (?:\w+ )?(?:prefer to|like to|rather|should) |i vote to |"
+    r"let'?s |please |just )?(?:keep|leave|retain) (?:it|this|that|them|the (?:\w+ )?\w+)(?: (?:as (?:it|"
+    r"they) (?:is|are)|as[- ]is|alone|in place|(?:where|the way) (?:it is|they are)|unchanged))?[.! ]*$",
+    r"^\W{0,4}i (?:\w+ )?(?:like|love|prefer) (?:it|(?:the|this|our) (?:\w+ ){1,3})"
+    r"(?:just |exactly )?(?:as (?:it|they) (?:is|are)|as[- ]is|the way (?:it is|they are))\b",
     r"^\W{0,4}i(?:'d| would)? (?:\w+ )?prefer the (?:current|existing|present) \w+[.! ]*$",
 )
 
@@ -513,40 +470,37 @@ OPPOSES = Cue(
     "disagree|object|oppose|opposed|against|-1|- 1|nak|nack|veto|support|think|believe|favour|favor|please|"
     "ready|like|adopted|merged|applied|accepted|published|bad|terrible|horrible|awful|rather|dislike|adopt|"
     "publish|merge|accept|don't",
-    r"\b(?:i|we) (?:must |have to |strongly |would |do |also |still |firmly |also have to )?(?:object|"
-    r"oppose)(?: to)?\b(?! (?:if|the idea that)|-)",
-    r"\b(?:i|we)(?:'m| am|'re| are| remain) (?:(?!not )\w+ )?(?:against|opposed to) (?:this|the|it|that|"
-    r"adopt\w*|publi\w*|add\w*|such|any|\w+ing)\b",
+    r"\b(?:i|we) (?:must |have to |strongly |would |do |also |still |firmly |also have to )?(?:object|oppose)"
+    r"(?: to)?\b(?! (?:if|the idea that)|-)",
+    r"\b(?:i|we)(?:'m| am|'re| are| remain) (?:(?!not )\w+ )?(?:against|opposed to)"
+    r" (?:this|the|it|that|adopt\w*|publi\w*|add\w*|such|any|\w+ing)\b",
     r"\b(?:i|we) (?:hereby )?vote against\b",
     LEAD
     + r"(?:(?:sorry|strong|big|definite|my|a|an?other)[, ]+){0,2}(?:- ?1\b(?!\d|\.\d)|nak\b|nack\b|veto\b)",
     r"\b(?:i'm|i am) (?:an? )?(?:strong(?:ly)? |definite(?:ly)? )?- ?1\b(?!\d|\.\d)",
     LEAD + r"(?:i |we )?(?:(?:strongly|firmly|also) )?(?:oppose|object|not support)[.! ]*$",
     LEAD + r"please (?:don't|do not)[.! ]*$",
-    r"\b(?:we|the group|(?:the )?wg|the working group) should(?:n't| not) (?:\w+ly )?(?:adopt|"
-    r"publish|merge|accept|do) "
-    r"(?:this|it|that|the)\b",
-    r"\b(?:do not|don't) (?:think|believe) (?:that )?(?:this|it|the \w+|that)(?: is|'s) "
-    r"(?:yet )?ready(?: (?:for|to)\b|[.,;:!]|$)",
+    r"\b(?:we|the group|(?:the )?wg|the working group)"
+    r" should(?:n't| not) (?:\w+ly )?(?:adopt|publish|merge|accept|do) (?:this|it|that|the)\b",
+    r"\b(?:do not|don't) (?:think|believe)"
+    r" (?:that )?(?:this|it|the \w+|that)(?: is|'s) (?:yet )?ready(?: (?:for|to)\b|[.,;:!]|$)",
     LEAD + r"not (?:yet )?ready(?:[.,;:!]|$)",
     LEAD + r"(?:it|this|the (?:draft|document|text)) (?:is not|isn't) (?:yet )?ready(?: yet)?(?:[.,;:!]|$)",
-    r"\b(?:i|we) (?:do not|don't|cannot|can't|would not|wouldn't) (?:\w+ )?support (?:this|the|adopt\w*|"
-    r"publi\w*|it|that|add\w+)\b",
+    r"\b(?:i|we) (?:do not|don't|cannot|can't|would not|wouldn't)"
+    r" (?:\w+ )?support (?:this|the|adopt\w*|publi\w*|it|that|add\w+)\b",
     rf"\bi (?:strongly |totally |completely |really )?disagree with (?:this|the|your) (?:\w+ )?{WORK}\b",
-    r"\b(?:do not|don't) think (?:that )?(?:this|it|the \w+|we|that) should (?:be )?(?:adopt|"
-    r"publish|merg|add|"
-    r"accept|do this|go)\w*\b",
-    r"\b(?:do not|don't) (?:really )?(?:think|believe) (?:\w+ ){0,3}(?:is|it's|'s|be) (?:an? |the |such a "
-    r")?(?:very )?(?:good|great|right|appropriate) (?:idea|approach|way|thing|solution|direction|"
-    r"requirement)\b",
+    r"\b(?:do not|don't) think "
+    r"(?:that )?(?:this|it|the \w+|we|that) should (?:be )?(?:adopt|publish|merg|add|accept|do this|go)\w*\b",
+    r"\b(?:do not|don't) (?:really )?(?:think|believe)"
+    r" (?:\w+ ){0,3}(?:is|it's|'s|be) (?:an? |the |such a )?(?:very )?(?:good|great|right|appropriate)"
+    r" (?:idea|approach|way|thing|solution|direction|requirement)\b",
     r"\b(?:i|we)(?:'m| am| are|'re) not (?:\w+ )?in favou?r\b",
     r"\b(?:would be|is) a (?:very |really )?(?:bad|terrible|horrible|awful) (?:idea|mechanism|approach)\b",
     r"\bplease (?:don't|do not) (?:do|adopt|merge|add|remove|change|publish)\b",
     r"\bnot ready (?:for|to be) (?:adopt\w+|publi\w+|last call|merg\w+)\b",
-    r"\b(?:i'd|i would|we'd|we would) (?:really |much |strongly |very much )?rather not (?:\w+ "
-    r")?(?:this|that|it|"
-    r"have|see|do|merge|add|take|go|adopt|change)\b",
-    rf"\bi (?:really |strongly )?(?:dislike|(?:don't|do not) (?:really )?like) (?:this|the|your) "
+    r"\b(?:i'd|i would|we'd|we would) (?:really |much |strongly |very much )?rather "
+    r"not (?:\w+ )?(?:this|that|it|have|see|do|merge|add|take|go|adopt|change)\b",
+    r"\bi (?:really |strongly )?(?:dislike|(?:don't|do not) (?:really )?like) (?:this|the|your) "
     rf"(?:\w+ )?{WORK}\b",
     r"\bshould not (?:have been |be )(?:adopted|merged|applied|accepted|published)\b",
     LEAD + r"(?:strongly |firmly |totally |i am |i'm )?opposed\b",
@@ -559,21 +513,21 @@ DOUBTS = Cue(
     "prefer|shouldn't|disagree|object|hesitant|reluctant|unnecessary|afraid|fear|isn't|doesn't|won't|"
     "wouldn't|breaks|break|hate|dislike|why",
     at_word(
-        r"(?:i'm|i am|we're|we are) (?:\w+ ){0,2}(?:not sure|unsure|not certain|not convinced|worried|"
-        r"concerned|sceptical|skeptical|wary|nervous|hesitant|reluctant|afraid)\b",
-        r"(?:i|we) (?:\w+ )?(?:don't|do not|can't|cannot) (?:really |quite )?(?:think|believe|see|"
-        r"understand|agree|like|want|buy)\b",
+        r"(?:i'm|i am|we're|we are) (?:\w+ ){0,2}(?:not sure|unsure|not certain|"
+        r"not convinced|worried|concerned|sceptical|skeptical|wary|nervous|hesitant|reluctant|afraid)\b",
+        r"(?:i|we) (?:\w+ )?(?:don't|do not|can't|cannot)"
+        r" (?:really |quite )?(?:think|believe|see|understand|agree|like|want|buy)\b",
         r"i (?:highly |strongly |really )?(?:doubt|disagree|object|dislike|hate|fear|worry)\b",
-        r"my (?:\w+ )?(?:concern|worry|problem|objection)s?\b|(?:have|has|had) (?:\w+ ){0,2}(?:concerns?|"
-        r"reservations?|doubts?)\b",
+        r"my (?:\w+ )?(?:concern|worry|problem|objection)s?\b|"
+        r"(?:have|has|had) (?:\w+ ){0,2}(?:concerns?|reservations?|doubts?)\b",
         r"(?<!no )(?<!any )(?:problem|trouble|shortcoming|downside|drawback)s? (?:with|is|of)\b",
         r"(?:misleading|ridiculous|pointless|overkill|wrong (?:way|approach|place|perspective|thing))\b",
         r"(?:i'd|i would) (?:much |strongly )?(?:rather|prefer)\b",
-        r"not (?:\w+ )?(?:good|right|appropriate|acceptable|desirable|worth|necessary|needed|adequate|"
-        r"comfortable|happy|enough|ready)\b",
+        r"not (?:\w+ )?(?:good|right|"
+        r"appropriate|acceptable|desirable|worth|necessary|needed|adequate|comfortable|happy|enough|ready)\b",
         r"should(?:n't| not)\b",
-        r"(?:doesn't|does not|do not|don't|won't|wouldn't|will not|would not) (?:\w+ )?(?:make sense|work|"
-        r"help|solve|scale|fly|belong)\b",
+        r"(?:doesn't|does not|do not|don't|won't|wouldn't|will not|would not)"
+        r" (?:\w+ )?(?:make sense|work|help|solve|scale|fly|belong)\b",
     ),
 )
 # What a writer doubts in their own name. "It should not be there" may be what the proposition mends.
@@ -583,11 +537,11 @@ OWN_DOUBTS = Cue(
     "afraid|fear|hate|dislike|pointless|overkill|ridiculous|wrong",
     r"\b(?:i'm|i am|we're|we are) (?:\w+ ){0,2}(?:not sure|unsure|not certain|not convinced|worried|"
     r"concerned|sceptical|skeptical|wary|nervous|hesitant|reluctant|afraid|not happy|not comfortable)\b",
-    r"\b(?:i|we) (?:\w+ )?(?:don't|do not|can't|cannot) (?:really |quite )?(?:think|believe|agree|like|want|"
-    r"buy)\b",
+    r"\b(?:i|we)"
+    r" (?:\w+ )?(?:don't|do not|can't|cannot) (?:really |quite )?(?:think|believe|agree|like|want|buy)\b",
     r"\bi (?:highly |strongly |really )?(?:doubt|disagree|object|dislike|hate|fear|worry)\b",
-    r"\bmy (?:\w+ )?(?:concern|worry|problem|objection)s?\b|\b(?:have|has|had) (?:\w+ ){0,2}(?:concerns?|"
-    r"reservations?|doubts?)\b",
+    r"\bmy (?:\w+ )?(?:concern|worry|problem|objection)s?\b|"
+    r"\b(?:have|has|had) (?:\w+ ){0,2}(?:concerns?|reservations?|doubts?)\b",
     r"\b(?:ridiculous|pointless|overkill|wrong (?:way|approach|place|perspective|thing))\b",
     r"\b(?:i'd|i would) (?:much |strongly )?(?:rather|prefer)\b",
 )
@@ -595,10 +549,10 @@ OWN_DOUBTS = Cue(
 # anything.
 SPEAKS_AGAINST = Cue(
     "think|believe|idea|disagree|agree",
-    rf"\b(?:don't|do not) (?:really )?(?:think|believe) (?:that )?(?:this|that|it|(?:this|the|"
+    r"\b(?:don't|do not) (?:really )?(?:think|believe) (?:that )?(?:this|that|it|(?:this|the|"
     rf"your) (?:\w+ )?{WORK})(?:'s| is| would be) "
-    r"(?:an? |the )?(?:\w+ )?(?:appropriate|desirable|wise|sensible|reasonable|acceptable|worthwhile|"
-    r"workable|reliable|worth|good)\b",
+    r"(?:an? |the )?(?:\w+ )?(?:appropriate|"
+    r"desirable|wise|sensible|reasonable|acceptable|worthwhile|workable|reliable|worth|good)\b",
     r"\b(?:don't|do not) (?:really )?(?:think|believe) (?:that )?we (?:should|ought to)\b",
     r"\b(?:looks|seems|sounds) like a (?:very |really )?(?:bad|terrible) idea\b",
     r"\bi(?:'d| would)? (?:\w+ly )?(?:disagree|(?:don't|do not) agree) with (?:this|that)\b",

@@ -21,31 +21,29 @@ from shared.domain.consensus.votes import is_legend
 
 _BARE_WORDS = 6
 _PARTIAL = re.compile(
-    r"\b(?:(?:your|his|her|their|good|great|fair|valid|that|this) points?|catch|question|spot|remarks?|"
-    r"comments?|observation|reasoning|argument|assessment|sentiment|story|news|luck|nit|typo|"
-    r"(?<!n't )(?<!not )find|"
-    r"explanation|example|"
-    r"analysis|summary|report|reminder)\b|\blooks? \w+ (?:in|on) (?:the|my|a)\b"
+    r"\b(?:(?:your|his|her|their|good|great|fair|valid|that|this) points?|"
+    r"catch|question|spot|remarks?|comments?|observation|reasoning|argument|assessment|sentiment|story|"
+    r"news|luck|nit|typo|(?<!n't )(?<!not )find|explanation|example|analysis|summary|report|reminder)\b|"
+    r"\blooks? \w+ (?:in|on) (?:the|my|a)\b"
 )
 _WHOLE = re.compile(
-    r"\b(?:patch(?:es|set)?|series|proposals?|ideas?|plan|draft|document|charter|approach|feature|changes?|"
-    r"adopt\w*|publi\w*|direction|release|merg\w+|fix|version|cleanup)\b"
+    r"\b(?:patch(?:es|set)?|series|proposals?|ideas?|plan|draft|document|"
+    r"charter|approach|feature|changes?|adopt\w*|publi\w*|direction|release|merg\w+|fix|version|cleanup)\b"
 )
 _MY_REMARKS = re.compile(r"\b(?:my|no (?:further|more|other)) (?:\w+ )?(?:comments?|remarks?|nits)\b")
 _PROPOSED = re.compile(
-    r"\b(?:proposals?|ideas?|suggestions?|plan|approach|hack|patch(?:es)?|draft|text|charter|adopt\w*|"
-    r"requirements?)\b"
+    r"\b(?:proposals?|"
+    r"ideas?|suggestions?|plan|approach|hack|patch(?:es)?|draft|text|charter|adopt\w*|requirements?)\b"
 )
 _GOOD_IDEA = re.compile(
-    r"(?:^\W{0,3}|\b(?:sounds|seems) like an? )(?:very |really )?(?:good|great|excellent|brilliant) (?:idea|"
-    r"plan|proposal|"
-    r"suggestion)\b(?! to\b)"
+    r"(?:^\W{0,3}|\b(?:sounds|seems) like an? )"
+    r"(?:very |really )?(?:good|great|excellent|brilliant) (?:idea|plan|proposal|suggestion)\b(?! to\b)"
 )
 _FIRST_PERSON = frozenset({"i", "i'm", "i'd", "we", "my", "me"})
 _PLUS_ONE = re.compile(r"\+1 (?:from|for|on)\b|\bi(?:'m| am) (?:a )?\+1\b")
 _ALONE = re.compile(
-    r"(?:\+ ?1|agreed?|concur|seconded|me too|same here)(?: (?:from|for) (?:me|us|my side))?"
-    r"(?: ?[(\[](?:non-? ?)?binding[)\]])?(?:[,;:!.(-]| -)"
+    r"(?:\+ ?1|agreed?|concur|seconded|me too|same here)"
+    r"(?: (?:from|for) (?:me|us|my side))?(?: ?[(\[](?:non-? ?)?binding[)\]])?(?:[,;:!.(-]| -)"
 )
 _TO_THE_WHOLE = re.compile(
     r"\+ ?1 (?:for|to|on) (?:this|that|it|adopt\w*|merg\w*|publi\w*|"
@@ -53,8 +51,8 @@ _TO_THE_WHOLE = re.compile(
 )
 _ACK = re.compile(r"\+ ?1|^\W{0,3}r\+|\back|\bseconded\b|\bme too\b|\U0001f44d")
 _WHEN = re.compile(
-    r"\b(?:once|until|if|unless|as soon as)\b|\b(?:when|after|before|while) (?:\w+ ){0,3}"
-    r"(?:i|we|you|it|they|somebody|someone|others)\b"
+    r"\b(?:once|until|if|unless|as soon as)\b|"
+    r"\b(?:when|after|before|while) (?:\w+ ){0,3}(?:i|we|you|it|they|somebody|someone|others)\b"
 )
 _TRIAL = re.compile(
     r"\blocally\b|\bfor (?:a |some |my )?(?:tests?|testing|review)\b|"
@@ -63,21 +61,20 @@ _TRIAL = re.compile(
 )
 """Who takes a patch to try it has not accepted it."""
 _UNTIL_THEN = re.compile(
-    r"\b(?:when|once|if|unless|until|provided|assuming|as soon as|"
-    r"after (?:\w+ ){0,3}(?:i|we|you|it|they|he|she))\b"
+    r"\b(?:when|"
+    r"once|if|unless|until|provided|assuming|as soon as|after (?:\w+ ){0,3}(?:i|we|you|it|they|he|she))\b"
 )
 """What follows "I'll queue it" may put it off: nothing is taken yet."""
 _TROUBLE = re.compile(
-    r"\b(?:revert\w*|conflicts?|crash\w*|same|the other|else|instead|wrong|back|out of|fuzz|cleanly|twice|"
-    r"fine here|something|have a look|"
-    r"(?:applied|queued|merged|pushed|committed|pulled)(?: \w+){0,2} by (?!hand\b)\w+)\b|"
-    r"^\W{0,4}(?:applied|queued|merged|pushed|committed|pulled) "
-    r"(?!(?:to|in|into|as|for|this|it|them|both|all|thanks|now|with|the|your|on|and|patch|patches|series|v\d|just|up|by|here|locally|manually|these|that)\b)[a-z]"
+    r"\b(?:revert\w*|conflicts?|crash\w*|same|the other|else|instead|wrong|back|"
+    r"out of|fuzz|cleanly|twice|fine here|something|have a look|(?:applied|queued|merged|pushed|committed|"
+    r"pulled)(?: \w+){0,2} by (?!hand\b)\w+)\b|^\W{0,4}(?:applied|queued|merged|pushed|committed|pulled)"
+    r" (?!(?:to|in|into|as|for|this|it|them|both|all|thanks|"
+    r"now|with|the|your|on|and|patch|patches|series|v\d|just|up|by|here|locally|manually|these|that)\b)[a-z]"
 )
 _WHOLE_SERIES = re.compile(
-    r"\b(?:series|patchset|patches|both|all|everything|whole|overall|these|they|version|round|iteration|"
-    r"reroll|"
-    r"v\d{1,2})\b"
+    r"\b(?:series|patchset|"
+    r"patches|both|all|everything|whole|overall|these|they|version|round|iteration|reroll|v\d{1,2})\b"
 )
 _REST = re.compile(r"\b(?:the rest|everything else|otherwise|other than|apart from|aside from|besides)\b")
 
@@ -170,60 +167,52 @@ def shows_that_something_is_put(sentence: OwnSentence) -> bool:
 
 
 FIRM_OPENING = re.compile(
-    r"\W{0,4}(?:(?:ok|okay|thanks|thank you|good|great|nice)[,.;! ]+){0,2}(?:will queue|queued|applied|"
-    r"let's merge|will apply|will merge|merged|pushed)\b"
+    r"\W{0,4}(?:(?:ok|okay|thanks|thank you|good|great|"
+    r"nice)[,.;! ]+){0,2}(?:will queue|queued|applied|let's merge|will apply|will merge|merged|pushed)\b"
 )
 TAKEN_AT_ONCE = re.compile(
-    r"\W{0,4}(?:(?:ok(?:ay)?|sure|yes|yeah|great|cool|good|thanks|thank you|(?:hearing|seeing|with) no "
-    r"(?:objections?|complaints?))(?: all| both| you all| everyone)?[,.;:! -]+){0,3}"
-    r"(?:so )?(?:i(?:'ve| have)? )?(?:(?:now|just|already|gone ahead and) )?"
-    r"(?:(?:both|all|the|your|this)? ?(?:patch(?:es)?|series|v\d{1,2}) )?"
-    r"(?:is |are |has been |have been )?(?:now )?(?:applied|queued|merged|pushed|pulled|committed)"
-    r"(?:[.,!;]|$| (?:to|in|as|for|this|it|them|both|all|thanks|now)\b)"
+    r"\W{0,4}(?:(?:ok(?:ay)?|sure|yes|yeah|great|cool|good|thanks|thank you|(?:hearing|seeing|with) "
+    r"no (?:objections?|complaints?))(?: all| both| you all| everyone)?[,.;:! -]+){0,3}(?:so )?(?:i(?:'ve| "
+    r"have)? )?(?:(?:now|just|already|gone ahead and) )?(?:(?:both|all|the|"
+    r"your|this)? ?(?:patch(?:es)?|series|v\d{1,2}) )?(?:is |are |has been |have been )?(?:now )?(?:applied|"
+    r"queued|merged|pushed|pulled|committed)(?:[.,!;]|$| (?:to|in|as|for|this|it|them|both|all|thanks|now)\b)"
 )
 ACK_LATER = re.compile(
-    r"\b(?:once|when|after|until|provided|assuming|with|only|but|as soon as|whether|mistake|remove\w*|"
-    r"drop\w*)\b"
+    r"\b(?:once|"
+    r"when|after|until|provided|assuming|with|only|but|as soon as|whether|mistake|remove\w*|drop\w*)\b"
 )
 """An ack that is yet to be given, or is taken back."""
 FIRM_NO = re.compile(
     r"^\W{0,4}(?:(?:sorry|strong|big|definite|my|a)[, ]+){0,2}(?:-\s?1\b(?!\d|\.\d)|nak\b|nack\b|veto\b)|"
     r"\bi(?:'m| am) (?:an? )?(?:strong(?:ly)? |definite(?:ly)? )?-\s?1\b|"
-    r"^\W{0,4}(?:please (?:don't|do not))[.! ]*$|"
-    r"\bnot (?:\w+ )?in favou?r of (?:this|that|it|adopt\w*|publi\w*|the (?:draft|document|"
-    r"proposal|patch))\b|"
-    r"\bshould(?:n't| not)? (?:\w+ly )?(?:adopt|publish|merge|accept) (?:this|it|that|the)\b|"
-    r"\b(?:object to|oppose|opposed to|against|support|"
-    r"disagree with) "
-    r"(?:this|that|it|adopt\w*|publi\w*|releas\w*|(?:the|your) (?:\w+ )?(?:proposal|patch|series|change|"
-    r"draft|document|adoption|release|idea|plan))\b"
-    r"|\bshould (?:be |not be )?(?:adopted|published|merged|accepted)\b|\brather not (?:merge|adopt|"
-    r"take|apply|add)\b"
+    r"^\W{0,4}(?:please (?:don't|do not))[.! ]*$|\bnot "
+    r"(?:\w+ )?in favou?r of (?:this|that|it|adopt\w*|publi\w*|the (?:draft|document|proposal|patch))\b|"
+    r"\bshould(?:n't| not)? (?:\w+ly )?(?:adopt|publish|merge|accept) (?:this|it|that|the)\b|\b(?:object to|"
+    r"oppose|opposed to|against|support|disagree with) (?:this|that|it|adopt\w*|publi\w*|releas\w*|(?:the|"
+    r"your) (?:\w+ )?(?:proposal|patch|series|change|draft|document|adoption|release|idea|plan))\b|\bshould "
+    r"(?:be |not be )?(?:adopted|published|merged|accepted)\b|\brather not (?:merge|adopt|take|apply|add)\b"
 )
 OBJECTS_TO_DOING = re.compile(
     r"\b(?:i|we)(?:'m|'re| am| are)? (?:(?!not )\w+ )?(?:object to|oppose|against|opposed to) \w+ing\b"
 )
 NO_WHEN_ASKED = re.compile(
     r"^\W{0,4}(?:i |we )?(?:(?:strongly|firmly|also) )?(?:oppose|object|not support)"
-    r"(?:,? (?:too|as well|also))?(?:[.!;:, ]*$|[;:,] )|"
-    r"^\W{0,4}(?:i am |i'm |we are |we're |i remain |we remain )?(?:(?:still|also|strongly|firmly) )?opposed"
-    r"(?:,? (?:too|as well|also))?(?:[.! ]*$|[;:] )|"
+    r"(?:,? (?:too|as well|also))?(?:[.!;:, ]*$|[;:,] )|^\W{0,4}(?:i am |i'm |we are |we're |i remain |"
+    r"we remain )?(?:(?:still|also|strongly|firmly) )?opposed(?:,? (?:too|as well|also))?(?:[.! ]*$|[;:] )|"
     r"\bready (?:for|to be) (?:adopt\w+|publi\w+)\b|^\W{0,4}not (?:yet )?ready(?:[.! ]*$|[,;:] )|"
-    r"\b(?:don't|do not) (?:think|believe) (?:that )?(?:this|it|the (?:draft|document|text))(?: is|'s) "
-    r"(?:yet )?ready[.! ]*$|"
-    r"^\W{0,4}(?:it|this|the (?:draft|document|text)) (?:is not|isn't) (?:yet )?ready"
-    r"(?: yet)?(?:[.! ]*$|[;:] )"
+    r"\b(?:don't|do not) (?:think|believe) (?:that )?(?:this|it|the (?:draft|document|text))"
+    r"(?: is|'s) (?:yet )?ready[.! ]*$|^\W{0,4}(?:it|this|the (?:draft|document|text))"
+    r" (?:is not|isn't) (?:yet )?ready(?: yet)?(?:[.! ]*$|[;:] )"
 )
 """Plain words of those whom the group's call asks."""
 OBJECTS = re.compile(
-    r"\b(?:i|we) (?:\w+ )?(?:object|oppose|(?:don't|do not|cannot|can't) "
-    r"(?:\w+ )?(?:support|think|believe))\b|"
-    r"\b(?:i|we)(?:'m| am|'re| are| remain) (?:\w+ )?(?:opposed|against)\b|\bready\b"
+    r"\b(?:i|we) (?:\w+ )?(?:object|oppose|(?:don't|do not|cannot|can't) (?:\w+ )?(?:support|think|believe))"
+    r"\b|\b(?:i|we)(?:'m| am|'re| are| remain) (?:\w+ )?(?:opposed|against)\b|\bready\b"
 )
 """A no in the writer's own name: to a call it is one also where it is of the text as it stands."""
 SO_FAR = re.compile(
-    r"\b(?:yet|as[- ]is|as it (?:is|stands)|(?:(?:its|the|this) )?(?:current|present) (?:form|state)|now|"
-    r"at this (?:time|point|stage))\b"
+    r"\b(?:yet|as[- ]is|as it (?:is|"
+    r"stands)|(?:(?:its|the|this) )?(?:current|present) (?:form|state)|now|at this (?:time|point|stage))\b"
 )
 ALSO = re.compile(r"\b(?:as well|too|also)\b")
 """Said after another who said the same."""
@@ -232,46 +221,37 @@ _OF_IT = (
 )
 SOFT_NO = re.compile(
     rf"\b{_OF_IT}(?:'s| is| seems| looks| sounds| would be)(?: like)? (?:an? |just a |simply a )?(?:very |"
-    rf"really |pretty )?"
-    r"(?:bad|terrible|horrible|awful) (?:idea|plan|change|approach|mechanism|solution)\b|"
+    r"really |pretty )?(?:bad|terrible|horrible|awful) (?:idea|plan|change|approach|mechanism|solution)\b|"
     rf"\b(?:don't|do not) (?:really )?(?:think|believe) (?:that )?{_OF_IT}(?:'s| is| would be) (?:an? |the |"
-    rf"such a )?"
-    r"(?:very )?(?:(?:good|great|right|appropriate|best) (?:idea|approach|way|thing|solution|direction|"
-    r"requirement)(?! to\b)|"
-    r"(?:appropriate|desirable|wise|sensible|reasonable|acceptable|worthwhile|workable|reliable|worth (?:it|"
-    r"doing))\b)|"
+    r"such a )?(?:very )?(?:(?:good|great|right|appropriate|best)"
+    r" (?:idea|approach|way|thing|solution|direction|requirement)(?! to\b)|(?:appropriate|"
+    r"desirable|wise|sensible|reasonable|acceptable|worthwhile|workable|reliable|worth (?:it|doing))\b)|"
     rf"\b(?:don't|do not) (?:really )?(?:think|believe) (?:that )?(?:we|{_OF_IT}) (?:should(?! not)|"
-    rf"ought to) (?:be )?"
-    r"(?:adopt|publish|merg|add|accept|do(?:ne)?|set|chang|remov)(?:ed|d|e|ing)? ?(?:this|that|it|the|here|"
-    r"[.!,;:]|$)|"
-    r"\bi (?:really |strongly )?(?:dislike|(?:don't|do not) (?:really )?like) (?:this|the|your) (?:\w+ )?"
-    r"(?:proposal|idea|plan|suggestion|approach|change)\b(?! of\b)|"
-    r"\bplease (?:don't|do not) do (?:this|that)\b|"
-    r"\bi(?:'d| would) (?:really |much |strongly )?rather (?:we )?(?:not|didn't) (?:do|have|see|add|change|"
-    r"take|go)\b|"
-    r"\bi(?:'d| would)? (?:\w+ly )?(?:have to |must )?(?:disagree|(?:don't|"
-    r"do not) agree) with (?:this(?: \w+)?[.,;:!]|this$|"
-    r"(?:the|your|this) (?:\w+ )?(?:proposal|idea|plan|suggestion|change|approach))"
+    r"ought to) (?:be )?(?:adopt|publish|merg|add|accept|do(?:ne)?|set|"
+    r"chang|remov)(?:ed|d|e|ing)? ?(?:this|that|it|the|here|[.!,;:]|$)|\bi (?:really |strongly )?(?:dislike|"
+    r"(?:don't|do not) (?:really )?like) (?:this|the|your) (?:\w+ )?(?:proposal|idea|plan|suggestion|"
+    r"approach|change)\b(?! of\b)|\bplease (?:don't|do not) do (?:this|that)\b|\bi(?:'d| would) (?:really |"
+    r"much |strongly )?rather (?:we )?(?:not|didn't) (?:do|have|see|add|change|take|go)\b|\bi(?:'d| "
+    r"would)? (?:\w+ly )?(?:have to |must )?(?:disagree|(?:don't|do not) agree) with (?:this(?: \w+)?[.,;:!]|"
+    r"this$|(?:the|your|this) (?:\w+ )?(?:proposal|idea|plan|suggestion|change|approach))"
 )
 """Plain words against it, that are of it only where they answer the words that put it."""
 IF = re.compile(r"\b(?:if|unless)\b")
 REASON = re.compile(r"[:;] |,? (?:because|since) ")
 NOT_AS_IT_IS = re.compile(
-    r"\b(?:if|unless|until|before|without|yet|as[- ]is|as it (?:is|stands)|(?:its|the) (?:current|"
-    r"present) form|now|"
-    r"at this (?:time|point|stage))\b"
+    r"\b(?:if|unless|until|before|without|yet|"
+    r"as[- ]is|as it (?:is|stands)|(?:its|the) (?:current|present) form|now|at this (?:time|point|stage))\b"
 )
 """Against it so far, or so: that may change."""
 IN_A_PRODUCT = re.compile(
-    r"\b(?:in|on|with|by|since) (?:our|my|the|its|their|this|version) (?:\w+ )?(?:product|"
-    r"implementation|stack|code|"
-    r"library|server|client|device|release|version|\d)\w*|\b(?:already|currently|natively) support"
+    r"\b(?:in|on|with|by|since) (?:our|my|the|its|their|this|version) (?:\w+ )?(?:product|implementation|"
+    r"stack|code|library|server|client|device|release|version|\d)\w*|\b(?:already|currently|natively) support"
 )
 """What somebody's software supports."""
 AGREES_WITH = re.compile(r"\b(?:agree|concur) with ([A-Z][\w-]+)\b")
 OF_WHAT = re.compile(
-    r"\b(?:supports?|supporting|endorse|favou?r(?: of)?|agree (?:with|to)|object to|oppose|"
-    r"opposed to|against) ((?:the|this|a|an|its|your|such|proposed|complete|full) ){0,3}(\w+)"
+    r"\b(?:supports?|supporting|endorse|favou?r(?: of)?|agree (?:with|to)|object to|"
+    r"oppose|opposed to|against) ((?:the|this|a|an|its|your|such|proposed|complete|full) ){0,3}(\w+)"
 )
 """The first word of what a stance is of."""
 ITSELF = frozenset(
@@ -280,22 +260,21 @@ ITSELF = frozenset(
 )
 """Words by which a proposition is named, and nothing in it."""
 UNDOES = re.compile(
-    r"\b(?:remov\w+|drop|drops|dropping|renam\w+|replac\w+|deprecat\w+|delet\w+|retir\w+|chang\w+|"
-    r"switch\w*|get rid of|disabl\w+|mov(?:e|es|ing)|instead)\b"
+    r"\b(?:remov\w+|drop|drops|dropping|renam\w+|replac\w+|"
+    r"deprecat\w+|delet\w+|retir\w+|chang\w+|switch\w*|get rid of|disabl\w+|mov(?:e|es|ing)|instead)\b"
 )
 """What is proposed takes away or changes what is there."""
 KEEPS_WHAT = re.compile(r"\b(?:keep|retain|leav)(?:e|ing)? (?:(?:the|this|it|only) ){0,2}(\w+)")
 CONDITIONAL_CONSENT = re.compile(r",? (?:as long as|provided(?: that)?|so long as) ")
 SUPPORTS_DOING = re.compile(r"\bi(?:'d| would)? (?:\w+ ){0,2}(?:support|endorse|favou?r) \w+ing\b")
 AGREES_TO_DO = re.compile(
-    r"\b(?:agree|agreed|concur),? (?:that )?(?:we|it|this|that|they) (?:should(?! not)|ought to|need to|"
-    r"makes sense)\b|"
-    r"\+ ?1 (?:for|on|to) (?:\w+ing|having)\b"
+    r"\b(?:agree|agreed|concur),? (?:that )?(?:we|it|this|that|they)"
+    r" (?:should(?! not)|ought to|need to|makes sense)\b|\+ ?1 (?:for|on|to) (?:\w+ing|having)\b"
 )
 TURNS = re.compile(r"n't\b|\b(?:not|never|no longer|nobody|nor)\b")
 DEMANDS = re.compile(
-    r"\b(?:break|breaks|broken|missing|wrong|must|fails?|bugs?|crash\w*|incorrect|needs? to|have to|"
-    r"please (?!let|see|find|feel|note|consider|do\b|go|merge|apply|adopt|accept|add my)\w+)\b"
+    r"\b(?:break|breaks|broken|missing|wrong|must|fails?|bugs?|crash\w*|incorrect|needs? to|"
+    r"have to|please (?!let|see|find|feel|note|consider|do\b|go|merge|apply|adopt|accept|add my)\w+)\b"
 )
 TEST_RUN = re.compile(r"\b(?:and|to|will) (?:test|try|see|report|check)\b")
 
@@ -308,10 +287,9 @@ _MIN_KEY = 12
 _FEW_SENTENCES = 3
 _PUTS_A_QUESTION = re.compile(
     r"\b(?:should(?:n't)? we|shall we|could(?:n't)? we|why (?:don't we|not)|how about|what about \w+ing|"
-    r"do (?:you|others|people|we) (?:all )?agree|does (?:that|this|it) (?:all )?(?:make sense|sound|seem|"
-    r"look|work)|"
-    r"(?:is|are|would) (?:that|this|it|these|such an? \w+) (?:be )?(?:ok|okay|acceptable|fine|reasonable|"
-    r"sensible|a good idea)|(?:is|would be) a good idea)\b[^?]*\?\W*$"
+    r"do (?:you|others|people|we) (?:all )?agree|does (?:that|this|it) (?:all )?(?:make sense|"
+    r"sound|seem|look|work)|(?:is|are|would) (?:that|this|it|these|such an? \w+) (?:be )?(?:ok|"
+    r"okay|acceptable|fine|reasonable|sensible|a good idea)|(?:is|would be) a good idea)\b[^?]*\?\W*$"
 )
 _TURNED_QUESTION = re.compile(
     r"\b(?:or|keep|really|still|at all|even|bother|not|n't we|nobody|anybody|anyone|mind|object)\b|"
@@ -368,13 +346,11 @@ _LONG = 300
 _OTHERS_WORK = re.compile(r"\b([A-Z]\w+)'s (?:\w+ )?(?:work|series|topic|patch(?:es)?|branch)\b")
 _PULL = re.compile(r"\b(?:pull|PULL)\b")
 _NO_NEGATION = re.compile(
-    r"\b(?:don't|do not) have anything against\b|\b(?:don't|do not|won't|will not|wouldn't|"
-    r"would not) (?:\w+ )?object\b|"
-    r"\bno (?:objections?|problems?|issues?|concerns?)\b|\b(?:no longer|don't|do not) have any\b|\bno "
-    r"doubt\b|\bwhy not\b|\b(?:did not|didn't|do not|don't|could not|couldn't) (?:see|spot|find|"
-    r"notice) any|"
-    r"\bi (?:found|saw|see|spotted) nothing\b|\bcould(?:n't| ?not) agree more\b|\bcan(?:n't|not|"
-    r"'t) agree more\b|\bno[,.]? ?(?:this|it|i) "
+    r"\b(?:don't|do not) have anything against\b|\b(?:don't|do not|won't|will not|wouldn't|would not)"
+    r" (?:\w+ )?object\b|\bno (?:objections?|problems?|issues?|concerns?)\b|"
+    r"\b(?:no longer|don't|do not) have any\b|\bno doubt\b|\bwhy not\b|\b(?:did not|didn't|"
+    r"do not|don't|could not|couldn't) (?:see|spot|find|notice) any|\bi (?:found|saw|see|spotted) nothing\b|"
+    r"\bcould(?:n't| ?not) agree more\b|\bcan(?:n't|not|'t) agree more\b|\bno[,.]? ?(?:this|it|i) "
 )
 _REASON_START = re.compile(
     r"[:;] |, ?(?:as|because|since|so that|especially|particularly)\b|\b(?:because|since) |\b(?:al)?though\b"
@@ -390,24 +366,23 @@ _AFTERTHOUGHT = re.compile(r"\b(?:though|however)\W{0,3}$")
 # After these the sentence turns: what counts comes now.
 _TURN = re.compile(r"\b(?:but|however)\b,?")
 _SUBORDINATE = re.compile(
-    r"\W{0,4}(?:while|although|(?:even )?though|despite|notwithstanding|whereas|except|modulo|(?:apart|"
-    r"aside) from|other than|besides)\b[^,]{3,200},"
+    r"\W{0,4}(?:while|although|(?:even )?though|"
+    r"despite|notwithstanding|whereas|except|modulo|(?:apart|aside) from|other than|besides)\b[^,]{3,200},"
 )
 # Words of somebody who is yet to be won over: "it will be hard to convince me that this is a good idea".
 _UNPERSUADED = re.compile(
     r"\b(?:convinc\w+|persuad\w+|struggl\w+|hard|difficult|challenging|fail to|whether|un(?:convinced|"
-    r"sure|clear)|"
-    r"s[ck]eptical|reluctant|hesitant|hesitate|question(?:able)?|debatable|maybe|perhaps)\b"
+    r"sure|clear)|s[ck]eptical|reluctant|hesitant|hesitate|question(?:able)?|debatable|maybe|perhaps)\b"
 )
 _NEGATION = re.compile(
-    r"n't\b|\b(?:not|no longer|never|nothing|without|cannot|nor|hardly|doubt(?:ful)?|unlikely|wonder|"
-    r"neither|none|barely|nobody)\b"
+    r"n't\b|\b(?:not|no longer|"
+    r"never|nothing|without|cannot|nor|hardly|doubt(?:ful)?|unlikely|wonder|neither|none|barely|nobody)\b"
 )
 _REQUESTS = re.compile(r"\W{0,4}but (?:please|(?:could|can|would) (?:you|we|somebody|someone))\b")
 _OTHERWISE = re.compile(
-    r"\b(?:but|and|that said,?) (?:otherwise|other than that|overall|apart from that|aside from that),? "
-    r"(?:(?:this|it|all|the|these) )?(?:\w+ )?(?:looks?|lgtm|seems?|is|are)\b|^\W{0,4}(?:otherwise|other "
-    r"than that|apart from that|aside from that|with that|besides that)\b"
+    r"\b(?:but|and|that said,?) (?:otherwise|other than that|overall|apart from that|aside from that)"
+    r",? (?:(?:this|it|all|the|these) )?(?:\w+ )?(?:looks?|lgtm|seems?|is|are)\b|"
+    r"^\W{0,4}(?:otherwise|other than that|apart from that|aside from that|with that|besides that)\b"
 )
 
 

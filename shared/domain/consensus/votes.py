@@ -19,34 +19,32 @@ _OPENING = re.compile(
     r"\W{0,3}(?:[\w'\u00c0-\u024f]{1,14}[ ,.:!;-]+){0,6}?\*?([+-])\s?([01])\b(?![\d.%/x-]|:\d)"
 )
 _CLOSING = re.compile(
-    r"(?:^|[\s(,;:.!])\*?([+-])([01])(?:\s?,?\s?(?:from (?:me|my side|us|my end)|"
-    r"[(\[]?(?:non[- ]?)?binding)|[\W_]*$)"
+    r"(?:^|[\s(,;:.!])\*?([+-])([01])(?:\s?,?\s?(?:from (?:me|my side|us|my end)|[(\[]?(?:non[- ]?)?binding)|"
+    r"[\W_]*$)"
 )
 _NON_BINDING = re.compile(r"\b(?:non|not)[- ]?(?:a )?binding\b|\bnon-?pmc\b", re.IGNORECASE)
 _LEGEND = re.compile(
-    r"\s{0,8}\[ ?\]|.{0,8}[+-]\s?[01]\b\W{0,3}(?:=|(?:if|means?|approve|disapprove|abstain|no opinion|i "
-    r"don't)\b)"
+    r"\s{0,8}\[ ?\]|"
+    r".{0,8}[+-]\s?[01]\b\W{0,3}(?:=|(?:if|means?|approve|disapprove|abstain|no opinion|i don't)\b)"
 )
 _ABOUT_VOTES = re.compile(
-    r"\b(?:need|needs|requires?|wait\w*|get|got|received?|have|has|with|missing|more|another|three|two|"
-    r"other|your|his|her|their|"
-    r"binding votes?|if|would|could|might|maybe|count\w*|voted|vote was|first|instead|rather|please|"
-    r"before|until)\b|\bthanks? for (?:the |your |all )?$|\bnot (?:yet )?(?:an? |my )?(?:\w+ )?$|"
-    r"\b(?!here|that|it|there|this|let)\w+'s (?:\w+ )?$"
+    r"\b(?:need|needs|requires?|wait\w*|get|got|received?|have|has|with|missing|"
+    r"more|another|three|two|other|your|his|her|their|binding votes?|if|would|could|might|maybe|count\w*|"
+    r"voted|vote was|first|instead|rather|please|before|until)\b|\bthanks? for (?:the |your |all )?$|"
+    r"\bnot (?:yet )?(?:an? |my )?(?:\w+ )?$|\b(?!here|that|it|there|this|let)\w+'s (?:\w+ )?$"
 )
 _OF_A_REMARK = re.compile(
-    r"\s?(?:to|for|on) (?!me\b|us\b|this\b|it\b|that\b|(?:the |a |my )?(?:releas|adopt|merg|publi|"
-    r"approv|accept|"
-    r"vote|propos|graduat|promot|option))\w"
+    r"\s?(?:to|for|on) (?!me\b|us\b|this\b|it\b|"
+    r"that\b|(?:the |a |my )?(?:releas|adopt|merg|publi|approv|accept|vote|propos|graduat|promot|option))\w"
 )
 """A "+1 to fixing the manual" is of that."""
 _FILLED = re.compile(r"\s{0,8}\[ ?x ?\]\s*")
 """A ballot paper's line with a cross: a vote."""
 _MARKS = frozenset({"+1", "-1", "+0", "-0", "+ 1", "- 1", "+ 0", "- 0"})
 _TAKES_BACK = re.compile(
-    r"\b(?:withdraw\w*|retract\w*|revok\w+|revers\w+|chang\w+|switch\w*|turn\w*|convert\w*|drop\w*|remov\w+|"
-    r"lift\w*) (?:my |the |our |this )?(?:\w+ )?(?:vote )?(?:of |from )?(?:an? )?"
-    r"(?:[+-] ?[01]\b|(?:vote|veto|nak|nack)\b(?! (?:to|into)\b))"
+    r"\b(?:withdraw\w*|retract\w*|revok\w+|revers\w+|chang\w+|switch\w*|"
+    r"turn\w*|convert\w*|drop\w*|remov\w+|lift\w*) (?:my |the |our |this )?(?:\w+ )?(?:vote )?(?:of |"
+    r"from )?(?:an? )?(?:[+-] ?[01]\b|(?:vote|veto|nak|nack)\b(?! (?:to|into)\b))"
 )
 """The vote that is named here is the one before."""
 _CONDITION = re.compile(r"\b(?:if|unless|once|provided|as soon as|assuming|would)\b")

@@ -14,8 +14,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from evaluation.consensus_corpus import thread_mail_of
 from shared.core.lazy_import import tune_garbage_collector
-from shared.domain.consensus.mails import ThreadMail, thread_mail_of
+from shared.domain.consensus.mails import ThreadMail
 from shared.domain.consensus.reader import read_thread
 from shared.domain.mail.models import ParsedMail, Skipped
 from shared.domain.mail.parse import parse_archive

@@ -1,15 +1,17 @@
 """A folder of labelled threads: mboxes, labels.json, and roles.json as an operator would set it."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
-from shared.documents.values import SourceProfile
-from shared.domain.consensus.mails import ThreadMail, read_profile, thread_mail_of
-from shared.domain.mail.models import Skipped
+from shared.documents.values import Preset, RoleHolder, SourceProfile
+from shared.domain.consensus.mails import ThreadMail, quoted_blocks
+from shared.domain.mail.models import ParsedMail, Skipped
 from shared.domain.mail.parse import parse_archive
+from shared.domain.mail.segments import normalize
 
 
 class CorpusError(ValueError):
@@ -53,12 +55,43 @@ def _type_of(label: dict[str, Any]) -> str | None:
 
 def profile_in(roles: dict[str, Any], source: str) -> SourceProfile:
     """The profile of a list in a corpus; corpora written before call the last day of a role `to`."""
-    known = roles.get(source, {})
-    renamed = [
-        {("until" if name == "to" else name): value for name, value in role.items()}
-        for role in known.get("roles", [])
-    ]
-    return read_profile({**known, "roles": renamed})
+    return read_profile(roles.get(source, {}))
+
+
+def read_profile(settings: Mapping[str, Any]) -> SourceProfile:
+    """A profile from `{"preset": ..., "roles": [{"person", "role", "from", "until"}]}`."""
+    try:
+        return SourceProfile(
+            Preset(settings.get("preset", Preset.FREE)), tuple(map(_role_holder, settings.get("roles", [])))
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise CorpusError(f"a list's preset or roles cannot be used: {error!r}") from error
+
+
+def _role_holder(role: Mapping[str, str]) -> RoleHolder:
+    since, until = role.get("from"), role.get("until") or role.get("to")
+    return RoleHolder(
+        person=role["person"].strip().lower(),
+        role=role["role"].strip().lower(),
+        since=date.fromisoformat(since) if since else None,
+        until=date.fromisoformat(until) if until else None,
+    )
+
+
+def thread_mail_of(message: ParsedMail) -> ThreadMail:
+    """The mail as the reader takes it; ids keep the form they have in the message."""
+    body = normalize(message.body_raw, message.segments)
+    return ThreadMail(
+        message_id=message.node,
+        address=message.sender.email.lower(),
+        name=message.sender.name,
+        subject=message.subject,
+        date=message.date,
+        text=body.text,
+        reply_to=message.in_reply_to[0] if message.in_reply_to else None,
+        references=tuple(message.references),
+        quotes=quoted_blocks(message.body_raw, message.segments, body),
+    )
 
 
 def _mails(folder: Path) -> Iterator[ThreadMail]:

@@ -11,7 +11,6 @@ from shared.clients.outbound import AddressPolicy, ForbiddenAddressError, Source
 from shared.core.schedule import ScheduleError, parse_cron
 from shared.documents.sources import NAME_PATTERN, Source, SourceRole, SourceType
 from shared.documents.values import Preset
-from shared.domain.consensus.mails import END_OF_PERIOD
 from shared.domain.mail.archive_addresses import LONGEST_TEMPLATE, check_template
 from shared.ingestion.fetch_files import check_local_allowed, local_path, rsync_address
 from shared.ingestion.fetch_imap import imap_address
@@ -59,7 +58,7 @@ class RoleDefinition(BaseModel):
     @classmethod
     def _names_its_end(cls, given: Any) -> Any:
         if isinstance(given, Mapping) and "to" in given:
-            raise ValueError(END_OF_PERIOD)
+            raise ValueError("the last day of a role is named `until`, not `to`")
         return given
 
     @model_validator(mode="after")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evaluation.consensus import below_floors, main, prediction_of
-from evaluation.consensus_corpus import CorpusError, LabelledThread, read_corpus
+from evaluation.consensus_corpus import CorpusError, LabelledThread, read_corpus, read_profile
 from evaluation.consensus_folds import FOLDS, fold_of, is_unread
 from evaluation.consensus_scores import figures, overlap, score_threads, wilson
 from evaluation.data import DATA_VARIABLE, data_folder
@@ -125,6 +125,20 @@ def test_a_mail_that_the_mboxes_lack_is_named(tmp_path: Path, capsys: pytest.Cap
     assert "no mail m7 of thread t1" in capsys.readouterr().err
     with pytest.raises(CorpusError, match=r"labels\.json cannot be read"):
         read_corpus(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"preset": "gitlab"},
+        {"roles": "chair"},
+        {"roles": [{"person": "ann@list.example"}]},
+        {"roles": [{"person": "a@b", "role": "chair", "from": "May"}]},
+    ],
+)
+def test_a_profile_that_cannot_be_used_is_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(CorpusError, match="cannot be used"):
+        read_profile(settings)
 
 
 def labels_scorer() -> ModuleType:

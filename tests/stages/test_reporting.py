@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from evaluation.consensus import prediction_of
+from evaluation.consensus_corpus import read_profile, thread_mail_of
 from shared.clients.cosmos.session import Patch, Session
 from shared.core.ids import thread_id
 from shared.documents.reports import Report, Summary
 from shared.documents.sources import Source
 from shared.documents.threads import Chunk, Thread
-from shared.domain.consensus.mails import read_profile, thread_mail_of
 from shared.domain.consensus.reader import read_thread
 from shared.domain.mail.models import ParsedMail
 from shared.domain.mail.parse import parse_archive

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from evaluation.consensus_corpus import read_profile, thread_mail_of
 from shared.documents.values import (
     Fate,
     Position,
@@ -14,7 +15,6 @@ from shared.documents.values import (
     ThreadReading,
     Tier,
 )
-from shared.domain.consensus.mails import read_profile, thread_mail_of
 from shared.domain.consensus.reader import read_thread
 from shared.domain.mail.models import ParsedMail, Skipped
 from shared.domain.mail.parse import parse_archive

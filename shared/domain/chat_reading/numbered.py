@@ -37,10 +37,7 @@ def _wording(triggers: str, pattern: str) -> Wording:
 
 _READERS = "ai|a.i|assistant|bot|gpt|claude|gemini|llm|model|summari|agent"
 _WORDINGS = (
-    _wording(
-        "ignore|disregard|forget|override|bypass|drop|discard|skip",
-        rf"\b{_TOLD}",
-    ),
+    _wording("ignore|disregard|forget|override|bypass|drop|discard|skip", rf"\b{_TOLD}"),
     _wording(
         "instruction|prompt|directive",
         r"\b(?:new|updated|real|actual|following|these|your)"
@@ -59,19 +56,13 @@ _WORDINGS = (
         "system|assistant|developer|tool",
         r"^\W{0,6}(?:system|assistant|developer|tool)\s*(?:message|prompt|note)?\s*[:>\]]",
     ),
-    _wording(
-        "#",
-        r"^#{1,6}\s*(?:system|instructions?|assistant|response|output|task)\b",
-    ),
+    _wording("#", r"^#{1,6}\s*(?:system|instructions?|assistant|response|output|task)\b"),
     _wording(
         "'|\"",
         r"[\"'](?:genre|outcome|"
         r"has_consensus|positions|objections|stance|key_points|open_issues|proposition|decisions)[\"']\s*:",
     ),
-    _wording(
-        "role",
-        r"[\"']role[\"']\s*:\s*[\"'](?:system|assistant|user|developer|tool)",
-    ),
+    _wording("role", r"[\"']role[\"']\s*:\s*[\"'](?:system|assistant|user|developer|tool)"),
     _wording(
         "tool_call|function_call|response_format",
         r"[\"'](?:tool_calls?|function_call|response_format)[\"']\s*:",
@@ -81,14 +72,8 @@ _WORDINGS = (
         r"\b(?:to|for|dear|hey|hi|hello|attention|note (?:to|for)|message (?:to|for)|reminder (?:to|for)|"
         rf"instructions? (?:to|for)) (?:the |any |all |you,? (?:the )?)?{_READER}\b",
     ),
-    _wording(
-        _READERS,
-        rf"\byou(?:'re| are) (?:now |really |actually )?(?:an? |the )?(?:\w+ )?{_READER}\b",
-    ),
-    _wording(
-        _READERS,
-        rf"\bas an? {_READER}\b|\bif you(?:'re| are) an? {_READER}\b",
-    ),
+    _wording(_READERS, rf"\byou(?:'re| are) (?:now |really |actually )?(?:an? |the )?(?:\w+ )?{_READER}\b"),
+    _wording(_READERS, rf"\bas an? {_READER}\b|\bif you(?:'re| are) an? {_READER}\b"),
     _wording(
         _READERS + "|who",
         rf"\b{_READER}s? (?:that|who|which) (?:reads?|summari[sz]es?|process(?:es)?|parses?)\b|"

@@ -25,13 +25,7 @@ from shared.domain.consensus.cues import (
 )
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread, display_name
 from shared.domain.consensus.mails import OwnSentence, word_key
-from shared.domain.consensus.proposal import (
-    Put,
-    acts_in,
-    puts_forward,
-    something_is_put,
-    tells_a_result,
-)
+from shared.domain.consensus.proposal import Put, acts_in, puts_forward, something_is_put, tells_a_result
 from shared.domain.consensus.stance_cues import (
     ACKS,
     AGREES,

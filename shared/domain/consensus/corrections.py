@@ -133,9 +133,7 @@ def _without_evidence(outcome: ThreadOutcome, shown: Callable[[SentenceCitation]
 
 
 def _without_lines(
-    reading: ThreadReading,
-    hidden: Sequence[SentenceCitation],
-    shown: Callable[[SentenceCitation], bool],
+    reading: ThreadReading, hidden: Sequence[SentenceCitation], shown: Callable[[SentenceCitation], bool]
 ) -> Headline:
     came_out = _without_evidence(reading.outcome, shown).sentence
     asked, left = (

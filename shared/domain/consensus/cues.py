@@ -185,7 +185,7 @@ BUT_NEXT = Cue(
 NEGATION = Cue(
     "not|no|never|nothing|without|cannot|nor|hardly|doubt|doubtful|unlikely|wonder|neither|none|don't|"
     "doesn't|isn't|can't|won't|"
-    "wouldn't|didn't|aren't|shouldn't|wasn't|couldn't|haven't|hasn't|weren't|barely|nobody",
+    "wouldn't|didn't|aren't|shouldn't|wasn't|couldn't|haven't|hasn't|weren't|barely|nobody"
 )
 REPORTED = Cue(
     "he|she|they|people|everyone|somebody|someone|others|said|says|agrees|supports|thought|claimed|told|"

@@ -1,17 +1,15 @@
-"""The mails of a thread as the reader takes them: sentences, quoted blocks, language; and their profile."""
+"""The mails of a thread as the reader takes them: sentences, quoted blocks and language."""
 
 import re
 import string
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from functools import cached_property
-from typing import Any
 
-from shared.documents.values import Preset, RoleHolder, SourceProfile
-from shared.domain.mail.models import ParsedMail, Segment, SegmentKind
+from shared.domain.mail.models import Segment, SegmentKind
 from shared.domain.mail.segments import NormalizedBody
 
 
@@ -39,66 +37,7 @@ class ThreadMail:
     """The sender's authenticity failed, by the check that the source names."""
 
 
-class ProfileError(ValueError):
-    """What an operator set for a source cannot be used."""
-
-
-END_OF_PERIOD = "the last day of a role is named `until`, not `to`"
-
-
-def read_profile(settings: Mapping[str, Any]) -> SourceProfile:
-    """A profile from `{"preset": ..., "roles": [{"person", "role", "from", "until"}]}`."""
-    try:
-        preset = Preset(settings.get("preset", Preset.FREE))
-    except ValueError:
-        known = ", ".join(preset.value for preset in Preset)
-        raise ProfileError(f"preset {settings['preset']!r} is unknown: use one of {known}") from None
-    roles = settings.get("roles", [])
-    if isinstance(roles, str) or not isinstance(roles, Sequence):
-        raise ProfileError('roles must be a list of {"person": address, "role": name}')
-    return SourceProfile(preset, tuple(_role_holder(role) for role in roles))
-
-
-def _role_holder(role: Any) -> RoleHolder:
-    if not isinstance(role, Mapping) or not role.get("person") or not role.get("role"):
-        raise ProfileError(f'a role needs "person" and "role", got {role!r}')
-    if "to" in role:
-        raise ProfileError(f"{role['person']}: {END_OF_PERIOD}")
-    return RoleHolder(
-        person=str(role["person"]).strip().lower(),
-        role=str(role["role"]).strip().lower(),
-        since=_day(role, "from"),
-        until=_day(role, "until"),
-    )
-
-
-def _day(role: Mapping[str, Any], key: str) -> date | None:
-    value = role.get(key)
-    if value in (None, ""):
-        return None
-    try:
-        return date.fromisoformat(str(value))
-    except ValueError as error:
-        raise ProfileError(f'"{key}" of {role["person"]} must be a date such as 2024-10-11') from error
-
-
 _MARKS = re.compile(r"^[ \t]{0,4}(?:[A-Za-z]{0,3}[>|] {0,2}){1,20}", re.MULTILINE)
-
-
-def thread_mail_of(message: ParsedMail) -> ThreadMail:
-    """The mail as the reader takes it; ids keep the form they have in the message."""
-    body = NormalizedBody(message.body_raw, message.segments)
-    return ThreadMail(
-        message_id=message.node,
-        address=message.sender.email.lower(),
-        name=message.sender.name,
-        subject=message.subject,
-        date=message.date,
-        text=body.text,
-        reply_to=message.in_reply_to[0] if message.in_reply_to else None,
-        references=tuple(message.references),
-        quotes=quoted_blocks(message.body_raw, message.segments, body),
-    )
 
 
 def quoted_blocks(

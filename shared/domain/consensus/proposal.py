@@ -25,7 +25,7 @@ _LAST_CALL_IN_PASSING = Cue(
 )
 _NO_MATTER = re.compile(
     r"(?:From|Date|Subject|To|Cc|[A-Z][a-z]+(?:-[a-z]+)*-by):\s|[(#]|(?:Dear|Hi|Hello)\b.{0,30}$|"
-    r"I hope (?:you|this)\b|(?:Thanks|Thank you)\b.{0,60}$|Any thoughts\b|Originally reported\b",
+    r"I hope (?:you|this)\b|(?:Thanks|Thank you)\b.{0,60}$|Any thoughts\b|Originally reported\b"
 )
 """What stands at a mail's head and puts nothing: headers, trailers, asides in brackets, courtesies."""
 _PROPOSING_SUBJECT = re.compile(

@@ -242,10 +242,7 @@ class _ThreadReader:
         found = self._settlements.tallies
         last = found[-1].sentence.mail if found else None
         return [
-            Tally(
-                by=authority_by(self._thread, word),
-                citation=self._thread.cite(word.sentence),
-            )
+            Tally(by=authority_by(self._thread, word), citation=self._thread.cite(word.sentence))
             for word in found
             if word.sentence.mail == last
         ][:_MOST_TALLIES]

@@ -67,7 +67,7 @@ _BAD = Cue(
     "problem|problems|issue|issues|wrong|bad|worse|break|breaks|breaking|broken|confusing|complex|"
     "complexity|unnecessary|risk|risky|"
     "concern|concerns|worry|fail|fails|lose|hard|difficult|ugly|fragile|unclear|surprising|expensive|hack|"
-    "dangerous|harm",
+    "dangerous|harm"
 )
 _WISHES = Cue(
     "please|should|need|needs|missing|typo|forgot|better|must|instead|drop|remove|rather|could|why|prefer",

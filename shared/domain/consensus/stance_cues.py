@@ -32,8 +32,7 @@ _ACTION = (
 
 # "I support ..." with whatever object: a stance only where the group was asked.
 SUPPORTS_SOMETHING = Cue(
-    "support|endorse|favour|favor",
-    rf"\b(?:i|we|i'd)(?: would)? {_DEGREE}(?:support|endorse|favou?r) \w",
+    "support|endorse|favour|favor", rf"\b(?:i|we|i'd)(?: would)? {_DEGREE}(?:support|endorse|favou?r) \w"
 )
 SUPPORTS = Family(
     Cue(
@@ -57,14 +56,8 @@ SUPPORTS = Family(
         r"\bplease (?:do )?(?:adopt|"
         r"merge|publish|accept|(?:commit|apply|push|land) (?:it|this|that|them|these))\b(?! (?:my|our))",
     ),
-    Cue(
-        "adopt|publish",
-        LEAD + r"(?:please )?(?:adopt|publish)(?: it| this)?[.! ]*$",
-    ),
-    Cue(
-        "free",
-        r"\bfeel free to (?:merge|commit|push|apply|land|adopt)\b",
-    ),
+    Cue("adopt|publish", LEAD + r"(?:please )?(?:adopt|publish)(?: it| this)?[.! ]*$"),
+    Cue("free", r"\bfeel free to (?:merge|commit|push|apply|land|adopt)\b"),
     Cue(
         "let's|lets",
         LEAD + r"let'?s "
@@ -235,11 +228,7 @@ APPROVES = Family(
         LEAD + r"(?:that|(?:the|your|this) (?:\w+ )?(?:text|wording|proposal)) works[.! ]*$",
         LEAD + r"wfm\b",
     ),
-    Cue(
-        "lgtm|sgtm|ship|thumbs",
-        r"\b(?:lgtm|sgtm)\b",
-        r"\bship it\b",
-    ),
+    Cue("lgtm|sgtm|ship|thumbs", r"\b(?:lgtm|sgtm)\b", r"\bship it\b"),
     Cue(
         "sense|works|suits|work",
         LEAD + r"(?:(?:that|this|"
@@ -265,10 +254,7 @@ APPROVES = Family(
         r"\b(?:this|that|it|(?:the|this|your) (?:\w+ )?(?:draft|document|proposal|text|patch|series|work))"
         r" is a (?:very |really )?good (?:starting point|start|basis|step)\b",
     ),
-    Cue(
-        "promise|merit",
-        r"\b(?:has|have) (?:a lot of |great |some |much )?(?:promise|merit)\b",
-    ),
+    Cue("promise|merit", r"\b(?:has|have) (?:a lot of |great |some |much )?(?:promise|merit)\b"),
     Cue(
         "otherwise|other|apart|aside|besides",
         r"\b(?:otherwise|other than that|(?:apart|aside) from (?:that|this|these)|besides that)"
@@ -295,10 +281,7 @@ APPROVES = Family(
         LEAD + r"(?:i have |there is )?(?:no|nothing) "
         r"(?:further|more|other|else) (?:comments?|remarks|nits|complaints|to (?:add|say|comment)|from me)\b",
     ),
-    Cue(
-        "work|job",
-        LEAD + r"(?:very )?(?:nice|great|excellent|good) (?:work|job)[.!]*$",
-    ),
+    Cue("work|job", LEAD + r"(?:very )?(?:nice|great|excellent|good) (?:work|job)[.!]*$"),
     Cue(
         "welcome|welcomed",
         rf"\b(?:this|the|your|these) (?:\w+ )?{WORK} (?:is|are) (?:\w+ )?(?:very )?welcomed?\b",
@@ -354,23 +337,14 @@ APPROVES = Family(
         LEAD + r"(?:no objections?(?: here| from me)?[,;:] )?(?:please )?go (?:ahead|for it)\b",
         LEAD + r"(?:good|ready) to go[.!]*$",
     ),
-    Cue(
-        "correct|right|fine",
-        LEAD + r"(?:obviously|clearly|trivially) (?:correct|right|fine)[.!]*$",
-    ),
-    Cue(
-        "done",
-        LEAD + r"(?:very )?(?:nicely|well) done\b",
-    ),
+    Cue("correct|right|fine", LEAD + r"(?:obviously|clearly|trivially) (?:correct|right|fine)[.!]*$"),
+    Cue("done", LEAD + r"(?:very )?(?:nicely|well) done\b"),
     Cue(
         "great|awesome|excellent|wonderful|fantastic|useful|helpful|lovely",
         LEAD + r"(?:that|this|it)(?: would|'d) (?:really |certainly |definitely )?be (?:really |very |"
         r"so |absolutely )?(?:great|awesome|excellent|wonderful|fantastic|useful|helpful|lovely)[.! ]*$",
     ),
-    Cue(
-        "please",
-        LEAD + r"(?:yes,? )?please do[.!]*$|^\W{0,3}(?:yes|yeah|sure),? please[.!]*$",
-    ),
+    Cue("please", LEAD + r"(?:yes,? )?please do[.!]*$|^\W{0,3}(?:yes|yeah|sure),? please[.!]*$"),
     Cue(
         "reasonable|sensible|good|fine|great",
         r"^\W{0,3}(?:so |and |yes, )?i think .{5,150} (?:is|are|sounds?|seems?|looks?) (?:actually |really |"
@@ -448,10 +422,7 @@ READY = Cue(
     LEAD + r"(?:(?:it|this|"
     r"the (?:draft|document))(?:'s| is| looks| seems) |looks |seems )?ready(?: to me)?(?:[.,;:!]| with\b|$)",
 )
-AGREES_TO_DOING = Cue(
-    "agree|concur",
-    rf"\b(?:i|we) {_DEGREE}(?:agree|concur) (?:with|to) \w+ing\b",
-)
+AGREES_TO_DOING = Cue("agree|concur", rf"\b(?:i|we) {_DEGREE}(?:agree|concur) (?:with|to) \w+ing\b")
 # Who wants to keep what is there is against a proposal that takes it away.
 KEEPS = Cue(
     "keep|keeping|leave|leaving|retain|retaining|like|prefer",

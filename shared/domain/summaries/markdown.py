@@ -111,9 +111,7 @@ def _open_call(reading: ThreadReading) -> list[str]:
 def _heading(section: Section, reading: ThreadReading) -> str:
     """Support is agreement only where something was agreed."""
     if section is Section.AGREED and may_say_agreed(
-        has_consensus=reading.has_consensus,
-        kind=reading.outcome.kind,
-        tier=reading.outcome.tier,
+        has_consensus=reading.has_consensus, kind=reading.outcome.kind, tier=reading.outcome.tier
     ):
         return "What was agreed, and by whom"
     return HEADINGS[section]

@@ -2,9 +2,10 @@
 
 import pytest
 
+from evaluation.consensus_corpus import read_profile
 from shared.documents.values import PropositionForm, SourceProfile, VoteCount
 from shared.domain.consensus.linked_thread import LinkedThread
-from shared.domain.consensus.mails import OwnSentence, ThreadMail, own_sentences, read_profile
+from shared.domain.consensus.mails import OwnSentence, ThreadMail, own_sentences
 from shared.domain.consensus.proposal import find_put
 from shared.domain.consensus.votes import Ballot, count_votes, is_legend, read_ballots, vote_in
 from tests.support.thread_mails import MAVEN, mail

@@ -7,17 +7,15 @@ from typing import Any
 
 import pytest
 
-from shared.documents.values import Preset, Tier
+from evaluation.consensus_corpus import thread_mail_of
+from shared.documents.values import Tier
 from shared.domain.consensus.mails import (
     MAX_SENTENCE,
     MAX_SENTENCES,
-    ProfileError,
     QuotedBlock,
     ThreadMail,
     language_of,
     own_sentences,
-    read_profile,
-    thread_mail_of,
 )
 from shared.domain.mail.parse import parse_message
 from tests.support.thread_mails import mail, read, said
@@ -137,29 +135,6 @@ def test_reply_links_may_form_a_circle() -> None:
 def test_a_sentence_and_their_number_are_bounded() -> None:
     assert len(own_sentences("Right so. " * 10_000, (), 0)) == MAX_SENTENCES
     assert max(len(one.text) for one in own_sentences("word " * 1_000, (), 0)) <= MAX_SENTENCE
-
-
-@pytest.mark.parametrize(
-    ("settings", "complaint"),
-    [
-        ({"preset": "gitlab"}, "preset 'gitlab' is unknown: use one of ietf, git, apache, 3gpp, free"),
-        ({"roles": "chair"}, "roles must be a list"),
-        ({"roles": [{"person": "ann@list.example"}]}, 'needs "person" and "role"'),
-        (
-            {"roles": [{"person": "a@b", "role": "chair", "to": "2024-05-01"}]},
-            "a@b: the last day of a role is named `until`, not `to`",
-        ),
-        ({"roles": [{"person": "a@b", "role": "chair", "from": "May"}]}, '"from" of a@b must be a date'),
-    ],
-)
-def test_a_wrong_profile_says_what_is_wrong(settings: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(ProfileError) as raised:
-        read_profile(settings)
-    assert complaint in str(raised.value)
-
-
-def test_a_profile_without_settings_is_free() -> None:
-    assert read_profile({}).preset is Preset.FREE
 
 
 def test_a_parsed_mail_keeps_its_quotes_at_their_places() -> None:

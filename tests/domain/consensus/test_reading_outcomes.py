@@ -4,6 +4,7 @@ from datetime import date
 
 import pytest
 
+from evaluation.consensus_corpus import read_profile
 from shared.documents.values import (
     ConsensusBasis,
     Fate,
@@ -14,7 +15,7 @@ from shared.documents.values import (
     Tier,
 )
 from shared.domain.consensus.headlines import MAX_WORDS
-from shared.domain.consensus.mails import ThreadMail, read_profile
+from shared.domain.consensus.mails import ThreadMail
 from tests.support.thread_mails import GIT, IETF, mail, read
 
 PATCH = "Keep the last line of a file that has no newline at its end."

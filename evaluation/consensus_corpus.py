@@ -11,7 +11,7 @@ from shared.documents.values import Preset, RoleHolder, SourceProfile
 from shared.domain.consensus.mails import ThreadMail, quoted_blocks
 from shared.domain.mail.models import ParsedMail, Skipped
 from shared.domain.mail.parse import parse_archive
-from shared.domain.mail.segments import normalize
+from shared.domain.mail.segments import NormalizedBody
 
 
 class CorpusError(ValueError):
@@ -64,7 +64,7 @@ def read_profile(settings: Mapping[str, Any]) -> SourceProfile:
         return SourceProfile(
             Preset(settings.get("preset", Preset.FREE)), tuple(map(_role_holder, settings.get("roles", [])))
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise CorpusError(f"a list's preset or roles cannot be used: {error!r}") from error
 
 
@@ -80,7 +80,7 @@ def _role_holder(role: Mapping[str, str]) -> RoleHolder:
 
 def thread_mail_of(message: ParsedMail) -> ThreadMail:
     """The mail as the reader takes it; ids keep the form they have in the message."""
-    body = normalize(message.body_raw, message.segments)
+    body = NormalizedBody(message.body_raw, message.segments)
     return ThreadMail(
         message_id=message.node,
         address=message.sender.email.lower(),

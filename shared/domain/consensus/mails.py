@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from operator import attrgetter
 
 from shared.domain.mail.models import Segment, SegmentKind
 from shared.domain.mail.segments import NormalizedBody
@@ -43,17 +44,14 @@ _MARKS = re.compile(r"^[ \t]{0,4}(?:[A-Za-z]{0,3}[>|] {0,2}){1,20}", re.MULTILIN
 def quoted_blocks(
     body_raw: str, segments: Sequence[Segment], body: NormalizedBody
 ) -> tuple[QuotedBlock, ...]:
-    return tuple(_block(body_raw, segment, body) for segment in segments if segment.kind is SegmentKind.QUOTE)
-
-
-def _block(body_raw: str, segment: Segment, body: NormalizedBody) -> QuotedBlock:
-    below = bisect_left(body.pieces, segment.start, key=_raw_start)
-    position = body.pieces[below].start if below < len(body.pieces) else len(body.text)
-    return QuotedBlock(position, _MARKS.sub("", body_raw[segment.start : segment.end]))
-
-
-def _raw_start(piece: tuple[int, int, int]) -> int:
-    return piece[1]
+    """The blocks of a mail, each at the start of the own text that follows it."""
+    found = []
+    for kind, start, end in segments:
+        if kind is SegmentKind.QUOTE:
+            below = bisect_left(body.pieces, start, key=attrgetter("raw_start"))
+            position = body.pieces[below].start if below < len(body.pieces) else len(body.text)
+            found.append(QuotedBlock(position, _MARKS.sub("", body_raw[start:end])))
+    return tuple(found)
 
 
 MAX_CHARS = 60_000

@@ -40,6 +40,13 @@ def test_page_and_feed_tell_what_a_week_decided(site: Site) -> None:
     assert f"{thread['title']}: {sentence}" in entry.partition("<summary>")[2].partition("</summary>")[0]
 
 
+def test_the_page_of_a_week_quotes_in_the_order_of_its_citations(site: Site) -> None:
+    pages = [site.host.get(f"/reports/{week['report_id']}").text for week in digests(site)]
+    numbers = [[int(number) for number in re.findall(r">(\d+)</a>", page)] for page in pages]
+    assert max(map(len, numbers)) > 2
+    assert numbers == [sorted(found) for found in numbers]
+
+
 def test_a_digest_groups_its_threads_under_the_headings_of_the_home_page(site: Site) -> None:
     home, seen = site.host.get("/").text, set[str]()
     for week in digests(site):

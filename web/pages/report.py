@@ -27,6 +27,8 @@ async def _by_thread(report: Report, shown: ShownSummary) -> list[tuple[Thread, 
     claims: dict[str | None, list[CitedClaim]] = {}
     for claim in (claim for section in shown.sections for claim in section.claims):
         claims.setdefault(claim.claim.thread_id, []).append(claim)
+    for told in claims.values():
+        told.sort(key=lambda cited: cited.footnotes[0].number)
     return [
         (found[thread_id], claims.get(thread_id, [])) for thread_id in report.thread_ids if thread_id in found
     ]

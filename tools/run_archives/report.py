@@ -46,7 +46,10 @@ async def _show(app: App, archives: Path, console: Console) -> int:
     names = ", ".join(f"{archive.name}{' (already known)' if archive.duplicate else ''}" for archive in taken)
     console.print(_text(f"\nAdding {names}"))
     for note in dict.fromkeys(archive.note for archive in taken if archive.note):
-        how = f"Or define it in {DEFINITIONS} next to the archive and start with --fresh."
+        how = (
+            f"Here, python is .venv/bin/python. Or define it in {DEFINITIONS} next to the archive and type"
+            " make run ARGS=--fresh"
+        )
         console.print(_text(f"{note}. {how}", style="yellow"))
     for error in refused:
         console.print(_text(f"not added: {error}", style="yellow"))

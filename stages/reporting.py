@@ -5,7 +5,6 @@ from datetime import datetime
 
 import azure.functions as func
 
-from shared.core.errors import InvalidEventError
 from shared.core.ids import person_id, report_id
 from shared.documents.reports import Report, ReportedArchive, Summary
 from shared.documents.sources import Archive
@@ -29,10 +28,8 @@ blueprint = func.Blueprint()
 
 async def publish(event: Event[SummaryComplete], work: Work) -> StageResult:
     data = event.data
-    if data.summary_id is None:
-        raise InvalidEventError("SummaryComplete: data.summary_id: missing; the report is made of it")
     store, session = work.clients.store, work.session
-    summary = await store.read(Summary, data.summary_id, data.thread_id, session)
+    summary = await store.read(Summary, str(data.summary_id), data.thread_id, session)
     await _touch_digests(summary, work)
     report = _report(summary, work.now())
     threads, archives = await _evidence(report, work)

@@ -18,8 +18,8 @@ Ids = Annotated[list[Id], Field(min_length=1)]
 
 
 def _inside(path: str) -> str:
-    """Of a file in its container: no way out of it, and nothing that a log would be broken by."""
-    if any(part in {"", ".", ".."} for part in path.split("/")) or not path.isprintable():
+    """Check that the path stays inside its container, and breaks no log."""
+    if any(part in {"", ".", ".."} for part in path.removeprefix("/").split("/")) or not path.isprintable():
         raise ValueError("must be a path inside the container")
     return path
 

@@ -35,6 +35,7 @@ from shared.core.errors import (
 )
 from shared.core.runtime import Runtime
 from shared.documents.records import FailureRecord
+from shared.pipeline.bare_events import fill_in
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.event_builders import failed_event
 from shared.pipeline.event_types import EventData
@@ -81,17 +82,6 @@ class QueueRunner:
         self._runtime = runtime or clients.runtime
         self._metrics = metrics or pipeline_metrics()
         self._labels = {"service": row.name}
-
-    async def work_on(
-        self, delivery: Delivery, work: Callable[[Retry], Awaitable[Result]], event: Event[Any] | None = None
-    ) -> Result | None:
-        """Return the result; None where the message waits in the broker, or was given up."""
-        key = str(delivery.message_id) if event is None else event.idempotency_key(self._row.name)
-        try:
-            return await self.handle_event_with_retry(delivery, work, key)
-        except GaveUpError as error:
-            await self._give_up(delivery, event, error)
-            return None
 
     async def handle_event_with_retry(
         self, delivery: Delivery, work: Callable[[Retry], Awaitable[Result]], key: str
@@ -164,7 +154,7 @@ class QueueRunner:
 
     # giving up
 
-    async def _give_up(self, delivery: Delivery, event: Event[Any] | None, error: GaveUpError) -> None:
+    async def give_up(self, delivery: Delivery, event: Event[Any] | None, error: GaveUpError) -> None:
         failure = error.failure
         mark_failed(failure.error_type)
         log.error(
@@ -256,7 +246,11 @@ async def run_request(
 ) -> None:
     """Do the work of a queue that is no stage's: fetches, operations, deletions, deliveries, the ledger."""
     refuse_set_aside(delivery)
-    await QueueRunner(row, clients, REQUESTS).work_on(delivery, lambda _retry: work())
+    runner = QueueRunner(row, clients, REQUESTS)
+    try:
+        await runner.handle_event_with_retry(delivery, lambda _retry: work(), str(delivery.message_id))
+    except GaveUpError as error:
+        await runner.give_up(delivery, None, error)
 
 
 class StageRunner(QueueRunner, Generic[Data]):
@@ -289,11 +283,20 @@ class StageRunner(QueueRunner, Generic[Data]):
             self._describe(event, span)
 
         async def work(_retry: Retry) -> StageResult:
+            nonlocal event
             if isinstance(read, PipelineError):
                 raise read
-            return await self._attempts(read)
+            session = Session(read.session)
+            data = await fill_in(read.data, self._clients, session)
+            event = read.model_copy(update={"data": data})
+            return await self._attempts(event, session)
 
-        outcome = await self.work_on(delivery, work, event)
+        key = str(delivery.message_id) if event is None else event.idempotency_key(self._stage.name)
+        try:
+            outcome = await self.handle_event_with_retry(delivery, work, key)
+        except GaveUpError as error:
+            await self.give_up(delivery, event, error)
+            return
         if event is None or outcome is None:
             return
         await delivery.settlement.complete()
@@ -317,9 +320,8 @@ class StageRunner(QueueRunner, Generic[Data]):
         for name, ids in event.data.trace_ids().items():
             set_ids(span, name, ids)
 
-    async def _attempts(self, event: Event[Data]) -> StageResult:
+    async def _attempts(self, event: Event[Data], session: Session) -> StageResult:
         """One, and more at once where others overtook it. The session keeps what the last one has seen."""
-        session = Session(event.session)
         for _ in range(MAX_OVERTAKEN):
             try:
                 return await self._attempt(event, session)

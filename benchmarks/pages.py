@@ -41,6 +41,7 @@ from shared.retrieval.search import SearchAsked, find
 from shared.settings.app import settings
 from shared.upkeep.provisioning import provision
 from tests.support.cloud import local_cloud, servicebus
+from tests.support.index_rows import indexed
 from tests.web.site import environment
 from web.pages.drafts import draft_page
 from web.pages.home import home_page
@@ -177,8 +178,8 @@ async def fill_thread(connected: Clients) -> None:
 
 async def search_in_lookups(connected: Clients) -> float:
     known = chunk_id(thread_id("<1@x.example>"), 0)
-    assert await connected.index.get(known) is not None
-    lookup = await timed(lambda: connected.index.get(known))
+    assert await indexed(connected.index, known) is not None
+    lookup = await timed(lambda: indexed(connected.index, known))
     asked = SearchAsked.model_validate({"q": "subject words", "mode": "words"})
     return await timed(lambda: find(connected, asked)) / lookup
 

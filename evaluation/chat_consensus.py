@@ -21,7 +21,7 @@ from evaluation.consensus import prediction_of, print_table, score_corpus
 from evaluation.consensus_corpus import CorpusError, LabelledThread, read_corpus
 from evaluation.consensus_scores import figures
 from evaluation.data import MissingDataError, corpus_files
-from shared.clients.openai_client import ChatPort, Endpoint, open_client
+from shared.clients.openai_client import Endpoint, OpenAIClient
 from shared.core.errors import PipelineError
 from shared.domain.chat_reading.answer import ANSWER_SCHEMA
 from shared.domain.consensus.reader import read_thread
@@ -47,7 +47,12 @@ def context_of(labelled: LabelledThread, window: int) -> ThreadContext:
 
 
 async def read_with(
-    client: ChatPort, settings: ChatSettings, threads: Sequence[LabelledThread], *, window: int, kept: Path
+    client: OpenAIClient,
+    settings: ChatSettings,
+    threads: Sequence[LabelledThread],
+    *,
+    window: int,
+    kept: Path,
 ) -> list[dict[str, Any]]:
     """What is said of each thread, and its cost; threads that were read before are not asked for again."""
     summarizer = ChatSummarizer(client, settings, lambda: datetime.now(UTC))
@@ -98,7 +103,7 @@ def report(title: str, threads: Sequence[LabelledThread], results: Sequence[Mapp
 async def _run(folders: Sequence[Path], kept: Path) -> None:
     given = chat_settings(os.environ)
     key = given.SUMMARY_API_KEY
-    client = open_client(
+    client = OpenAIClient(
         Endpoint(
             given.SUMMARY_ENDPOINT or "",
             is_azure=given.SUMMARY_BACKEND == "azureopenai",

@@ -10,7 +10,8 @@ from ops.output import ago, confirm, fields, print_json, print_note, print_rows,
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
-    from shared.upkeep.oversight.stuck_documents import BulkResult, StuckDocument
+    from shared.upkeep.due_documents import DueDocument
+    from shared.upkeep.oversight.stuck_documents import BulkResult
 
 app = typer.Typer(help="Stuck and failed documents: list, retry and purge them.", no_args_is_help=True)
 
@@ -95,7 +96,7 @@ def _show(id_: str, *, json: bool) -> None:
 
 
 def _list(conditions: list[Condition], name: str | None, limit: int, *, json: bool) -> None:
-    async def work(clients: "Clients") -> "list[StuckDocument]":
+    async def work(clients: "Clients") -> "list[DueDocument]":
         from shared.upkeep.due_documents import COLLECTIONS
         from shared.upkeep.oversight.stuck_documents import (
             collection_named,
@@ -104,7 +105,7 @@ def _list(conditions: list[Condition], name: str | None, limit: int, *, json: bo
         )
 
         collections = COLLECTIONS if name is None else (collection_named(name),)
-        found: list[StuckDocument] = []
+        found: list[DueDocument] = []
         for condition in conditions:
             find = stuck_documents if condition is Condition.STUCK else failed_documents
             async for document in find(clients, collections):
@@ -158,7 +159,7 @@ def _act(action: str, which: str, ids: list[str] | None, everything: bool, *, ye
 
     name, done = run_command(work)
     if json:
-        left = [{"id": skipped.id, "why": skipped.why} for skipped in done.left]
+        left = [{"id": id_, "why": why} for id_, why in done.left]
         print_json({"action": f"documents.{action}", "changed": done.changed, "left": left})
     else:
         _tell(action, name, done)
@@ -166,7 +167,7 @@ def _act(action: str, which: str, ids: list[str] | None, everything: bool, *, ye
         raise CommandError(Code.PROBLEMS)
 
 
-async def _change(clients: "Clients", action: str, found: "list[StuckDocument]") -> "BulkResult":
+async def _change(clients: "Clients", action: str, found: "list[DueDocument]") -> "BulkResult":
     from shared.upkeep.oversight.stuck_documents import reset_documents, retry_documents
 
     if action == "purge":
@@ -174,9 +175,9 @@ async def _change(clients: "Clients", action: str, found: "list[StuckDocument]")
     return await (reset_documents if action == "reset" else retry_documents)(clients, found)
 
 
-async def _purge(clients: "Clients", documents: "list[StuckDocument]") -> "BulkResult":
+async def _purge(clients: "Clients", documents: "list[DueDocument]") -> "BulkResult":
     """Ask for the deletion of each archive that was given up; the others are left, with the reason."""
-    from shared.upkeep.oversight.stuck_documents import BulkResult, SkippedDocument
+    from shared.upkeep.oversight.stuck_documents import BulkResult
     from shared.upkeep.removal.requests import request_removal
 
     left, changed = [], 0
@@ -189,11 +190,11 @@ async def _purge(clients: "Clients", documents: "list[StuckDocument]") -> "BulkR
             changed += asked is not None
             why = None if asked is not None else "it is gone"
         if why is not None:
-            left.append(SkippedDocument(document.id, why))
+            left.append((document.id, why))
     return BulkResult(changed, left)
 
 
-def _why_not_purged(document: "StuckDocument") -> str | None:
+def _why_not_purged(document: "DueDocument") -> str | None:
     from shared.documents.sources import Archive, ArchiveStatus
 
     if document.collection.model is not Archive:  # the consistency checks would make a part again
@@ -205,8 +206,8 @@ def _why_not_purged(document: "StuckDocument") -> str | None:
 
 
 def _tell(action: str, name: str, done: "BulkResult") -> None:
-    for skipped in done.left[:SHOWN_LEFT]:
-        print_note(f"{name}/{skipped.id} was skipped: {skipped.why}.")
+    for id_, why in done.left[:SHOWN_LEFT]:
+        print_note(f"{name}/{id_} was skipped: {why}.")
     if len(done.left) > SHOWN_LEFT:
         print_note(f"And {len(done.left) - SHOWN_LEFT:,} more: --json has all.")
     ends = {"reset": "reset: the next sweep asks for them", "retry": "sent", "purge": "are being deleted"}

@@ -8,7 +8,7 @@ from ops.command import GLOBAL_OPTIONS, Code, CommandError, Json, Limit, run_com
 from ops.output import ago, alarming, fields, print_json, print_note, print_rows, shortened, table
 
 if TYPE_CHECKING:
-    from shared.upkeep.oversight.system_status import QueueStatus, SystemStatus
+    from shared.upkeep.oversight.status import QueueStatus, SystemStatus
 
 LONGEST_NAME = 20
 
@@ -130,7 +130,8 @@ def timeline(
     json: Json = False,
 ) -> None:
     """Show the events of a document in all stages, oldest first."""
-    from shared.upkeep.oversight.timeline import read_timeline, span_store
+    from shared.clients.telemetry.spans import span_store
+    from shared.upkeep.oversight.timeline import read_timeline
 
     telemetry = span_store(setting_values(GLOBAL_OPTIONS.settings))
     found = run_command(lambda clients: read_timeline(clients, id_, telemetry))

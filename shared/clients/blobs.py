@@ -20,12 +20,11 @@ from shared.core.lazy_import import lazy
 
 if TYPE_CHECKING:
     from azure.storage import blob as storage
-    from azure.storage.blob.aio import BlobServiceClient, StorageStreamDownloader
+    from azure.storage.blob.aio import BlobClient, BlobServiceClient, StorageStreamDownloader
 else:
     storage = lazy("azure.storage.blob")
 
 ARCHIVES_CONTAINER = "archives"
-
 DEAD_LETTERS_CONTAINER = "dead-letters"  # what operators purged, and how far their operations have come
 NOT_SATISFIABLE = 416
 CLOCK_SKEW = timedelta(minutes=5)  # an address is valid from so long ago: clocks differ
@@ -44,7 +43,6 @@ def _progress(renew: Callable[[], None]) -> Progress:
 
 
 def _block_id(number: int) -> str:
-    """All of a blob's have the same length."""
     return f"{number:0{BLOCK_DIGITS}d}"
 
 
@@ -52,6 +50,9 @@ class Blobs:
     def __init__(self, client: "BlobServiceClient", calls: Calls | None = None) -> None:
         self._client = client
         self._calls = calls or Calls("blobs")
+
+    def _blob(self, container: str, path: str) -> "BlobClient":
+        return self._client.get_blob_client(container, path)
 
     async def ensure_container(self, name: str) -> None:
         async with self._calls.measured("ensure_container", writes=True):
@@ -69,17 +70,13 @@ class Blobs:
     ) -> None:
         """Store it, in place of what was there; a stream is never held in memory whole."""
         async with self._calls.measured("upload", writes=True) as renew:
-            await self._client.get_blob_client(container, path).upload_blob(
-                content, overwrite=True, progress_hook=_progress(renew)
-            )
+            blob = self._blob(container, path)
+            await blob.upload_blob(content, overwrite=True, progress_hook=_progress(renew))
 
     async def append(self, container: str, path: str, content: bytes) -> None:
-        """Add to the end of an append blob, which is made where there is none: all of it or nothing.
-
-        After a lost answer the same bytes may stand there twice: who reads them has to expect that.
-        """
+        """Add to the end of an append blob, all of it or nothing; after a lost answer perhaps twice."""
         async with self._calls.measured("append", writes=True):
-            blob = self._client.get_blob_client(container, path)
+            blob = self._blob(container, path)
             try:
                 await blob.append_block(content)
             except ResourceNotFoundError:
@@ -91,13 +88,13 @@ class Blobs:
     async def stage_part(self, container: str, path: str, number: int, content: bytes) -> None:
         """Keep a part of a blob that is not there yet; the same part again takes its place."""
         async with self._calls.measured("stage_part", writes=True):
-            await self._client.get_blob_client(container, path).stage_block(_block_id(number), content)
+            await self._blob(container, path).stage_block(_block_id(number), content)
 
     async def staged_parts(self, container: str, path: str) -> dict[int, int]:
         """The sizes of the parts that are kept and not put together yet, by number."""
         async with self._calls.measured("staged_parts"):
             try:
-                _, staged = await self._client.get_blob_client(container, path).get_block_list("uncommitted")
+                _, staged = await self._blob(container, path).get_block_list("uncommitted")
             except ResourceNotFoundError:
                 return {}
         # Who has an address to write to can give a block any name.
@@ -105,23 +102,18 @@ class Blobs:
         return {int(block.id): block.size for block in ours}
 
     async def join_parts(self, container: str, path: str, count: int) -> None:
-        """Make the blob of its parts, in their order."""
         async with self._calls.measured("join_parts", writes=True):
             blocks = [storage.BlobBlock(_block_id(number)) for number in range(count)]
-            await self._client.get_blob_client(container, path).commit_block_list(blocks)
+            await self._blob(container, path).commit_block_list(blocks)
 
     @property
     def origin(self) -> str:
-        """Of the service's addresses, as browsers compare it."""
         parts = urlsplit(self._client.url)
         return f"{parts.scheme}://{parts.netloc}"
 
     async def upload_address(self, container: str, path: str, *, since: datetime, until: datetime) -> str:
-        """Who has it may write this one blob for a while, and do nothing else: a shared access signature.
-
-        It is signed with the app's identity (a user delegation key); locally with the account's key.
-        """
-        blob, start = self._client.get_blob_client(container, path), since - CLOCK_SKEW
+        """Who has it may write this one blob for a while: a shared access signature by the app's identity."""
+        blob, start = self._blob(container, path), since - CLOCK_SKEW
         key = getattr(self._client.credential, "account_key", None)
         delegated = None
         if key is None:
@@ -142,14 +134,12 @@ class Blobs:
 
     async def allow_uploads_from(self, origin: str) -> None:
         """Let pages of this origin write to addresses that they were given; in Azure the deployment does."""
-        rule = storage.CorsRule(
-            [origin], ["PUT"], allowed_headers=["content-type", "x-ms-*"], max_age_in_seconds=3600
-        )
+        headers = ["content-type", "x-ms-*"]
+        rule = storage.CorsRule([origin], ["PUT"], allowed_headers=headers, max_age_in_seconds=3600)
         async with self._calls.measured("allow_uploads", writes=True):
             await self._client.set_service_properties(cors=[rule])
 
     async def read(self, container: str, path: str) -> AsyncIterator[bytes]:
-        """The content, piece by piece."""
         async with self._calls.measured("open"):
             pieces = aiter((await self._download(container, path)).chunks())
         while True:
@@ -160,13 +150,9 @@ class Blobs:
             yield piece
 
     async def read_part(self, container: str, path: str, offset: int, length: int) -> bytes:
-        """So many bytes from there on, or as many as there are."""
         async with self._calls.measured("read"):
             try:
-                part = await self._client.get_blob_client(container, path).download_blob(offset, length)
-                return await part.readall()
-            except ResourceNotFoundError:
-                raise DocumentNotFoundError(f"there is no blob {container}/{path}") from None
+                return await (await self._download(container, path, offset=offset, length=length)).readall()
             except HttpResponseError as error:
                 if error.status_code == NOT_SATISFIABLE:  # it ends before
                     return b""
@@ -175,27 +161,25 @@ class Blobs:
     async def save(self, container: str, path: str, file: IO[bytes]) -> None:
         """Write the content to the file. Pieces would be cut from what was read, and copied once more."""
         async with self._calls.measured("save") as renew:
-            await (await self._download(container, path, _progress(renew))).readinto(file)
+            await (await self._download(container, path, progress_hook=_progress(renew))).readinto(file)
 
-    async def _download(
-        self, container: str, path: str, progress: Progress | None = None
-    ) -> "StorageStreamDownloader[bytes]":
+    async def _download(self, container: str, path: str, **options: Any) -> "StorageStreamDownloader[bytes]":
         try:
-            return await self._client.get_blob_client(container, path).download_blob(progress_hook=progress)
+            found: StorageStreamDownloader[bytes] = await self._blob(container, path).download_blob(**options)
         except ResourceNotFoundError:
             raise DocumentNotFoundError(f"there is no blob {container}/{path}") from None
+        return found
 
     async def delete(self, container: str, path: str) -> bool:
         """Whether it was there."""
         async with self._calls.measured("delete", writes=True):
             try:
-                await self._client.get_blob_client(container, path).delete_blob()
+                await self._blob(container, path).delete_blob()
             except ResourceNotFoundError:
                 return False
         return True
 
     async def names(self, container: str, prefix: str) -> list[str]:
-        """Of a container that is not there, none."""
         found: list[str] = []
         async with self._calls.measured("list") as renew:
             listed = self._client.get_container_client(container).list_blob_names(name_starts_with=prefix)
@@ -208,25 +192,21 @@ class Blobs:
         return found
 
     async def etag(self, container: str, path: str) -> str | None:
-        """Its version; None where there is none."""
         async with self._calls.measured("etag"):
             try:
-                return (await self._client.get_blob_client(container, path).get_blob_properties()).etag
+                return (await self._blob(container, path).get_blob_properties()).etag
             except ResourceNotFoundError:
                 return None
 
     async def upload_if(self, container: str, path: str, content: bytes, etag: str | None) -> bool:
         """In place of this version, or of nothing where it is None; whether it was that."""
+        condition: dict[str, Any] = {"overwrite": False}
+        if etag:
+            condition = {"etag": etag, "match_condition": MatchConditions.IfNotModified, "overwrite": True}
         async with self._calls.measured("upload", writes=True) as renew:
-            condition: dict[str, Any] = (
-                {"etag": etag, "match_condition": MatchConditions.IfNotModified, "overwrite": True}
-                if etag
-                else {"overwrite": False}
-            )
             try:
-                await self._client.get_blob_client(container, path).upload_blob(
-                    content, progress_hook=_progress(renew), **condition
-                )
+                hook = _progress(renew)
+                await self._blob(container, path).upload_blob(content, progress_hook=hook, **condition)
             except (ResourceExistsError, ResourceModifiedError, ResourceNotFoundError):
                 return False
         return True
@@ -235,13 +215,12 @@ class Blobs:
         """Delete this version; whether it was that. One that is gone already is deleted."""
         async with self._calls.measured("delete", writes=True):
             try:
-                await self._client.get_blob_client(container, path).delete_blob(
-                    etag=etag, match_condition=MatchConditions.IfNotModified
-                )
-            except ResourceModifiedError:
-                return False
+                same = MatchConditions.IfNotModified
+                await self._blob(container, path).delete_blob(etag=etag, match_condition=same)
             except ResourceNotFoundError:
                 return True
+            except ResourceModifiedError:
+                return False
         return True
 
     async def close(self) -> None:

@@ -6,124 +6,35 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Self
 
 from shared.clients.telemetry.metrics import Metrics, pipeline_metrics
 from shared.core.errors import ServiceSilentError, add_details
-from shared.settings.app import Settings
 
 TICKS = 4
 
 
-@dataclass(frozen=True)
-class Deadlines:
-    """In seconds, one for each kind of call. All follow from REQUEST_SECONDS."""
+REQUEST_SECONDS = 2.0  # the deadline of a request's read; all others follow from it
+WRITE_TIMES = 2  # twice as long: a write is not repeated as easily
+STAGE_TIMES = 15  # no person waits for a stage
+SLOW_SHARE = 0.5  # of its deadline: a call that takes longer is logged and counted
 
-    request_read: float = 2.0
-    request_write: float = 4.0  # twice as long: a write is not repeated as easily
-    stage: float = 30.0  # 15 times as long: no person waits for a stage
-    slow_share: float = 0.5  # of its deadline: a call that takes longer is logged and counted
-
-    @classmethod
-    def from_settings(cls, settings: Settings) -> Self:
-        return cls(
-            request_read=settings.REQUEST_SECONDS,
-            request_write=2 * settings.REQUEST_SECONDS,
-            stage=15 * settings.REQUEST_SECONDS,
-        )
-
-    def seconds(self, *, writes: bool, stage: float | None = None) -> float:
-        """Of a call now. A stage may wait longer for some services: `stage` says how long."""
-        if _request.get() is None:
-            return self.stage if stage is None else stage
-        return self.request_write if writes else self.request_read
+# The services that did not answer a request: they are not asked again.
+_silent: ContextVar[set[str] | None] = ContextVar("silent", default=None)
 
 
-@dataclass
-class WaitingRequest:
-    """One request of somebody who waits."""
-
-    silent: set[str] = field(default_factory=set)  # services that did not answer: they are not asked again
-
-
-_request: ContextVar[WaitingRequest | None] = ContextVar("request", default=None)
-
-
-def current_request() -> WaitingRequest | None:
-    return _request.get()
+def is_request() -> bool:
+    return _silent.get() is not None
 
 
 @contextmanager
-def somebody_waits() -> Iterator[WaitingRequest]:
+def somebody_waits() -> Iterator[None]:
     """Calls inside are those of a request: a page, the API, or a command that shows something."""
-    request = WaitingRequest()
-    token = _request.set(request)
+    token = _silent.set(set())
     try:
-        yield request
+        yield
     finally:
-        _request.reset(token)
-
-
-class Deadline:
-    """Ends the work inside by a TimeoutError after so many seconds without progress.
-
-    The time is counted in ticks of a running event loop. Where our own process stood still, whatever the
-    reason, the answer may long be there, waiting to be read: a pause counts as one tick, however long it was.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self.expired = False
-        self._left = TICKS
-        self._timer: asyncio.TimerHandle | None = None
-
-    async def __aenter__(self) -> Self:
-        task = asyncio.current_task()
-        if task is None:
-            raise RuntimeError("a deadline is for the work of a task")
-        self._task, self._cancelling = task, task.cancelling()
-        self._loop = asyncio.get_running_loop()
-        self._wait()
-        return self
-
-    async def __aexit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._stop()
-        # As asyncio.timeout does it: where somebody else cancelled the task as well, that one counts.
-        if (
-            self.expired
-            and self._task.uncancel() <= self._cancelling
-            and error_type is asyncio.CancelledError
-        ):
-            raise TimeoutError from error
-
-    def renew(self) -> None:
-        """Something came: count from here."""
-        if not self.expired:
-            self._stop()
-            self._left = TICKS
-            self._wait()
-
-    def _wait(self) -> None:
-        self._timer = self._loop.call_later(self.seconds / TICKS, self._tick)
-
-    def _tick(self) -> None:
-        self._left -= 1
-        if self._left:
-            self._wait()
-        else:
-            self.expired = True
-            self._task.cancel()
-
-    def _stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        _silent.reset(token)
 
 
 log = logging.getLogger(__name__)
@@ -139,14 +50,12 @@ SERVICE_NAMES = {
 
 
 class Calls:
-    """The calls to one dependency."""
-
     def __init__(
-        self, dependency: str, metrics: Metrics | None = None, *, deadlines: Deadlines | None = None
+        self, dependency: str, metrics: Metrics | None = None, *, request_seconds: float = REQUEST_SECONDS
     ) -> None:
         self._dependency = dependency
         self._metrics = metrics or pipeline_metrics()
-        self._deadlines = deadlines or Deadlines()
+        self._request_seconds = request_seconds
 
     @property
     def service(self) -> str:
@@ -155,23 +64,21 @@ class Calls:
     def measured(
         self, operation: str, *, writes: bool = False, stage_seconds: float | None = None
     ) -> "MeasuredCall":
-        """The call inside, with the deadline of its kind; `stage_seconds` is a stage's where it is another.
-
-        It is given what renews the deadline, for a transfer that makes progress. An error that goes through
-        says of which service it is.
-        """
-        return MeasuredCall(self, operation, self._deadlines.seconds(writes=writes, stage=stage_seconds))
+        """The call inside, with the deadline of its kind, or `stage_seconds` where it is a stage's."""
+        if is_request():
+            seconds = self._request_seconds * (WRITE_TIMES if writes else 1)
+        else:
+            seconds = stage_seconds or self._request_seconds * STAGE_TIMES
+        return MeasuredCall(self, operation, seconds)
 
     def refuse_silent(self, operation: str) -> None:
         """Of one request, a service is waited for once."""
-        request = current_request()
-        if request is not None and self._dependency in request.silent:
+        if self._dependency in (_silent.get() or ()):
             raise ServiceSilentError(f"{self.service} does not answer ({operation})", self.service)
 
     def silent(self, operation: str, allowed: float) -> ServiceSilentError:
-        request = current_request()
-        if request is not None:
-            request.silent.add(self._dependency)
+        if (silent := _silent.get()) is not None:
+            silent.add(self._dependency)
         return ServiceSilentError(
             f"{self.service} did not answer within {allowed:g} s ({operation})", self.service
         )
@@ -180,7 +87,7 @@ class Calls:
         attributes = {"dependency": self._dependency, "operation": operation}
         self._metrics.dependency_duration.record(seconds, attributes)
         self._metrics.dependency_calls.add(1, {**attributes, "outcome": outcome})
-        if seconds > allowed * self._deadlines.slow_share:
+        if seconds > allowed * SLOW_SHARE:
             self._metrics.dependency_slow.add(1, attributes)
             log.warning(
                 "a slow call: %s took %.1f s for %s (%s); its deadline is %g s",
@@ -195,19 +102,31 @@ class Calls:
 
 
 class MeasuredCall:
-    """One call, as a context. A class, because a generator costs more, and there is one for every call."""
+    """One call, as a context. The deadline is counted in ticks: a pause of our own process counts as one."""
 
-    __slots__ = ("_allowed", "_calls", "_deadline", "_operation", "_started")
+    __slots__ = ("_allowed", "_calls", "_operation", "_started", "_timeout", "_timer")
 
     def __init__(self, calls: Calls, operation: str, allowed: float) -> None:
         self._calls, self._operation, self._allowed = calls, operation, allowed
-        self._deadline = Deadline(allowed)
 
     async def __aenter__(self) -> Callable[[], None]:
         self._calls.refuse_silent(self._operation)
-        self._started = time.perf_counter()
-        await self._deadline.__aenter__()
-        return self._deadline.renew
+        self._started, self._timeout = time.perf_counter(), asyncio.timeout(None)
+        await self._timeout.__aenter__()
+        self._tick(TICKS)
+        return self._renew
+
+    def _renew(self) -> None:
+        if not self._timeout.expired():
+            self._timer.cancel()
+            self._tick(TICKS)
+
+    def _tick(self, left: int) -> None:
+        loop = asyncio.get_running_loop()
+        if left:
+            self._timer = loop.call_later(self._allowed / TICKS, self._tick, left - 1)
+        else:
+            self._timeout.reschedule(loop.time())
 
     async def __aexit__(
         self,
@@ -215,17 +134,16 @@ class MeasuredCall:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self._timer.cancel()
         outcome = "ok" if error is None else "error"
         try:
-            await self._deadline.__aexit__(error_type, error, traceback)
+            await self._timeout.__aexit__(error_type, error, traceback)
+            if isinstance(error, TimeoutError) and self._timeout.expired():
+                raise error
+            if isinstance(error, Exception) and not isinstance(error, TimeoutError):
+                add_details(error, service=self._calls.service)
         except TimeoutError as late:
             outcome = "deadline"
             raise self._calls.silent(self._operation, self._allowed) from late
-        else:
-            if isinstance(error, TimeoutError) and self._deadline.expired:
-                outcome = "deadline"
-                raise self._calls.silent(self._operation, self._allowed) from error
-            if isinstance(error, Exception) and not isinstance(error, TimeoutError):
-                add_details(error, service=self._calls.service)
         finally:
             self._calls.report(self._operation, outcome, time.perf_counter() - self._started, self._allowed)

@@ -1,8 +1,4 @@
-"""Sorts what the SDKs raise into transient, permanent and race: what is retried, and how.
-
-A race (a document that cannot be read yet) is retried with full jitter, a transient error with backoff, and
-everything else is permanent, a bug of our own included.
-"""
+"""Sorts what the SDKs raise: a race (a document that cannot be read yet), transient, or permanent."""
 
 import errno
 import re
@@ -11,13 +7,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
-from azure.core.exceptions import (
-    AzureError,
-    ClientAuthenticationError,
-    HttpResponseError,
-    ServiceRequestError,
-    ServiceResponseError,
-)
+from azure.core.exceptions import AzureError, ClientAuthenticationError, HttpResponseError
 
 from shared.core.errors import (
     _DETAILS,
@@ -43,10 +33,7 @@ _NUMBER = re.compile(r"[0-9]{1,12}(?:\.[0-9]{0,12})?")
 
 
 def retry_after_seconds(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
-    """The wait in seconds, at most an hour; None where no header says it in a form that we know.
-
-    An HTTP date is understood where `now` is given, and ignored otherwise.
-    """
+    """The wait in seconds, at most an hour. An HTTP date is understood where `now` is given."""
     values = {name.lower(): str(value).strip() for name, value in headers.items()}
     for name, factor in _HEADERS:
         value = values.get(name, "")
@@ -70,8 +57,7 @@ def _seconds_until(date: str, now: datetime | None) -> float | None:
 # What a service that does not work gives: what every Azure SDK raises, and a missed deadline.
 SDK_ERRORS = (AzureError, ServiceSilentError)
 
-# 401 and 403 too: a role assignment takes minutes to reach a service, and dead-lettering a whole backlog for
-# that would be worse than a few retries. 409 and 412 are lost races for a document: another try reads anew.
+# 401 and 403: a role assignment takes minutes to reach a service. 409 and 412: another try reads again.
 _TRANSIENT_STATUS = frozenset({401, 403, 408, 409, 410, 412, 429, 449})
 _SERVER_ERRORS = range(500, 600)
 _NOT_IMPLEMENTED = frozenset({501, 505})
@@ -81,40 +67,45 @@ _READ_SESSION_NOT_AVAILABLE = 1002
 _NO_ROOM = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.EIO}
 )
-_TRANSIENT_TYPES = (
-    TransientError,
-    MemoryError,
-    ServiceRequestError,
-    ServiceResponseError,
-    ClientAuthenticationError,
-    ConnectionError,
-    TimeoutError,
-)
+_TRANSIENT_TYPES = (TransientError, MemoryError, ClientAuthenticationError, ConnectionError, TimeoutError)
 
 
 def classify(error: BaseException) -> ClassifiedError:
-    """Sort an error into race, transient or permanent."""
     kind = _kind(error)
-    retry_after = _retry_after(error) if kind is ErrorKind.TRANSIENT else None
-    details = getattr(error, _DETAILS, {})
+    # Other libraries quote what they were given, and that may be mail.
+    ours = type(error).__module__.partition(".")[0] in _OURS
     return ClassifiedError(
-        kind, type(error).__name__, _message(error), retry_after, details, safe_to_log=_safe_to_log(error)
+        kind,
+        type(error).__name__,
+        _message(error),
+        _retry_after(error) if kind is ErrorKind.TRANSIENT else None,
+        getattr(error, _DETAILS, {}),
+        safe_to_log=ours or isinstance(error, AzureError | OSError),
     )
 
 
 def _kind(error: BaseException) -> ErrorKind:
     if isinstance(error, DocumentNotFoundError) or _session_not_available(error):
         return ErrorKind.RACE
-    if isinstance(error, _TRANSIENT_TYPES) or isinstance(error, cosmos.CosmosClientTimeoutError):  # noqa: SIM101 - the second is imported when it is asked for
-        return ErrorKind.TRANSIENT
-    if isinstance(error, OSError) and error.errno in _NO_ROOM:
-        return ErrorKind.TRANSIENT
-    if isinstance(error, bus.ServiceBusError | bus.MessageAlreadySettled):
-        return _bus_kind(error)
+    return ErrorKind.TRANSIENT if _is_transient(error) else ErrorKind.PERMANENT
+
+
+def _is_transient(error: BaseException) -> bool:
+    if isinstance(error, _TRANSIENT_TYPES) or (isinstance(error, OSError) and error.errno in _NO_ROOM):
+        return True
     if isinstance(error, HttpResponseError):
-        return _http_kind(error.status_code)
+        status = error.status_code
+        failed = status in _SERVER_ERRORS and status not in _NOT_IMPLEMENTED
+        return status is None or status in _TRANSIENT_STATUS or failed
+    if isinstance(error, bus.MessageSizeExceededError | bus.MessagingEntityNotFoundError):
+        return False
+    if isinstance(error, bus.ServiceBusError):
+        transient = (bus.MessageLockLostError, bus.ServiceBusQuotaExceededError)
+        # A bare one is the SDK's word for a link or connection that broke in a way it does not know.
+        is_bare = type(error) is bus.ServiceBusError
+        return is_bare or isinstance(error, transient) or bool(getattr(error, "_retryable", False))
     # What is left of the SDKs' errors has no status: the answer broke off or never came.
-    return ErrorKind.TRANSIENT if isinstance(error, AzureError) else ErrorKind.PERMANENT
+    return isinstance(error, AzureError)
 
 
 def _session_not_available(error: BaseException) -> bool:
@@ -128,42 +119,15 @@ def _session_not_available(error: BaseException) -> bool:
     )
 
 
-def _bus_kind(error: "bus.ServiceBusError | bus.MessageAlreadySettled") -> ErrorKind:
-    permanent = (bus.MessageSizeExceededError, bus.MessagingEntityNotFoundError, bus.MessageAlreadySettled)
-    if isinstance(error, permanent):
-        return ErrorKind.PERMANENT
-    transient = (bus.MessageLockLostError, bus.ServiceBusQuotaExceededError)
-    retryable = isinstance(error, transient) or getattr(error, "_retryable", False)
-    # A bare ServiceBusError is the SDK's word for a link or connection that broke in a way it does not know.
-    return ErrorKind.TRANSIENT if retryable or type(error) is bus.ServiceBusError else ErrorKind.PERMANENT
-
-
-def _http_kind(status: int | None) -> ErrorKind:
-    transient = (
-        status is None
-        or status in _TRANSIENT_STATUS
-        or (status in _SERVER_ERRORS and status not in _NOT_IMPLEMENTED)
-    )
-    return ErrorKind.TRANSIENT if transient else ErrorKind.PERMANENT
-
-
 def _retry_after(error: BaseException) -> float | None:
-    """How long the service asked us to wait, in seconds."""
     if isinstance(error, TransientError):
         return error.retry_after
-    headers = (
-        getattr(error, "headers", None) or getattr(getattr(error, "response", None), "headers", None) or {}
-    )
-    return retry_after_seconds(headers)
+    response = getattr(error, "response", None)
+    return retry_after_seconds(getattr(error, "headers", None) or getattr(response, "headers", None) or {})
 
 
 _MESSAGE_LENGTH = 2000
 _OURS = frozenset({"localcloud", "ops", "shared", "stages", "web"})
-
-
-def _safe_to_log(error: BaseException) -> bool:
-    """Other libraries quote what they were given, and that may be mail."""
-    return isinstance(error, AzureError | OSError) or type(error).__module__.partition(".")[0] in _OURS
 
 
 def _message(error: BaseException) -> str:

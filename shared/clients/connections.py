@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from azure.core.credentials import AzureKeyCredential
 
 from shared.clients.blobs import Blobs
-from shared.clients.calls import Calls, Deadlines
+from shared.clients.calls import STAGE_TIMES, Calls
 from shared.clients.cosmos.store import Store
 from shared.clients.search.index import Index
 from shared.clients.servicebus.bus import Bus
 from shared.clients.telemetry.setup import telemetry_ready
-from shared.core.concurrency import StartedOnce
+from shared.core.concurrency import Closable, StartedOnce
 from shared.core.lazy_import import lazy, tune_garbage_collector
 from shared.core.runtime import Runtime
 from shared.documents.containers import CONTAINERS, ContainerSpec
@@ -43,20 +43,17 @@ else:
     servicebus_aio = lazy("azure.servicebus.aio")
     blob_aio = lazy("azure.storage.blob.aio")
 
+Closed = TypeVar("Closed", bound=Closable)
 TOPIC = "events"  # as infra/servicebus/Config.json and the Bicep name it
 TOO_MANY_REQUESTS = 429
 # A blip is the SDK's to retry; what lasts longer is the runner's, which counts and reports it.
 QUICK_RETRIES = 2
-QUICK_BACKOFF_SECONDS = 0.2
+QUICKLY: dict[str, Any] = {"retry_total": QUICK_RETRIES, "retry_backoff_factor": 0.2}
 BLOCK_BYTES = 1024 * 1024  # larger bodies would block the event loop while they are written
 
 
 class _FirstUse:
-    """Has the Cosmos DB client ask its service what it needs to know, on first use.
-
-    A start does not wait for it: while Cosmos DB is down, pages can still say so, and messages that need no
-    document are handled.
-    """
+    """Has the Cosmos DB client ask its service what it needs to know, on first use and not at the start."""
 
     def __init__(self, client: "cosmos_aio.CosmosClient") -> None:
         self._client = client
@@ -81,8 +78,6 @@ class LayoutError(Exception):
 
 @dataclass(eq=False)
 class Clients:
-    """What a stage talks to."""
-
     settings: Settings
     store: Store
     bus: Bus
@@ -99,41 +94,28 @@ class Clients:
 
     @classmethod
     async def connect(cls, settings: Settings, runtime: Runtime | None = None) -> Self:
-        exit_stack = AsyncExitStack()
-        try:
-            return await cls._connect(settings, exit_stack, runtime or Runtime())
-        except BaseException:  # nobody else would close what was opened so far
-            await exit_stack.aclose()
-            raise
+        runtime, calls = runtime or Runtime(), partial(Calls, request_seconds=settings.REQUEST_SECONDS)
+        async with AsyncExitStack() as opened:
 
-    @classmethod
-    async def _connect(cls, settings: Settings, exit_stack: AsyncExitStack, runtime: Runtime) -> Self:
-        # One credential for all: it keeps the tokens, and starts nothing where keys are used.
-        identity = identity_aio.DefaultAzureCredential(managed_identity_client_id=settings.AZURE_CLIENT_ID)
-        exit_stack.push_async_callback(identity.close)
-        deadlines = Deadlines.from_settings(settings)
-        cosmos = _cosmos(settings, identity)
-        exit_stack.push_async_callback(cosmos.close)
-        calls = partial(Calls, deadlines=deadlines)
-        bus = Bus(
-            _service_bus(settings, identity),
-            TOPIC,
-            calls("servicebus"),
-            connections=settings.SERVICEBUS_MAX_CONNECTIONS,
-        )
-        index = _index(settings, identity, runtime, calls("search"))
-        blobs = Blobs(_blob_service(settings, identity), calls("blobs"))
-        for client in (bus, index, blobs):
-            exit_stack.push_async_callback(client.close)
-        connected = _FirstUse(cosmos)
-        exit_stack.push_async_callback(connected.close)
-        database = cosmos.get_database_client(settings.COSMOS_DATABASE)
-        store = Store(database, calls("cosmos"), connected=connected)
-        return cls(settings, store, bus, index, blobs, cosmos, exit_stack, runtime)
+            def opening(client: Closed) -> Closed:
+                opened.push_async_callback(client.close)
+                return client
+
+            # One credential for all: it keeps the tokens, and starts nothing where keys are used.
+            client_id = settings.AZURE_CLIENT_ID
+            identity = opening(identity_aio.DefaultAzureCredential(managed_identity_client_id=client_id))
+            cosmos = opening(_cosmos(settings, identity))
+            namespace, most = _service_bus(settings, identity), settings.SERVICEBUS_MAX_CONNECTIONS
+            bus = opening(Bus(namespace, TOPIC, calls("servicebus"), connections=most))
+            index = opening(_index(settings, identity, runtime, calls("search")))
+            blobs = opening(Blobs(_blob_service(settings, identity), calls("blobs")))
+            connected = opening(_FirstUse(cosmos))
+            database = cosmos.get_database_client(settings.COSMOS_DATABASE)
+            store = Store(database, calls("cosmos"), connected=connected)
+            return cls(settings, store, bus, index, blobs, cosmos, opened.pop_all(), runtime)
 
     def calls(self, dependency: str) -> Calls:
-        """For a service that is asked past the clients above."""
-        return Calls(dependency, deadlines=Deadlines.from_settings(self.settings))
+        return Calls(dependency, request_seconds=self.settings.REQUEST_SECONDS)
 
     async def ensure_containers(self) -> None:
         """Create the database and its containers where they are missing; in Azure the deployment does."""
@@ -146,12 +128,8 @@ class Clients:
                 continue
             options: dict[str, Any] = {} if spec.default_ttl is None else {"default_ttl": spec.default_ttl}
             with suppress(cosmos.exceptions.CosmosResourceExistsError):  # another process was faster
-                await database.create_container(
-                    spec.name,
-                    cosmos.PartitionKey(spec.partition_path),
-                    indexing_policy=spec.indexing_policy(),
-                    **options,
-                )
+                key, indexing = cosmos.PartitionKey(spec.partition_path), spec.indexing_policy()
+                await database.create_container(spec.name, key, indexing_policy=indexing, **options)
 
     async def close(self) -> None:
         try:
@@ -176,7 +154,6 @@ def _cosmos(settings: Settings, identity: "Identity") -> "cosmos_aio.CosmosClien
     calls = Calls("cosmos")
 
     def observe(response: Any) -> None:
-        """Each answer, those included that the SDK retries by itself."""
         headers, path = response.http_response.headers, response.http_request.url
         container = path.partition("/colls/")[2].partition("/")[0]
         calls.request_units(float(headers.get("x-ms-request-charge") or 0), container)
@@ -195,20 +172,17 @@ def _cosmos(settings: Settings, identity: "Identity") -> "cosmos_aio.CosmosClien
 
 def _service_bus(settings: Settings, identity: "Identity") -> "servicebus_aio.ServiceBusClient":
     # The SDK's own bound on a try is for what is done with its senders and receivers past our Calls.
-    options = {**_retries(), "try_timeout": Deadlines.from_settings(settings).stage}
-    if settings.SERVICEBUS_CONNECTION is not None:
-        return servicebus_aio.ServiceBusClient.from_connection_string(
-            settings.SERVICEBUS_CONNECTION.get_secret_value(), **options
-        )
-    return servicebus_aio.ServiceBusClient(
-        settings.SERVICEBUS_CONNECTION__fullyQualifiedNamespace or "", identity, **options
-    )
+    options = {**QUICKLY, "try_timeout": STAGE_TIMES * settings.REQUEST_SECONDS}
+    make, connection = servicebus_aio.ServiceBusClient, settings.SERVICEBUS_CONNECTION
+    if connection is not None:
+        return make.from_connection_string(connection.get_secret_value(), **options)
+    return make(settings.SERVICEBUS_CONNECTION__fullyQualifiedNamespace or "", identity, **options)
 
 
 def _index(settings: Settings, identity: "Identity", runtime: Runtime, calls: Calls) -> Index:
     key = settings.SEARCH_KEY
     credential = identity if key is None else AzureKeyCredential(key.get_secret_value())
-    options = _retries()
+    options = {**QUICKLY}
     if settings.SEARCH_CA_FILE is not None:
         options["connection_verify"] = str(settings.SEARCH_CA_FILE)
     endpoint = settings.SEARCH_ENDPOINT
@@ -228,15 +202,10 @@ def _blob_service(settings: Settings, identity: "Identity") -> "blob_aio.BlobSer
         "max_block_size": BLOCK_BYTES,
         "max_single_put_size": BLOCK_BYTES,
     }
-    if settings.STORAGE_CONNECTION is not None:
-        return blob_aio.BlobServiceClient.from_connection_string(
-            settings.STORAGE_CONNECTION.get_secret_value(), **options
-        )
-    return blob_aio.BlobServiceClient(settings.STORAGE_BLOB_ENDPOINT or "", identity, **options)
-
-
-def _retries() -> dict[str, Any]:
-    return {"retry_total": QUICK_RETRIES, "retry_backoff_factor": QUICK_BACKOFF_SECONDS}
+    make, connection = blob_aio.BlobServiceClient, settings.STORAGE_CONNECTION
+    if connection is not None:
+        return make.from_connection_string(connection.get_secret_value(), **options)
+    return make(settings.STORAGE_BLOB_ENDPOINT or "", identity, **options)
 
 
 def _import_sdks() -> None:

@@ -1,8 +1,4 @@
-"""The client of OpenAI's API, for chat and embeddings: Azure OpenAI by identity or key, or a compatible one.
-
-The SDK's own retries are off: a throttled call is raised as transient with the wait that the service asks
-for, and the stage's backoff honours it, as for every other dependency.
-"""
+"""The client of OpenAI's API, for chat and embeddings: Azure OpenAI, or a compatible endpoint."""
 
 import base64
 import binascii
@@ -12,7 +8,7 @@ from collections.abc import AsyncIterator, Container, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,21 +53,6 @@ class Completion:
     completion_tokens: int = 0
 
 
-class ChatPort(Protocol):
-    async def complete(self, system: str, user: str, options: CompletionOptions) -> Completion: ...
-
-    async def close(self) -> None: ...
-
-
-class EmbeddingPort(Protocol):
-    async def embed(
-        self, texts: Sequence[str], *, model: str, dimensions: int | None
-    ) -> list[NDArray[np.float32]]:
-        """One vector a text, in their order. Raises UnencodableTextError where the texts are refused."""
-
-    async def close(self) -> None: ...
-
-
 AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 MAX_ANSWER_BYTES = 1024 * 1024
 DEFAULT_SECONDS = 120.0
@@ -95,15 +76,11 @@ class Endpoint:
     api_key: str | None = None
     api_version: str = "2024-10-21"
     timeout_seconds: float = DEFAULT_SECONDS
-    identity_client_id: str | None = (
-        None  # Azure without a key: which managed identity, where there are several
-    )
+    identity_client_id: str | None = None  # Azure without a key: which managed identity
 
 
 @dataclass(frozen=True)
 class OpenAIService:
-    """What an error is called, and which statuses blame the request itself."""
-
     name: str
     refusal: type[PermanentError]
     refused: Container[int]
@@ -114,18 +91,31 @@ EMBEDDING = OpenAIService("the embedding service", UnencodableTextError, frozens
 
 
 class OpenAIClient:
-    """Both ports (see ports.py) over one SDK client."""
-
-    def __init__(
-        self,
-        sdk: "openai.AsyncOpenAI",
-        identity: "identity_aio.DefaultAzureCredential | None" = None,
-        runtime: Runtime | None = None,
-    ) -> None:
-        self._sdk, self._identity = sdk, identity
+    def __init__(self, endpoint: Endpoint, runtime: Runtime | None = None) -> None:
+        if not endpoint.url.startswith(("https://", "http://")):
+            raise InvalidEndpointError(f"the endpoint {endpoint.url!r} has to start with https:// or http://")
         self._runtime = runtime or Runtime()
+        self._patience = endpoint.timeout_seconds + HANGING_UP  # the SDK's own time-out says more
         self._learned: dict[str, Any] = {}  # options that the endpoint wants otherwise than asked for
         self._embedding_calls, self._chat_calls = Calls("embedding"), Calls("chat")
+        self._identity: identity_aio.DefaultAzureCredential | None = None
+        self._sdk = self._connected(endpoint)
+
+    def _connected(self, endpoint: Endpoint) -> "openai.AsyncOpenAI":
+        options: dict[str, Any] = {"max_retries": 0, "timeout": endpoint.timeout_seconds}
+        if not endpoint.is_azure:
+            # Ollama and llama.cpp want no key, the SDK wants one.
+            return openai.AsyncOpenAI(base_url=endpoint.url, api_key=endpoint.api_key or "none", **options)
+        if endpoint.api_key:
+            options["api_key"] = endpoint.api_key
+        else:
+            client_id = endpoint.identity_client_id
+            self._identity = identity_aio.DefaultAzureCredential(managed_identity_client_id=client_id)
+            token = identity_aio.get_bearer_token_provider(self._identity, AZURE_SCOPE)
+            options["azure_ad_token_provider"] = token
+        return openai.AsyncAzureOpenAI(
+            azure_endpoint=endpoint.url, api_version=endpoint.api_version, **options
+        )
 
     async def close(self) -> None:
         await self._sdk.close()
@@ -135,9 +125,10 @@ class OpenAIClient:
     async def embed(
         self, texts: Sequence[str], *, model: str, dimensions: int | None
     ) -> list[NDArray[np.float32]]:
+        """One vector a text, in their order. Raises UnencodableTextError where the texts are refused."""
         options: dict[str, Any] = {} if dimensions is None else {"dimensions": dimensions}
         try:
-            async with self._embedding_calls.measured("encode", writes=True, stage_seconds=self._patience()):
+            async with self._embedding_calls.measured("encode", writes=True, stage_seconds=self._patience):
                 answer = await self._sdk.embeddings.create(
                     model=model, input=list(texts), encoding_format="base64", **options
                 )
@@ -175,38 +166,19 @@ class OpenAIClient:
         except openai.OpenAIError as error:
             raise self._translated(error, CHAT, self._chat_calls) from error
 
-    def _patience(self) -> float:
-        """A little more than the SDK's own time-out, whose error says more."""
-        timeout = self._sdk.timeout
-        return (float(timeout) if isinstance(timeout, int | float) else DEFAULT_SECONDS) + HANGING_UP
-
     def _translated(self, error: "openai.OpenAIError", service: OpenAIService, calls: Calls) -> PipelineError:
-        if isinstance(error, openai.APIStatusError) and error.status_code == HTTPStatus.TOO_MANY_REQUESTS:
-            calls.throttled()
-        return as_pipeline_error(error, service, self._runtime.now())
-
-
-def open_client(endpoint: Endpoint, runtime: Runtime | None = None) -> OpenAIClient:
-    if not endpoint.url.startswith(("https://", "http://")):
-        raise InvalidEndpointError(f"the endpoint {endpoint.url!r} has to start with https:// or http://")
-    options: dict[str, Any] = {"max_retries": 0, "timeout": endpoint.timeout_seconds}
-    if not endpoint.is_azure:
-        # Ollama and llama.cpp want no key, the SDK wants one.
-        key = endpoint.api_key or "none"
-        return OpenAIClient(
-            openai.AsyncOpenAI(base_url=endpoint.url, api_key=key, **options), runtime=runtime
-        )
-    identity = None
-    if endpoint.api_key:
-        options["api_key"] = endpoint.api_key
-    else:
-        identity = identity_aio.DefaultAzureCredential(managed_identity_client_id=endpoint.identity_client_id)
-        options["azure_ad_token_provider"] = identity_aio.get_bearer_token_provider(identity, AZURE_SCOPE)
-    sdk = openai.AsyncAzureOpenAI(azure_endpoint=endpoint.url, api_version=endpoint.api_version, **options)
-    return OpenAIClient(sdk, identity, runtime)
-
-
-# embeddings
+        name = service.name
+        if isinstance(error, openai.APIStatusError):
+            if error.status_code == HTTPStatus.TOO_MANY_REQUESTS:
+                calls.throttled()
+            return _by_status(error, service, self._runtime.now())
+        if isinstance(error, openai.APIConnectionError):
+            unreached = TransientError(f"{name} cannot be reached: {error}")
+            unreached.timed_out = isinstance(error, openai.APITimeoutError)
+            return unreached
+        if isinstance(error, openai.APIError):
+            return TransientError(f"{name} gave no valid answer: {error}")
+        return PermanentError(f"{name} cannot be asked: {error}")
 
 
 def _vectors(data: Sequence[Any], expected: int) -> list[NDArray[np.float32]]:
@@ -217,15 +189,12 @@ def _vectors(data: Sequence[Any], expected: int) -> list[NDArray[np.float32]]:
 
 def _floats(embedding: Any) -> NDArray[np.float32]:
     """As base64 or as a list: compatible servers do not all know both."""
-    if isinstance(embedding, str):
-        try:
-            return np.frombuffer(base64.b64decode(embedding, validate=True), np.float32)
-        except (ValueError, binascii.Error) as error:
-            raise TransientError("the embedding service answered no valid base64") from error
-    return np.asarray(embedding, np.float32)
-
-
-# chat
+    if not isinstance(embedding, str):
+        return np.asarray(embedding, np.float32)
+    try:
+        return np.frombuffer(base64.b64decode(embedding, validate=True), np.float32)
+    except (ValueError, binascii.Error) as error:
+        raise TransientError("the embedding service answered no valid base64") from error
 
 
 def _changed_option(options: CompletionOptions, refusal: str) -> dict[str, str]:
@@ -270,12 +239,10 @@ def _completion(body: bytes) -> Completion:
 
 
 def _count(value: Any) -> int:
-    is_count = isinstance(value, int) and not isinstance(value, bool) and value > 0
-    return int(value) if is_count else 0
+    return value if type(value) is int and value > 0 else 0
 
 
 def _at(value: Any, *path: str | int) -> Any:
-    """The value at this path of nested objects and lists; None where the path leads nowhere."""
     for step in path:
         if isinstance(step, str) and isinstance(value, dict):
             value = value.get(step)
@@ -284,22 +251,6 @@ def _at(value: Any, *path: str | int) -> Any:
         else:
             return None
     return value
-
-
-# errors
-
-
-def as_pipeline_error(error: "openai.OpenAIError", service: OpenAIService, now: datetime) -> PipelineError:
-    """Transient where another try may help, with the wait that the service asks for; else permanent."""
-    if isinstance(error, openai.APIStatusError):
-        return _by_status(error, service, now)
-    if isinstance(error, openai.APIConnectionError):
-        unreached = TransientError(f"{service.name} cannot be reached: {error}")
-        unreached.timed_out = isinstance(error, openai.APITimeoutError)
-        return unreached
-    if isinstance(error, openai.APIError):
-        return TransientError(f"{service.name} gave no valid answer: {error}")
-    return PermanentError(f"{service.name} cannot be asked: {error}")
 
 
 def _by_status(error: "openai.APIStatusError", service: OpenAIService, now: datetime) -> PipelineError:

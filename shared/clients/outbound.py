@@ -1,7 +1,6 @@
-"""Where a source may lead: public addresses, and what SOURCE_ALLOWED_HOSTS names beside them.
+"""Where a source may lead: public addresses, and what SOURCE_ALLOWED_HOSTS allows.
 
-A name is resolved once, every address is checked, and the connection goes to a checked address: a name that
-resolves to something else a moment later (DNS rebinding) gains nothing.
+The connection goes to an address that was checked: a name that resolves to another one later gains nothing.
 """
 
 import asyncio
@@ -54,23 +53,14 @@ class AddressPolicy:
         entries = [entry.strip().lower() for entry in allowed.split(",") if entry.strip()]
         networks = tuple(found for entry in entries if (found := _network(entry)) is not None)
         names = [entry for entry in entries if _network(entry) is None]
-        return cls(
-            frozenset(name for name in names if not name.startswith("*.")),
-            tuple(name[1:] for name in names if name.startswith("*.")),
-            networks,
-            resolve,
-            setting,
-        )
+        whole = frozenset(name for name in names if not name.startswith("*."))
+        suffixes = tuple(name[1:] for name in names if name.startswith("*."))
+        return cls(whole, suffixes, networks, resolve, setting)
 
-    def allows_name(self, host: str) -> bool:
-        name = host.lower().rstrip(".")
-        return name in self.names or name.endswith(self.suffixes or ("\0",))
-
-    def allows(self, host: str) -> bool:
-        """Whether the setting names it, as a name or as an address."""
-        address = _literal(host)
+    def allows(self, host: str, address: Address | None = None) -> bool:
+        name, address = host.lower().rstrip("."), address or _literal(host)
         named = address is not None and any(address in network for network in self.networks)
-        return named or self.allows_name(host)
+        return named or name in self.names or name.endswith(self.suffixes)
 
     def check_literal(self, host: str) -> None:
         """Refuse an address that is written out; a name is checked when it is resolved."""
@@ -79,7 +69,6 @@ class AddressPolicy:
             self._check(host, address)
 
     async def resolved(self, host: str, port: int) -> list[str]:
-        """The addresses of the host, each of them allowed."""
         try:
             found = await self.resolve(host, port)
         except OSError as error:
@@ -91,9 +80,7 @@ class AddressPolicy:
         return list(dict.fromkeys(found))
 
     def _check(self, host: str, address: Address) -> None:
-        if self.allows_name(host) or any(address in network for network in self.networks):
-            return
-        if not all(map(_is_public, _meanings(address))):
+        if not self.allows(host, address) and not all(map(_is_public, _meanings(address))):
             raise ForbiddenAddressError(
                 f"{host}: {address} is not a public address; add it to {self.setting} if it is meant"
             )

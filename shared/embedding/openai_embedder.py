@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from shared.clients.openai_client import EmbeddingPort, Endpoint, open_client
+from shared.clients.openai_client import Endpoint, OpenAIClient
 from shared.core.errors import PermanentError, RefusesEverythingError, TransientError, UnencodableTextError
 from shared.embedding.encoder import (
     EncodingResult,
@@ -35,7 +35,7 @@ _FIXED_LENGTH = ("text-embedding-ada",)
 class OpenAIEmbedder:
     window = WINDOW
 
-    def __init__(self, client: EmbeddingPort, *, model: str, backend: str, dimension: int) -> None:
+    def __init__(self, client: OpenAIClient, *, model: str, backend: str, dimension: int) -> None:
         self.model, self.backend, self.dimension = model, backend, dimension
         self._client = client
         self._turns = asyncio.Semaphore(REQUESTS_AT_ONCE)
@@ -53,7 +53,7 @@ class OpenAIEmbedder:
             identity_client_id=settings.AZURE_CLIENT_ID,
         )
         return cls(
-            open_client(endpoint),
+            OpenAIClient(endpoint),
             model=settings.EMBEDDING_MODEL,
             backend=settings.EMBEDDING_BACKEND,
             dimension=settings.EMBEDDING_DIMENSION,

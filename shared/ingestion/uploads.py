@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
-from shared.clients.calls import current_request
+from shared.clients.calls import is_request
 from shared.clients.classify import SDK_ERRORS, classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
@@ -73,7 +73,7 @@ async def _store(
         try:
             return await store_archive(incoming, clients, progress=progress)
         except ServiceSilentError as error:
-            if current_request() is None:
+            if not is_request():
                 raise
             # A request that waits fails at once, instead of after all retries.
             raise GaveUpError(NO_TIME, 1, classify(error)) from error

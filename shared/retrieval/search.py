@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from shared.clients.connections import Clients
-from shared.clients.search.fields import Facet, FacetValue, Filters
+from shared.clients.search.fields import FacetValue, Filters
 from shared.clients.search.index import Hit, Hits
 from shared.core.errors import PipelineError
 from shared.documents.threads import Address
@@ -32,10 +32,10 @@ log = logging.getLogger(__name__)
 DEEPEST = 1000  # paging ends here: the service ranks no deeper
 MARKS = ("\ue000", "\ue001")  # around matches: private-use characters, which a mail's text hardly has
 FACETS = (
-    Facet("source", 20),
-    Facet("sender", 12),
-    Facet("draft_mentions", 12),
-    Facet("date", interval="year"),
+    "source,count:20",
+    "sender,count:12",
+    "draft_mentions,count:12",
+    "date,interval:year",
 )
 WITHOUT_MEANING = "Semantic search is not available right now. Results are keyword matches only."
 Mode = Literal["hybrid", "words", "meaning"]

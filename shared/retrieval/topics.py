@@ -9,7 +9,6 @@ from datetime import datetime
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.clients.search.fields import Facet
 from shared.core.errors import NotFoundError
 from shared.core.ids import HASH_ID, person_id
 from shared.documents.readings import StoredReading
@@ -29,7 +28,7 @@ DraftContents = tuple[list[Report], list[Thread]]
 
 async def count_draft_mentions(connected: Clients) -> Counter[str]:
     """How many indexed passages mention each draft or RFC, in any version."""
-    hits = await connected.index.search("*", top=1, facets=[Facet("draft_mentions", MAX_DRAFTS)])
+    hits = await connected.index.search("*", top=1, facets=[f"draft_mentions,count:{MAX_DRAFTS}"])
     counts: Counter[str] = Counter()
     for facet in hits.facets.get("draft_mentions", []):
         counts[draft_base(facet.value)] += facet.count

@@ -11,12 +11,10 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Patch, Session
 from shared.clients.cosmos.store import Conflict, Store
 from shared.clients.openai_client import (
-    ChatPort,
     ChatRefusedError,
     CompletionOptions,
     Endpoint,
     OpenAIClient,
-    open_client,
 )
 from shared.core.errors import DocumentNotFoundError, PermanentError, TransientError
 from shared.documents.reports import TokenAccount
@@ -128,7 +126,7 @@ class ChatSummarizer:
     Where the model has no usable answer, the reading by rules stands alone.
     """
 
-    client: ChatPort
+    client: OpenAIClient
     settings: ChatSettings
     now: Callable[[], datetime]
     budget: TokenBudget = field(default_factory=MemoryTokenBudget)
@@ -283,7 +281,7 @@ async def summarizer_for(clients: Clients, data: SummarizationRequested, thread:
     )
 
 
-async def _chat_client(clients: Clients) -> ChatPort:
+async def _chat_client(clients: Clients) -> OpenAIClient:
     """The one of the client set, which keeps its connections and its tokens."""
 
     async def start() -> OpenAIClient:
@@ -294,6 +292,6 @@ async def _chat_client(clients: Clients) -> ChatPort:
             api_key=key.get_secret_value() if key else None,
             identity_client_id=settings.AZURE_CLIENT_ID,
         )
-        return open_client(endpoint, clients.runtime)
+        return OpenAIClient(endpoint, clients.runtime)
 
     return await clients.resources.get("chat", start)

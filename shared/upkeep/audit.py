@@ -35,7 +35,6 @@ class Actor:
 
 
 def new_audit(action: str, actor: Actor, selection: Mapping[str, Any], runtime: Runtime) -> Audit:
-    """A record that is not stored yet."""
     now = runtime.now()
     return Audit(
         id=audit_id(now, runtime.new_id()),
@@ -59,9 +58,9 @@ async def save_audit(store: Store, audit: Audit, now: datetime, **changes: Any) 
 async def find_audit(store: Store, id_: str) -> Audit:
     day = day_of_audit(id_)
     audit = await store.find(Audit, id_, day, Session()) if day is not None else None
-    if audit is not None:
-        return audit
-    raise UnknownOperationError(f"there is no operation {id_!r}: `status` lists the last ones")
+    if audit is None:
+        raise UnknownOperationError(f"there is no operation {id_!r}: `status` lists the last ones")
+    return audit
 
 
 async def last_audits(store: Store, limit: int = 10) -> list[Audit]:
@@ -71,7 +70,6 @@ async def last_audits(store: Store, limit: int = 10) -> list[Audit]:
 async def _save_failed(
     clients: Clients, audit: Audit, error: BaseException, counts: Mapping[str, int]
 ) -> None:
-    """It failed, or was interrupted, with what it had counted until then."""
     status = AuditStatus.FAILED if isinstance(error, Exception) else AuditStatus.INTERRUPTED
     failure, now = classify(error), clients.runtime.now()
     outcome = f"{failure.error_type}: {failure.message}"
@@ -125,8 +123,10 @@ class Job(ABC):
         except BaseException as error:
             await _save_failed(self.clients, self.audit, error, self.counts())
             raise
-        now, ended = runtime.now(), {"status": status, "counts": self.counts(), "outcome": outcome}
-        return await save_audit(store, self.audit, now, **ended, finished_at=now)
+        counts, now = self.counts(), runtime.now()
+        return await save_audit(
+            store, self.audit, now, status=status, counts=counts, outcome=outcome, finished_at=now
+        )
 
     async def save_now_and_then(self, **running: int) -> None:
         runtime = self.clients.runtime

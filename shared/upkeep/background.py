@@ -79,8 +79,6 @@ async def run_resummarizing(
 
 
 class _Resummarizing(Job):
-    """One run of one operation."""
-
     def __init__(self, clients: Clients, audit: Audit, watch: OperationObserver) -> None:
         super().__init__(clients, audit, watch)
         self._selection = ThreadSelection.model_validate(audit.selection)

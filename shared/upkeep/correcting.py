@@ -1,10 +1,6 @@
-"""People correct what is said of a thread: a position, the outcome, the genre, or a claim that is hidden.
+"""People correct a position, the outcome, the genre, or hide a claim. A repeat does what is missing."""
 
-A correction is stored first, then the thread is made anew with it. Whoever repeats one that broke off finds
-it stored, and has the thread made anew.
-"""
-
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -24,9 +20,7 @@ from shared.documents.values import (
     CorrectionKind,
     Fate,
     Genre,
-    Objection,
     OutcomeKind,
-    Position,
     PositionStance,
     SentenceCitation,
     Tier,
@@ -109,9 +103,8 @@ async def correct(
     messages = await _messages(clients, place, session)
     if thread is None or not messages:
         raise InvalidEditError("There is no thread with this id.")
-    made = _correction(
-        thread, messages, asked, _entry(CorrectionAct.MADE, asked.reason, actor, clients, asked)
-    )
+    entry = _entry(CorrectionAct.MADE, asked.reason, actor, clients, asked.value)
+    made = _correction(thread, messages, asked, entry)
     selection = {"correction": made.id, "thread": place, "kind": made.kind.value, "reason": asked.reason}
     async with audited(clients, "correction.make", actor, selection) as counts:
         known = await corrections_of(clients, [message.message_id for message in messages], session)
@@ -130,9 +123,8 @@ async def revoke(clients: Clients, id_: str, reason: str, actor: Actor, *, etag:
     async with audited(clients, "correction.revoke", actor, {"correction": id_, "reason": reason}) as counts:
         if not correction.revoked:
             _check_etag(correction, etag)
-            entry = _entry(CorrectionAct.REVOKED, reason, actor, clients, None)
-            changed = _with_entry(correction, entry).model_copy(update={"revoked": True})
-            correction = await _replaced(clients, changed, session)
+            entry = _entry(CorrectionAct.REVOKED, reason, actor, clients, CorrectedValue())
+            correction = await _replaced(clients, correction, entry, {"revoked": True}, session)
         rows = clients.store.query(THREADS_OF_MESSAGES, session, ids=[correction.message_key])
         for thread_id in sorted({row["thread_id"] async for row in rows}):
             await _made_anew(clients, await resolve_thread(clients, thread_id, session), session)
@@ -141,9 +133,8 @@ async def revoke(clients: Clients, id_: str, reason: str, actor: Actor, *, etag:
 
 
 async def find_correction(clients: Clients, id_: str, session: Session) -> Correction:
-    found = await clients.store.query_documents(
-        Correction, first_with_id(Correction.container), session, id=id_
-    )
+    query = first_with_id(Correction.container)
+    found = await clients.store.query_documents(Correction, query, session, id=id_)
     if not found:
         raise NotFoundError("There is no correction with this id.")
     return found[0]
@@ -156,9 +147,8 @@ async def corrections_of_thread(clients: Clients, thread_id: str) -> list[Correc
 
 
 async def _messages(clients: Clients, thread_id: str, session: Session) -> list[Message]:
-    return await clients.store.query_documents(
-        Message, MESSAGES_OF_THREAD, session, partition_value=thread_id
-    )
+    store, query = clients.store, MESSAGES_OF_THREAD
+    return await store.query_documents(Message, query, session, partition_value=thread_id)
 
 
 def _correction(
@@ -169,9 +159,8 @@ def _correction(
     # A person takes one position, the whole has one outcome and one genre; sentences are hidden one by one.
     person = message.from_.email.lower() if asked.kind is CorrectionKind.POSITION else ""
     hidden = place.digest if place and asked.kind is CorrectionKind.HIDDEN else ""
-    id_ = correction_id(asked.kind, message.message_id, person, hidden)
     return Correction(
-        id=id_,
+        id=correction_id(asked.kind, message.message_id, person, hidden),
         created_at=entry.at,
         message_key=message.id,
         message_id=message.message_id,
@@ -202,9 +191,8 @@ def _place(quote: str, message: Message) -> SentencePlace | None:
 
 
 def _entry(
-    act: CorrectionAct, reason: str, actor: Actor, clients: Clients, asked: CorrectionAsked | None
+    act: CorrectionAct, reason: str, actor: Actor, clients: Clients, value: CorrectedValue
 ) -> CorrectionEntry:
-    value = asked.value if asked else CorrectedValue()
     at = clients.runtime.now()
     return CorrectionEntry(act=act, by=actor.name[:200], via=actor.via, at=at, reason=reason, value=value)
 
@@ -216,12 +204,12 @@ async def _stored(clients: Clients, made: Correction, etag: str | None, session:
         if await clients.store.create(made, session):
             return await clients.store.read(Correction, made.id, made.message_key, session)
         raise EditConflictError(_MEANWHILE)
-    if not before.revoked and (before.value, before.place) == (made.value, made.place):
-        return before
     if not before.revoked:
+        if (before.value, before.place) == (made.value, made.place):
+            return before
         _check_etag(before, etag)
     changes = {"value": made.value, "place": made.place, "revoked": False}
-    return await _replaced(clients, _with_entry(before, made.last).model_copy(update=changes), session)
+    return await _replaced(clients, before, made.last, changes, session)
 
 
 _MEANWHILE = "This was corrected in the meantime. Read it again, and send its ETag as If-Match to replace it."
@@ -232,11 +220,11 @@ def _check_etag(before: Correction, etag: str | None) -> None:
         raise EditConflictError(_MEANWHILE)
 
 
-def _with_entry(correction: Correction, entry: CorrectionEntry) -> Correction:
-    return correction.model_copy(update={"entries": [*correction.entries, entry][-MAX_ENTRIES:]})
-
-
-async def _replaced(clients: Clients, changed: Correction, session: Session) -> Correction:
+async def _replaced(
+    clients: Clients, before: Correction, entry: CorrectionEntry, changes: dict[str, Any], session: Session
+) -> Correction:
+    entries = [*before.entries, entry][-MAX_ENTRIES:]
+    changed = before.model_copy(update={**changes, "entries": entries})
     stored = await clients.store.replace(changed, session)
     if isinstance(stored, Conflict):
         raise EditConflictError(_MEANWHILE)
@@ -244,7 +232,6 @@ async def _replaced(clients: Clients, changed: Correction, session: Session) -> 
 
 
 async def _made_anew(clients: Clients, thread_id: str, session: Session) -> None:
-    """The thread, or the one that it was merged into meanwhile."""
     for _ in range(MAX_MERGES):
         if await thread_corrected(clients.store, thread_id, session):
             await request_summary(clients, thread_id, session)
@@ -258,7 +245,6 @@ _STATUS = {Fate.OUTSTANDING: "outstanding", Fate.UNCLEAR: "unclear"}
 
 
 async def correction_labels(clients: Clients) -> AsyncIterator[dict[str, Any]]:
-    """One object for each thread that has corrections and a summary, by its id."""
     store, by_key = clients.store, dict[str, list[Correction]]()
     for correction in await store.query_documents(Correction, ACTIVE_CORRECTIONS, Session()):
         by_key.setdefault(correction.message_key, []).append(correction)
@@ -270,14 +256,12 @@ async def correction_labels(clients: Clients) -> AsyncIterator[dict[str, Any]]:
         if thread is None or thread.summary_id is None:
             continue
         summary = await store.find(Summary, thread.summary_id, thread_id, Session())
-        messages = await store.query_documents(
-            Message, MESSAGES_OF_THREAD, Session(), partition_value=thread_id
-        )
         if summary is not None and summary.reading is not None:
-            yield label_of(thread_id, messages, summary.reading, corrections)
+            messages = await _messages(clients, thread_id, Session())
+            yield _label(thread_id, messages, summary.reading, corrections)
 
 
-def label_of(
+def _label(
     thread_id: str, messages: Sequence[Message], reading: StoredReading, corrections: Sequence[Correction]
 ) -> dict[str, Any]:
     """Message-IDs without brackets, as the format has them."""
@@ -295,22 +279,30 @@ def label_of(
         "outcome_evidence": _quotes(reading.outcome.evidence),
         "has_consensus": reading.has_consensus,
         "consensus_type": reading.consensus_type,
-        "positions": [_position(one) for one in reading.positions if one.tier is Tier.SAID],
-        "objections": [_objection(one) for one in reading.objections],
+        "positions": [
+            {"person": one.person, "stance": one.stance, "explicit": True, **_quoted(one.citation)}
+            for one in reading.positions
+            if one.tier is Tier.SAID
+        ],
+        "objections": [
+            {"person": one.person, "status": _STATUS.get(one.fate, "resolved"), **_quoted(one.citation)}
+            for one in reading.objections
+        ],
         "decisions": _quotes(one.citation for one in reading.decisions),
         "open_issues": _quotes(reading.open_issues),
         "key_points": _quotes(reading.key_points),
         "summary": reading.headline.came_out,
         "confidence": "high" if kinds >= _WHOLE else "low",
-        "labelled": sorted({_field(correction, senders) for correction in corrections}),
+        "labelled": sorted(
+            {
+                f"positions/{senders[one.message_key]}"
+                if one.kind is CorrectionKind.POSITION
+                else one.kind.value
+                for one in corrections
+            }
+        ),
         "labelled_by": sorted({correction.last.by for correction in corrections}),
     }
-
-
-def _field(correction: Correction, senders: Mapping[str, str]) -> str:
-    if correction.kind is CorrectionKind.POSITION:
-        return f"positions/{senders[correction.message_key]}"
-    return correction.kind.value
 
 
 def _quoted(one: SentenceCitation) -> dict[str, str]:
@@ -319,12 +311,3 @@ def _quoted(one: SentenceCitation) -> dict[str, str]:
 
 def _quotes(found: Iterable[SentenceCitation]) -> list[dict[str, str]]:
     return [_quoted(one) for one in found]
-
-
-def _position(one: Position) -> dict[str, Any]:
-    return {"person": one.person, "stance": one.stance, "explicit": True, **_quoted(one.citation)}
-
-
-def _objection(one: Objection) -> dict[str, Any]:
-    status = _STATUS.get(one.fate, "resolved")
-    return {"person": one.person, "status": status, **_quoted(one.citation)}

@@ -1,8 +1,4 @@
-"""An operator decides which addresses with one name are one person's, and which are namesakes.
-
-The decision stands in the source's settings (`aliases`, `namesakes`), with an audit record of who, when and
-why. It counts for what is read from then on; `resummarize` reads again what was read before.
-"""
+"""An operator decides which addresses with one name are one person's, and which are namesakes."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -65,20 +61,17 @@ async def decide(clients: Clients, source: str, decision: PeopleDecision, actor:
 def decided(settings: dict[str, Any], addresses: Sequence[str], *, is_one_person: bool) -> dict[str, Any]:
     """The settings with the group in one list; it leaves every other group."""
     wanted = ONE_PERSON if is_one_person else SEVERAL_PEOPLE
-    changed = {
-        name: _without(settings.get(name, []), set(addresses)) for name in (ONE_PERSON, SEVERAL_PEOPLE)
-    }
+    changed: dict[str, Groups] = {}
+    for name in (ONE_PERSON, SEVERAL_PEOPLE):
+        kept = [
+            [one for one in group if fold_address(one) not in addresses] for group in settings.get(name, [])
+        ]
+        changed[name] = [group for group in kept if len(group) > 1]  # one address says nothing any more
     changed[wanted] = [*changed[wanted], list(addresses)]
     if len(changed[wanted]) > MAX_GROUPS:
         raise UndecidableError(f"A source has at most {MAX_GROUPS} groups of addresses.")
     SourceSettings.model_validate({**settings, **changed})
     return {**settings, **{name: groups for name, groups in changed.items() if groups or name in settings}}
-
-
-def _without(groups: Groups, addresses: set[str]) -> Groups:
-    """A group of which one address is left says nothing any more."""
-    kept = [[one for one in group if fold_address(one) not in addresses] for group in groups]
-    return [group for group in kept if len(group) > 1]
 
 
 async def _source(clients: Clients, name: str, session: Session) -> Source:

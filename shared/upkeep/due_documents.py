@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
@@ -53,8 +53,6 @@ class RetryReason(StrEnum):
 
 @dataclass(frozen=True)
 class DueDocument:
-    """A document to be requeued, or to be given up."""
-
     collection: Collection
     why: RetryReason
     id: str
@@ -63,11 +61,13 @@ class DueDocument:
     last_attempt: str | None
     last_error: str | None
     requeued_at: str | None
-    fields: dict[str, Any] = field(default_factory=dict)
+    stored: dict[str, Any] = field(default_factory=dict)  # what the query shows of it
 
     @classmethod
-    def of(cls, collection: Collection, why: RetryReason, row: dict[str, Any], partition: str) -> Self:
-        return cls(
+    def of(
+        cls, collection: Collection, why: RetryReason, row: dict[str, Any], partition: str
+    ) -> "DueDocument":
+        return DueDocument(
             collection,
             why,
             id=row["id"],
@@ -76,7 +76,7 @@ class DueDocument:
             last_attempt=row.get("lastAttemptTime"),
             last_error=row.get("lastError"),
             requeued_at=row.get("requeued_at"),
-            fields=row,
+            stored=row,
         )
 
     @property
@@ -90,6 +90,25 @@ class DueDocument:
     @property
     def next_attempt(self) -> int:
         return self.attempts + 1
+
+    @property
+    def since(self) -> datetime:
+        """The time of its last attempt, or of its creation."""
+        return datetime.fromisoformat(self.last_attempt or self.stored["created_at"])
+
+    def shown(self) -> dict[str, Any]:
+        return {
+            "collection": self.collection.name,
+            "stage": self.collection.stage,
+            "id": self.id,
+            "partition": self.partition,
+            "status": self.stored.get("status"),
+            "attempts": self.attempts,
+            "last_attempt": self.last_attempt,
+            "requeued_at": self.requeued_at,
+            "created_at": self.stored.get("created_at"),
+            "error": self.last_error,
+        }
 
     @property
     def reason(self) -> str:
@@ -126,14 +145,12 @@ class Policy:
         )
 
     def delay(self, attempts: int) -> timedelta:
-        """How long after its last attempt a document that failed is tried again."""
         if attempts < 1:
             return timedelta(0)
         base, cap = self.base_delay.total_seconds(), self.max_delay.total_seconds()
         return timedelta(seconds=exponential(base, attempts, cap))
 
     def silence(self, attempts: int) -> timedelta:
-        """How long after its last attempt a document without any outcome is tried again."""
         return max(self.stuck_after, self.delay(attempts))
 
     def batch_size(self, collection: str, attempt: int, largest: int) -> int:

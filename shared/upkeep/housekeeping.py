@@ -1,9 +1,4 @@
-"""What has to be done from time to time, by one timer: each chore looks for itself whether anything is due.
-
-Flex Consumption bills an execution for a second at least, so that seven timers cost more than what they do.
-A chore that fails does not keep the others from their turn; one that is missed is made up for by the next
-run, for what is due stands in the documents and not in the schedule.
-"""
+"""Chores, by one timer, as each execution is billed; each looks whether anything is due."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
@@ -27,7 +22,7 @@ from shared.upkeep.placing import resume_placements
 from shared.upkeep.removal.requests import resume_removals
 
 log = logging.getLogger(__name__)
-Chore = Callable[[Clients, datetime], Awaitable[None]]
+Chore = Callable[[Clients, datetime], Awaitable[object]]
 CHECKED = parse_cron("0 17 3 * * *")  # every night: the consistency checks
 # Where no check is known of yet, the first one waits for its night.
 FIRST_CHECK_GRACE = timedelta(hours=1)
@@ -38,7 +33,6 @@ class HousekeepingError(PipelineError):
 
 
 async def keep_house(clients: Clients, chores: Mapping[str, Chore] | None = None) -> None:
-    """Every chore in turn; then the failures, if there were any."""
     failed: list[str] = []
     for name, chore in (CHORES if chores is None else chores).items():
         try:
@@ -50,45 +44,13 @@ async def keep_house(clients: Clients, chores: Mapping[str, Chore] | None = None
         raise HousekeepingError("; ".join(failed))
 
 
-async def _fetch_sources(clients: Clients, now: datetime) -> None:
-    asked = await request_due_fetches(clients, now)
-    if asked:
-        log.info("%d sources are due: %s", len(asked), ", ".join(asked))
+def _logged(level: int, says: str, work: Callable[[Clients, datetime], Awaitable[list[str] | int]]) -> Chore:
+    async def chore(clients: Clients, now: datetime) -> None:
+        if done := await work(clients, now):
+            named = [", ".join(done)] if isinstance(done, list) and "%s" in says else []
+            log.log(level, says, len(done) if isinstance(done, list) else done, *named)
 
-
-async def _wake_overdue_deliveries(clients: Clients, now: datetime) -> None:
-    """A delivery has a message that wakes it; this one finds those whose message was lost."""
-    await wake_for_next_delivery(clients, no_later_than=now)
-
-
-async def _refresh_digests(clients: Clients, now: datetime) -> None:
-    """Every few minutes, so that a thousand threads of one week make one digest and not a thousand."""
-    made = await refresh_due(clients, now)
-    if made:
-        log.info("%d digests were touched and made again", len(made))
-
-
-async def _send_digests(clients: Clients, now: datetime) -> None:
-    sent = await send_due_digests(clients, now)
-    if sent:
-        log.info("%d digests were sent by e-mail", sent)
-
-
-async def _resume_removals(clients: Clients, now: datetime) -> None:
-    asked = await resume_removals(clients, now)
-    if asked:
-        log.warning("%d deletions broke off and go on: %s", len(asked), ", ".join(asked))
-
-
-async def _resume_placements(clients: Clients, _now: datetime) -> None:
-    resumed = await resume_placements(clients)
-    if resumed:
-        log.warning("%d placements of messages broke off, and were carried out", len(resumed))
-
-
-async def _say_consumers(clients: Clients, _now: datetime) -> None:
-    """Which queues this app takes messages from: Service Bus tells nobody."""
-    await say_consumers(clients, enabled_queues())
+    return chore
 
 
 async def _measure_queues(clients: Clients, _now: datetime) -> None:
@@ -100,11 +62,6 @@ async def _measure_queues(clients: Clients, _now: datetime) -> None:
     for queue, found in (counts or {}).items():
         metrics.queue_depth.set(found.active, {"service": queue})
         metrics.dead_letters.set(found.dead_lettered, {"service": queue})
-
-
-async def _measure_ages(clients: Clients, now: datetime) -> None:
-    """How long messages wait, what is late, and the bounds of both: no service has these."""
-    await measure_ages(clients, now)
 
 
 async def _check_integrity(clients: Clients, now: datetime) -> None:
@@ -121,14 +78,20 @@ async def _check_integrity(clients: Clients, now: datetime) -> None:
 
 # The quick ones first: the consistency checks may take long.
 CHORES: dict[str, Chore] = {
-    "sources due": _fetch_sources,
-    "deliveries overdue": _wake_overdue_deliveries,
-    "digests due": _refresh_digests,
-    "digests by e-mail": _send_digests,
-    "removals silent": _resume_removals,
-    "placements unfinished": _resume_placements,
-    "consumers": _say_consumers,
+    "sources due": _logged(logging.INFO, "%d sources are due: %s", request_due_fetches),
+    # A delivery has a message that wakes it: this is for those whose message was lost.
+    "deliveries overdue": lambda clients, now: wake_for_next_delivery(clients, no_later_than=now),
+    # A thousand threads of one week make one digest and not a thousand.
+    "digests due": _logged(logging.INFO, "%d digests were touched and made again", refresh_due),
+    "digests by e-mail": _logged(logging.INFO, "%d digests were sent by e-mail", send_due_digests),
+    "removals silent": _logged(logging.WARNING, "%d deletions broke off and go on: %s", resume_removals),
+    "placements unfinished": _logged(
+        logging.WARNING,
+        "%d placements of messages broke off, and were carried out",
+        lambda clients, _now: resume_placements(clients),
+    ),
+    "consumers": lambda clients, _now: say_consumers(clients, enabled_queues()),
     "queue depths": _measure_queues,
-    "ages": _measure_ages,
+    "ages": measure_ages,
     "integrity": _check_integrity,
 }

@@ -1,8 +1,4 @@
-"""Creates what the app needs where it is missing: `python -m shared.upkeep.provisioning`.
-
-The database with its containers, the search index, and the blob containers. Safe to run at any time. In Azure
-the Bicep makes the database and the blob containers; the index is made by this, after the deployment.
-"""
+"""Creates the database, the index and the blob containers: `python -m shared.upkeep.provisioning`."""
 
 import asyncio
 import sys
@@ -22,7 +18,7 @@ async def provision(settings: Settings) -> None:
     clients = await Clients.connect(settings)
     try:
         await clients.ensure_containers()
-        await clients.index.ensure(await dimension(settings))
+        await clients.index.versions.ensure(await dimension(settings))
         for container in (ARCHIVES_CONTAINER, DEAD_LETTERS_CONTAINER):
             await clients.blobs.ensure_container(container)
         if settings.DIRECT_UPLOADS and settings.STORAGE_CONNECTION is not None and settings.PUBLIC_URL:

@@ -1,12 +1,6 @@
-"""Embeds everything again with the model of the settings, into an index of its own, which then goes live.
+"""Embeds everything again, into an index of its own that then goes live. It may be run again."""
 
-`python -m ops reembed` runs it with the new settings (EMBEDDING_MODEL and what belongs to it), before or
-after the app has them. It can be interrupted and run again: what is done is on the chunks. Searches use the
-old index until the switch. Chunks that the app embeds with the old model during a run are found in its next
-pass, or in the next run.
-"""
-
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from shared.clients.connections import Clients
@@ -32,8 +26,6 @@ Progress = Callable[["Reembedded"], None]
 
 @dataclass
 class Reembedded:
-    """The progress of a run."""
-
     model: str
     index: str
     total: int = 0  # chunks with a vector, of whatever model
@@ -59,8 +51,7 @@ async def reembed(
 ) -> Reembedded:
     """Bring every embedded chunk to this model, and switch to its index when none is left.
 
-    A chunk that the model cannot take keeps its old vector in the old index, and holds up the switch only
-    where nothing at all could be embedded.
+    A chunk that the model refuses holds up the switch only where nothing at all could be embedded.
     """
     versions, session = clients.index.versions, Session()
     state = Reembedded(model.model, versions.own, live_before=await versions.look_up())
@@ -68,25 +59,25 @@ async def reembed(
     state.outstanding = await count(clients.store, COUNT_OF_OTHER_MODELS, model=model.model)
     if dry_run:
         return state
-    await clients.index.ensure(model.dimension)
+    await clients.index.versions.ensure(model.dimension)
     refused: set[str] = set()
     for _ in range(MAX_PASSES):
         before = state.embedded
-        async for page in _pages(clients, model.model, refused):
+        rows = clients.store.query(CHUNKS_OF_OTHER_MODELS, Session(), model=model.model)
+        chunks = (read_document(Chunk, row) async for row in rows if row["id"] not in refused)
+        async for page in in_pages(chunks, PAGE):
             await _embed_page(page, clients, model, state, refused, session)
             progress(state)
         if state.embedded == before:
             break
     # Nothing may be left although this run embedded nothing: a write of one that broke off came late.
     if state.embedded or not await count(clients.store, COUNT_OF_OTHER_MODELS, model=model.model):
-        await _go_live(clients, state, delete_old=delete_old)
+        old = await versions.switch()
+        state.switched = old is not None
+        if delete_old and old is not None:
+            await versions.delete(old)
+            state.deleted = True
     return state
-
-
-def _pages(clients: Clients, model: str, refused: set[str]) -> AsyncIterator[list[Chunk]]:
-    rows = clients.store.query(CHUNKS_OF_OTHER_MODELS, Session(), model=model)
-    chunks = (read_document(Chunk, row) async for row in rows if row["id"] not in refused)
-    return in_pages(chunks, PAGE)
 
 
 async def _embed_page(
@@ -99,7 +90,8 @@ async def _embed_page(
 ) -> None:
     """Vectors first, then the chunk's model, as in the stage: a crash in between repeats them."""
     settled = await model.encode_each([chunk.text for chunk in chunks])
-    threads = await _threads_of(chunks, clients, session)
+    keys = [(thread_id, thread_id) for thread_id in {chunk.thread_id for chunk in chunks}]
+    threads = await clients.store.find_many(Thread, keys, session)
     now = stored_time(clients.runtime.now())
     items, patches = [], []
     for position, chunk in enumerate(chunks):
@@ -113,17 +105,3 @@ async def _embed_page(
     await clients.index.upsert(items)
     await clients.store.patch_all(Chunk, patches, session)
     state.embedded += len(items)
-
-
-async def _threads_of(chunks: Sequence[Chunk], clients: Clients, session: Session) -> Mapping[str, Thread]:
-    keys = [(thread_id, thread_id) for thread_id in {chunk.thread_id for chunk in chunks}]
-    return await clients.store.find_many(Thread, keys, session)
-
-
-async def _go_live(clients: Clients, state: Reembedded, *, delete_old: bool) -> None:
-    versions = clients.index.versions
-    old = await versions.switch()
-    state.switched = old is not None
-    if delete_old and old is not None:
-        await versions.delete(old)
-        state.deleted = True

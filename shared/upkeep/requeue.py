@@ -4,7 +4,8 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
@@ -26,8 +27,9 @@ from shared.pipeline.lifecycle.attempts import given_up, requeue_counted, requeu
 from shared.pipeline.lifecycle.threads import summary_requested, thread_claimed
 from shared.pipeline.readiness import ready_thread
 from shared.settings.app import Settings
-from shared.upkeep.due_documents import ARCHIVES, CHUNKS, MESSAGES, DueDocument, Policy
+from shared.upkeep.due_documents import ARCHIVES, MESSAGES, DueDocument, Policy
 
+log = logging.getLogger(__name__)
 LARGEST_BATCH = 500
 
 Requeue = tuple[EventData, int]  # what to publish, as which attempt
@@ -39,43 +41,30 @@ def rebuild_events(
     """Their events: documents of one archive and one attempt together, each by itself where `alone`."""
     groups: dict[tuple[str, int], list[DueDocument]] = {}
     for due in dues:
-        groups.setdefault((str(due.fields.get("archive_id")), due.next_attempt), []).append(due)
-    return [
-        (_EVENTS[batch[0].collection.name](batch, settings), attempt)
-        for (_, attempt), group in groups.items()
-        for batch in _batches(group, 1 if alone else _size(group[0], policy))
-    ]
+        groups.setdefault((str(due.stored.get("archive_id")), due.next_attempt), []).append(due)
+    requeues: list[Requeue] = []
+    for (_, attempt), group in groups.items():
+        collection = group[0].collection
+        size = 1
+        if not alone and collection is not ARCHIVES:
+            size = policy.batch_size(collection.name, attempt, LARGEST_BATCH)
+        # In this order the documents of a thread stay together.
+        ordered = sorted(group, key=lambda due: (due.partition, due.id))
+        requeues += [(_event(batch, settings), attempt) for batch in batches_of(ordered, size)]
+    return requeues
 
 
-def _size(due: DueDocument, policy: Policy) -> int:
-    if due.collection is ARCHIVES:
-        return 1
-    return policy.batch_size(due.collection.name, due.next_attempt, LARGEST_BATCH)
-
-
-def _batches(group: list[DueDocument], size: int) -> list[list[DueDocument]]:
-    # In this order the documents of a thread stay together.
-    return batches_of(sorted(group, key=lambda due: (due.partition, due.id)), size)
-
-
-def _archive(dues: Sequence[DueDocument], settings: Settings) -> EventData:  # noqa: ARG001 - as the others
-    (due,) = dues
-    stored = due.fields
-    return archive_ingested(
-        due.id,
-        stored,
-        started_at=datetime.fromisoformat(stored["ingestion_date"]),
-        completed_at=datetime.fromisoformat(stored.get("created_at") or stored["ingestion_date"]),
-    )
-
-
-def _messages(dues: Sequence[DueDocument], settings: Settings) -> EventData:  # noqa: ARG001 - as the others
-    return json_parsed(dues[0].fields["archive_id"], [(due.id, due.partition) for due in dues])
-
-
-def _chunks(dues: Sequence[DueDocument], settings: Settings) -> EventData:
+def _event(dues: Sequence[DueDocument], settings: Settings) -> EventData:
+    collection, stored = dues[0].collection, dues[0].stored
+    if collection is ARCHIVES:
+        started = datetime.fromisoformat(stored["ingestion_date"])
+        created = stored.get("created_at")
+        completed = datetime.fromisoformat(created) if created else started
+        return archive_ingested(dues[0].id, stored, started_at=started, completed_at=completed)
+    if collection is MESSAGES:
+        return json_parsed(stored["archive_id"], [(due.id, due.partition) for due in dues])
     chunks = [
-        PreparedChunk(due.id, due.partition, due.fields["message_key"], due.fields.get("token_count") or 0)
+        PreparedChunk(due.id, due.partition, due.stored["message_key"], due.stored.get("token_count") or 0)
         for due in dues
     ]
     return chunks_prepared(
@@ -83,19 +72,8 @@ def _chunks(dues: Sequence[DueDocument], settings: Settings) -> EventData:
         message_keys=list(dict.fromkeys(chunk.message_key for chunk in chunks)),
         thread_ids={due.partition for due in dues},
         strategy=settings.CHUNKING_STRATEGY,
-        archive_id=dues[0].fields.get("archive_id"),
+        archive_id=stored.get("archive_id"),
     )
-
-
-_EVENTS: dict[str, Callable[[Sequence[DueDocument], Settings], EventData]] = {
-    ARCHIVES.name: _archive,
-    MESSAGES.name: _messages,
-    CHUNKS.name: _chunks,
-}
-
-
-log = logging.getLogger(__name__)
-Item = TypeVar("Item")
 
 
 @dataclass
@@ -111,8 +89,8 @@ class Requeuer:
         **noted: dict[str, Any],
     ) -> int:
         """Requeue these; how many were counted here. `noted` has more fields to record, by document id."""
-        moment, session = stored_time(self.clients.runtime.now()), Session()
-        counted = await self._those_that(
+        store, moment, session = self.clients.store, stored_time(self.clients.runtime.now()), Session()
+        counted = await _those_that(
             dues, lambda due: self._count(due, moment, noted.get(due.id, {}), session)
         )
         self.progress("counted")
@@ -121,17 +99,26 @@ class Requeuer:
         except Exception as error:
             # An event that the broker refuses for good counts: its document would be asked for for ever.
             if classify(error).kind is ErrorKind.TRANSIENT:
-                await self._those_that(counted, lambda due: self._uncount(due, moment, session))
+                await gather_limited(
+                    requeue_uncounted(store, due.subject, due.seen, moment=moment, session=session)
+                    for due in counted
+                )
             raise
         self.progress("published")
-        await self._those_that(counted, lambda due: self._note(due, moment, session))
+        recorded = partial(requeue_recorded, store, moment=moment, session=session)
+        await gather_limited(
+            recorded(due.subject, attempt=due.next_attempt, since=due.requeued_at or moment)
+            for due in counted
+        )
         self.progress("noted")
         return len(counted)
 
     async def give_up(self, dues: Sequence[DueDocument]) -> list[DueDocument]:
         """Mark them as failed for good; returns those that this call marked."""
-        session = Session()
-        marked = await self._those_that(dues, lambda due: self._give_up(due, session))
+        store, session = self.clients.store, Session()
+        marked = await _those_that(
+            dues, lambda due: given_up(store, due.subject, due.seen, error=due.reason, session=session)
+        )
         for due in marked:
             log.error(
                 "%s/%s is given up after %d attempts, the last at %s: %s",
@@ -141,32 +128,10 @@ class Requeuer:
         return marked
 
     async def _count(self, due: DueDocument, moment: str, more: dict[str, Any], session: Session) -> bool:
+        store, subject = self.clients.store, due.subject
         return await requeue_counted(
-            self.clients.store,
-            due.subject,
-            due.seen,
-            error=due.reason,
-            moment=moment,
-            also=more,
-            session=session,
+            store, subject, due.seen, error=due.reason, moment=moment, also=more, session=session
         )
-
-    async def _uncount(self, due: DueDocument, moment: str, session: Session) -> bool:
-        store = self.clients.store
-        return await requeue_uncounted(store, due.subject, due.seen, moment=moment, session=session)
-
-    async def _note(self, due: DueDocument, moment: str, session: Session) -> bool:
-        return await requeue_recorded(
-            self.clients.store,
-            due.subject,
-            attempt=due.next_attempt,
-            moment=moment,
-            since=due.requeued_at or moment,
-            session=session,
-        )
-
-    async def _give_up(self, due: DueDocument, session: Session) -> bool:
-        return await given_up(self.clients.store, due.subject, due.seen, error=due.reason, session=session)
 
     async def _publish(self, requeues: Sequence[Requeue], session: Session) -> None:
         events = [
@@ -179,28 +144,21 @@ class Requeuer:
             await self.clients.bus.send_to_queue(STAGE_OF[event.event_type], [to_message(event)])
         await self.clients.bus.publish(event for event in events if event.event_id not in alone)
 
-    @staticmethod
-    async def _those_that(items: Sequence[Item], holds: Callable[[Item], Awaitable[bool]]) -> list[Item]:
-        """The items for which the condition held, a few at a time."""
-        results = await gather_limited(holds(item) for item in items)
-        return [item for item, held in zip(items, results, strict=True) if held]
+
+async def _those_that(
+    items: Sequence[DueDocument], holds: Callable[[DueDocument], Awaitable[bool]]
+) -> list[DueDocument]:
+    results = await gather_limited(holds(item) for item in items)
+    return [item for item, held in zip(items, results, strict=True) if held]
 
 
 def _may_be_dropped(event: Event[Any]) -> bool:
-    """Whether the topic may drop it as a duplicate: a first attempt equals the original event.
-
-    Not a thread's request: the event that the topic has seen is orchestration's own, and one is enough.
-    """
+    """Whether the topic may drop it as a duplicate: a first attempt equals the original event."""
     return event.attempt == 1 and not isinstance(event.data, SummarizationRequested)
 
 
 async def request_summary(clients: Clients, thread_id: str, session: Session) -> bool:
-    """Request the version that the thread has now; False where it is not ready.
-
-    If it is not ready, or orchestration has claimed it, orchestration requests the summary; if this event is
-    lost, the sweep does. The claim makes the version the one that the thread waits for, and a repeated call
-    finds its own claim.
-    """
+    """Request the thread's version now; False where it is not ready: orchestration requests that."""
     ready = await ready_thread(clients, thread_id, session)
     if ready is None:
         return False

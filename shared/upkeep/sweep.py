@@ -37,7 +37,7 @@ from shared.upkeep.due_documents import (
     count_documents,
     due_documents,
 )
-from shared.upkeep.requeue import Requeue, Requeuer, rebuild_events
+from shared.upkeep.requeue import Requeuer, rebuild_events
 
 FEWEST_FAILURES = 5
 MOST = 0.8
@@ -72,26 +72,17 @@ async def find_evidence(
     store: Store, collection: Collection, policy: Policy, now: datetime, *, was_open: bool
 ) -> FailureEvidence:
     since = stored_time(now - 2 * policy.interval)
-    found = [
-        row
-        async for row in store.query(
-            RECENT_FAILURES, Session(), partition_value=collection.stage, since=since
-        )
-    ]
+    rows = store.query(RECENT_FAILURES, Session(), partition_value=collection.stage, since=since)
+    found = [row async for row in rows]
     if len(found) < FEWEST_FAILURES and not was_open:
         return FailureEvidence(())
+
+    async def finished(since: str) -> int:
+        return len([row async for row in store.query(finished_since(collection), Session(), since=since)])
+
     newest, oldest = (found[0]["timestamp"], found[-1]["timestamp"]) if found else (since, since)
-    return FailureEvidence(
-        tuple((row["error_type"], row["error_kind"]) for row in found),
-        finished_meanwhile=await _finished(store, collection, oldest),
-        finished_since=await _finished(store, collection, newest),
-    )
-
-
-async def _finished(store: Store, collection: Collection, since: str) -> int:
-    """How many, up to the number of failures that are compared: more make no difference."""
-    finished = store.query(finished_since(collection), Session(), since=since)
-    return len([row async for row in finished])
+    failures = tuple((row["error_type"], row["error_kind"]) for row in found)
+    return FailureEvidence(failures, await finished(oldest), await finished(newest))
 
 
 log = logging.getLogger(__name__)
@@ -110,8 +101,6 @@ class SweepFailedError(PipelineError):
 class Options:
     requested_by: str = "timer"
     dry_run: bool = False
-    exclusive: bool = True  # one at a time; two at once would be safe, and waste work
-    collections: Sequence[Collection] = COLLECTIONS
     metrics: SweepMetrics = field(default_factory=sweep_metrics)
     progress: Callable[[str], None] = field(default=lambda _step: None)
 
@@ -120,23 +109,19 @@ async def sweep(clients: Clients, options: Options | None = None) -> Run | None:
     """Requeue what is due, give up what has no attempts left. None where another sweep is running."""
     options = options or Options()
     try:
-        return await _sweep(clients, options)
+        if options.dry_run:
+            return await _Sweep(clients, options).run()
+        async with Lease(clients.store, KIND, clients.runtime).held_if_free() as held:
+            if held:  # two at once would be safe, and waste work
+                return await _Sweep(clients, options).run()
+            log.warning("another sweep is running: this one does nothing")
+            return None
     except Exception as error:
         # Where Cosmos DB is down there is no run on record: the counters tell that it was tried.
         if not options.dry_run:
             options.metrics.errors.add(1, {"error_type": classify(error).error_type})
             options.metrics.runs.add(1, {"status": "failure"})
         raise
-
-
-async def _sweep(clients: Clients, options: Options) -> Run | None:
-    if not options.exclusive or options.dry_run:
-        return await _Sweep(clients, options).run()
-    async with Lease(clients.store, KIND, clients.runtime).held_if_free() as held:
-        if not held:
-            log.warning("another sweep is running: this one does nothing")
-            return None
-        return await _Sweep(clients, options).run()
 
 
 async def latest_run(clients: Clients, kind: str = KIND) -> Run | None:
@@ -167,26 +152,19 @@ class _Sweep:
         started = self._clients.runtime.monotonic()
         before = await latest_run(self._clients)
         await self._clients.store.upsert(self._run, Session())
-        for collection in self._options.collections:
+        for collection in COLLECTIONS:
             try:
                 await self._collection(collection, before)
             except Exception as error:
+                # The other collections are swept all the same; the run counts as failed.
                 log.exception("the sweep of %s failed", collection.name)
-                self._note_error(collection, error)
+                failure = classify(error)
+                said = f"{collection.name}: {failure.error_type}: {failure.message}"
+                self._run.errors.append(said[:500])
+                self._metrics.errors.add(1, {"error_type": failure.error_type})
         if not self._options.dry_run:
             await self._remove_retry_locks()
-        return await self._finish(self._clients.runtime.monotonic() - started)
-
-    async def _remove_retry_locks(self) -> None:
-        store, now = self._clients.store, self._clients.runtime.now().timestamp()
-        try:
-            expired = [id_ async for id_ in store.query(EXPIRED_RETRY_LOCKS, Session(), now=now)]
-            await gather_limited(store.delete(Lock, str(id_), str(id_), Session()) for id_ in expired[:PAGE])
-        except SDK_ERRORS:
-            log.exception("the sweep could not remove old locks: the next one will")
-
-    async def _finish(self, seconds: float) -> Run:
-        failed = bool(self._run.errors)
+        seconds, failed = self._clients.runtime.monotonic() - started, bool(self._run.errors)
         self._run.status = RunStatus.FAILED if failed else RunStatus.SUCCEEDED
         self._run.finished_at = self._clients.runtime.now()
         await self._clients.store.upsert(self._run, Session())
@@ -196,17 +174,21 @@ class _Sweep:
         log.info("the sweep %s in %.1fs: %s", self._run.status, seconds, self._run.counts)
         return self._run
 
-    def _note_error(self, collection: Collection, error: Exception) -> None:
-        """The other collections are swept all the same; the run counts as failed."""
-        failure = classify(error)
-        self._run.errors.append(f"{collection.name}: {failure.error_type}: {failure.message}"[:500])
-        self._metrics.errors.add(1, {"error_type": failure.error_type})
+    async def _remove_retry_locks(self) -> None:
+        store, now = self._clients.store, self._clients.runtime.now().timestamp()
+        try:
+            expired = [id_ async for id_ in store.query(EXPIRED_RETRY_LOCKS, Session(), now=now)]
+            await gather_limited(store.delete(Lock, str(id_), str(id_), Session()) for id_ in expired[:PAGE])
+        except SDK_ERRORS:
+            log.exception("the sweep could not remove old locks: the next one will")
 
     async def _collection(self, collection: Collection, before: Run | None) -> None:
-        counts = await count_documents(
-            self._clients.store, collection, self._policy, self._clients.runtime.now()
-        )
-        self._report(collection, counts)
+        now, labels = self._clients.runtime.now(), {"collection": collection.name}
+        counts = await count_documents(self._clients.store, collection, self._policy, now)
+        if not self._options.dry_run:
+            self._metrics.stuck.set(counts["stuck"], labels)
+            self._metrics.failed.set(counts["failed"], labels)
+            self._metrics.skipped_backoff.add(counts["waiting"], labels)
         circuit = await self._circuit(collection, before)
         if collection is THREADS and not self._options.dry_run:
             await self._reopen_unreported()
@@ -215,27 +197,21 @@ class _Sweep:
         exhausted = [due for due in dues if due.attempts >= last]
         wanted = [due for due in dues if due.attempts < last]
         given_up = await self._give_up(collection, exhausted)
-        if collection is THREADS:
-            requeued, held_back = await self._requeue_threads(wanted, alone=circuit is not None)
-        else:
-            requeued, held_back = await self._requeue(wanted, alone=circuit is not None)
+        requeue = self._requeue_threads if collection is THREADS else self._requeue
+        requeued, held_back = await requeue(wanted, alone=circuit is not None)
         counts |= {"read": len(dues), "requeued": requeued, "given_up": given_up, "held_back": held_back}
         self._run.counts[collection.name] = counts
-        labels = {"collection": collection.name}
         self._metrics.requeued.add(requeued, labels)
         self._metrics.held_back.add(held_back, labels)
 
-    def _report(self, collection: Collection, counts: dict[str, int]) -> None:
-        if self._options.dry_run:
-            return
-        labels = {"collection": collection.name}
-        self._metrics.stuck.set(counts["stuck"], labels)
-        self._metrics.failed.set(counts["failed"], labels)
-        self._metrics.skipped_backoff.add(counts["waiting"], labels)
-
     async def _circuit(self, collection: Collection, before: Run | None) -> str | None:
         now = self._clients.runtime.now()
-        was_open = before is not None and _waits_for_probes(before, collection)
+        # Open, with probes in flight: without probes nothing would ever close it.
+        was_open = (
+            before is not None
+            and collection.name in before.circuits
+            and bool(before.counts.get(collection.name, {}).get("requeued"))
+        )
         evidence = await find_evidence(self._clients.store, collection, self._policy, now, was_open=was_open)
         error = circuit_open_reason(evidence, was_open=was_open)
         self._metrics.circuit_open.set(int(error is not None), {"collection": collection.name})
@@ -252,12 +228,12 @@ class _Sweep:
         after = before.cursor.get(collection.name, "") if before is not None else ""
         limit = min(self._policy.limit, THREADS_EXAMINED) if collection is THREADS else self._policy.limit
         dues: list[DueDocument] = []
-        found = due_documents(
-            self._clients.store, collection, self._policy, self._clients.runtime.now(), after=after
-        )
-        async for due in found:
+        store, now = self._clients.store, self._clients.runtime.now()
+        async for due in due_documents(store, collection, self._policy, now, after=after):
             if len(dues) == limit:
-                self._run.cursor[collection.name] = _last_created(dues)
+                # Where the next run goes on with those that were never attempted.
+                never = [due for due in dues if due.why is RetryReason.NEVER]
+                self._run.cursor[collection.name] = str(never[-1].stored["created_at"]) if never else ""
                 break
             dues.append(due)
         return dues
@@ -284,30 +260,19 @@ class _Sweep:
             )
         return requeued, len(dues) - len(chosen)
 
-    # threads
-
     async def _reopen_unreported(self) -> None:
-        """Threads that are done, and whose report never came: its event may be a dead letter.
-
-        One whose failure is known waits for its backoff, one of which nothing was heard for longer.
-        """
+        """Threads that are done, and whose report never came: its event may be a dead letter."""
         store, now = self._clients.store, self._clients.runtime.now()
-        befores = {
-            "failed_before": stored_time(now - self._policy.base_delay),
-            "silent_before": stored_time(now - self._policy.stuck_after),
-        }
-        rows = [row async for row in store.query(UNREPORTED_THREADS, Session(), **befores)]
-        for row in rows:
+        failed = stored_time(now - self._policy.base_delay)
+        silent = stored_time(now - self._policy.stuck_after)
+        rows = store.query(UNREPORTED_THREADS, Session(), failed_before=failed, silent_before=silent)
+        for row in [row async for row in rows]:
             error = row.get("lastError") or f"NoOutcome: no report of summary {row['summary_id']} came"
             await report_missing(store, row["id"], row["summary_id"], error, Session())
 
     async def _requeue_threads(self, dues: list[DueDocument], *, alone: bool) -> tuple[int, int]:
-        """Request summaries of threads that are ready; in others, a message or chunk is what is stuck.
-
-        A thread may have become ready because a document of it was just given up: no event tells of that.
-        """
-        known = {due.id for due in dues}
-        dues = [*(await self._unblocked_threads(known)), *dues]
+        """Request summaries of threads that are ready; in others, a message or chunk is what is stuck."""
+        dues = [*(await self._unblocked_threads({due.id for due in dues})), *dues]
         requeued, held_back = 0, 0
         for page in batches_of(dues, THREADS_AT_ONCE):
             ready = await self._ready(page)
@@ -324,29 +289,26 @@ class _Sweep:
             return len(chosen)
         settings = self._clients.settings
         versions = {due.id: requested_version(ready[due.id].version, ends_claim=True) for due in chosen}
-
-        def requests(some: Sequence[DueDocument]) -> list[Requeue]:
-            return [
+        return await self._requeuer.requeue(
+            chosen,
+            lambda some: [
                 (summary_request(due.id, ready[due.id].version, settings), due.next_attempt) for due in some
-            ]
-
-        return await self._requeuer.requeue(chosen, requests, **versions)
+            ],
+            **versions,
+        )
 
     async def _ready(self, page: Sequence[DueDocument]) -> dict[str, ReadyThread]:
         found = await self._clients.store.find_many(Thread, [(due.id, due.id) for due in page], Session())
-        alive = [
-            thread for thread in found.values() if thread.merged_into is None and not self._claimed(thread)
-        ]
+        alive = [one for one in found.values() if one.merged_into is None and not self._claimed(one)]
         return {ready.thread.id: ready for ready in await ready_threads(self._clients, alive, Session())}
 
     def _claimed(self, thread: Thread) -> bool:
-        """Whether orchestration has claimed it and waits for the quiet period to end."""
         quiet = timedelta(seconds=self._clients.settings.ORCHESTRATION_QUIET_SECONDS)
         claimed = (thread.requesting or {}).get("at", "")
         return str(claimed) > stored_time(self._clients.runtime.now() - CLAIM_LIFETIME - quiet)
 
     async def _unblocked_threads(self, known: set[str]) -> list[DueDocument]:
-        """Threads of documents that were given up, unless they are done or have an attempt of their own."""
+        """Threads of documents that this run gave up: no event tells that they may be ready now."""
         wanted = sorted(self._unblocked - known)
         found = await self._clients.store.find_many(Thread, [(name, name) for name in wanted], Session())
         return [
@@ -369,15 +331,3 @@ class _Sweep:
             }
             for due in islice(dues, room)
         ]
-
-
-def _waits_for_probes(before: Run, collection: Collection) -> bool:
-    """Whether the circuit is open and probes are in flight. Without probes nothing would ever close it."""
-    is_open = collection.name in before.circuits
-    return is_open and bool(before.counts.get(collection.name, {}).get("requeued"))
-
-
-def _last_created(dues: Sequence[DueDocument]) -> str:
-    """The creation time of the last never-attempted document of this run; empty where there was none."""
-    never = [due for due in dues if due.why is RetryReason.NEVER]
-    return str(never[-1].fields.get("created_at", "")) if never else ""

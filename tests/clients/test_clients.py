@@ -17,7 +17,7 @@ from shared.clients.classify import classify
 from shared.clients.connections import Clients, LayoutError, clients
 from shared.clients.cosmos.session import Patch, Session
 from shared.clients.cosmos.store import Conflict
-from shared.clients.search.fields import Facet, FacetValue, Filters
+from shared.clients.search.fields import FacetValue, Filters
 from shared.core.errors import DocumentNotFoundError, ErrorKind, RejectedItemsError
 from shared.documents.queries.named_query import NamedQuery, Partitions
 from shared.documents.threads import Message, Thread
@@ -26,6 +26,7 @@ from shared.pipeline.stage import Subject
 from shared.settings.app import load_settings
 from tests.support.cloud import AppCloud
 from tests.support.documents import CREATED
+from tests.support.index_rows import indexed
 from tests.support.proxy import faulty_proxy
 from tests.support.services import RunningService
 from tests.support.toy_stages import DIMENSIONS, RAW, Bench, bench, collect_dropped_sockets, message
@@ -286,7 +287,7 @@ class TestIndex:
             "group",
             filters=Filters(thread_id=f"thread-{mark}"),
             top=1,
-            facets=["source", Facet("sender", count=1), "draft_mentions", Facet("date", interval="year")],
+            facets=["source", "sender,count:1", "draft_mentions", "date,interval:year"],
             total=True,
         )
         assert (len(found), found.total) == (1, 4)
@@ -308,18 +309,14 @@ class TestIndex:
             f"{mark}-{day}" for day in (1, 2, 3)
         ]
 
-    async def test_a_facet_that_the_index_does_not_count_is_refused_by_name(self, place: Bench) -> None:
-        with pytest.raises(ValueError, match="facet 'subject' is not one of: source, sender"):
-            await place.clients.index.search("group", facets=["subject"])
-        with pytest.raises(ValueError, match="interval 'hour' is not one of"):
-            Facet("date", interval="hour")
-
-    async def test_the_chunks_of_a_thread_come_in_their_order(self, place: Bench) -> None:
+    async def test_a_thread_leads_to_its_chunks_and_their_vectors(self, place: Bench) -> None:
         index, mark = place.clients.index, place.tag
-        await index.upsert([row(mark, day, "text", [1, 0, 0, 0], "a@x", day) for day in (3, 1, 2)])
-        found = [chunk async for chunk in index.chunks_of_thread(f"thread-{mark}", with_vectors=True)]
-        assert [document["chunk_id"] for document in found] == [f"{mark}-1", f"{mark}-2", f"{mark}-3"]
-        assert len(found[0]["embedding"]) == DIMENSIONS
+        await index.upsert([row(mark, day, "text", [1, 0, 0, 0], "a@x", day) for day in (1, 2)])
+        found = await index.search("*", filters=Filters(thread_id=f"thread-{mark}"))
+        assert {hit.chunk_id for hit in found} == {f"{mark}-1", f"{mark}-2"}
+        stored = await indexed(index, found[0].chunk_id)
+        assert stored is not None
+        assert len(stored["embedding"]) == DIMENSIONS
 
     async def test_an_item_that_is_refused_is_named(self, place: Bench) -> None:
         bad = {**row(place.tag, 1, "t", [1, 0, 0, 0], "a@x", 1), "embedding": [1.0]}
@@ -327,18 +324,18 @@ class TestIndex:
         with pytest.raises(RejectedItemsError) as raised:
             await place.clients.index.upsert([bad, good])
         assert list(raised.value.failed) == [f"{place.tag}-1"]
-        assert await place.clients.index.get(f"{place.tag}-2") is not None
+        assert await indexed(place.clients.index, f"{place.tag}-2") is not None
 
     async def test_upserting_twice_keeps_one_and_deleting_removes_it(self, place: Bench) -> None:
         index, item = place.clients.index, row(place.tag, 1, "one", [1, 0, 0, 0], "a@x", 1)
         await index.upsert([item])
         await index.upsert([{**item, "text": "two"}])
-        assert (await index.get(item["chunk_id"]) or {})["text"] == "two"
+        assert (await indexed(index, item["chunk_id"]) or {})["text"] == "two"
         await index.delete([item["chunk_id"], "never-there"])
-        assert await index.get(item["chunk_id"]) is None
+        assert await indexed(index, item["chunk_id"]) is None
 
     async def test_ensuring_the_index_again_changes_nothing(self, place: Bench) -> None:
-        await place.clients.index.ensure(DIMENSIONS)
+        await place.clients.index.versions.ensure(DIMENSIONS)
 
 
 def row(mark: str, number: int, text: str, vector: list[float], sender: str, day: int) -> dict[str, Any]:
@@ -510,7 +507,7 @@ class TestWhatTheSdksRaise:
         other = await Clients.connect(settings)
         try:
             with pytest.raises(Exception) as raised:  # noqa: PT011
-                await other.index.get("x")
+                await other.index.search("x")
             assert classify(raised.value).kind is ErrorKind.TRANSIENT
         finally:
             await other.close()

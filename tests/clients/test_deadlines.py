@@ -11,7 +11,7 @@ import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
-from shared.clients.calls import Calls, Deadline, Deadlines, somebody_waits
+from shared.clients.calls import Calls, somebody_waits
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.telemetry.metrics import Metrics
@@ -23,7 +23,7 @@ from tests.support.services import RunningService
 if TYPE_CHECKING:
     from shared.clients.servicebus.bus import Bus
 
-QUICK = Deadlines(request_read=0.05, request_write=0.1, stage=5.0)
+QUICK = 0.05
 
 
 @contextmanager
@@ -58,7 +58,7 @@ async def silent(calls: Calls, operation: str = "read", *, writes: bool = False)
 async def test_a_request_waits_as_long_as_its_kind_says(*, writes: bool, seconds: float) -> None:
     started = time.monotonic()
     with somebody_waits():
-        error = await silent(Calls("cosmos", deadlines=QUICK), writes=writes)
+        error = await silent(Calls("cosmos", request_seconds=QUICK), writes=writes)
     assert seconds <= time.monotonic() - started < 2
     assert str(error) == f"Cosmos DB did not answer within {seconds:g} s (read)"
     failure = classify(error)
@@ -66,13 +66,13 @@ async def test_a_request_waits_as_long_as_its_kind_says(*, writes: bool, seconds
 
 
 async def test_a_stage_waits_longer_than_somebody_at_a_page() -> None:
-    calls = Calls("cosmos", deadlines=QUICK)
+    calls = Calls("cosmos", request_seconds=QUICK)
     async with calls.measured("read"):
         await asyncio.sleep(0.2)
 
 
 async def test_a_request_waits_for_a_service_once() -> None:
-    calls = Calls("search", deadlines=QUICK)
+    calls = Calls("search", request_seconds=QUICK)
     with somebody_waits():
         await silent(calls)
         started = time.monotonic()
@@ -80,7 +80,7 @@ async def test_a_request_waits_for_a_service_once() -> None:
             async with calls.measured("read"):
                 pytest.fail("it was asked again")
         assert time.monotonic() - started < 0.05
-        async with Calls("cosmos", deadlines=QUICK).measured("read"):
+        async with Calls("cosmos", request_seconds=QUICK).measured("read"):
             pass  # another service is asked
     with somebody_waits():
         async with calls.measured("read"):
@@ -95,14 +95,14 @@ async def test_a_pause_of_our_own_process_is_no_silence_of_the_service() -> None
         answered.set_result("here")
 
     with somebody_waits():
-        async with Calls("cosmos", deadlines=QUICK).measured("read"):
+        async with Calls("cosmos", request_seconds=QUICK).measured("read"):
             asyncio.get_running_loop().call_soon(stand_still)
             assert await answered == "here"
 
 
 async def test_a_transfer_that_moves_may_take_as_long_as_it_needs() -> None:
     with somebody_waits():
-        async with Calls("blobs", deadlines=QUICK).measured("upload", writes=True) as renew:
+        async with Calls("blobs", request_seconds=QUICK).measured("upload", writes=True) as renew:
             for _ in range(10):
                 await asyncio.sleep(0.03)
                 renew()
@@ -110,7 +110,7 @@ async def test_a_transfer_that_moves_may_take_as_long_as_it_needs() -> None:
 
 async def test_a_time_out_of_the_work_itself_is_not_taken_for_ours() -> None:
     with pytest.raises(TimeoutError, match="its own"):
-        async with Deadline(5):
+        async with Calls("cosmos").measured("read"):
             raise TimeoutError("its own")
 
 
@@ -118,7 +118,7 @@ async def test_slow_calls_and_missed_deadlines_are_counted_and_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with counted() as (metrics, reader), somebody_waits():
-        calls = Calls("servicebus", metrics, deadlines=QUICK)
+        calls = Calls("servicebus", metrics, request_seconds=QUICK)
         async with calls.measured("quick"):
             pass
         async with calls.measured("peek"):

@@ -12,7 +12,7 @@ from evaluation.consensus_scores import figures
 from evaluation.data import DATA_VARIABLE, corpus_files, data_folder
 from evaluation.label_answers import answer_of
 from evaluation.lies import tell
-from shared.clients.openai_client import Endpoint, open_client
+from shared.clients.openai_client import Endpoint, OpenAIClient
 from shared.domain.chat_reading.answer import ANSWER_SCHEMA
 from shared.domain.chat_reading.numbered import number_thread
 from shared.domain.consensus.linked_thread import LinkedThread
@@ -49,7 +49,7 @@ async def test_a_perfect_reader_loses_next_to_nothing_on_the_way(tmp_path: Path)
         write_answer(answers, labelled)
     server = HttpServer(Replay(answers, wait_seconds=0).handle)
     port = await server.start("127.0.0.1", 0)
-    client = open_client(Endpoint(f"http://127.0.0.1:{port}/v1"))
+    client = OpenAIClient(Endpoint(f"http://127.0.0.1:{port}/v1"))
     settings = ChatSettings("labels", answer_tokens=ANSWER, answer_schema=ANSWER_SCHEMA)
     try:
         results = await read_with(client, settings, threads, window=WINDOW, kept=tmp_path / "kept")

@@ -107,7 +107,7 @@ async def test_what_is_done_or_gone_meanwhile_is_left_out_of_a_reset_and_a_retry
     for act in (reset_documents, retry_documents):
         outcome = await act(place.clients, chosen)
         assert outcome.changed == 1
-        assert {letter.id: letter.why for letter in outcome.left} == {
+        assert dict(outcome.left) == {
             done.id: "it is already processed",
             gone.id: f"archives/{gone.id} does not exist",
         }

@@ -13,8 +13,8 @@ from ops import status as command
 from shared.documents.records import Audit, AuditStatus, Run, RunStatus
 from shared.pipeline.topology import QUEUES
 from shared.upkeep.due_documents import COLLECTIONS
-from shared.upkeep.oversight.system_status import (
-    AgeBounds,
+from shared.upkeep.oversight.health import AgeBounds
+from shared.upkeep.oversight.status import (
     DocumentsStatus,
     QueueStatus,
     StageStatus,

@@ -35,6 +35,7 @@ from shared.pipeline.runner import StageRunner
 from stages.registration import PreviewSettlement, delivery_from_sdk
 from tests.support.cloud import AppCloud
 from tests.support.events import event_of
+from tests.support.index_rows import indexed
 from tests.support.proxy import faulty_proxy
 from tests.support.services import RunningService
 from tests.support.toy_stages import RAW, Bench, Crash, Toy, bench, collect_dropped_sockets
@@ -82,7 +83,9 @@ async def test_a_stage_loads_works_writes_and_announces(place: Bench) -> None:
     await place.publish(place.parsed("m1", "m2"), session)
     assert await run_once(place, Toy()) is None
     assert await chunks_stored(place) == ["c-m1", "c-m2"]
-    assert (await place.clients.index.get(place.name("c-m1")) or {})["text"] == f"body of {place.name('m1')}"
+    assert (await indexed(place.clients.index, place.name("c-m1")) or {})[
+        "text"
+    ] == f"body of {place.name('m1')}"
     (announced,) = await place.take_all("embedding", 1)
     assert announced.data.chunk_ids == [place.name("c-m1"), place.name("c-m2")]
     assert set(announced.session) == {"messages", "chunks"}
@@ -498,7 +501,7 @@ async def test_a_crash_between_any_two_steps_loses_nothing_and_doubles_nothing(
         await run_once(place, Toy(at_step=die))
     assert await run_once(place, Toy()) is None
     assert await chunks_stored(place) == ["c-m1", "c-m2"]
-    assert (await place.clients.index.get(place.name("c-m2"))) is not None
+    assert (await indexed(place.clients.index, place.name("c-m2"))) is not None
     blob = place.clients.blobs.read(RAW, f"{place.name('c-m1')}.txt")
     assert b"".join([piece async for piece in blob]).startswith(b"body of m1")
     assert len(await place.take_all("embedding", 1)) == 1

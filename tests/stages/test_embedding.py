@@ -27,6 +27,7 @@ from stages.parsing import PARSING
 from tests.settings.test_app import LOCAL
 from tests.stages.mail_in import MailIn, archive_of, mail, mail_in
 from tests.support.cloud import AppCloud
+from tests.support.index_rows import indexed, indexed_thread
 from tests.support.services import RunningService
 
 pytestmark = [
@@ -57,7 +58,7 @@ async def through(place: MailIn, content: bytes) -> list[Event[EmbeddingsGenerat
 async def ready_index(place: MailIn, encoder: Embedder) -> None:
     """In place of the toy's: nothing is in it, so it is made anew."""
     place.clients.resources.give(EMBEDDER, encoder)
-    await place.clients.index.ensure(DEFAULT_DIMENSION)
+    await place.clients.index.versions.ensure(DEFAULT_DIMENSION)
 
 
 async def test_chunks_become_vectors_that_are_found_by_meaning(
@@ -109,7 +110,7 @@ async def test_a_hit_leads_back_to_its_chunk_its_message_and_its_thread(
         assert (await resolved_thread(place.clients, first.thread_id)).id == ROOT
         senders = [FacetValue("ada@example.org", 1), FacetValue("bo@example.org", 1)]
         assert found.hits.facets["sender"] == senders
-        whole = [row async for row in place.clients.index.chunks_of_thread(ROOT, with_vectors=True)]
+        whole = await indexed_thread(place.clients.index, ROOT)
         assert [row["text"].split()[0] for row in whole] == ["We", "I"]
         assert all(len(row["embedding"]) == DEFAULT_DIMENSION for row in whole)
 
@@ -187,7 +188,7 @@ async def test_a_chunk_that_is_given_up_does_not_hold_its_thread_back(
         assert told.data.chunk_ids == [poison]  # an earlier delivery may have broken off before it said so
         (request,) = await place.run(ORCHESTRATION, event)
         assert request.data.thread_ids == [ROOT]
-        assert await place.clients.index.get(poison) is None
+        assert await indexed(place.clients.index, poison) is None
 
 
 async def test_the_semantic_strategy_chunks_with_the_real_encoder(

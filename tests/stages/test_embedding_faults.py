@@ -34,6 +34,7 @@ from tests.embedding.toy_encoders import SPEC
 from tests.stages.mail_in import MailIn, mail, mail_in
 from tests.stages.test_parsing import at
 from tests.support.cloud import AppCloud
+from tests.support.index_rows import indexed
 from tests.support.measured import Measured
 from tests.support.services import RunningService
 
@@ -68,7 +69,7 @@ class Place:
 
     async def vectors(self) -> dict[str, Any]:
         index = self.mail.clients.index
-        return {text: await index.get(event["id"]) for text, event in (await self.chunks()).items()}
+        return {text: await indexed(index, event["id"]) for text, event in (await self.chunks()).items()}
 
     def runner(self) -> StageRunner[Any]:
         async def at_once(_seconds: float) -> None:
@@ -238,7 +239,7 @@ async def test_workers_on_the_same_event_and_events_in_any_order_make_one_vector
     racing = [place.mail.run(EMBEDDING, event) for event in (*events, *reversed(events), *events)]
     generated = [event for announced in await asyncio.gather(*racing) for event in announced]
     await all_embedded(place)
-    assert await place.mail.clients.index.count() == 3
+    assert len(await place.mail.clients.index.search("*")) == 3
     requests = [
         request
         for announced in await asyncio.gather(*(place.mail.run(ORCHESTRATION, event) for event in generated))

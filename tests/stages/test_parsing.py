@@ -36,6 +36,7 @@ from stages.parsing import PARSING, NoMessagesError
 from tests.stages.mail_in import NOW, MailIn, archive_of, ingested, mail, mail_in
 from tests.support.cloud import AppCloud
 from tests.support.events import event_of
+from tests.support.index_rows import indexed
 from tests.support.measured import Measured
 from tests.support.services import RunningService
 from tests.support.toy_stages import Bench
@@ -259,7 +260,7 @@ async def test_chunks_and_vectors_follow_when_an_earlier_copy_takes_a_messages_p
         assert not any(document["embedding_generated"] for document in stored.values())
         gone = set(ids) - set(later.data.chunk_ids)
         assert gone
-        assert [await index.get(id_) for id_ in gone] == [None] * len(gone)
+        assert [await indexed(index, id_) for id_ in gone] == [None] * len(gone)
         (message,) = await place.stored("messages")
         assert [document["text"] in message["body_raw"] for document in stored.values()] == [True]
         assert len(message["archive_ids"]) == 2
@@ -293,7 +294,7 @@ async def test_a_late_ancestor_takes_its_answers_to_its_own_thread_with_all_they
         }
         for chunk in await place.stored("chunks"):
             assert chunk["thread_id"] == messages[chunk["message_id"]]
-            assert (await index.get(chunk["id"]) or {})["thread_id"] == chunk["thread_id"]
+            assert (await indexed(index, chunk["id"]) or {})["thread_id"] == chunk["thread_id"]
         threads = {thread["id"]: thread for thread in await place.stored("threads")}
         assert (threads[ROOT]["message_count"], threads[late]["message_count"]) == (2, 3)
         assert [participant["email"] for participant in threads[ROOT]["participants"]] == [
@@ -395,7 +396,9 @@ async def test_a_late_parent_merges_threads_and_everything_follows(
         chunks = await place.stored("chunks")
         assert {chunk["thread_id"] for chunk in chunks} == {ROOT}
         assert {chunk["id"] for chunk in chunks if chunk["embedding_generated"]} == set(chunk_ids)
-        assert [(await index.get(id_) or {})["thread_id"] for id_ in chunk_ids] == [ROOT] * len(chunk_ids)
+        assert [(await indexed(index, id_) or {})["thread_id"] for id_ in chunk_ids] == [ROOT] * len(
+            chunk_ids
+        )
         assert await resolve_thread(place.clients, old, Session()) == ROOT
 
 
@@ -477,7 +480,7 @@ async def test_a_merge_that_breaks_off_at_the_index_leaves_no_vector_in_the_old_
         Faults(cloud.search).plan()
         await place.run(PARSING, archive)
         assert {stored_chunk["thread_id"] for stored_chunk in await place.stored("chunks")} == {ROOT}
-        assert (await index.get(chunk) or {})["thread_id"] == ROOT
+        assert (await indexed(index, chunk) or {})["thread_id"] == ROOT
 
 
 async def test_an_event_about_a_merged_thread_finds_its_messages_where_they_are_now(

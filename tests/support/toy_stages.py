@@ -261,7 +261,7 @@ async def bench(settings: Settings, *, quick_retries: bool = True) -> AsyncItera
     bus = ServiceBusClient.from_connection_string(settings.SERVICEBUS_CONNECTION.get_secret_value())
     try:
         await clients.ensure_containers()
-        await clients.index.ensure(DIMENSIONS)
+        await clients.index.versions.ensure(DIMENSIONS)
         await clients.blobs.ensure_container(RAW)
         ready = Bench(clients, bus)
         async with ready.exit:

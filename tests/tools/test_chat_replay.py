@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.clients.openai_client import CompletionOptions, Endpoint, open_client
+from shared.clients.openai_client import CompletionOptions, Endpoint, OpenAIClient
 from shared.core.errors import TransientError
 from tests.support.services import ROOT
 
@@ -37,7 +37,7 @@ def asked(tmp_path: Path) -> Callable[[], Path]:
 async def test_a_question_is_written_and_answered_by_the_file_beside_it(
     replay: str, asked: Callable[[], Path]
 ) -> None:
-    client = open_client(Endpoint(replay))
+    client = OpenAIClient(Endpoint(replay))
     options = CompletionOptions("anybody")
     try:
         with pytest.raises(TransientError, match=r"no \w{20}\.answer\.json"):

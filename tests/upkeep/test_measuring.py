@@ -8,8 +8,7 @@ import pytest_asyncio
 
 from shared.clients.cosmos.session import Session
 from shared.pipeline.topology import QUEUES
-from shared.upkeep.oversight.health import measure_ages
-from shared.upkeep.oversight.system_status import AgeBounds
+from shared.upkeep.oversight.health import AgeBounds, measure_ages
 from tests.stages.mail_in import MailIn, archive_of, mail_in
 from tests.support.cloud import AppCloud
 from tests.support.measured import Measured

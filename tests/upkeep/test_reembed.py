@@ -14,7 +14,7 @@ from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Patch, Session
 from shared.clients.cosmos.store import Store
-from shared.clients.search.fields import Filters, index_definition, indexed_chunk
+from shared.clients.search.fields import Filters, indexed_chunk
 from shared.clients.search.versions import IndexMissingError, version_name
 from shared.core.errors import ErrorKind, RejectedItemsError, UnencodableTextError
 from shared.documents.containers import read_document
@@ -106,13 +106,13 @@ async def test_an_app_of_either_model_starts_after_the_migration_whatever_the_ve
             await model.close()
         assert (done.embedded, done.switched) == (len(chunks), True)
         async with with_model(place, "toy") as started:  # the app with the new settings, as it starts
-            await started.index.ensure(6)
+            await started.index.versions.ensure(6)
             assert await started.index.versions.look_up() == started.index.versions.own
             vector = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
             assert len(await started.index.search(None, vector, top=50)) == len(chunks)
             await started.index.upsert([{"chunk_id": chunks[0].id, "embedding": vector}])
         async with with_model(place, OLD) as behind:  # one that has not got them yet
-            await behind.index.ensure(DIMENSION)
+            await behind.index.versions.ensure(DIMENSION)
             assert await behind.index.search("message", top=50) != []
 
 
@@ -121,7 +121,7 @@ async def test_until_the_switch_searches_find_words_in_the_old_index_and_no_fore
 ) -> None:
     async with mail_in(cloud, bus_service) as place, with_model(place, "toy") as new:
         await embed_with_old_model(place)
-        await new.index.ensure(DIMENSION)
+        await new.index.versions.ensure(DIMENSION)
         by_words = await new.index.search("message", [0, 1, 0, 0], top=50)
         assert {hit.payload["embedding_model"] for hit in by_words} == {OLD}
         assert await new.index.search(None, [0, 1, 0, 0]) == []
@@ -133,7 +133,7 @@ async def test_broken_off_it_goes_on_where_it_was_and_searches_never_saw_half_of
     monkeypatch.setattr("shared.upkeep.reembed.PAGE", 2)
     async with mail_in(cloud, bus_service) as place, with_model(place, "toy") as new, toy(tmp_path) as model:
         chunks = await embed_with_old_model(place)
-        await new.index.ensure(DIMENSION)
+        await new.index.versions.ensure(DIMENSION)
         Faults(cloud.search).plan(
             {"operation": "docs.index", "kind": "status", "skip": 1, "times": None, "args": {"status": 503}},
         )
@@ -192,26 +192,6 @@ async def test_a_chunk_that_the_new_model_refuses_is_counted_and_does_not_hold_u
         chunks = await embed_with_old_model(place)
         done = await reembed(new, Refusing(chunks[0].text))  # type: ignore[arg-type] # it is asked for no more
         assert (done.failed, done.embedded, done.switched) == (1, len(chunks) - 1, True)
-
-
-async def test_an_index_from_before_versions_and_one_of_an_older_definition_are_taken_over(
-    cloud: AppCloud, bus_service: RunningService
-) -> None:
-    async with mail_in(cloud, bus_service) as place:
-        index, admin = place.clients.index, place.clients.index._admin
-        name, own = index.name, index.versions.own
-        older = f"{own.rpartition('-')[0]}-0"
-        await admin.delete_alias(name)
-        await admin.delete_index(own)
-        for earlier in (name, older):
-            await admin.create_index(index_definition(earlier, DIMENSION))
-            row = {"chunk_id": f"c-{earlier}", "text": earlier, "embedding": [1.0, 0.0, 0.0, 0.0]}
-            await index._documents(earlier).upload_documents([row])
-        await index.ensure(DIMENSION)
-        assert [index async for index in admin.list_index_names() if index.startswith(name)] == [own]
-        assert await index.versions.look_up() == own
-        assert {hit.chunk_id for hit in await index.search("*")} == {f"c-{name}", f"c-{older}"}
-        await index.ensure(DIMENSION)
 
 
 async def test_a_missing_index_blames_no_chunk_and_says_what_to_do(

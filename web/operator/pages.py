@@ -8,8 +8,8 @@ from shared.clients.connections import Clients, clients
 from shared.core.ids import AUDIT_ID, CAUSE_ID
 from shared.core.times import in_one_unit
 from shared.upkeep.audit import Actor
-from shared.upkeep.deadletters.journal import RESTORABLE
-from shared.upkeep.deadletters.operations import request_requeue
+from shared.upkeep.deadletters.journal import REQUEUE, RESTORABLE
+from shared.upkeep.deadletters.operations import request_in_background
 from web.access import MAY, Visitor, cookie_header, enter, is_operator, permissions
 from web.forms import form_of
 from web.operator.forms import PATH, back_to, checked_sender, login_page, operators_page, show_to
@@ -64,7 +64,7 @@ async def operator_requeue(req: func.HttpRequest) -> func.HttpResponse:
     group = next((found for found in view.groups if found.id == wanted), None)
     if group is None:
         raise Problem(404, "This group has no dead letters left.")
-    audit = running_on(view.status, group.id) or await request_requeue(
-        connected, group.queue, group.id, Actor(who.name, "operator's page")
-    )
+    actor, chosen = Actor(who.name, "operator's page"), {"queues": [group.queue], "groups": [group.id]}
+    running = running_on(view.status, group.id)
+    audit = running or await request_in_background(connected, REQUEUE, chosen, actor)
     return back_to(f"{PATH}?asked={audit.id}")

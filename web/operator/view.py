@@ -9,9 +9,9 @@ from weakref import WeakKeyDictionary
 from shared.clients.connections import Clients
 from shared.documents.records import Audit, AuditStatus
 from shared.upkeep.deadletters.diagnosis import Group, diagnosed_letters, group_letters
-from shared.upkeep.oversight.status import read_status
-from shared.upkeep.oversight.stuck_documents import StuckDocument, failed_documents, stuck_documents
-from shared.upkeep.oversight.system_status import DocumentsStatus, StageStatus, SystemStatus
+from shared.upkeep.due_documents import DueDocument
+from shared.upkeep.oversight.status import DocumentsStatus, StageStatus, SystemStatus, read_status
+from shared.upkeep.oversight.stuck_documents import failed_documents, stuck_documents
 
 FRESH_SECONDS = 3.0
 LETTERS_A_QUEUE = 5000  # read at most: more do not change what an operator has to do
@@ -24,8 +24,8 @@ UNDER_WAY = frozenset({AuditStatus.ASKED, AuditStatus.RUNNING})
 class View:
     status: SystemStatus
     groups: list[Group]
-    stuck: list[StuckDocument]
-    failed: list[StuckDocument]
+    stuck: list[DueDocument]
+    failed: list[DueDocument]
 
     @property
     def done(self) -> dict[str, StageStatus]:
@@ -83,8 +83,8 @@ async def _read_view(clients: Clients) -> View:
     return View(status, group_letters(letters), stuck, failed)
 
 
-async def _first(found: AsyncIterator[StuckDocument]) -> list[StuckDocument]:
-    shown: list[StuckDocument] = []
+async def _first(found: AsyncIterator[DueDocument]) -> list[DueDocument]:
+    shown: list[DueDocument] = []
     async for document in found:
         shown.append(document)
         if len(shown) == SHOWN_DOCUMENTS:

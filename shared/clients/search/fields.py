@@ -1,8 +1,9 @@
 """The fields of the index `message_embeddings`: definition, payload of a chunk, filters and facets."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from shared.core.errors import InvalidIdError
@@ -32,28 +33,28 @@ def index_definition(name: str, dimensions: int) -> "models.SearchIndex":
 
 
 def _fields() -> "list[models.SearchField]":
+    text = partial(models.SimpleField, type=_TEXT, filterable=True)
+    texts = partial(models.SimpleField, type=f"Collection({_TEXT})", filterable=True)
+    number = partial(models.SimpleField, type=_NUMBER, filterable=True)
+    date = partial(models.SimpleField, type=_DATE, filterable=True, sortable=True)
     return [
-        models.SimpleField(name="chunk_id", type=_TEXT, key=True, filterable=True),
-        *(
-            models.SimpleField(name=name, type=_TEXT, filterable=True)
-            for name in ("message_key", "message_id")
-        ),
-        models.SimpleField(name="thread_id", type=_TEXT, filterable=True),
-        models.SimpleField(name="archive_id", type=_TEXT, filterable=True),
-        models.SimpleField(name="archive_ids", type=f"Collection({_TEXT})", filterable=True),
-        models.SimpleField(name="source", type=_TEXT, filterable=True, facetable=True),
-        models.SimpleField(name="chunk_index", type=_NUMBER, filterable=True, sortable=True),
+        text(name="chunk_id", key=True),
+        text(name="message_key"),
+        text(name="message_id"),
+        text(name="thread_id"),
+        text(name="archive_id"),
+        texts(name="archive_ids"),
+        text(name="source", facetable=True),
+        number(name="chunk_index", sortable=True),
         models.SearchableField(name="text", analyzer_name="en.lucene"),
-        models.SimpleField(name="sender", type=_TEXT, filterable=True, facetable=True),
+        text(name="sender", facetable=True),
         models.SearchableField(name="sender_name", analyzer_name="standard.lucene", filterable=True),
-        models.SimpleField(name="date", type=_DATE, filterable=True, sortable=True, facetable=True),
+        date(name="date", facetable=True),
         models.SearchableField(name="subject", analyzer_name="en.lucene"),
-        models.SimpleField(
-            name="draft_mentions", type=f"Collection({_TEXT})", filterable=True, facetable=True
-        ),
-        models.SimpleField(name="token_count", type=_NUMBER, filterable=True),
-        models.SimpleField(name="embedding_model", type=_TEXT, filterable=True),
-        models.SimpleField(name="embedding_date", type=_DATE, filterable=True, sortable=True),
+        texts(name="draft_mentions", facetable=True),
+        number(name="token_count"),
+        text(name="embedding_model"),
+        date(name="embedding_date"),
     ]
 
 
@@ -69,7 +70,6 @@ def _vector(dimensions: int) -> "models.SearchField":
 
 
 def archives_of_chunk(chunk: Chunk) -> dict[str, Any]:
-    """All the archives that it can be found by."""
     return {"archive_id": chunk.archive_id, "archive_ids": chunk.archive_ids or [chunk.archive_id]}
 
 
@@ -85,10 +85,7 @@ def indexed_chunk(
         "source": None if thread is None else thread.source,
         "chunk_index": chunk.chunk_index,
         "text": chunk.text,
-        "sender": chunk.metadata.get("sender"),
-        "sender_name": chunk.metadata.get("sender_name"),
-        "date": chunk.metadata.get("date"),
-        "subject": chunk.metadata.get("subject"),
+        **{name: chunk.metadata.get(name) for name in ("sender", "sender_name", "date", "subject")},
         "draft_mentions": chunk.metadata.get("draft_mentions", []),
         "token_count": chunk.token_count,
         "embedding_model": model,
@@ -97,48 +94,10 @@ def indexed_chunk(
     }
 
 
-# The fields that the index counts; a date is counted by interval.
-FACETS = ("source", "sender", "draft_mentions", "date")
-INTERVALS = ("day", "week", "month", "quarter", "year")
-
-
-@dataclass(frozen=True)
-class Facet:
-    """What to count: the most frequent `count` values of a field, or a date by interval."""
-
-    field: str
-    count: int = 10
-    interval: str = "month"  # of a date only
-
-    def __post_init__(self) -> None:
-        if self.field not in FACETS:
-            raise ValueError(f"facet {self.field!r} is not one of: {', '.join(FACETS)}")
-        if self.interval not in INTERVALS:
-            raise ValueError(f"interval {self.interval!r} is not one of: {', '.join(INTERVALS)}")
-        if self.count < 1:
-            raise ValueError("a facet has at least one value")
-
-    def option(self) -> str:
-        if self.field == "date":
-            return f"date,interval:{self.interval}"
-        return f"{self.field},count:{self.count}"
-
-
 @dataclass(frozen=True)
 class FacetValue:
     value: str  # of a date: the instant at which its interval begins
     count: int
-
-
-def facet_options(facets: Iterable[Facet | str]) -> list[str]:
-    return [(Facet(facet) if isinstance(facet, str) else facet).option() for facet in facets]
-
-
-def read_facets(answer: Mapping[str, Sequence[Mapping[str, Any]]] | None) -> dict[str, list[FacetValue]]:
-    return {
-        field: [FacetValue(str(counted["value"]), int(counted["count"])) for counted in values]
-        for field, values in (answer or {}).items()
-    }
 
 
 @dataclass(frozen=True)
@@ -159,7 +118,7 @@ class Filters:
             if (value := getattr(self, name)) is not None
         ]
         if self.archive_id is not None:
-            terms.append(_of_archive(_quoted(self.archive_id)))
+            terms.append(f"archive_ids/any(one: one eq {_quoted(self.archive_id)})")
         if self.drafts:
             terms.append(
                 f"draft_mentions/any(mention: search.in(mention, {_quoted(','.join(self.drafts))}, ','))"
@@ -171,13 +130,7 @@ class Filters:
         return " and ".join(terms) or None
 
 
-def _of_archive(archive: str) -> str:
-    """What was indexed before it could be in several has the first one only."""
-    return f"(archive_ids/any(one: one eq {archive}) or archive_id eq {archive})"
-
-
 def any_of(field: str, values: Sequence[str]) -> str:
-    """Documents whose field has one of these values."""
     if any("|" in value for value in values):  # it would be read as two
         raise InvalidIdError("an id with | cannot be looked for among others")
     return f"search.in({field}, {_quoted('|'.join(values))}, '|')"

@@ -7,19 +7,10 @@ from typing import TYPE_CHECKING, Any
 from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
 
 from shared.clients.calls import Calls
-from shared.clients.search.fields import (
-    VECTOR_FIELD,
-    Facet,
-    FacetValue,
-    Filters,
-    any_of,
-    facet_options,
-    read_facets,
-)
+from shared.clients.search.fields import VECTOR_FIELD, FacetValue, Filters, any_of
 from shared.clients.search.versions import BAD_REQUEST, IndexMissingError, Versions
-from shared.core.concurrency import batches_of, in_pages
+from shared.core.concurrency import batches_of
 from shared.core.errors import PartialWriteError, RejectedItemsError
-from shared.core.ids import checked_id
 from shared.core.lazy_import import lazy
 from shared.core.runtime import Runtime
 
@@ -39,7 +30,6 @@ PAYLOAD = [
     "sender", "sender_name", "date", "subject", "draft_mentions", "token_count",
     "embedding_model", "embedding_date",
 ]  # fmt: skip
-COPIED = (*PAYLOAD, "archive_ids", VECTOR_FIELD)
 _RETRYABLE = frozenset({408, 409, 422, 429, 500, 502, 503, 504})
 
 
@@ -55,18 +45,8 @@ class Hit:
 
 
 class Hits(list[Hit]):
-    """One page of hits, and what was counted over all of them where that was asked for."""
-
-    def __init__(
-        self,
-        hits: Iterable[Hit] = (),
-        *,
-        facets: Mapping[str, list[FacetValue]] | None = None,
-        total: int | None = None,
-    ) -> None:
-        super().__init__(hits)
-        self.facets = dict(facets or {})
-        self.total = total
+    facets: dict[str, list[FacetValue]]
+    total: int | None
 
 
 class Index:
@@ -90,17 +70,15 @@ class Index:
         self._calls = calls or Calls("search")
         self.versions = Versions(admin, name, model, (runtime or Runtime()).monotonic, calls=self._calls)
 
-    async def ensure(self, dimensions: int) -> None:
-        """Create the index, or bring it up to the current definition, with what an earlier one holds."""
-        await self.versions.ensure(dimensions)
-        for earlier in await self.versions.earlier():
-            await self._copy(earlier)
-            await self.versions.replace(earlier)
-
     async def upsert(self, items: Sequence[Mapping[str, Any]]) -> None:
-        """Store all of them. What was refused is named: for good, or for now."""
         for batch in batches_of(items, MAX_BATCH):
-            await self._upsert(batch)
+            async with self._calls.measured("upsert", writes=True):
+                try:
+                    results = await self._documents(self.versions.own).index_documents(_batch(batch))
+                except ResourceNotFoundError as error:
+                    self.versions.doubt()
+                    raise IndexMissingError(self.versions.own) from error
+            _raise_for_items(results)
 
     async def delete(self, chunk_ids: Iterable[str]) -> None:
         for batch in batches_of(list(chunk_ids), MAX_BATCH):
@@ -110,19 +88,6 @@ class Index:
                         [{"chunk_id": chunk_id} for chunk_id in batch]
                     )
                 _raise_for_items(results)
-
-    async def get(self, chunk_id: str) -> dict[str, Any] | None:
-        async with self._calls.measured("get"):
-            try:
-                found = await self._documents(self.versions.own).get_document(checked_id(chunk_id))
-            except ResourceNotFoundError:
-                return None
-        return dict(found)
-
-    async def count(self) -> int:
-        """How many chunks this model's index holds, as far as it shows them yet."""
-        async with self._calls.measured("count"):
-            return int(await self._documents(self.versions.own).get_document_count())
 
     async def search(
         self,
@@ -134,15 +99,10 @@ class Index:
         skip: int = 0,
         highlight: bool = False,
         marks: tuple[str, str] = ("<em>", "</em>"),
-        facets: Sequence[Facet | str] = (),
+        facets: Sequence[str] = (),
         total: bool = False,
     ) -> Hits:
-        """By words, by meaning, or by both (merged by rank), within the filters.
-
-        A page is `top` hits after the first `skip`. Facets, and the total where it is asked for, are counted
-        over all that match: with a vector these are its nearest neighbours and what has the words. While an
-        index of another model is live, its vectors mean something else: words alone are searched there.
-        """
+        """By words, by meaning, or by both; an index of another model by words alone."""
         options: dict[str, Any] = {
             "filter": (filters or Filters()).to_odata(),
             "top": top,
@@ -154,23 +114,26 @@ class Index:
             options["highlight_fields"] = "text"
             options["highlight_pre_tag"], options["highlight_post_tag"] = marks
         if facets:
-            options["facets"] = facet_options(facets)
-        neighbours = {} if vector is None else {"vector_queries": [_neighbours(vector, top + skip)]}
-        hits = await self._search_live(text, {**options, **neighbours})
-        if hits is not None and (vector is None or self._are_of_own_model(hits)):
+            options["facets"] = list(facets)
+        everything = dict(options)
+        if vector is not None:
+            nearest = max(top + skip, NEIGHBOURS)
+            near = models.VectorizedQuery(
+                vector=list(vector), k_nearest_neighbors=nearest, fields=VECTOR_FIELD
+            )
+            everything["vector_queries"] = [near]
+        hits = await self._search_live(text, everything)
+        models_found = {hit.payload.get("embedding_model") for hit in hits or ()}
+        if hits is not None and (vector is None or models_found == {self._model}):
             return hits
-        live = await self.versions.live(anew=bool(hits) or hits is None)
-        if live == self.versions.own:
-            return await self._search(live, text, {**options, **neighbours}) if hits is None else hits
-        if text:
-            return await self._search(live, text, options)
-        return await self._search(self.versions.own, text, {**options, **neighbours})
+        live, own = await self.versions.live(anew=bool(hits) or hits is None), self.versions.own
+        if live == own and hits is not None:
+            return hits
+        by_words = live != own and text
+        return await self._search(live if by_words else own, text, options if by_words else everything)
 
     async def _search_live(self, text: str | None, options: Mapping[str, Any]) -> Hits | None:
-        """By the alias, which the service follows by itself; None where it is not there or refuses a vector.
-
-        So a search need not ask first which index is live: the hits tell whose vectors they were compared by.
-        """
+        """By the alias; None where it is not there or refuses a vector. The hits tell which index is live."""
         try:
             return await self._search(self.name, text, options)
         except ResourceNotFoundError:
@@ -180,35 +143,25 @@ class Index:
                 return None
             raise
 
-    def _are_of_own_model(self, hits: Hits) -> bool:
-        """Not known where there are none."""
-        return bool(hits) and all(hit.payload.get("embedding_model") == self._model for hit in hits)
-
     async def _search(self, name: str, text: str | None, options: Mapping[str, Any]) -> Hits:
         async with self._calls.measured("search"):
             results = await self._documents(name).search(text, **options)
-            hits = [_hit(item) async for item in results]
-            return Hits(
-                hits,
-                facets=read_facets(await results.get_facets()) if options.get("facets") else None,
-                total=await results.get_count() if options["include_total_count"] else None,
-            )
-
-    async def chunks_of_thread(
-        self, thread_id: str, *, with_vectors: bool = False
-    ) -> AsyncIterator[dict[str, Any]]:
-        """Everything indexed of one thread, in the order of its chunks."""
-        select = [*PAYLOAD, VECTOR_FIELD] if with_vectors else PAYLOAD
-        name = self.versions.own if with_vectors else await self.versions.live()
-        found = self._found(
-            name,
-            "thread",
-            filter=Filters(thread_id=thread_id).to_odata(),
-            order_by=["date", "chunk_index"],
-            select=select,
-        )
-        async for item in found:
-            yield item
+            hits = [
+                Hit(
+                    float(item["@search.score"]),
+                    _payload(item),
+                    list((item.get("@search.highlights") or {}).get("text", [])),
+                )
+                async for item in results
+            ]
+            found = Hits(hits)
+            counted = await results.get_facets() if options.get("facets") else None
+            found.facets = {
+                field: [FacetValue(str(one["value"]), int(one["count"])) for one in values]
+                for field, values in (counted or {}).items()
+            }
+            found.total = await results.get_count() if options["include_total_count"] else None
+            return found
 
     async def places(self, chunk_ids: Sequence[str]) -> dict[str, str | None]:
         """Those of the chunks that have a vector, each with the thread that it says it is in."""
@@ -221,8 +174,16 @@ class Index:
     async def listed(self, condition: str) -> AsyncIterator[dict[str, Any]]:
         """What this model's index holds under a condition of ours, without texts and vectors, in no order."""
         selected = ["chunk_id", "thread_id", "embedding_date"]
-        async for item in self._found(self.versions.own, "list", filter=condition, select=selected):
-            yield item
+        found = await self._documents(self.versions.own).search("*", filter=condition, select=selected)
+        pages = found.by_page()
+        while True:
+            async with self._calls.measured("list"):  # each page is a call
+                page = await anext(pages, None)
+                items = [] if page is None else [_payload(item) async for item in page]
+            if page is None:
+                return
+            for item in items:
+                yield item
 
     async def count_of(self, condition: str) -> int:
         async with self._calls.measured("count"):
@@ -241,49 +202,6 @@ class Index:
             self._connected[name] = self._connect(name)
         return self._connected[name]
 
-    async def _copy(self, earlier: str) -> None:
-        """Vectors of the same model need not be made again. What is newer in the new index stays."""
-        found = self._found(earlier, "copy")
-        async for page in in_pages(found, MAX_BATCH):
-            await self._upsert_missing([{name: item.get(name) for name in COPIED} for item in page])
-
-    async def _found(self, name: str, operation: str, **options: Any) -> AsyncIterator[dict[str, Any]]:
-        """All that is there, page by page: each page is a call, which the SDK makes when it is asked for."""
-        results = await self._documents(name).search("*", **options)
-        pages = results.by_page()
-        while True:
-            async with self._calls.measured(operation):
-                page = await anext(pages, None)
-                items = [] if page is None else [_payload(item) async for item in page]
-            if page is None:
-                return
-            for item in items:
-                yield item
-
-    async def _upsert_missing(self, items: Sequence[Mapping[str, Any]]) -> None:
-        existing = await self.present([item["chunk_id"] for item in items])
-        await self.upsert([item for item in items if item["chunk_id"] not in existing])
-
-    async def present(self, chunk_ids: Sequence[str]) -> set[str]:
-        """Which of these chunks this model's index holds."""
-        found: set[str] = set()
-        for batch in batches_of(chunk_ids, NAMED_AT_ONCE):
-            async with self._calls.measured("present"):
-                results = await self._documents(self.versions.own).search(
-                    "*", filter=any_of("chunk_id", batch), select=["chunk_id"], top=len(batch)
-                )
-                found |= {item["chunk_id"] async for item in results}
-        return found
-
-    async def _upsert(self, items: Sequence[Mapping[str, Any]]) -> None:
-        async with self._calls.measured("upsert", writes=True):
-            try:
-                results = await self._documents(self.versions.own).index_documents(_batch(items))
-            except ResourceNotFoundError as error:
-                self.versions.doubt()
-                raise IndexMissingError(self.versions.own) from error
-        _raise_for_items(results)
-
 
 def _batch(items: Sequence[Mapping[str, Any]]) -> "IndexDocumentsBatch":
     """The vectors are put in afterwards: the SDK examines each number of what it is made of, slowly."""
@@ -296,34 +214,18 @@ def _batch(items: Sequence[Mapping[str, Any]]) -> "IndexDocumentsBatch":
     return batch
 
 
-def _neighbours(vector: Sequence[float], wanted: int) -> "models.VectorizedQuery":
-    return models.VectorizedQuery(
-        vector=list(vector), k_nearest_neighbors=max(wanted, NEIGHBOURS), fields=VECTOR_FIELD
-    )
-
-
-def _hit(item: dict[str, Any]) -> Hit:
-    payload = _payload(item)
-    highlights = (item.get("@search.highlights") or {}).get("text", [])
-    return Hit(float(item["@search.score"]), payload, list(highlights))
-
-
 def _raise_for_items(results: Iterable[Any]) -> None:
     """An answer of 200 can still hold items that failed: those that may pass, and those that will not."""
-    failed = {result.key: result for result in results if not result.succeeded}
-    if not failed:
-        return
-    rejected = {
-        key: _reason(result) for key, result in failed.items() if result.status_code not in _RETRYABLE
-    }
+    failed = [result for result in results if not result.succeeded]
+    rejected = {result.key: _reason(result) for result in failed if result.status_code not in _RETRYABLE}
     if rejected:
         key, reason = next(iter(rejected.items()))
         raise RejectedItemsError(f"{len(rejected)} items were refused, among them {key}: {reason}", rejected)
-    key, result = next(iter(failed.items()))
-    raise PartialWriteError(
-        f"{len(failed)} items were not stored, among them {key}: {_reason(result)}",
-        {key: _reason(result) for key, result in failed.items()},
-    )
+    if failed:
+        waiting = {result.key: _reason(result) for result in failed}
+        key, reason = next(iter(waiting.items()))
+        said = f"{len(failed)} items were not stored, among them {key}: {reason}"
+        raise PartialWriteError(said, waiting)
 
 
 def _reason(result: Any) -> str:

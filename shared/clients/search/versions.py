@@ -1,9 +1,4 @@
-"""The versions of the index: one for each model and definition, and an alias that names the live one.
-
-Vectors of two models cannot be compared, and a field's attributes cannot be changed: so another model, or
-another definition, is another index. The app writes to the index of its own model. What is live, the alias
-says, and it is switched when a new version is complete.
-"""
+"""The versions of the index: one for each model, and an alias that names the live one."""
 
 import hashlib
 import re
@@ -23,7 +18,7 @@ if TYPE_CHECKING:
 else:
     models = lazy("azure.search.documents.indexes.models")
 
-DEFINITION = 1  # counted up when a field's attributes change
+DEFINITION = 1  # of the fields
 MODEL_LENGTH = 60
 LOOKED_UP_SECONDS = 30.0
 BAD_REQUEST = 400
@@ -49,13 +44,7 @@ def version_name(collection: str, model: str) -> str:
     return f"{collection}-{slug}-{DEFINITION}"
 
 
-def _is_version(name: str, prefix: str, own: str) -> bool:
-    return name != own and name.rpartition("-")[0] == prefix and name.rpartition("-")[2].isdigit()
-
-
 class Versions:
-    """What there is under one alias."""
-
     def __init__(
         self,
         admin: "SearchIndexClient",
@@ -83,11 +72,13 @@ class Versions:
         except HttpResponseError as error:
             if error.status_code != BAD_REQUEST or await self._holds_anything():
                 raise
-            await self._remove_alias_to_own()  # made for something else and never used
+            if await self.look_up() == self.own:  # made for something else and never used
+                async with self._calls.measured("delete_alias", writes=True):
+                    await self._admin.delete_alias(self.alias)
             await self._delete_index(self.own)
             async with self._calls.measured("ensure", writes=True):
                 await self._admin.create_index(definition)
-        if await self.look_up() is None and not await self._is_index(self.alias):
+        if await self.look_up() is None:
             await self.switch()
 
     async def live(self, *, anew: bool = False) -> str:
@@ -106,31 +97,11 @@ class Versions:
         return self._live
 
     async def switch(self) -> str | None:
-        """Make this model's index the live one; the one that was."""
         before = await self.look_up()
         async with self._calls.measured("switch", writes=True):
             await self._admin.create_or_update_alias(models.SearchAlias(name=self.alias, indexes=[self.own]))
         self._live = self.own
         return before if before != self.own else None
-
-    async def earlier(self) -> list[str]:
-        """Indexes of the same model and another definition, the one from before versions included."""
-        prefix = self.own.rpartition("-")[0]
-        return [
-            name
-            for name in await self._index_names()
-            if name == self.alias or _is_version(name, prefix, self.own)
-        ]
-
-    async def replace(self, earlier: str) -> None:
-        """Let the earlier one go, whose documents are all here, and be live in its place."""
-        if earlier == self.alias:
-            await self._delete_index(earlier)  # an alias cannot have an index's name
-            await self.switch()
-            return
-        if await self.look_up() == earlier:
-            await self.switch()
-        await self._delete_index(earlier)
 
     async def delete(self, name: str) -> None:
         if name == await self.look_up():
@@ -148,47 +119,31 @@ class Versions:
         return next((length for length in lengths if length), None)
 
     async def check(self, dimensions: int) -> None:
-        """Make sure that the index is there and takes these vectors.
-
-        Before any is refused for its length: then the settings are wrong, and not the text.
-        """
+        """Make sure that the index takes these vectors: else the settings are wrong, and not the text."""
         if self._checked == dimensions:
             return
         found = await self.dimensions()
-        if found is None:
-            await self._make(dimensions)
-        else:
+        if found is not None:
             self.require(found, dimensions)
+        else:
+            try:
+                await self.ensure(dimensions)
+            except HttpResponseError as error:
+                if error.status_code == FORBIDDEN:  # in Azure the deployment makes the index
+                    raise IndexMissingError(self.own) from error
+                raise
         self._checked = dimensions
 
-    async def _make(self, dimensions: int) -> None:
-        """Only where the app may: in Azure the deployment makes the index, and the app has no right to."""
-        try:
-            await self.ensure(dimensions)
-        except HttpResponseError as error:
-            if error.status_code == FORBIDDEN:
-                raise IndexMissingError(self.own) from error
-            raise
-
     def require(self, found: int, dimensions: int) -> None:
-        """IndexMismatchError where this model's index takes vectors of another length."""
         if found != dimensions:
             raise IndexMismatchError(
                 f"{self.own} takes vectors of {found} numbers, the model gives {dimensions}: "
-                "set EMBEDDING_MODEL to the model's own name, "
-                "and run `python -m ops reembed`"
+                "set EMBEDDING_MODEL to the model's own name, and run `python -m ops reembed`"
             )
 
     def doubt(self) -> None:
         """The index was not there: look again before the next write."""
         self._checked = None
-
-    async def _is_index(self, name: str) -> bool:
-        return name in await self._index_names()
-
-    async def _index_names(self) -> list[str]:
-        async with self._calls.measured("names"):
-            return [name async for name in self._admin.list_index_names()]
 
     async def _delete_index(self, name: str) -> None:
         async with self._calls.measured("delete_index", writes=True):
@@ -198,8 +153,3 @@ class Versions:
         async with self._calls.measured("statistics"):
             statistics = await self._admin.get_index_statistics(self.own)
         return statistics.document_count > 0
-
-    async def _remove_alias_to_own(self) -> None:
-        if await self.look_up() == self.own:
-            async with self._calls.measured("delete_alias", writes=True):
-                await self._admin.delete_alias(self.alias)

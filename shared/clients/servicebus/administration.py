@@ -1,8 +1,4 @@
-"""How many messages wait in each queue, and how many were set aside: from Service Bus' own administration.
-
-Locally anybody may ask. In Azure the app may where it owns the queues' data (PRECISE_SCALING in
-docs/deploy.md); where it may not, the namespace's own metrics are all there is, and they say the same.
-"""
+"""How many messages wait in each queue, and how many were set aside; where the app may ask that."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -37,20 +33,20 @@ async def queue_counts(
         DefaultAzureCredential(managed_identity_client_id=settings.AZURE_CLIENT_ID) as identity,
         _administration(settings, identity) as administration,
     ):
+        counts: dict[str, QueueCounts] = {}
         try:
-            return {queue: await _counts(administration, queue, calls) for queue in queues}
+            for queue in queues:
+                async with calls.measured("count"):
+                    found = await administration.get_queue_runtime_properties(queue)
+                dead = found.dead_letter_message_count or 0
+                counts[queue] = QueueCounts(found.active_message_count or 0, dead)
         except ClientAuthenticationError:
             return None
         except HttpResponseError as error:
             if error.status_code == FORBIDDEN:
                 return None
             raise
-
-
-async def _counts(administration: "ServiceBusAdministrationClient", queue: str, calls: Calls) -> QueueCounts:
-    async with calls.measured("count"):
-        found = await administration.get_queue_runtime_properties(queue)
-    return QueueCounts(found.active_message_count or 0, found.dead_letter_message_count or 0)
+        return counts
 
 
 def _administration(settings: Settings, identity: Any) -> "ServiceBusAdministrationClient":

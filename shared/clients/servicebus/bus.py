@@ -96,15 +96,11 @@ MOST_CONNECTIONS = 40  # a sender and two receivers for each queue, and the topi
 
 
 class Routed(Protocol):
-    """The data of an event, as far as the broker cares."""
-
     @property
     def routing_key(self) -> str: ...
 
 
 class Publishable(Protocol):
-    """An event of the pipeline, as far as the broker cares."""
-
     @property
     def event_type(self) -> str: ...
     @property
@@ -184,7 +180,6 @@ class Bus:
         self._ending: set[asyncio.Task[None]] = set()
 
     async def publish(self, events: Iterable[Publishable]) -> None:
-        """Send all of them. Sent again, they have no second effect."""
         messages = [to_message(event) for event in events]
         if not messages:
             return
@@ -216,10 +211,7 @@ class Bus:
     async def send_request(
         self, queue: str, body: Mapping[str, Any], message_id: str, *, at: datetime | None = None
     ) -> None:
-        """Ask one function for something that is no event, now or at that time.
-
-        A queue that detects duplicates drops a repeat of the message id.
-        """
+        """Ask one function for something that is no event, now or at that time."""
         message = servicebus.ServiceBusMessage(
             json.dumps(body), message_id=message_id, content_type="application/json"
         )
@@ -228,18 +220,16 @@ class Bus:
     async def peek_dead_letters(
         self, queue: str, *, start: int = 0, count: int = 100
     ) -> "list[ServiceBusReceivedMessage]":
-        """Look at dead letters from this sequence number on, and leave them there."""
         return await self._ask(
             "peek",
             f"{queue} dead letters",
-            lambda: self._dead_letter_receiver(queue),
+            lambda: self.dead_letters(queue),
             lambda receiver: receiver.peek_messages(max_message_count=count, sequence_number=start),
         )
 
     async def peek(
         self, queue: str, *, start: int = 0, count: int = 100
     ) -> "list[ServiceBusReceivedMessage]":
-        """Look at what waits in the queue, and leave it there."""
         return await self._ask(
             "peek",
             f"{queue} waiting",
@@ -247,20 +237,15 @@ class Bus:
             lambda receiver: receiver.peek_messages(max_message_count=count, sequence_number=start),
         )
 
-    @asynccontextmanager
-    async def dead_letters(self, queue: str) -> "AsyncIterator[ServiceBusReceiver]":
+    def dead_letters(self, queue: str) -> "ServiceBusReceiver":
         """A receiver of the queue's dead letters: what it receives is locked until it is settled."""
-        async with self._dead_letter_receiver(queue) as receiver:
-            yield receiver
+        return self._client.get_queue_receiver(queue, sub_queue=servicebus.ServiceBusSubQueue.DEAD_LETTER)
 
-    @asynccontextmanager
-    async def queue_sender(self, queue: str) -> "AsyncIterator[ServiceBusSender]":
-        """A sender to one stage alone, for many messages. Who has it asks for each with `measured`."""
-        async with self._kept.use(f"{queue} sender", lambda: self._client.get_queue_sender(queue)) as sender:
-            yield sender
+    def queue_sender(self, queue: str) -> "AbstractAsyncContextManager[ServiceBusSender]":
+        """A sender to one stage alone, for many messages."""
+        return self._kept.use(f"{queue} sender", lambda: self._client.get_queue_sender(queue))
 
     def measured(self, operation: str, *, writes: bool = False) -> AbstractAsyncContextManager[object]:
-        """A call with a sender or receiver of ours."""
         return self._calls.measured(operation, writes=writes)
 
     async def close(self) -> None:
@@ -280,11 +265,7 @@ class Bus:
         *,
         writes: bool = False,
     ) -> Answer:
-        """One call, in a task of its own: cancelled, the SDK leaves half a frame and an open socket behind.
-
-        A call that was too slow goes on until the SDK ends it, and its connection is closed then. The next
-        call gets a new one.
-        """
+        """One call, in its own task: cancelled, the SDK leaves half a frame and an open socket behind."""
         longer = writes or name not in self._kept  # opening a connection takes several round trips
         async with self._calls.measured(operation, writes=longer), self._kept.use(name, make) as handler:
             call = asyncio.create_task(work(handler))
@@ -292,17 +273,23 @@ class Bus:
                 return await asyncio.shield(call)
             except asyncio.CancelledError:
                 self._kept.give_up(name)
-                self._end(call, handler)
+                ending = asyncio.create_task(self._ended(call, handler))
+                self._ending.add(ending)
+                ending.add_done_callback(self._ending.discard)
                 raise
 
-    def _end(self, call: "asyncio.Task[Any]", handler: Any) -> None:
-        ending = asyncio.create_task(_ended(call, handler))
-        self._ending.add(ending)
-        ending.add_done_callback(self._ending.discard)
-        ending.add_done_callback(lambda _: self._kept.left())
-
-    def _dead_letter_receiver(self, queue: str) -> "ServiceBusReceiver":
-        return self._client.get_queue_receiver(queue, sub_queue=servicebus.ServiceBusSubQueue.DEAD_LETTER)
+    async def _ended(self, call: "asyncio.Task[Any]", handler: Any) -> None:
+        """Close what nobody waits for any more, when its call has ended."""
+        try:
+            await asyncio.wait({call})
+            async with asyncio.timeout(CLOSING_SECONDS):
+                await handler.close()
+            if not call.cancelled() and call.exception() is None:
+                log.info("Service Bus answered after all; nobody waited any more")
+        except Exception:
+            log.info("a connection to Service Bus that did not answer could not be closed", exc_info=True)
+        finally:
+            self._kept.left()
 
 
 async def _send_all(sender: "ServiceBusSender", messages: "list[ServiceBusMessage]") -> None:
@@ -315,15 +302,3 @@ async def _send_all(sender: "ServiceBusSender", messages: "list[ServiceBusMessag
             batch = await sender.create_message_batch()
             batch.add_message(message)
     await sender.send_messages(batch)
-
-
-async def _ended(call: "asyncio.Task[Any]", handler: Any) -> None:
-    """Close what nobody waits for any more, when its call has ended. Why we gave it up is known already."""
-    try:
-        await asyncio.wait({call})
-        async with asyncio.timeout(CLOSING_SECONDS):
-            await handler.close()
-        if not call.cancelled() and call.exception() is None:
-            log.info("Service Bus answered after all; nobody waited any more")
-    except Exception:
-        log.info("a connection to Service Bus that did not answer could not be closed", exc_info=True)

@@ -59,7 +59,6 @@ class RateLimiter:
         return share
 
     def give_back(self, count: int) -> None:
-        """What was not used after all."""
         self._tokens = min(float(self._burst), self._tokens + count)
 
     def _filled_tokens(self, rate: float) -> float:
@@ -93,8 +92,6 @@ class OperationObserver:
 
 @dataclass
 class Mover:
-    """Moves the chosen dead letters of one queue."""
-
     bus: Bus
     queue: str
     runtime: Runtime
@@ -112,12 +109,14 @@ class Mover:
     _waiting_since: float | None = None
 
     async def move(self) -> None:
+        rate = self.pace.rate
+        most = LARGEST_BATCH if rate is None else min(LARGEST_BATCH, math.ceil(rate * BATCH_SECONDS))
         async with self.bus.dead_letters(self.queue) as receiver:
             try:
                 while self.left and not self.watch.stopped():
                     async with self.bus.measured("receive"):
                         batch = await receiver.receive_messages(
-                            max_message_count=self._batch_size(), max_wait_time=WAIT_SECONDS
+                            max_message_count=most, max_wait_time=WAIT_SECONDS
                         )
                     self.watch.step("received")
                     self._locked |= {sequence_number(letter): letter for letter in batch}
@@ -128,10 +127,6 @@ class Mover:
                         return
             finally:
                 await self._release(receiver)
-
-    def _batch_size(self) -> int:
-        rate = self.pace.rate
-        return LARGEST_BATCH if rate is None else min(LARGEST_BATCH, math.ceil(rate * BATCH_SECONDS))
 
     async def _work_off(self, receiver: "ServiceBusReceiver", batch: Letters) -> None:
         chosen = [letter for letter in batch if sequence_number(letter) in self.left]
@@ -193,7 +188,6 @@ class Mover:
         return until is not None and until.replace(tzinfo=UTC) - self.runtime.now() > LOCK_MARGIN
 
     async def _release(self, receiver: "ServiceBusReceiver") -> None:
-        """Give back what was held, so that others see it at once."""
         for letter in filter(self._lock_holds, self._locked.values()):
             try:
                 await receiver.abandon_message(letter)

@@ -17,19 +17,11 @@ if TYPE_CHECKING:
 else:
     amqp = lazy("azure.servicebus.amqp")
 
+# Not the creation and expiry times: they were the first sending's.
 PROPERTIES = (
-    "message_id",
-    "user_id",
-    "to",
-    "subject",
-    "reply_to",
-    "correlation_id",
-    "content_type",
-    "content_encoding",
-    "group_id",
-    "group_sequence",
-    "reply_to_group_id",
-)  # not the creation and expiry times: they were the first sending's
+    "message_id", "user_id", "to", "subject", "reply_to", "correlation_id", "content_type",
+    "content_encoding", "group_id", "group_sequence", "reply_to_group_id",
+)  # fmt: skip
 HEADER = ("time_to_live", "durable", "priority")
 KEPT_ANNOTATIONS = frozenset({"x-opt-partition-key", "x-opt-via-partition-key"})
 BROKERS_ANNOTATIONS = "x-opt-"
@@ -55,10 +47,11 @@ class MessageCopy:
     def of(cls, message: "ServiceBusReceivedMessage") -> "MessageCopy":
         raw = message.raw_amqp_message
         data = raw.body_type.value == DATA
+        body = list(raw.body) if data or hasattr(raw.body, "__next__") else raw.body  # a sequence or a value
         properties = {name: getattr(raw.properties, name, None) for name in PROPERTIES}
         return cls(
             body_kind=raw.body_type.value,
-            body=list(raw.body) if data else _plain(_listed(raw.body)),
+            body=body if data else _plain(body),
             properties={
                 name: value if name == "user_id" else _plain(value)
                 for name, value in properties.items()
@@ -71,7 +64,6 @@ class MessageCopy:
         )
 
     def data(self) -> bytes:
-        """The body's bytes; a body that is an AMQP value as the text that shows it."""
         if self.body_kind == DATA:
             return b"".join(self.body)
         if isinstance(self.body, bytes):
@@ -102,7 +94,6 @@ class MessageCopy:
 
     @property
     def travels_alone(self) -> bool:
-        """A batch goes to one partition and one session as a whole."""
         return "group_id" in self.properties or not KEPT_ANNOTATIONS.isdisjoint(self.annotations)
 
     def record(self) -> dict[str, Any]:
@@ -128,13 +119,7 @@ class MessageCopy:
         return cls(kind, body, header=header, **maps)
 
 
-def _listed(body: Any) -> Any:
-    """A sequence comes as a generator; a value as itself."""
-    return list(body) if hasattr(body, "__next__") else body
-
-
 def _plain(value: Any) -> Any:
-    """Text as text, inside lists and maps too."""
     if isinstance(value, bytes):
         try:
             return value.decode()

@@ -1,14 +1,13 @@
-"""Every metric of the app, declared once: its name, kind, unit and labels make the instrument.
+"""The app's spans, and every metric of it: its name, kind, unit and labels make the instrument.
 
-Dashboards, alerts and docs may use only these names (`METRICS`); tests hold them to it. `requirement` is
-the number in docs/requirements.md that asks for the name; those without one are ours.
+`requirement` is the number in docs/requirements.md that asks for the name.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, ClassVar, Self, TypeAlias
 
 from opentelemetry import baggage, context, metrics, propagate, trace
@@ -35,7 +34,7 @@ def span(
 ) -> Iterator[Span]:
     """A span around some work. An error that goes through is told by its type: its text may hold mail."""
     with (
-        _within(parent),
+        _within(context.get_current() if parent is None else parent),
         trace.get_tracer(INSTRUMENTATION).start_as_current_span(
             name, kind=kind, record_exception=False, set_status_on_exception=False
         ) as started,
@@ -89,11 +88,7 @@ def tag_with_archive(archive_id: str) -> Iterator[None]:
 
 
 @contextmanager
-def _within(parent: Context | None) -> Iterator[None]:
-    """With the parent's span and all that it carries, or as it is."""
-    if parent is None:
-        yield
-        return
+def _within(parent: Context) -> Iterator[None]:
     token = context.attach(parent)
     try:
         yield
@@ -102,10 +97,7 @@ def _within(parent: Context | None) -> Iterator[None]:
 
 
 def trace_properties() -> dict[str, str]:
-    """The trace as a message's properties: `traceparent`, and where it began.
-
-    The Functions host reads the parent of an invocation from `Diagnostic-Id`.
-    """
+    """The trace as a message's properties; the Functions host reads `Diagnostic-Id`."""
     properties: dict[str, str] = {}
     propagate.inject(properties)
     if "traceparent" in properties:
@@ -127,39 +119,23 @@ class Metric:
     requirement: str | None
     unit: str
 
-    def instrument(self, meter: Meter) -> Counter | Gauge | Histogram:
-        made: Counter | Gauge | Histogram = getattr(meter, f"create_{self.kind}")(self.name, unit=self.unit)
-        return made
+
+def _declared(
+    kind: MetricKind, name: str, *labels: str, requirement: str | None = None, unit: str = ""
+) -> Any:
+    """An attribute of an InstrumentSet, which is annotated with what it is on an instance."""
+    return Metric(name, kind, frozenset(labels), requirement, unit)
 
 
-# These declare an attribute of an InstrumentSet. They return Any because the attribute is annotated with the
-# instrument's type, which it has on an instance.
-
-
-def _counter(name: str, *labels: str, requirement: str | None = None, unit: str = "") -> Any:
-    return Metric(name, MetricKind.COUNTER, frozenset(labels), requirement, unit)
-
-
-def _gauge(name: str, *labels: str, requirement: str | None = None, unit: str = "") -> Any:
-    return Metric(name, MetricKind.GAUGE, frozenset(labels), requirement, unit)
-
-
-def _histogram(name: str, *labels: str, requirement: str | None = None, unit: str = "") -> Any:
-    return Metric(name, MetricKind.HISTOGRAM, frozenset(labels), requirement, unit)
-
-
-def _sample(name: str, *labels: str, unit: str = "") -> Any:
-    """A value as it was when somebody looked; queries read its Max.
-
-    A gauge would be sent again every minute by the instance that looked last, for as long as that lives, and
-    contradict the instance that looks now.
-    """
-    return _histogram(name, *labels, unit=unit)
+_counter = partial(_declared, MetricKind.COUNTER)
+_gauge = partial(_declared, MetricKind.GAUGE)
+_histogram = partial(_declared, MetricKind.HISTOGRAM)
+# A value as it was when somebody looked; queries read its Max. A gauge would be sent again every minute by
+# the instance that looked last, and contradict the instance that looks now.
+_sample = _histogram
 
 
 class InstrumentSet:
-    """Metrics whose instruments are made together, on one meter."""
-
     declared: ClassVar[dict[str, Metric]]
 
     def __init_subclass__(cls) -> None:
@@ -169,7 +145,7 @@ class InstrumentSet:
     def on(cls, meter: Meter) -> Self:
         instruments = cls()
         for name, metric in cls.declared.items():
-            setattr(instruments, name, metric.instrument(meter))
+            setattr(instruments, name, getattr(meter, f"create_{metric.kind}")(metric.name, unit=metric.unit))
         return instruments
 
 

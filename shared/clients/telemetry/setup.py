@@ -1,13 +1,4 @@
-"""Sends telemetry to Azure Monitor: set up once in a process, where there is an address to send it to.
-
-The exporter and its SDK are imported in the background, after the app is loaded, so that they cost a cold
-start nothing; the first event waits until they are there. What is recorded is exported by threads of theirs,
-and what is left when the process ends is sent then.
-
-Traps, each of which a test holds: the sampler of azure-monitor-opentelemetry keeps five traces a second
-unless told otherwise; PYTHON_APPLICATIONINSIGHTS_ENABLE_TELEMETRY would set up a second exporter; the
-exporter's own statistics and its control plane call home.
-"""
+"""Sends telemetry to Azure Monitor. The exporter is imported in the background: a start need not wait."""
 
 import asyncio
 import json
@@ -119,19 +110,12 @@ def _kept_lines(stack: str) -> Iterator[str]:
         elif line.startswith(_BETWEEN):
             yield line
         else:
-            source = 0
-            yield from _raised(line)
-
-
-def _raised(line: str) -> Iterator[str]:
-    found = _RAISED.fullmatch(line)
-    if found is None:
-        return
-    name = found["type"]
-    if name.startswith(OURS):
-        yield line
-    elif "." in name or name.endswith(("Error", "Exception", "Warning", "Interrupt", "Exit")):
-        yield name
+            source, found = 0, _RAISED.fullmatch(line)
+            name = found["type"] if found else ""
+            if name.startswith(OURS):
+                yield line
+            elif "." in name or name.endswith(("Error", "Exception", "Warning", "Interrupt", "Exit")):
+                yield name
 
 
 def clean_attributes(attributes: MutableMapping[str, Any], secrets: Iterable[str] = ()) -> None:
@@ -160,7 +144,8 @@ QUIET = (
     "APPLICATIONINSIGHTS_SDKSTATS_DISABLED",
     "APPLICATIONINSIGHTS_CONTROLPLANE_DISABLED",
 )
-LOCAL_INTERVALS = {
+LOCAL = {
+    "OTEL_SERVICE_NAME": "rough-consensus",
     "OTEL_METRIC_EXPORT_INTERVAL": "5000",
     "OTEL_BSP_SCHEDULE_DELAY": "1000",
     "OTEL_BLRP_SCHEDULE_DELAY": "1000",
@@ -171,23 +156,16 @@ QUICK_RETRIES = 2
 TIMEOUT_SECONDS = 5
 
 
-class TelemetryThread(threading.Thread):
-    """Imports and sets up the exporter while the app goes on loading."""
-
-    def __init__(self, connection: str) -> None:
-        super().__init__(name="telemetry", daemon=True)
-        self._connection = connection
-
-    def run(self) -> None:
-        try:
-            _configure(self._connection, settings())
-        except Exception:
-            # An app that cannot report what it does can still do it.
-            log.exception("telemetry could not be set up: nothing is sent")
+def _set_up(connection: str) -> None:
+    try:
+        _configure(connection, settings())
+    except Exception:
+        # An app that cannot report what it does can still do it.
+        log.exception("telemetry could not be set up: nothing is sent")
 
 
 @lru_cache(maxsize=1)
-def start_telemetry() -> TelemetryThread | None:
+def start_telemetry() -> threading.Thread | None:
     """Begin to set up telemetry, where the app's settings have an address for it."""
     for name in CHATTY:
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -197,13 +175,12 @@ def start_telemetry() -> TelemetryThread | None:
     if os.environ.get(WORKER_SWITCH, "").lower() in ("true", "1"):
         log.warning("%s is set: the worker sends telemetry, so the app does not", WORKER_SWITCH)
         return None
-    thread = TelemetryThread(connection)
+    thread = threading.Thread(target=_set_up, args=(connection,), name="telemetry", daemon=True)
     thread.start()
     return thread
 
 
 async def telemetry_ready() -> None:
-    """Wait until what is recorded is also sent."""
     thread = start_telemetry()
     if thread is not None and thread.is_alive():
         await asyncio.to_thread(thread.join)
@@ -212,7 +189,9 @@ async def telemetry_ready() -> None:
 def _configure(connection: str, given: Settings) -> None:
     local = _is_local(connection)
     if local:
-        _stay_local(os.environ)
+        os.environ.update(dict.fromkeys(QUIET, "true"))
+        for name, value in LOCAL.items():
+            os.environ.setdefault(name, value)
     from azure.monitor.opentelemetry import configure_azure_monitor  # noqa: PLC0415 - see the module
 
     configure_azure_monitor(**_options(connection, given, local=local))
@@ -224,7 +203,7 @@ def _options(connection: str, given: Settings, *, local: bool) -> dict[str, Any]
         "connection_string": connection,
         "sampling_ratio": given.TELEMETRY_SAMPLING_RATIO,
         "logger_name": LOGGERS[0],
-        "log_record_processors": [_cleaning_processor(os.environ)],
+        "log_record_processors": [_cleaning_processor()],
         "instrumentation_options": {name: {"enabled": False} for name in LIBRARIES},
         "enable_live_metrics": False,
         "enable_performance_counters": False,
@@ -244,34 +223,22 @@ def _is_local(connection: str) -> bool:
     return urlsplit(connection_fields(connection).get("IngestionEndpoint", "")).hostname in LOOPBACK
 
 
-def _stay_local(environment: MutableMapping[str, str]) -> None:
-    for name in QUIET:
-        environment[name] = "true"
-    for name, value in LOCAL_INTERVALS.items():
-        environment.setdefault(name, value)
-    environment.setdefault("OTEL_SERVICE_NAME", "rough-consensus")
-
-
 def _take_logs() -> None:
     """The handler that the distribution has put on the first logger serves the others too."""
     from opentelemetry.instrumentation.logging.handler import LoggingHandler  # noqa: PLC0415 - see the module
 
-    handlers = [
-        handler for handler in logging.getLogger(LOGGERS[0]).handlers if isinstance(handler, LoggingHandler)
-    ]
-    for name in LOGGERS[1:]:
-        for handler in handlers:
-            logging.getLogger(name).addHandler(handler)
+    for handler in logging.getLogger(LOGGERS[0]).handlers:
+        if isinstance(handler, LoggingHandler):
+            for name in LOGGERS[1:]:
+                logging.getLogger(name).addHandler(handler)
 
 
-def _cleaning_processor(environment: Mapping[str, str]) -> Any:
+def _cleaning_processor() -> Any:
     from opentelemetry.sdk._logs import LogRecordProcessor, ReadWriteLogRecord  # noqa: PLC0415 - see the module
 
-    secrets = secrets_of(environment)
+    secrets = secrets_of(os.environ)
 
     class CleaningProcessor(LogRecordProcessor):
-        """Runs before the exporter sees a record."""
-
         def on_emit(self, log_record: ReadWriteLogRecord) -> None:
             record = log_record.log_record
             record.body = clean_text(str(record.body or ""), secrets)

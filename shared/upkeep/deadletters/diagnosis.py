@@ -1,7 +1,7 @@
-"""Which dead-letter queues there are, and the names that an operator may use for them."""
+"""Why messages became dead letters, which of them belong together, and which are satisfied by now."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -31,7 +31,7 @@ from shared.pipeline.event_types import (
     SummaryComplete,
     SummaryRecheck,
 )
-from shared.pipeline.events import parse_event
+from shared.pipeline.events import Event, parse_event
 from shared.pipeline.failures import error_hash
 from shared.pipeline.topology import EMBEDDING, ORCHESTRATION, PRODUCERS, QUEUES, REPORTING, SWEPT
 
@@ -55,8 +55,6 @@ class Cause:
 
 @dataclass(frozen=True)
 class Diagnosed:
-    """A dead letter and its cause."""
-
     letter: DeadLetter
     cause: Cause
     satisfied: bool = False  # whether what it asked for is done by now, where that was looked at
@@ -72,7 +70,7 @@ async def diagnose(store: Store, letters: Sequence[DeadLetter]) -> list[Diagnose
     if not letters:
         return []
     queue = letters[0].queue
-    named = {letter.sequence_number: _named_record(letter) for letter in letters}
+    named: dict[int, str | None] = {letter.sequence_number: _named_record(letter) for letter in letters}
     records = await _records(store, queue, {id_ for id_ in named.values() if id_ is not None})
     nameless = {
         letter.sequence_number: failure_id(invalid_key(queue, letter.copy.data()), 1)
@@ -80,10 +78,9 @@ async def diagnose(store: Store, letters: Sequence[DeadLetter]) -> list[Diagnose
         if named[letter.sequence_number] not in records
     }
     records |= await _records(store, queue, set(nameless.values()))
+    named |= nameless
     return [
-        Diagnosed(letter, _cause(letter, records.get(nameless.get(number, named[number]))))
-        for letter in letters
-        for number in (letter.sequence_number,)
+        Diagnosed(letter, _cause(letter, records.get(named[letter.sequence_number]))) for letter in letters
     ]
 
 
@@ -92,11 +89,15 @@ def _named_record(letter: DeadLetter) -> str | None:
     key, attempt = letter.properties.get("idempotency_key"), letter.properties.get("attempt", 1)
     if isinstance(key, str) and isinstance(attempt, int):
         return failure_id(key, attempt)
+    event = _event(letter)
+    return None if event is None else failure_id(event.idempotency_key(letter.queue), event.attempt)
+
+
+def _event(letter: DeadLetter) -> Event[Any] | None:
     try:
-        event = parse_event(letter.copy.data())
+        return parse_event(letter.copy.data())
     except (InvalidEventError, NewerVersionError):
         return None
-    return failure_id(event.idempotency_key(letter.queue), event.attempt)
 
 
 async def _records(store: Store, stage: str, ids: Iterable[str]) -> dict[str | None, dict[str, Any]]:
@@ -107,23 +108,14 @@ async def _records(store: Store, stage: str, ids: Iterable[str]) -> dict[str | N
     return found
 
 
-def _by_the_broker(letter: DeadLetter) -> str:
-    """Without a record nothing of ours saw the failure: the broker knows no more than how it ended."""
-    said = letter.description or "no description from the broker"
-    return f"{said} {BROKEN_OFF}" if letter.reason == TOO_MANY_DELIVERIES else said
-
-
 def _cause(letter: DeadLetter, record: dict[str, Any] | None) -> Cause:
     reason = letter.reason or "unknown"
     if record is None:
+        # Nothing of ours saw the failure: the broker knows no more than how it ended.
         failure = ClassifiedError(ErrorKind.PERMANENT, reason, letter.description)
-        return Cause(
-            reason,
-            error_hash(letter.queue, failure),
-            error_type="",
-            error=_by_the_broker(letter),
-            seen_at=letter.enqueued_at,
-        )
+        said = letter.description or "no description from the broker"
+        said += f" {BROKEN_OFF}" if letter.reason == TOO_MANY_DELIVERIES else ""
+        return Cause(reason, error_hash(letter.queue, failure), "", said, letter.enqueued_at)
     return Cause(
         reason,
         record["error_hash"],
@@ -137,18 +129,18 @@ def _cause(letter: DeadLetter, record: dict[str, Any] | None) -> Cause:
 
 async def satisfied_letters(clients: Clients, letters: Sequence[DeadLetter]) -> set[int]:
     """The sequence numbers of those letters of one queue whose documents are all done."""
-    events = {letter.sequence_number: _event_data(letter) for letter in letters}
+    parsed = {letter.sequence_number: _event(letter) for letter in letters}
+    events: dict[int, EventData] = {number: event.data for number, event in parsed.items() if event}
     wanted: dict[str, dict[int, list[str]]] = {}
     for number, data in events.items():
-        asked = _subjects(data)
-        if asked is not None:
-            container, ids = asked
-            wanted.setdefault(container, {})[number] = ids
+        if (asked := _subjects(data)) is not None:
+            wanted.setdefault(asked[0], {})[number] = asked[1]
     found: set[int] = set()
     for container, by_letter in wanted.items():
         every = {id_ for ids in by_letter.values() for id_ in ids}
         done = {str(id_) for id_ in await clients.store.query_by_ids(done_ids(container), every, Session())}
         found |= {number for number, ids in by_letter.items() if done.issuperset(ids)}
+    # Or its thread is part of another one, or has a later summary, which is reported.
     completed = {
         number: data
         for number, data in events.items()
@@ -156,14 +148,9 @@ async def satisfied_letters(clients: Clients, letters: Sequence[DeadLetter]) -> 
         and isinstance(data, SummaryComplete)
         and data.summary_type == SummaryType.THREAD
     }
-    return found | await _replaced(clients, completed)
-
-
-async def _replaced(clients: Clients, completed: Mapping[int, SummaryComplete]) -> set[int]:
-    """Those whose thread is part of another one, or has a later summary, which is reported."""
     keys = sorted({(data.thread_id, data.thread_id) for data in completed.values()})
     threads = await clients.store.find_many(Thread, keys, Session())
-    return {
+    return found | {
         number
         for number, data in completed.items()
         if data.summary_id is not None
@@ -173,22 +160,12 @@ async def _replaced(clients: Clients, completed: Mapping[int, SummaryComplete]) 
 
 
 def _has_another(thread: Thread, summary_id: str) -> bool:
-    if thread.merged_into is not None:
-        return True
     now = thread.summary_id
-    return now not in (None, summary_id) and thread.report_id == report_id(str(now))
+    replaced = now not in (None, summary_id) and thread.report_id == report_id(str(now))
+    return thread.merged_into is not None or replaced
 
 
-def _event_data(letter: DeadLetter) -> EventData | None:
-    try:
-        data: EventData = parse_event(letter.copy.data()).data
-    except (InvalidEventError, NewerVersionError):
-        return None
-    return data
-
-
-def _subjects(data: EventData | None) -> tuple[str, list[str]] | None:
-    """Which documents the event is about: their container and ids; None where it does not say."""
+def _subjects(data: EventData) -> tuple[str, list[str]] | None:
     match data:
         case ArchiveIngested():
             return Archive.container, [data.archive_id]
@@ -218,34 +195,28 @@ class Group:
     satisfied: int = 0  # of them: what these asked for is done by now
 
     def shown(self) -> dict[str, Any]:
-        return {
-            **self.__dict__,
-            "first_seen": self.first_seen.isoformat(),
-            "last_seen": self.last_seen.isoformat(),
-        }
+        times = {"first_seen": self.first_seen.isoformat(), "last_seen": self.last_seen.isoformat()}
+        return {**vars(self), **times}
 
 
 def group_letters(letters: Iterable[Diagnosed]) -> list[Group]:
-    """The groups, the largest first."""
     by_cause: dict[str, list[Diagnosed]] = {}
     for diagnosed in letters:
         by_cause.setdefault(diagnosed.group, []).append(diagnosed)
-    groups = [_group(id_, members) for id_, members in by_cause.items()]
+    groups = [_group(members) for members in by_cause.values()]
     return sorted(groups, key=lambda group: (-group.count, group.queue, group.id))
 
 
-def _group(id_: str, members: Sequence[Diagnosed]) -> Group:
+def _group(members: Sequence[Diagnosed]) -> Group:
     letter, cause = members[0].letter, members[0].cause
+    seen = [member.cause.seen_at for member in members]
     return Group(
-        id_,
+        members[0].group,
         letter.queue,
-        cause.reason,
-        cause.error_hash,
-        cause.error_type,
-        cause.error,
+        *(cause.reason, cause.error_hash, cause.error_type, cause.error),
         len(members),
-        min(member.cause.seen_at for member in members),
-        max(member.cause.seen_at for member in members),
+        min(seen),
+        max(seen),
         letter.sequence_number,
         sum(member.satisfied for member in members),
     )
@@ -259,10 +230,7 @@ async def diagnosed_letters(
     takes: Callable[[DeadLetter], bool] = lambda _letter: True,
     judged: bool = False,
 ) -> list[Diagnosed]:
-    """The dead letters of these queues that it takes, with their causes; of each queue the oldest `most`.
-
-    `judged` looks at the documents that each is about, too: is what it asked for done by now?
-    """
+    """Those that it takes, of each queue the oldest `most`; `judged` says whether their work is done."""
 
     async def of(queue: str) -> list[Diagnosed]:
         letters = [letter async for letter in peek_all(clients.bus, queue, most=most) if takes(letter)]

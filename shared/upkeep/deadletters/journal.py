@@ -9,6 +9,7 @@ A line may stand there twice: that has no second effect.
 
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Literal
@@ -16,7 +17,6 @@ from typing import Any, Literal
 from shared.clients.blobs import DEAD_LETTERS_CONTAINER, Blobs
 from shared.clients.connections import Clients
 from shared.clients.servicebus.dead_letter_mover import (
-    Mover,
     OperationObserver,
     RateLimiter,
     Resubmission,
@@ -37,12 +37,8 @@ class JournalError(PermanentError):
     """A journal cannot be read."""
 
 
-@dataclass(frozen=True)
-class ArchiveTags:
-    """The versions of the two blobs of an archive; None of one that is not there."""
-
-    archive: str | None
-    kept: str | None
+# The versions of an archive's two blobs, what came and what was kept; None of one that is not there.
+ArchiveTags = tuple[str | None, str | None]
 
 
 @dataclass
@@ -66,7 +62,6 @@ class Journal:
         await self._blobs.append(CONTAINER, self.path, _line({"queue": queue, kind: sorted(numbers)}))
 
     async def archive(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Add them to the operation's archive, in blocks of the size that an append blob takes."""
         block = b""
         for record in records:
             line = _line(record)
@@ -96,22 +91,19 @@ class Journal:
                 missing = error
 
     async def keep_only(self, records: Iterable[Mapping[str, Any]], etags: ArchiveTags) -> bool:
-        """Leave these in the archive; False where it has changed since these tags were read.
-
-        What stays is stored beside the append blob before that goes, which cannot be replaced in one step.
-        """
-        content = b"".join(map(_line, records))
-        if content and not await self._blobs.upload_if(CONTAINER, self.kept_path, content, etags.kept):
+        """Leave these, stored before the archive goes; False where it has changed since the tags."""
+        content, (archive, kept) = b"".join(map(_line, records)), etags
+        if content and not await self._blobs.upload_if(CONTAINER, self.kept_path, content, kept):
             return False
-        if etags.archive and not await self._blobs.delete_if(CONTAINER, self.archive_path, etags.archive):
+        if archive and not await self._blobs.delete_if(CONTAINER, self.archive_path, archive):
             return False
-        if etags.kept and not content:
-            return await self._blobs.delete_if(CONTAINER, self.kept_path, etags.kept)
+        if kept and not content:
+            return await self._blobs.delete_if(CONTAINER, self.kept_path, kept)
         return True
 
     async def tags(self) -> ArchiveTags:
         kept = await self._blobs.etag(CONTAINER, self.kept_path)
-        return ArchiveTags(await self._blobs.etag(CONTAINER, self.archive_path), kept)
+        return await self._blobs.etag(CONTAINER, self.archive_path), kept
 
     async def read(self) -> JournalState:
         lines = [line async for line in read_lines(self._blobs, self.path)]
@@ -132,17 +124,13 @@ async def read_lines(blobs: Blobs, path: str) -> AsyncIterator[dict[str, Any]]:
         *lines, rest = (rest + piece).split(b"\n")
         for line in lines:
             number += 1
-            yield _record(line, f"{CONTAINER}/{path}, line {number}")
-
-
-def _record(line: bytes, where: str) -> dict[str, Any]:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        record = None
-    if not isinstance(record, dict):
-        raise JournalError(f"{where}: not as it was written; see the blob's earlier versions")
-    return record
+            record = None
+            with suppress(ValueError, RecursionError):
+                record = json.loads(line)
+            if not isinstance(record, dict):
+                where = f"{CONTAINER}/{path}, line {number}"
+                raise JournalError(f"{where}: not as it was written; see the blob's earlier versions")
+            yield record
 
 
 def _line(content: Mapping[str, Any]) -> bytes:
@@ -167,26 +155,17 @@ class NothingToRestoreError(PermanentError):
 
 @dataclass
 class MoveCounts:
-    """How many dead letters were planned, moved and left, over all queues."""
-
     planned: int = 0
     done: int = 0
     gone: int = 0
     left: int = 0
     refused: dict[int, str] = field(default_factory=dict)
 
-    def add(self, moved: Mover) -> None:
-        self.done += len(moved.acted)
-        self.gone += len(moved.gone)
-        self.left += len(moved.left)
-        self.refused |= moved.refused
-
     def counts(self, action: str) -> dict[str, int]:
         numbers = (self.planned, self.done, self.gone, len(self.refused), self.left)
         return dict(zip(("planned", DONE_WORD[action], "gone", "refused", "left"), numbers, strict=True))
 
     def outcome(self) -> str | None:
-        """What an operator has to know, in words."""
         said = []
         if self.gone:
             said.append(f"{self.gone} no longer existed")

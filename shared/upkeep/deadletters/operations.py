@@ -1,7 +1,4 @@
-"""Requeue, purge and restore: an audit record has the request, a journal which dead letters, and how far.
-
-To resume an operation is to run it again.
-"""
+"""Requeue, purge and restore dead letters. To resume an operation is to run it again."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -9,13 +6,7 @@ from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.servicebus.bus import ReceivedMessage
-from shared.clients.servicebus.dead_letter_mover import (
-    Act,
-    Mover,
-    OperationObserver,
-    RateLimiter,
-    send_again,
-)
+from shared.clients.servicebus.dead_letter_mover import Act, Mover, OperationObserver, RateLimiter, send_again
 from shared.clients.servicebus.dead_letters import DeadLetter
 from shared.core.errors import DocumentNotFoundError, PermanentError
 from shared.documents.records import Audit, AuditStatus
@@ -58,10 +49,7 @@ async def run_operation(
     patience: float = PATIENCE_SECONDS,
     known: Audit | None = None,
 ) -> Audit:
-    """Do it, or what is left of it. One that has succeeded is left as it is.
-
-    Who has just requested it passes its record (`known`): a replica may not have it yet.
-    """
+    """Do it, or what is left of it. `known` is its record, where a replica may not have that yet."""
     audit, watch = known or await find_audit(clients.store, operation), watch or OperationObserver()
     if audit.status is AuditStatus.SUCCEEDED:
         return audit
@@ -71,8 +59,6 @@ async def run_operation(
 
 
 class _Job(Job):
-    """One run of one operation."""
-
     def __init__(self, clients: Clients, audit: Audit, watch: OperationObserver, patience: float) -> None:
         super().__init__(clients, audit, watch)
         self._tally, self._patience, self._running, self._completed = MoveCounts(), patience, 0, 0
@@ -87,18 +73,15 @@ class _Job(Job):
         if self.audit.action == RESTORE:
             await restore(self.clients, self.audit, self._pace, self.watch, tally)
         else:
-            await self._move_all()
+            progress = await self._planned()
+            tally.planned = sum(map(len, progress.plan.values()))
+            self.watch.planned(tally.planned)
+            for queue, numbers in progress.plan.items():
+                await self._move(queue, set(numbers), progress.done.get(queue, set()) & set(numbers))
         if tally.left and self.watch.stopped():
             return AuditStatus.INTERRUPTED, tally.outcome()
         status = AuditStatus.INCOMPLETE if tally.left or tally.refused else AuditStatus.SUCCEEDED
         return status, tally.outcome()
-
-    async def _move_all(self) -> None:
-        progress = await self._planned()
-        self._tally.planned = sum(map(len, progress.plan.values()))
-        self.watch.planned(self._tally.planned)
-        for queue, numbers in progress.plan.items():
-            await self._move(queue, set(numbers), progress.done.get(queue, set()) & set(numbers))
 
     async def _planned(self) -> JournalState:
         """Which dead letters it is about: decided once, before the first of them is moved."""
@@ -111,9 +94,10 @@ class _Job(Job):
                 given = {name: value for name, value in self.audit.selection.items() if name != "rate"}
                 for chosen in await choose(self.clients, LetterSelection.model_validate(given)):
                     plan.setdefault(chosen.letter.queue, []).append(chosen.letter.sequence_number)
-            await self._journal.begin({"operation": self.audit.id, "action": self.audit.action, "plan": plan})
+            header = {"operation": self.audit.id, "action": self.audit.action, "plan": plan}
+            await self._journal.begin(header)
             self.watch.step("planned")
-        return await self._journal.read()
+            return JournalState(plan)
 
     async def _move(self, queue: str, chosen: set[int], noted: set[int]) -> None:
         async def note(numbers: Sequence[int]) -> None:
@@ -122,22 +106,15 @@ class _Job(Job):
             await self.save_now_and_then(**{DONE_WORD[self.audit.action]: self._running})
 
         async with self._acting(queue) as act:
-            mover = Mover(
-                self.clients.bus,
-                queue,
-                self.clients.runtime,
-                self._pace,
-                self.watch,
-                self._patience,
-                act,
-                note,
-                left=chosen,
-                acted=noted,
-                completed=self._completed,
-            )
+            bus, runtime, pace = self.clients.bus, self.clients.runtime, self._pace
+            mover = Mover(bus, queue, runtime, pace, self.watch, self._patience, act, note, chosen, noted)
+            mover.completed = self._completed
             await mover.move()
         self._completed = mover.completed
-        self._tally.add(mover)
+        self._tally.done += len(mover.acted)
+        self._tally.gone += len(mover.gone)
+        self._tally.left += len(mover.left)
+        self._tally.refused |= mover.refused
 
     @asynccontextmanager
     async def _acting(self, queue: str) -> AsyncIterator[Act]:
@@ -163,15 +140,9 @@ LARGEST = 5000
 RATE = 50.0
 
 
-async def request_requeue(clients: Clients, queue: str, group: str, actor: Actor) -> Audit:
-    """Ask for a group to be requeued in the background, in bounded time."""
-    return await request_in_background(clients, REQUEUE, {"queues": [queue], "groups": [group]}, actor)
-
-
 async def request_in_background(
     clients: Clients, action: str, selection: Mapping[str, Any], actor: Actor
 ) -> Audit:
-    """Ask for the action on these letters, at most so many, at a rate that leaves the stages room."""
     asked = {"limit": LARGEST, **selection}
     audit = await request_operation(clients, action, asked, actor, rate=RATE)
     await send_operation(clients, audit.id, audit.id)

@@ -1,7 +1,4 @@
-"""What only the app can measure, every five minutes: how long messages wait, and what is late.
-
-The bounds of the settings are sent with the figures, so that no alert has a copy of them.
-"""
+"""What only the app can measure: how long messages wait, and what is late, with the bounds for both."""
 
 import asyncio
 import os
@@ -9,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Self
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.calls import somebody_waits
@@ -24,12 +21,31 @@ from shared.core.times import stored_time
 from shared.documents.queries.several_containers import count_late
 from shared.documents.records import Run
 from shared.embedding.openvino.model_folder import ModelFolderError, check_model_folder, known_dimension
-from shared.pipeline.topology import PARSING, QUEUES
+from shared.pipeline.topology import PARSING, QUEUE_ROWS, QUEUES
+from shared.settings.app import Settings
 from shared.upkeep.due_documents import COLLECTIONS, THREADS, Collection, count
-from shared.upkeep.oversight.system_status import AgeBounds
 
 KIND = "consumers"
 ID = "latest"
+SWEEPS_MISSED = 2
+PATIENCE = {row.name: row.patience for row in QUEUE_ROWS}
+
+
+@dataclass(frozen=True)
+class AgeBounds:
+    waiting: timedelta = timedelta(minutes=30)  # ten deliveries that fail at once take less
+    sweep: timedelta = timedelta(minutes=30)
+    report: timedelta = timedelta(minutes=60)
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> Self:
+        return cls(
+            sweep=timedelta(seconds=SWEEPS_MISSED * settings.RETRY_JOB_INTERVAL_SECONDS),
+            report=timedelta(minutes=settings.SLO_REPORT_MINUTES),
+        )
+
+    def of_queue(self, queue: str) -> timedelta:
+        return self.waiting * PATIENCE.get(queue, 1.0)
 
 
 def enabled_queues() -> list[str]:
@@ -45,7 +61,6 @@ def enabled_queues() -> list[str]:
 
 
 async def say_consumers(clients: Clients, queues: list[str]) -> None:
-    """Note that these have a consumer now."""
     session, now = Session(), clients.runtime.now()
     found = await clients.store.find(Run, ID, KIND, session)
     seen = {**(found.cursor if found else {}), **dict.fromkeys(queues, stored_time(now))}
@@ -69,19 +84,9 @@ class NotProvisionedError(PermanentError):
 
 @dataclass(frozen=True)
 class Check:
-    """What came of asking one dependency."""
-
     ok: bool
     seconds: float
     says: str | None = None  # in one line, where it is not well
-
-
-async def _cosmos(clients: Clients) -> None:
-    await last_consumers(clients)
-
-
-async def _servicebus(clients: Clients) -> None:
-    await clients.bus.peek(PARSING.name, start=1, count=1)
 
 
 async def _blobs(clients: Clients) -> None:
@@ -90,7 +95,6 @@ async def _blobs(clients: Clients) -> None:
 
 
 async def _search(clients: Clients) -> None:
-    """The index of this model, which takes vectors of its length."""
     versions = clients.index.versions
     found = await versions.dimensions()
     if found is None:
@@ -100,10 +104,10 @@ async def _search(clients: Clients) -> None:
             versions.require(found, wanted)
 
 
-_ASKED: dict[str, Callable[[Clients], Awaitable[None]]] = {
+_ASKED: dict[str, Callable[[Clients], Awaitable[object]]] = {
     "model": lambda clients: asyncio.to_thread(check_model_folder, clients.settings),
-    "cosmos": _cosmos,
-    "servicebus": _servicebus,
+    "cosmos": last_consumers,
+    "servicebus": lambda clients: clients.bus.peek(PARSING.name, start=1, count=1),
     "search": _search,
     "blobs": _blobs,
 }
@@ -115,7 +119,7 @@ async def check_dependencies(clients: Clients) -> dict[str, Check]:
     return dict(zip(_ASKED, checks, strict=True))
 
 
-async def _checked(clients: Clients, ask: Callable[[Clients], Awaitable[None]]) -> Check:
+async def _checked(clients: Clients, ask: Callable[[Clients], Awaitable[object]]) -> Check:
     started, says = clients.runtime.monotonic(), None
     try:
         await ask(clients)
@@ -139,7 +143,6 @@ def oldest_time(messages: list[Any]) -> datetime | None:
 
 
 async def count_late_documents(clients: Clients, collection: Collection, now: datetime) -> int:
-    """Those that are not done in the time of the objective."""
     return await _count_older(clients, collection, now - AgeBounds.from_settings(clients.settings).report)
 
 

@@ -18,7 +18,7 @@ from shared.pipeline.lifecycle.attempts import reset
 from shared.pipeline.progress import ArchiveProgress, archive_progress
 from shared.pipeline.readiness import ready_thread
 from shared.upkeep.due_documents import COLLECTIONS, THREADS, Collection, DueDocument, Policy, RetryReason
-from shared.upkeep.requeue import Requeue, Requeuer, rebuild_events
+from shared.upkeep.requeue import Requeuer, rebuild_events
 
 
 class LeftOutError(PermanentError):
@@ -26,62 +26,13 @@ class LeftOutError(PermanentError):
 
 
 @dataclass(frozen=True)
-class SkippedDocument:
-    """A document that was chosen and not changed."""
-
-    id: str
-    why: str
-
-
-@dataclass(frozen=True)
 class BulkResult:
     changed: int
-    left: list[SkippedDocument]
+    left: list[tuple[str, str]]  # ids, and why each was not changed
 
 
-@dataclass(frozen=True)
-class StuckDocument:
-    """A document that is stuck or failed."""
-
-    collection: Collection
-    stored: dict[str, Any]
-
-    @property
-    def id(self) -> str:
-        return str(self.stored["id"])
-
-    @property
-    def partition(self) -> str:
-        return str(self.stored[self.collection.model.partition_field])
-
-    @property
-    def since(self) -> datetime:
-        """The time of its last attempt, or of its creation."""
-        return datetime.fromisoformat(self.stored.get("lastAttemptTime") or self.stored["created_at"])
-
-    def shown(self) -> dict[str, Any]:
-        return {
-            "collection": self.collection.name,
-            "stage": self.collection.stage,
-            "id": self.id,
-            "partition": self.partition,
-            "status": self.stored.get("status"),
-            "attempts": self.stored.get("attemptCount") or 0,
-            "last_attempt": self.stored.get("lastAttemptTime"),
-            "requeued_at": self.stored.get("requeued_at"),
-            "created_at": self.stored.get("created_at"),
-            "error": self.stored.get("lastError"),
-        }
-
-    def due(self) -> DueDocument:
-        """As the sweep sees it."""
-        due = DueDocument.of(self.collection, RetryReason.FAILED, self.stored, self.partition)
-        return replace(due, requeued_at=None)
-
-    def first_again(self) -> DueDocument:
-        """As the sweep sees it after a reset: no attempt is counted, and the reason is still known."""
-        due = self.due()
-        return replace(due, attempts=0, last_attempt=None, last_error=due.reason)
+def _document(collection: Collection, row: dict[str, Any]) -> DueDocument:
+    return DueDocument.of(collection, RetryReason.FAILED, row, str(row[collection.model.partition_field]))
 
 
 def collection_named(name: str) -> Collection:
@@ -94,29 +45,29 @@ def collection_named(name: str) -> Collection:
 
 async def stuck_documents(
     clients: Clients, collections: Sequence[Collection] = COLLECTIONS
-) -> AsyncIterator[StuckDocument]:
+) -> AsyncIterator[DueDocument]:
     """Open documents without any outcome for longer than the stuck threshold; oldest first."""
     old = stored_time(clients.runtime.now() - Policy.from_settings(clients.settings).stuck_after)
     for collection in collections:
         query = several_containers.stuck_documents(collection)
         async for stored in clients.store.query(query, Session(), old=old):
-            yield StuckDocument(collection, stored)
+            yield _document(collection, stored)
 
 
 async def failed_documents(
     clients: Clients, collections: Sequence[Collection] = COLLECTIONS
-) -> AsyncIterator[StuckDocument]:
+) -> AsyncIterator[DueDocument]:
     """Given up: no sweep looks at them again."""
     for collection in collections:
         async for stored in clients.store.query(several_containers.failed_documents(collection), Session()):
-            yield StuckDocument(collection, stored)
+            yield _document(collection, stored)
 
 
-async def troubled_by_id(clients: Clients, collection: Collection, ids: Sequence[str]) -> list[StuckDocument]:
+async def troubled_by_id(clients: Clients, collection: Collection, ids: Sequence[str]) -> list[DueDocument]:
     """These documents, whatever their state; PermanentError names one that is not there."""
     query = several_containers.documents_by_ids(collection)
     found = {
-        str(row["id"]): StuckDocument(collection, row)
+        str(row["id"]): _document(collection, row)
         async for row in clients.store.query(query, Session(), ids=list(ids))
     }
     missing = [id_ for id_ in ids if id_ not in found]
@@ -125,55 +76,46 @@ async def troubled_by_id(clients: Clients, collection: Collection, ids: Sequence
     return [found[id_] for id_ in dict.fromkeys(ids)]
 
 
-async def reset_documents(clients: Clients, documents: Sequence[StuckDocument]) -> BulkResult:
+async def reset_documents(clients: Clients, documents: Sequence[DueDocument]) -> BulkResult:
     """Pending again, with no attempt counted (R-806): the next sweep requeues them."""
-    return await _change_all(documents, lambda document: _reset(clients, document.due()))
+    return await _change_all(documents, lambda document: _reset(clients, document))
 
 
-async def retry_documents(clients: Clients, documents: Sequence[StuckDocument]) -> BulkResult:
-    """Try them again at once, as attempt 1, in their own stage alone.
-
-    Each is reset first, then requeued: after a crash in between, the next sweep finds it.
-    """
+async def retry_documents(clients: Clients, documents: Sequence[DueDocument]) -> BulkResult:
+    """Try them again at once, as attempt 1, in their own stage alone."""
     requeuer = Requeuer(clients, bypass_topic=True)
     return await _change_all(documents, lambda document: _retry(requeuer, document))
 
 
 async def _change_all(
-    documents: Sequence[StuckDocument], act: Callable[[StuckDocument], Awaitable[None]]
+    documents: Sequence[DueDocument], act: Callable[[DueDocument], Awaitable[None]]
 ) -> BulkResult:
-    """A document that cannot be changed is skipped; the others are changed all the same."""
-    changed, left = 0, list[SkippedDocument]()
+    left: list[tuple[str, str]] = []
     for document in documents:
         try:
             await act(document)
         except (PermanentError, DocumentNotFoundError) as error:
-            left.append(SkippedDocument(document.id, str(error)))
-        else:
-            changed += 1
-    return BulkResult(changed, left)
+            left.append((document.id, str(error)))
+    return BulkResult(len(documents) - len(left), left)
 
 
-async def _retry(requeuer: Requeuer, document: StuckDocument) -> None:
-    due = document.first_again()
-    request = await _request(requeuer.clients, due)
-    await _reset(requeuer.clients, due, error=due.reason)
-    if not await requeuer.requeue([due], lambda counted: [request] if counted else []):
-        raise LeftOutError("another operation or the sweep asks for it at the same time")
-
-
-async def _request(clients: Clients, document: DueDocument) -> Requeue:
-    """What to send; made before anything is changed, so that what is not ready stays as it is."""
-    if document.collection is not THREADS:
+async def _retry(requeuer: Requeuer, document: DueDocument) -> None:
+    """As attempt 1; the reason is still known."""
+    clients, why = requeuer.clients, document.reason
+    due = replace(document, attempts=0, last_attempt=None, last_error=why, requeued_at=None)
+    # Before anything is changed, so that what is not ready stays as it is.
+    if due.collection is not THREADS:
         policy = Policy.from_settings(clients.settings)
-        (request,) = rebuild_events([document], policy, clients.settings, alone=True)
-        return request
-    ready = await ready_thread(clients, document.id, Session())
-    if ready is None:
+        requests = rebuild_events([due], policy, clients.settings, alone=True)
+    elif ready := await ready_thread(clients, due.id, Session()):
+        requests = [(summary_request(due.id, ready.version, clients.settings), due.next_attempt)]
+    else:
         raise LeftOutError(
             "it is not ready: not all its messages are chunked and embedded yet; `documents list` shows which"
         )
-    return summary_request(document.id, ready.version, clients.settings), document.next_attempt
+    await _reset(clients, due, error=why)
+    if not await requeuer.requeue([due], lambda counted: requests if counted else []):
+        raise LeftOutError("another operation or the sweep asks for it at the same time")
 
 
 async def _reset(clients: Clients, document: DueDocument, *, error: str | None = None) -> None:
@@ -182,7 +124,6 @@ async def _reset(clients: Clients, document: DueDocument, *, error: str | None =
 
 
 async def find_anywhere(clients: Clients, id_: str) -> list[tuple[str, dict[str, Any]]]:
-    """Every document with this id, with the container that has it."""
     return [
         (container, row)
         for container in DOCUMENTS

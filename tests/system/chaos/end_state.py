@@ -7,6 +7,7 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.queries.named_query import NO_FENCE, NamedQuery
 from shared.settings.app import Settings
+from tests.support.index_rows import indexed
 
 __all__ = ["QUERIES", "end_state"]
 
@@ -30,7 +31,7 @@ async def _end_state(settings: Settings) -> dict[str, Any]:
     try:
         state: dict[str, Any] = {name: await _rows(clients, name, text) for name, text in QUERIES.items()}
         vectors = [
-            await clients.index.get(row["id"]) for row in state["chunks"] if row["embedding_generated"]
+            await indexed(clients.index, row["id"]) for row in state["chunks"] if row["embedding_generated"]
         ]
         state["vectors"] = [vector and (vector["chunk_id"], vector["thread_id"]) for vector in vectors]
         return state

@@ -3,8 +3,7 @@
 import pytest
 from opentelemetry.trace import SpanKind, set_span_in_context
 
-from shared.clients.telemetry.workspace import Workspace
-from shared.upkeep.oversight.timeline import NoSpansError, ReceivedSpans, WorkspaceSpans, span_store
+from shared.clients.telemetry.spans import NoSpansError, ReceivedSpans, WorkspaceSpans, span_store
 from tests.system.telemetry.conftest import Sender
 from tests.system.telemetry.query_api import WORKSPACE, query_api
 
@@ -29,7 +28,7 @@ async def test_whole_traces_are_found_by_an_archive_a_thread_among_others_and_a_
     trace = send_trace(sender, "a1", "t1", "t2")
     send_trace(sender, "a2", "t3")
     with query_api(sender.receiver.folder) as endpoint:
-        spans = WorkspaceSpans(Workspace(WORKSPACE, endpoint))
+        spans = WorkspaceSpans(WORKSPACE, endpoint)
         asked = [("a1", ["archives"]), ("t2", ["threads"]), (trace, []), ("t2", ["messages", "threads"])]
         for id_, containers in asked:
             found = await spans.about(id_, containers)
@@ -46,12 +45,12 @@ async def test_a_workspace_that_cannot_be_asked_is_named_and_no_id_becomes_a_par
 ) -> None:
     with query_api(sender.receiver.folder) as endpoint:
         with pytest.raises(NoSpansError, match=r"could not be asked: .*no workspace"):
-            await WorkspaceSpans(Workspace("another", endpoint)).about("a1", ["archives"])
+            await WorkspaceSpans("another", endpoint).about("a1", ["archives"])
         for hostile in ('a" or true', "a\\", "a\n| union *", "", "é"):
             with pytest.raises(NoSpansError, match="no ids with such characters"):
-                await WorkspaceSpans(Workspace(WORKSPACE, endpoint)).about(hostile, ["archives"])
+                await WorkspaceSpans(WORKSPACE, endpoint).about(hostile, ["archives"])
     with pytest.raises(NoSpansError, match="could not be asked"):
-        await WorkspaceSpans(Workspace(WORKSPACE, endpoint)).about("a1", ["archives"])  # nobody listens
+        await WorkspaceSpans(WORKSPACE, endpoint).about("a1", ["archives"])  # nobody listens
 
 
 def test_where_spans_are_asked_for_follows_from_the_settings() -> None:

@@ -25,6 +25,7 @@ from tests.stages.mail_in import MailIn, mail, mail_in
 from tests.support.clock import with_clock
 from tests.support.cloud import AppCloud
 from tests.support.documents import CREATED
+from tests.support.index_rows import indexed
 from tests.support.services import RunningService
 from tests.upkeep.removal.finished import embed_all, take_all_in
 
@@ -227,7 +228,7 @@ async def test_a_stray_copy_of_a_chunk_goes_without_the_vector_of_the_real_one(p
     await place.clients.store.upsert(Chunk.model_validate({**chunk, "thread_id": "gone"}), Session())
     done = await verify(with_clock(place.clients, later), VerifyOptions(repair=True, requested_by="test"))
     assert done.counts[FindingKind.CHUNK_WITHOUT_MESSAGE] == {"found": 1, "repaired": 1}
-    assert await place.clients.index.get(chunk["id"]) is not None
+    assert await indexed(place.clients.index, chunk["id"]) is not None
     assert await found(place) == []
 
 

@@ -78,17 +78,6 @@ async def test_a_mail_of_two_archives_is_found_by_each_and_by_the_other_when_one
         await drain(place)
 
 
-async def test_a_vector_that_was_indexed_with_one_archive_is_found_by_it(
-    cloud: AppCloud, bus_service: RunningService
-) -> None:
-    async with mail_in(cloud, bus_service) as place:
-        archive = await take_all_in(place, FIRST)
-        (hit, *_) = await place.clients.index.search("*", top=1)
-        await place.clients.index.upsert([{"chunk_id": hit.chunk_id, "archive_ids": None}])
-        assert await mails(place, archive_id=archive) == MAILS_OF_FIRST
-        await drain(place)
-
-
 # uploads that meet a deletion
 
 Intruder = Callable[[MailIn, bytes], Awaitable[None]]

@@ -21,7 +21,7 @@ from shared.documents.records import FailureRecord, Run
 from shared.documents.sources import Archive
 from shared.documents.threads import Chunk, Message, Thread
 from shared.pipeline.events import Event
-from shared.upkeep.sweep import Options, sweep
+from shared.upkeep.sweep import Options, _Sweep, sweep
 from tests.support.clock import with_clock
 from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
@@ -134,6 +134,10 @@ class SweepPlace:
         )
         assert done is not None
         return done
+
+    async def sweep_unguarded(self) -> Run:
+        """A sweep without its lease."""
+        return await _Sweep(with_clock(self.clients, lambda: self.now), Options(metrics=self.metrics)).run()
 
     async def published(self, queue: str, expected: int = 1) -> list[Event[Any]]:
         return await self.place.take_all(queue, expected)

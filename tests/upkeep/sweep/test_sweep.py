@@ -453,7 +453,7 @@ async def test_while_the_broker_is_away_no_attempt_is_counted(cloud: AppCloud, t
 async def test_two_sweeps_at_once_count_once_and_publish_once(place: SweepPlace) -> None:
     messages = [place.message(f"m{number}", f"t{number}") for number in range(20)]
     await place.put(place.archive(), *messages, *[await place.put_ready_thread(f"r{n}") for n in range(3)])
-    one, two = await asyncio.gather(place.sweep(exclusive=False), place.sweep(exclusive=False))
+    one, two = await asyncio.gather(place.sweep_unguarded(), place.sweep_unguarded())
     for name, total in (("archives", 1), ("messages", 20), ("threads", 3)):
         assert one.counts[name]["requeued"] + two.counts[name]["requeued"] == total
     assert [(await place.again(message)).attemptCount for message in messages] == [1] * 20

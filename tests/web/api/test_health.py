@@ -64,7 +64,7 @@ async def test_an_index_for_vectors_of_another_length_is_not_ok(
     clients = await Clients.connect(given)
     try:
         await clients.ensure_containers()
-        await clients.index.ensure(8)
+        await clients.index.versions.ensure(8)
         found = await check_dependencies(clients)
     finally:
         await clients.close()

@@ -4,8 +4,7 @@ import asyncio
 from datetime import timedelta
 
 from shared.clients.connections import Clients
-from shared.upkeep.oversight.status import read_status
-from shared.upkeep.oversight.system_status import SystemStatus
+from shared.upkeep.oversight.status import SystemStatus, read_status
 from tests.web.site import Site
 
 

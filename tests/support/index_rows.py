@@ -1,0 +1,27 @@
+"""What the search index holds, as a test looks at it."""
+
+from typing import Any
+
+from azure.core.exceptions import ResourceNotFoundError
+
+from shared.clients.search.fields import VECTOR_FIELD, Filters
+from shared.clients.search.index import PAYLOAD, Index
+
+
+async def indexed(index: Index, chunk_id: str) -> dict[str, Any] | None:
+    """The row of this chunk in the index of the app's own model."""
+    try:
+        return dict(await index._documents(index.versions.own).get_document(chunk_id))
+    except ResourceNotFoundError:
+        return None
+
+
+async def indexed_thread(index: Index, thread_id: str) -> list[dict[str, Any]]:
+    """The rows of this thread with their vectors, in the order of the chunks."""
+    found = await index._documents(index.versions.own).search(
+        "*",
+        filter=Filters(thread_id=thread_id).to_odata(),
+        order_by=["date", "chunk_index"],
+        select=[*PAYLOAD, VECTOR_FIELD],
+    )
+    return [dict(row) async for row in found]

@@ -44,7 +44,6 @@ MODULES = {
     ("shared/upkeep/integrity/repair.py", "attemptCount"): "the archive as a finding's data",
     ("shared/upkeep/integrity/run.py", "status"): "the status of a Run",
     ("shared/upkeep/due_documents.py", "status"): "the document as it is shown",
-    ("shared/upkeep/due_documents.py", "requeued_at"): "the document as it is shown",
     ("shared/upkeep/oversight/stuck_documents.py", "status"): "the archive as it is shown",
     ("shared/upkeep/oversight/stuck_documents.py", "requeued_at"): "the document as a query read it",
     ("shared/upkeep/oversight/timeline.py", "lastAttemptTime"): "the words for a time that is shown",

@@ -38,7 +38,6 @@ MODULES = {
     ("shared/pipeline/event_builders.py", "report_id"): "a field of ReportDeliveryFailed",
     ("shared/pipeline/event_types.py", "summary_id"): "the name of a span's attribute",
     ("shared/pipeline/event_types.py", "report_id"): "the name of a span's attribute",
-    ("shared/upkeep/audit.py", "status"): "the status of an Audit",
     ("shared/upkeep/due_documents.py", "requeued_at"): "the document as a query read it",
     ("shared/upkeep/correcting.py", "status"): "the fate of an objection, in a label",
     ("shared/upkeep/integrity/repair.py", "attemptCount"): "the archive as a finding's data",

@@ -134,15 +134,15 @@ def timeline(
     from shared.upkeep.oversight.timeline import read_timeline
 
     telemetry = span_store(setting_values(GLOBAL_OPTIONS.settings))
-    found = run_command(lambda clients: read_timeline(clients, id_, telemetry))
-    if not found.entries:
+    entries, without_spans = run_command(lambda clients: read_timeline(clients, id_, telemetry))
+    if not entries:
         raise CommandError(Code.FAILED, f"No record of {id_!r}.")
     print_rows(
-        found.entries,
+        entries,
         ["time (UTC)", "where", "what*"],
         lambda entry: (f"{entry.at:%Y-%m-%d %H:%M:%S.%f}"[:-3], entry.where, entry.what[:500]),
         empty="",
         shown=(lambda entry: entry.shown()) if json else None,
     )
-    if found.without and not json:
-        print_note(f"No spans: {found.without}.")
+    if without_spans and not json:
+        print_note(f"No spans: {without_spans}.")

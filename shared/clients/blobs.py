@@ -68,7 +68,6 @@ class Blobs:
     async def upload(
         self, container: str, path: str, content: bytes | IO[bytes] | AsyncIterable[bytes]
     ) -> None:
-        """Store it, in place of what was there; a stream is never held in memory whole."""
         async with self._calls.measured("upload", writes=True) as renew:
             blob = self._blob(container, path)
             await blob.upload_blob(content, overwrite=True, progress_hook=_progress(renew))
@@ -86,7 +85,6 @@ class Blobs:
                 await blob.append_block(content)
 
     async def stage_part(self, container: str, path: str, number: int, content: bytes) -> None:
-        """Keep a part of a blob that is not there yet; the same part again takes its place."""
         async with self._calls.measured("stage_part", writes=True):
             await self._blob(container, path).stage_block(_block_id(number), content)
 
@@ -159,7 +157,6 @@ class Blobs:
                 raise
 
     async def save(self, container: str, path: str, file: IO[bytes]) -> None:
-        """Write the content to the file. Pieces would be cut from what was read, and copied once more."""
         async with self._calls.measured("save") as renew:
             await (await self._download(container, path, progress_hook=_progress(renew))).readinto(file)
 
@@ -171,7 +168,6 @@ class Blobs:
         return found
 
     async def delete(self, container: str, path: str) -> bool:
-        """Whether it was there."""
         async with self._calls.measured("delete", writes=True):
             try:
                 await self._blob(container, path).delete_blob()

@@ -72,7 +72,6 @@ class Calls:
         return MeasuredCall(self, operation, seconds)
 
     def refuse_silent(self, operation: str) -> None:
-        """Of one request, a service is waited for once."""
         if self._dependency in (_silent.get() or ()):
             raise ServiceSilentError(f"{self.service} does not answer ({operation})", self.service)
 

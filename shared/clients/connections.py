@@ -106,7 +106,7 @@ class Clients:
             identity = opening(identity_aio.DefaultAzureCredential(managed_identity_client_id=client_id))
             cosmos = opening(_cosmos(settings, identity))
             namespace, most = _service_bus(settings, identity), settings.SERVICEBUS_MAX_CONNECTIONS
-            bus = opening(Bus(namespace, TOPIC, calls("servicebus"), connections=most))
+            bus = opening(Bus(namespace, TOPIC, calls("servicebus"), most))
             index = opening(_index(settings, identity, runtime, calls("search")))
             blobs = opening(Blobs(_blob_service(settings, identity), calls("blobs")))
             connected = opening(_FirstUse(cosmos))

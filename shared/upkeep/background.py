@@ -57,7 +57,6 @@ async def request_resummarizing(
 
 
 async def threads_left(clients: Clients, selection: ThreadSelection, edition: str) -> list[str]:
-    """Those that this edition has not reached, or whose summary is still due."""
     if selection.thread is not None:
         return [await resolve_thread(clients, selection.thread, Session())]
     query = LEFT_BY_EDITION if selection.source is None else LEFT_BY_EDITION_OF_SOURCE

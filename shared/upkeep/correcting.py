@@ -141,7 +141,6 @@ async def find_correction(clients: Clients, id_: str, session: Session) -> Corre
 
 
 async def corrections_of_thread(clients: Clients, thread_id: str) -> list[Correction]:
-    """All of them, revoked ones too; the latest last."""
     messages = await _messages(clients, thread_id, Session())
     return await corrections_of(clients, [message.message_id for message in messages], Session())
 

@@ -125,7 +125,6 @@ async def sweep(clients: Clients, options: Options | None = None) -> Run | None:
 
 
 async def latest_run(clients: Clients, kind: str = KIND) -> Run | None:
-    """The latest run that has ended."""
     found = await clients.store.query_documents(Run, LATEST_RUN, Session(), partition_value=kind)
     return found[0] if found else None
 

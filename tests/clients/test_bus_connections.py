@@ -40,7 +40,7 @@ def connections(broker: RunningService) -> dict[str, int]:
 
 def bus_on(broker: RunningService, most: int) -> Bus:
     client = ServiceBusClient.from_connection_string(servicebus_connection(broker), retry_total=0)
-    return Bus(client, "events", connections=most)
+    return Bus(client, "events", most=most)
 
 
 async def use_everything(bus: Bus) -> list[Any]:

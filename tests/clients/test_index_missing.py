@@ -8,6 +8,7 @@ import pytest
 from azure.core.credentials import AzureKeyCredential
 from azure.search.documents.indexes.aio import SearchIndexClient
 
+from shared.clients.calls import Calls
 from shared.clients.search.versions import IndexMissingError, Versions
 
 
@@ -45,7 +46,7 @@ async def test_an_app_that_may_make_no_index_says_that_it_is_missing(
 ) -> None:
     address, asked = refusing
     async with SearchIndexClient(address, AzureKeyCredential("k"), retry_total=0) as admin:
-        versions = Versions(admin, "mail", "all-MiniLM-L6-v2", clock=lambda: 0.0)
+        versions = Versions(admin, "mail", "all-MiniLM-L6-v2", lambda: 0.0, Calls("search"))
         with pytest.raises(IndexMissingError, match=r"^the index mail-all-minilm-l6-v2-\d is not there: run"):
             await versions.check(384)
         assert {"GET", "PUT"} == set(asked)

@@ -24,7 +24,17 @@ _TEXT, _DATE, _NUMBER = "Edm.String", "Edm.DateTimeOffset", "Edm.Int32"
 def index_definition(name: str, dimensions: int) -> "models.SearchIndex":
     return models.SearchIndex(
         name=name,
-        fields=[*_fields(), _vector(dimensions)],
+        fields=[
+            *_fields(),
+            models.SearchField(
+                name=VECTOR_FIELD,
+                type="Collection(Edm.Single)",
+                searchable=True,
+                hidden=False,
+                vector_search_dimensions=dimensions,
+                vector_search_profile_name=_PROFILE,
+            ),
+        ],
         vector_search=models.VectorSearch(
             algorithms=[models.HnswAlgorithmConfiguration(name=_ALGORITHM)],
             profiles=[models.VectorSearchProfile(name=_PROFILE, algorithm_configuration_name=_ALGORITHM)],
@@ -56,17 +66,6 @@ def _fields() -> "list[models.SearchField]":
         text(name="embedding_model"),
         date(name="embedding_date"),
     ]
-
-
-def _vector(dimensions: int) -> "models.SearchField":
-    return models.SearchField(
-        name=VECTOR_FIELD,
-        type="Collection(Edm.Single)",
-        searchable=True,
-        hidden=False,
-        vector_search_dimensions=dimensions,
-        vector_search_profile_name=_PROFILE,
-    )
 
 
 def archives_of_chunk(chunk: Chunk) -> dict[str, Any]:

@@ -62,13 +62,10 @@ class Index:
         runtime: Runtime | None = None,
         calls: Calls | None = None,
     ) -> None:
-        self._connect = connect
+        self._connect, self._admin, self.name, self._model = connect, admin, name, model
         self._connected: dict[str, SearchClient] = {}
-        self._admin = admin
-        self.name = name
-        self._model = model
         self._calls = calls or Calls("search")
-        self.versions = Versions(admin, name, model, (runtime or Runtime()).monotonic, calls=self._calls)
+        self.versions = Versions(admin, name, model, (runtime or Runtime()).monotonic, self._calls)
 
     async def upsert(self, items: Sequence[Mapping[str, Any]]) -> None:
         for batch in batches_of(items, MAX_BATCH):

@@ -46,19 +46,10 @@ def version_name(collection: str, model: str) -> str:
 
 class Versions:
     def __init__(
-        self,
-        admin: "SearchIndexClient",
-        alias: str,
-        model: str,
-        clock: Callable[[], float],
-        *,
-        calls: Calls | None = None,
+        self, admin: "SearchIndexClient", alias: str, model: str, clock: Callable[[], float], calls: Calls
     ) -> None:
-        self._admin = admin
-        self._calls = calls or Calls("search")
-        self.alias = alias
-        self.own = version_name(alias, model)
-        self._clock = clock
+        self._admin, self._clock, self._calls = admin, clock, calls
+        self.alias, self.own = alias, version_name(alias, model)
         self._live: str | None = None
         self._looked_up = float("-inf")
         self._checked: int | None = None
@@ -109,7 +100,6 @@ class Versions:
         await self._delete_index(name)
 
     async def dimensions(self) -> int | None:
-        """How long the vectors of this model's index are; None where there is no such index."""
         async with self._calls.measured("definition"):
             try:
                 found = await self._admin.get_index(self.own)

@@ -166,17 +166,10 @@ def is_scheduled(message: "ServiceBusReceivedMessage") -> bool:
 
 class Bus:
     def __init__(
-        self,
-        client: "ServiceBusClient",
-        topic: str,
-        calls: Calls | None = None,
-        *,
-        connections: int = MOST_CONNECTIONS,
+        self, client: "ServiceBusClient", topic: str, calls: Calls | None = None, most: int = MOST_CONNECTIONS
     ) -> None:
-        self._client = client
-        self._topic = topic
+        self._client, self._topic, self._kept = client, topic, KeptOpen(most)
         self._calls = calls or Calls("servicebus")
-        self._kept = KeptOpen(connections)
         self._ending: set[asyncio.Task[None]] = set()
 
     async def publish(self, events: Iterable[Publishable]) -> None:

@@ -58,9 +58,6 @@ class RateLimiter:
         self._tokens -= share
         return share
 
-    def give_back(self, count: int) -> None:
-        self._tokens = min(float(self._burst), self._tokens + count)
-
     def _filled_tokens(self, rate: float) -> float:
         before, self._filled = self._filled, self._runtime.monotonic()
         self._tokens = min(float(self._burst), self._tokens + (self._filled - before) * rate)
@@ -81,8 +78,6 @@ LOCK_MARGIN = timedelta(seconds=1)
 
 @dataclass
 class OperationObserver:
-    """Who follows an operation, and may stop it."""
-
     step: Callable[[str], None] = lambda _name: None
     planned: Callable[[int], None] = lambda _total: None
     progress: Callable[[int], None] = lambda _done: None  # over all queues
@@ -136,7 +131,6 @@ class Mover:
             granted = await self.pace.take(len(waiting))
             some = [letter for letter in waiting[:granted] if self._lock_holds(letter)]
             waiting = waiting[granted:]  # one whose lock has ended comes again
-            self.pace.give_back(granted - len(some))
             if not some:
                 continue
             self.watch.step("taken")

@@ -97,7 +97,6 @@ class MessageCopy:
         return "group_id" in self.properties or not KEPT_ANNOTATIONS.isdisjoint(self.annotations)
 
     def record(self) -> dict[str, Any]:
-        """As JSON, with the type of whatever JSON has no type for."""
         return {
             "body_kind": self.body_kind,
             "body": to_json(self.body),

@@ -60,7 +60,6 @@ def mark_failed(error_type: str) -> None:
 def consumer_span(
     name: str, properties: Mapping[str, object], *, attributes: Mapping[str, str | int] | None = None
 ) -> AbstractContextManager[Span]:
-    """A span around the handling of a message: it continues the trace that the message carries."""
     parent = propagate.extract({key: str(value) for key, value in properties.items()})
     return span(name, parent=parent, kind=SpanKind.CONSUMER, attributes=attributes)
 

@@ -166,7 +166,6 @@ def _set_up(connection: str) -> None:
 
 @lru_cache(maxsize=1)
 def start_telemetry() -> threading.Thread | None:
-    """Begin to set up telemetry, where the app's settings have an address for it."""
     for name in CHATTY:
         logging.getLogger(name).setLevel(logging.WARNING)
     connection = os.environ.get(CONNECTION)

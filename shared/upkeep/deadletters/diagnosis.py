@@ -274,7 +274,6 @@ class LetterSelection(BaseModel):
 
 
 async def choose(clients: Clients, selection: LetterSelection) -> list[Diagnosed]:
-    """The letters that are in the queues now and fit, with their causes; at most `limit`."""
     found = await diagnosed_letters(
         clients, selection.queues, takes=selection.takes, judged=selection.satisfied
     )

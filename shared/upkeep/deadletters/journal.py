@@ -73,7 +73,6 @@ class Journal:
             await self._blobs.append(CONTAINER, self.archive_path, block)
 
     async def archived(self) -> AsyncIterator[dict[str, Any]]:
-        """What the archive holds, each dead letter once."""
         seen: set[tuple[Any, Any]] = set()
         missing = None
         for path in (self.kept_path, self.archive_path):
@@ -180,7 +179,6 @@ class MoveCounts:
 async def restorable(
     clients: Clients, purge: str, *, sequence_numbers: list[int] | None = None, limit: int | None = None
 ) -> list[dict[str, Any]]:
-    """What the purge archived and no restore has sent yet."""
     audit = await find_audit(clients.store, purge)
     if audit.action not in RESTORABLE:
         allowed = ", ".join(sorted(RESTORABLE))

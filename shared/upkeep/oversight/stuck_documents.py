@@ -11,8 +11,7 @@ from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError, PermanentError
 from shared.core.times import stored_time
 from shared.documents.containers import DOCUMENTS
-from shared.documents.queries import several_containers
-from shared.documents.queries.several_containers import documents_with_id, unfinished_of_archive
+from shared.documents.queries import several_containers as queries
 from shared.pipeline.event_builders import summary_request
 from shared.pipeline.lifecycle.attempts import reset
 from shared.pipeline.progress import ArchiveProgress, archive_progress
@@ -49,8 +48,7 @@ async def stuck_documents(
     """Open documents without any outcome for longer than the stuck threshold; oldest first."""
     old = stored_time(clients.runtime.now() - Policy.from_settings(clients.settings).stuck_after)
     for collection in collections:
-        query = several_containers.stuck_documents(collection)
-        async for stored in clients.store.query(query, Session(), old=old):
+        async for stored in clients.store.query(queries.stuck_documents(collection), Session(), old=old):
             yield _document(collection, stored)
 
 
@@ -59,13 +57,13 @@ async def failed_documents(
 ) -> AsyncIterator[DueDocument]:
     """Given up: no sweep looks at them again."""
     for collection in collections:
-        async for stored in clients.store.query(several_containers.failed_documents(collection), Session()):
+        async for stored in clients.store.query(queries.failed_documents(collection), Session()):
             yield _document(collection, stored)
 
 
 async def troubled_by_id(clients: Clients, collection: Collection, ids: Sequence[str]) -> list[DueDocument]:
     """These documents, whatever their state; PermanentError names one that is not there."""
-    query = several_containers.documents_by_ids(collection)
+    query = queries.documents_by_ids(collection)
     found = {
         str(row["id"]): _document(collection, row)
         async for row in clients.store.query(query, Session(), ids=list(ids))
@@ -127,7 +125,7 @@ async def find_anywhere(clients: Clients, id_: str) -> list[tuple[str, dict[str,
     return [
         (container, row)
         for container in DOCUMENTS
-        async for row in clients.store.query(documents_with_id(container), Session(), id=id_)
+        async for row in clients.store.query(queries.documents_with_id(container), Session(), id=id_)
     ]
 
 
@@ -178,7 +176,9 @@ async def _obstacles(clients: Clients, collection: Collection, archive_id: str) 
     most = policy.max_attempts[collection.name]
     grouped: dict[tuple[str, str | None, str], Obstacle] = {}
     seen = 0
-    async for row in clients.store.query(unfinished_of_archive(collection), Session(), archive=archive_id):
+    async for row in clients.store.query(
+        queries.unfinished_of_archive(collection), Session(), archive=archive_id
+    ):
         attempts, error = int(row.get("attemptCount") or 0), row.get("lastError")
         state, following, at = _next(row, attempts, policy, most)
         shortened = None if error is None else str(error).partition("\n")[0][:200]

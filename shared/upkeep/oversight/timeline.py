@@ -45,16 +45,10 @@ class TimelineEntry:
         return {"at": self.at.isoformat(), "where": self.where, "what": self.what, "trace_id": self.trace_id}
 
 
-@dataclass(frozen=True)
-class Timeline:
-    entries: list[TimelineEntry]  # in chronological order
-    without: str | None = None  # why there are no spans
-
-
 async def read_timeline(
     clients: Clients, id_: str, telemetry: ReceivedSpans | WorkspaceSpans | None
-) -> Timeline:
-    """`telemetry` is where spans can be asked for, if anywhere."""
+) -> tuple[list[TimelineEntry], str | None]:
+    """In chronological order, and why there are no spans."""
     found, spans = list[TimelineEntry](), list[dict[str, Any]]()
     without = None if telemetry else NOBODY_ASKED
     documents = await find_anywhere(clients, id_)
@@ -72,7 +66,7 @@ async def read_timeline(
         except NoSpansError as error:
             without = str(error)
     found += map(_of_span, spans)
-    return Timeline(sorted(set(found), key=lambda entry: (entry.at, entry.where)), without)
+    return sorted(set(found), key=lambda entry: (entry.at, entry.where)), without
 
 
 def _of_document(container: str, stored: dict[str, Any]) -> list[TimelineEntry]:

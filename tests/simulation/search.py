@@ -21,7 +21,7 @@ from tests.simulation.network import Errors, Network
 
 Document = dict[str, Any]
 _COMPARISON = re.compile(r"(\w+) (eq|ge|gt|le|lt) '((?:[^']|'')*)'")
-_HAS = re.compile(r"\((\w+)/any\((\w+): \2 eq '((?:[^']|'')*)'\) or (\w+) eq '\3'\)")
+_HAS = re.compile(r"(\w+)/any\((\w+): \2 eq '((?:[^']|'')*)'\)")
 _IN = re.compile(r"search\.in\((\w+), '((?:[^']|'')*)'(?:, '(.)')?\)")
 _COMPARE: dict[str, Callable[[str, str], bool]] = {
     "eq": lambda a, b: a == b,
@@ -178,9 +178,9 @@ def _among(name: str, values: str, separator: str) -> Callable[[Document], bool]
     return lambda document: document.get(name) in wanted
 
 
-def _has(many: str, _variable: str, value: str, one: str) -> Callable[[Document], bool]:
+def _has(many: str, _variable: str, value: str) -> Callable[[Document], bool]:
     wanted = value.replace("''", "'")
-    return lambda document: wanted in (document.get(many) or ()) or document.get(one) == wanted
+    return lambda document: wanted in (document.get(many) or ())
 
 
 def _compared(name: str, operator: str, value: str) -> Callable[[Document], bool]:

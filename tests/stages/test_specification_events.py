@@ -31,6 +31,7 @@ from stages.summarization import SUMMARIZATION
 from tests.embedding.toy_encoders import SPEC
 from tests.stages.mail_in import NOW, MailIn, mail, mail_in
 from tests.support.cloud import AppCloud
+from tests.support.index_rows import indexed
 from tests.support.services import RunningService
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -89,7 +90,7 @@ async def test_an_archive_goes_from_stage_to_stage_by_events_of_the_specificatio
             (row["status"], row["attemptCount"], row["lastError"]) for row in await place.stored(container)
         }
         assert states == {("processed", 1, None)}
-    vectors = [await place.clients.index.get(chunk["id"]) for chunk in await place.stored("chunks")]
+    vectors = [await indexed(place.clients.index, chunk["id"]) for chunk in await place.stored("chunks")]
     assert {vector["thread_id"] for vector in vectors if vector} == {thread["id"]}
     assert await place.stored("failures") == []
 

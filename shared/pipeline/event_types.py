@@ -159,7 +159,7 @@ class ChunkingFailed(FailureData):
 
 class EmbeddingsGenerated(EventData):
     routing_key = "embeddings.generated"
-    identity = ("chunk_ids", "embedding_model", "thread_ids", "settled_versions", "contents")
+    identity = ("chunk_ids", "embedding_model", "thread_ids", "contents")
     ids_field = "chunk_ids"
 
     chunk_ids: list[Id]
@@ -172,9 +172,6 @@ class EmbeddingsGenerated(EventData):
     avg_generation_time_ms: Amount
     chunk_threads: list[Id] = []  # extension: the thread of each chunk
     thread_ids: list[Id] = []  # extension: threads that have changed, those without a chunk here included
-    # The next two are of version 0.1, which was never deployed. Nothing reads them; the schema has them.
-    settled_versions: list[str] = []
-    claimed_by: str | None = None
     contents: str = ""  # extension: as ChunksPrepared has it
 
     def subject_ids(self) -> list[str]:

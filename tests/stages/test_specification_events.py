@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,6 +28,7 @@ from stages.parsing import PARSING
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.embedding.toy_encoders import SPEC
+from tests.pipeline.events.test_events import GOLDEN as SPECIFICATION
 from tests.stages.mail_in import NOW, MailIn, mail, mail_in
 from tests.support.cloud import AppCloud
 from tests.support.index_rows import indexed
@@ -36,8 +36,7 @@ from tests.support.services import RunningService
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 GOLDEN: dict[str, dict[str, Any]] = {
-    event["event_type"]: event
-    for event in json.loads(Path(__file__).with_name("specification_events.json").read_text())
+    event["event_type"]: event for event in json.loads(SPECIFICATION.read_text(encoding="utf-8"))
 }
 FAILED = sorted(set(GOLDEN) & set(STAGE_OF_FAILURE))
 STAGES: tuple[Stage[Any], ...] = (PARSING, CHUNKING, EMBEDDING, ORCHESTRATION, SUMMARIZATION, REPORTING)

@@ -1,6 +1,7 @@
 import json
 import re
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,70 +24,11 @@ from tests.support.events import event_of
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
-# The fields of every event of the catalogue, with values of our own.
+# Every event in the form of the specification, with values of our own.
+GOLDEN = Path(__file__).with_name("specification.json")
 SAMPLES: dict[str, dict[str, Any]] = {
-    "ArchiveIngested": {
-        "archive_id": "0011223344556677", "source_name": "wg-list", "source_type": "rsync",
-        "source_url": "rsync.example::lists/wg/", "file_path": "raw/wg/2026-01.mbox", "file_size_bytes": 12,
-        "file_hash_sha256": "ab" * 32, "ingestion_started_at": "2026-01-02T03:04:05Z",
-        "ingestion_completed_at": "2026-01-02T03:05:05Z",
-    },
-    "ArchiveIngestionFailed": {
-        "source_name": "wg-list", "source_type": "rsync", "source_url": "rsync.example::lists/wg/",
-        "error_message": "timed out", "error_type": "TimeoutError", "retry_count": 3,
-        "ingestion_started_at": "2026-01-02T03:04:05Z", "failed_at": "2026-01-02T03:05:05Z",
-    },
-    "JSONParsed": {
-        "archive_id": "0011223344556677", "message_count": 2, "message_keys": ["m1", "m2"], "thread_count": 1,
-        "thread_ids": ["t1"], "parsing_duration_seconds": 12.5,
-    },
-    "ParsingFailed": {
-        "archive_id": "0011223344556677", "file_path": "raw/x.mbox", "error_message": "corrupt",
-        "error_type": "MboxError", "messages_parsed_before_failure": 75, "retry_count": 3,
-        "failed_at": "2026-01-02T03:05:05Z",
-    },
-    "ChunksPrepared": {
-        "message_keys": ["m1"], "chunk_count": 2, "chunk_ids": ["c1", "c2"], "chunks_ready": True,
-        "chunking_strategy": "recursive", "avg_chunk_size_tokens": 350,
-    },
-    "ChunkingFailed": {
-        "message_keys": ["m1"], "error_message": "no", "error_type": "E", "retry_count": 3,
-        "failed_at": "2026-01-02T03:05:05Z",
-    },
-    "EmbeddingsGenerated": {
-        "chunk_ids": ["c1", "c2"], "embedding_count": 2, "embedding_model": "all-MiniLM-L6-v2",
-        "embedding_backend": "openvino", "embedding_dimension": 384,
-        "vector_store_collection": "message_embeddings", "vector_store_updated": True,
-        "avg_generation_time_ms": 15.3,
-    },
-    "EmbeddingGenerationFailed": {
-        "chunk_ids": ["c1"], "error_message": "slow", "error_type": "TimeoutError",
-        "embedding_backend": "openvino", "retry_count": 3, "failed_at": "2026-01-02T03:05:05Z",
-    },
-    "SummarizationRequested": {
-        "thread_ids": ["t1"], "top_k": 12, "llm_backend": "extractive", "llm_model": "none",
-        "context_window_tokens": 3000, "prompt_template": "consensus-summary-v1",
-    },
-    "OrchestrationFailed": {
-        "thread_ids": ["t1"], "error_type": "E", "error_message": "no", "retry_count": 2,
-    },
-    "SummaryComplete": {
-        "thread_id": "t1", "summary_markdown": "- Consensus: yes", "llm_backend": "extractive",
-        "citations": [{"message_id": "<a@b>", "chunk_id": "c1", "offset": 120}], "llm_model": "none",
-        "tokens_prompt": 1800, "tokens_completion": 600, "latency_ms": 2400,
-    },
-    "SummarizationFailed": {
-        "thread_id": "t1", "error_type": "LLMTimeout", "error_message": "slow", "retry_count": 2,
-    },
-    "ReportPublished": {
-        "thread_id": "t1", "report_id": "rpt-1", "format": "markdown", "notified": True,
-        "delivery_channels": ["webhook"], "summary_url": "/api/reports/rpt-1",
-    },
-    "ReportDeliveryFailed": {
-        "report_id": "rpt-1", "thread_id": "t1", "delivery_channel": "webhook", "error_message": "503",
-        "error_type": "DeliveryError", "retry_count": 3,
-    },
-}  # fmt: skip
+    event["event_type"]: event["data"] for event in json.loads(GOLDEN.read_text(encoding="utf-8"))
+}
 ROUTING_KEYS = {
     "ArchiveIngested": "archive.ingested",
     "ArchiveIngestionFailed": "archive.ingestion.failed",

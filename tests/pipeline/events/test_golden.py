@@ -25,7 +25,7 @@ from shared.pipeline import event_builders
 from shared.pipeline import event_types as data
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.event_types import EventData
-from shared.pipeline.events import CATALOGUE, Event
+from shared.pipeline.events import CATALOGUE, Event, parse_event
 from shared.pipeline.failures import failure_record
 from shared.pipeline.topology import ORCHESTRATION, REPORTING, STAGES, StageRow
 from shared.settings.app import Settings
@@ -42,7 +42,7 @@ from shared.upkeep.due_documents import (
 from shared.upkeep.requeue import rebuild_events
 from stages import chunking, summarization
 from stages.failures import ledger_record
-from tests.support.documents import CREATED
+from tests.support.documents import new_archive, new_chunk, new_message, new_report, new_summary
 
 GOLDEN = Path(__file__).with_name("golden.json")
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
@@ -66,176 +66,45 @@ FAILURE = ClassifiedError(
     "message <a@example.org> at 4711 of 0xffee is corrupt",
     details={"messages_parsed": 3, "backend": "openvino"},
 )
-FAILED: dict[str, Any] = {"error_message": "it is corrupt at 17", "error_type": "MboxError", "retry_count": 3}
-
-SAMPLES: tuple[EventData, ...] = (
-    data.ArchiveIngested(
-        archive_id=ARCHIVE,
-        source_name="wg-list",
-        source_type="rsync",
-        source_url="rsync.example::lists/wg/",
-        file_path="raw/wg/2026-01.mbox",
-        file_size_bytes=12,
-        file_hash_sha256=HASH,
-        ingestion_started_at=EARLIER,
-        ingestion_completed_at=NOW,
-    ),
-    data.ArchiveIngestionFailed(
-        source_name="working group: lists",
-        source_type="http",
-        source_url="https://example.org/a.mbox",
-        ingestion_started_at=EARLIER,
-        failed_at=NOW,
-        **FAILED,
-    ),
-    data.JSONParsed(
-        archive_id=ARCHIVE,
-        message_count=5,
-        message_keys=KEYS,
-        thread_count=2,
-        thread_ids=sorted(set(THREADS)),
-        parsing_duration_seconds=12.5,
-        message_threads=THREADS,
-    ),
-    data.ParsingFailed(
-        archive_id=ARCHIVE, file_path="a/b", messages_parsed_before_failure=7, failed_at=NOW, **FAILED
-    ),
-    data.ChunksPrepared(
-        message_keys=KEYS,
-        chunk_count=5,
-        chunk_ids=IDS,
-        chunks_ready=True,
-        chunking_strategy="recursive",
-        avg_chunk_size_tokens=350.5,
-        chunk_threads=THREADS,
-        chunk_messages=KEYS,
-        thread_ids=sorted(set(THREADS)),
-        contents="0123456789abcdef",
-        archive_id=ARCHIVE,
-    ),
-    data.ChunkingFailed(message_keys=KEYS[:2], failed_at=NOW, **FAILED),
-    data.EmbeddingsGenerated(
-        chunk_ids=IDS,
-        embedding_count=5,
-        embedding_model="all-MiniLM-L6-v2",
-        embedding_backend="openvino",
-        embedding_dimension=384,
-        vector_store_collection="message_embeddings",
-        vector_store_updated=True,
-        avg_generation_time_ms=15.3,
-        chunk_threads=THREADS,
-        thread_ids=sorted(set(THREADS)),
-        contents="0123456789abcdef",
-    ),
-    data.EmbeddingGenerationFailed(
-        chunk_ids=IDS[:1], embedding_backend="openvino", failed_at=NOW, **FAILED
-    ),
-    data.SummarizationRequested(
-        thread_ids=THREADS[:1],
-        top_k=12,
-        llm_backend="extractive",
-        llm_model="extractive-v1",
-        context_window_tokens=3000,
-        prompt_template="consensus-summary-v1",
-        content_hashes=["fedcba9876543210"],
-    ),
-    data.OrchestrationFailed(thread_ids=THREADS[:1], **FAILED),
-    data.SummaryComplete(
-        thread_id=THREADS[0],
-        summary_markdown="- Consensus: yes",
-        citations=[data.EventCitation(message_id="<a@b>", chunk_id=IDS[0], offset=120)],
-        llm_backend="extractive",
-        llm_model="extractive-v1",
-        tokens_prompt=1800,
-        tokens_completion=600,
-        latency_ms=2400.5,
-        summary_id=SUMMARY,
-    ),
-    data.SummarizationFailed(thread_id=THREADS[0], **FAILED),
-    data.ReportPublished(
-        thread_id=THREADS[0],
-        report_id=f"rpt-{SUMMARY}",
-        format="markdown",
-        notified=True,
-        delivery_channels=["chat"],
-        summary_url=f"/api/reports/rpt-{SUMMARY}",
-    ),
-    data.ReportDeliveryFailed(
-        report_id=f"rpt-{SUMMARY}", thread_id=THREADS[0], delivery_channel="chat", **FAILED
-    ),
-)  # fmt: skip
-SAMPLE: dict[str, Any] = {type(sample).__name__: sample for sample in SAMPLES}
+# The events that were recorded, each with all of its fields.
+SAMPLE: dict[str, Any] = {
+    name: parse_event(recorded["json"]).data
+    for name, recorded in json.loads(GOLDEN.read_text(encoding="utf-8"))["events"].items()
+}
 
 
 def archive() -> Archive:
-    return Archive(
-        id=ARCHIVE,
-        archive_id=ARCHIVE,
-        file_hash=HASH,
-        file_size_bytes=4711,
-        source="wg-list",
-        source_type="http",
-        source_url="https://example.org/a.mbox",
-        ingestion_date=EARLIER,
-        file_path=f"{ARCHIVE}/a.mbox",
-        created_at=NOW,
-    )
+    path, url = f"{ARCHIVE}/a.mbox", "https://example.org/a.mbox"
+    return new_archive(
+        ARCHIVE, archive_id=ARCHIVE, file_hash=HASH, file_size_bytes=4711, source="wg-list",
+        source_type="http", source_url=url, ingestion_date=EARLIER, file_path=path, created_at=NOW,
+    )  # fmt: skip
 
 
 def messages() -> list[Message]:
     return [
-        Message(
-            created_at=CREATED,
-            id=key,
-            message_key=key,
-            message_id=f"<{key}@example.org>",
-            archive_id=ARCHIVE,
-            thread_id=thread,
-            variant=f"2026#{key}",
-        )
+        new_message(key, thread, archive_id=ARCHIVE, archive_ids=[], variant=f"2026#{key}")
         for key, thread in zip(KEYS, THREADS, strict=True)
     ]
 
 
 def chunks() -> list[Chunk]:
     return [
-        Chunk(
-            created_at=CREATED,
-            id=id_,
-            chunk_id=id_,
-            message_key=key,
-            message_id=f"<{key}@example.org>",
-            thread_id=thread,
-            archive_id=ARCHIVE,
-            chunk_index=0,
-            text="text",
-            token_count=number,
-            start_offset=0,
-            end_offset=4,
-        )
+        new_chunk(id_, thread, key, archive_id=ARCHIVE, token_count=number)
         for number, (id_, key, thread) in enumerate(zip(IDS, KEYS, THREADS, strict=True))
     ]
 
 
 def summary(**changes: Any) -> Summary:
-    return Summary(
-        created_at=CREATED,
-        id=SUMMARY,
-        summary_id=SUMMARY,
-        scope=changes.get("scope", THREADS[0]),
-        thread_id=changes.get("thread_id", THREADS[0]),
-        summary_type=changes.get("summary_type", SummaryType.THREAD),
-        title="About it",
-        content_markdown="said " * 1000,
-        content_html="",
-        citations=[
-            Citation(message_id="<a@b>", chunk_id=IDS[0], quote="said", offset=None, relevance_score=0.5)
-        ]
-        * 120,
-        generated_by="extractive-v1",
-        generated_at=NOW,
-        metadata={"tokens_prompt": 10, "tokens_completion": 20, "llm_backend": "openai"},
-    )
+    cited = Citation(message_id="<a@b>", chunk_id=IDS[0], quote="said", offset=None, relevance_score=0.5)
+    usage = {"tokens_prompt": 10, "tokens_completion": 20, "llm_backend": "openai"}
+    content = {
+        "content_markdown": "said " * 1000,
+        "citations": [cited] * 120,
+        "metadata": usage,
+        "generated_by": "extractive-v1",
+    }
+    return new_summary(SUMMARY, THREADS[0], **{"generated_at": NOW, **content, **changes})
 
 
 def digest() -> Summary:
@@ -243,18 +112,7 @@ def digest() -> Summary:
 
 
 def report(**changes: Any) -> Report:
-    return Report(
-        created_at=CREATED,
-        id=f"rpt-{SUMMARY}",
-        report_id=f"rpt-{SUMMARY}",
-        scope=THREADS[0],
-        summary_id=SUMMARY,
-        thread_id=changes.get("thread_id", THREADS[0]),
-        title="About it",
-        published_at=NOW,
-        delivery_channels=["chat"],
-        notified=True,
-    )
+    return new_report(summary(**changes), delivery_channels=["chat"], notified=True)
 
 
 def due(collection: Collection, document: Archive | Message | Chunk) -> DueDocument:
@@ -358,7 +216,7 @@ def records() -> dict[str, FailureRecord]:
             now=NOW,
         ),
     }
-    for sample in SAMPLES:
+    for sample in SAMPLE.values():
         if isinstance(sample, data.FailureData):
             found[f"ledger {type(sample).__name__}"] = ledger_record(Event.of(sample, attempt=2, now=NOW))
     return found

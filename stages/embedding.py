@@ -257,12 +257,12 @@ async def _store_vectors(
         for chunk in encoded.chunks
         if chunk.id not in encoded.failed
     ]
-    stored = await isolate_poison(items, work.clients.index.upsert)
-    if len(stored.poison) == len(items) > 1:
+    poison = await isolate_poison(items, work.clients.index.upsert)
+    if len(poison) == len(items) > 1:
         raise RefusesEverythingError(
-            f"the index refuses all {len(items)} vectors, not one of them: {stored.poison[0][1].message}"
+            f"the index refuses all {len(items)} vectors, not one of them: {poison[0][1].message}"
         )
-    for item, failure in stored.poison:
+    for item, failure in poison:
         id_ = item["chunk_id"]
         encoded.failed[id_] = RejectedItemsError(f"the index refuses it: {failure.message}", {id_: ""})
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import azure.functions as func
 
-from shared.clients.connections import Clients, clients
+from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
-from shared.clients.telemetry.metrics import PipelineSpan, consumer_span
+from shared.clients.telemetry.metrics import PipelineSpan
 from shared.core.errors import ClassifiedError, ErrorKind
 from shared.core.ids import failed_event_of
 from shared.documents.records import FailureRecord
@@ -16,28 +16,18 @@ from shared.pipeline.event_types import ReportDeliveryFailed, SummarizationFaile
 from shared.pipeline.events import Event, parse_event
 from shared.pipeline.failures import failure_record
 from shared.pipeline.lifecycle.summaries import digest_flags_settled, thread_flags_settled
-from shared.pipeline.runner import run_request
 from shared.pipeline.topology import FAILURES, STAGE_OF_FAILURE
-from stages.registration import CONNECTION, delivery_from_functions
+from stages.registration import register_request
 
 blueprint = func.Blueprint()
 
 
-@blueprint.function_name("failures")
-@blueprint.service_bus_queue_trigger(arg_name="msg", queue_name=FAILURES.name, connection=CONNECTION)
-async def failures(msg: func.ServiceBusMessage) -> None:
-    connected, delivery = await clients(), delivery_from_functions(msg)
-    with consumer_span(
-        "stage failures", delivery.properties, attributes={"pipeline.stage": "failures"}
-    ) as recording:
-        await run_request(FAILURES, delivery, connected, lambda: _keep(delivery.body, connected, recording))
-
-
-async def _keep(body: bytes, connected: Clients, recording: PipelineSpan) -> None:
+async def keep(body: bytes, clients: Clients, recording: PipelineSpan) -> None:
+    recording.set_attribute("pipeline.stage", FAILURES.name)
     event = parse_event(body)
     recording.set_attribute("pipeline.event_id", event.event_id)
-    await record_failure(event, connected.store)
-    await _settle_flags(event, connected.store)
+    await record_failure(event, clients.store)
+    await _settle_flags(event, clients.store)
 
 
 async def _settle_flags(event: Event[Any], store: Store) -> None:
@@ -67,3 +57,6 @@ def ledger_record(event: Event[Any]) -> FailureRecord:
         return record
     key, attempt = failed_event_of(id_)
     return record.model_copy(update={"id": id_, "idempotency_key": key, "attempt": attempt})
+
+
+register_request(blueprint, FAILURES, keep, name="stage failures")

@@ -5,21 +5,27 @@ installed, the stage settles it itself: a permanent failure is dead-lettered at 
 """
 
 import asyncio
+import json
 import os
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import azure.functions as func
 
-from shared.clients.connections import clients
+from shared.clients.connections import Clients, clients
 from shared.clients.servicebus.bus import ReceivedMessage
+from shared.clients.telemetry.metrics import PipelineSpan, consumer_span
+from shared.core.errors import InvalidEventError
 from shared.pipeline.delivery import Delivery, RaiseToAbandon, Settlement
-from shared.pipeline.runner import StageRunner
+from shared.pipeline.runner import StageRunner, run_request
 from shared.pipeline.stage import Stage
+from shared.pipeline.topology import QueueRow
 
 CONNECTION = "SERVICEBUS_CONNECTION"
 SETTLEMENT = "SERVICEBUS_SETTLEMENT"
 PREVIEW = "preview"
+RequestWork = Callable[[bytes, Clients, PipelineSpan], Awaitable[Any]]
 REASON_LENGTH = 4096  # the broker refuses a longer reason or description
 
 
@@ -44,13 +50,40 @@ class PreviewSettlement:
 def register_stage(blueprint: func.Blueprint, stage: Stage[Any]) -> None:
     """Give the stage its function on the queue of its name. After an error the host abandons the message."""
     if os.environ.get(SETTLEMENT) == PREVIEW:
-        run, automatic = _settled_by_stage(stage), False
+        _register(blueprint, stage.name, _settled_by_stage(stage), auto_complete=False)
     else:
-        run, automatic = _settled_by_host(stage), True
+        _register(blueprint, stage.name, _settled_by_host(stage))
+
+
+def _register(blueprint: func.Blueprint, queue: str, run: Any, *, auto_complete: bool = True) -> None:
     trigger = blueprint.service_bus_queue_trigger(
-        arg_name="msg", queue_name=stage.name, connection=CONNECTION, auto_complete_messages=automatic
+        arg_name="msg", queue_name=queue, connection=CONNECTION, auto_complete_messages=auto_complete
     )
-    blueprint.function_name(stage.name)(trigger(run))
+    blueprint.function_name(queue)(trigger(run))
+
+
+def register_request(
+    blueprint: func.Blueprint, row: QueueRow, work: RequestWork, *, name: str | None = None
+) -> None:
+    """Give a queue that is no stage's its function. `name` is that of its span."""
+
+    async def run(msg: func.ServiceBusMessage) -> None:
+        connected, delivery = await clients(), delivery_from_functions(msg)
+        with consumer_span(name or row.name, delivery.properties) as recording:
+            await run_request(row, delivery, connected, lambda: work(delivery.body, connected, recording))
+
+    _register(blueprint, row.name, run)
+
+
+def read_request(body: bytes, id_: str) -> dict[str, Any]:
+    """The request, which has this id of what it is about."""
+    try:
+        request = json.loads(body)
+    except ValueError as error:
+        raise InvalidEventError(f"the message is not JSON: {error}") from None
+    if not isinstance(request, dict) or not isinstance(request.get(id_), str):
+        raise InvalidEventError(f"{id_}: missing or not a string")
+    return request
 
 
 def _settled_by_host(stage: Stage[Any]) -> Any:

@@ -4,9 +4,8 @@ import hashlib
 import json
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from shared.clients.classify import classify
 from shared.clients.telemetry.metrics import current_trace_id
@@ -79,21 +78,14 @@ def _original(body: bytes) -> dict[str, Any] | str:
 Item = TypeVar("Item")
 
 
-@dataclass
-class Isolated(Generic[Item]):
-    done: list[Item] = field(default_factory=list)
-    poison: list[tuple[Item, ClassifiedError]] = field(default_factory=list)
-
-
 async def isolate_poison(
     items: Sequence[Item], work: Callable[[Sequence[Item]], Awaitable[None]]
-) -> Isolated[Item]:
-    """Do the work on all items that let it be done.
+) -> list[tuple[Item, ClassifiedError]]:
+    """Do the work on all items that let it be done. Return the others, and why.
 
-    Only a permanent failure makes a batch split. A transient one, or a race, is nobody's poison: it goes
-    through, so that the whole batch is tried again, and what was done is skipped then.
+    Only a permanent failure makes a batch split. Any other is raised, so that the whole batch is tried again.
     """
-    isolated: Isolated[Item] = Isolated()
+    poison: list[tuple[Item, ClassifiedError]] = []
     waiting = [list(items)] if items else []
     while waiting:
         batch = waiting.pop()
@@ -103,11 +95,9 @@ async def isolate_poison(
             failure = classify(error)
             if failure.kind is not ErrorKind.PERMANENT:
                 raise
-            if len(batch) == 1:
-                isolated.poison.append((batch[0], failure))
-            else:
-                middle = len(batch) // 2
+            middle = len(batch) // 2
+            if middle:
                 waiting += [batch[middle:], batch[:middle]]
-        else:
-            isolated.done += batch
-    return isolated
+            else:
+                poison.append((batch[0], failure))
+    return poison

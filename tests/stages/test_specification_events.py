@@ -99,7 +99,7 @@ async def test_a_failure_in_the_form_of_the_specification_is_in_the_ledger(place
     body, clients = json.dumps(GOLDEN[name]).encode(), place.clients
     with span("test") as recording:
         await run_request(
-            FAILURES, Delivery(body, name), clients, lambda: failures._keep(body, clients, recording)
+            FAILURES, Delivery(body, name), clients, lambda: failures.keep(body, clients, recording)
         )
     stage = STAGE_OF_FAILURE[name]
     record = await clients.store.find(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from shared.documents.values import PositionStance, PropositionForm
+from shared.domain.consensus import stances
 from shared.domain.consensus.cues import (
     ACCEPTS,
     ANNOUNCES,
@@ -45,84 +46,19 @@ from shared.domain.consensus.stance_cues import (
     SUPPORTS,
     SUPPORTS_SOMETHING,
 )
-from shared.domain.consensus.stances import (
-    ACK_LATER,
-    AGREES_TO_DO,
-    AGREES_WITH,
-    ALSO,
-    CONDITIONAL_CONSENT,
-    DEMANDS,
-    FIRM_NO,
-    FIRM_OPENING,
-    IF,
-    IN_A_PRODUCT,
-    ITSELF,
-    KEEPS_WHAT,
-    NO_WHEN_ASKED,
-    NOT_AS_IT_IS,
-    OBJECTS,
-    OBJECTS_TO_DOING,
-    OF_WHAT,
-    REASON,
-    SO_FAR,
-    SOFT_NO,
-    SUPPORTS_DOING,
-    TAKEN_AT_ONCE,
-    TEST_RUN,
-    TURNS,
-    UNDOES,
-    accepts,
-    answers_a_question_put,
-    answers_the_proposal,
-    cue_of,
-    is_ack,
-    is_bare,
-    is_good_idea,
-    is_of_it,
-    is_of_the_rest,
-    is_partial,
-    is_plus_one,
-    kind_of_support,
-    names_a_proposal,
-    names_the_series,
-    names_the_whole,
-    opens_the_answer,
-    place,
-    relation,
-    shows_that_something_is_put,
-    takes_a_pull,
-    takes_nothing_back,
-    tells_of_trouble,
-)
 from shared.domain.consensus.votes import Ballot, is_legend
 from shared.domain.mail.subjects import split_subject
 
 SAID_RULES = {
-    "vote": 0.97,
-    "trailer": 0.97,
-    "ack": 0.9,
-    "acceptance": 0.95,
-    "taken": 0.9,
-    "words": 0.92,
-    "approval by name": 0.9,
-    "approval": 0.9,
-    "exclamation": 0.9,
-    "agreement": 0.9,
-    "chain": 0.9,
-    "will do": 0.9,
-    "words in a call": 0.9,
-    "agreement in a call": 0.9,
-    "objection": 0.9,
-    "words to what is put": 0.9,
-    "approval of what is put": 0.9,
-    "agreement with what is put": 0.9,
-    "plain answer": 0.9,
-    "objection to what is put": 0.9,
-    "objection in a call": 0.9,
-    "words for the act": 0.9,
-    "keeps what is": 0.9,
-    "consent to what is put": 0.9,
-}
+    "vote": 0.97, "trailer": 0.97, "acceptance": 0.95, "words": 0.92,
+    **dict.fromkeys((
+        "ack", "taken", "approval by name", "approval", "exclamation", "agreement", "chain", "will do",
+        "words in a call", "agreement in a call", "objection", "words to what is put",
+        "approval of what is put", "agreement with what is put", "plain answer",
+        "objection to what is put", "objection in a call", "words for the act", "keeps what is",
+        "consent to what is put",
+    ), 0.9),
+}  # fmt: skip
 """Rules whose claims are said, with the confidence to show: .9 is the bound, more where more was measured
 right (docs/reading.md has the counts). A claim by any other rule is a remark."""
 ACTS = frozenset({"acceptance", "trailer", "vote"})
@@ -248,12 +184,12 @@ class _ClaimReader:
             return None
         if trailer := TRAILER.match(sentence.text):
             return self._trailer(trailer, mail)
-        towards = relation(self.thread, self.put, sentence)
+        towards = stances.relation(self.thread, self.put, sentence)
         if OPPOSES.finds(sentence):
             return self._opposition(sentence, towards)
         if SPEAKS_AGAINST.finds(sentence) and self._objects_to_the_words(sentence, towards):
             return _OPPOSE, "objection to what is put"
-        is_change = self.put.form is not PropositionForm.PATCH and UNDOES.search(self.matter)
+        is_change = self.put.form is not PropositionForm.PATCH and stances.UNDOES.search(self.matter)
         if is_change and KEEPS.finds(sentence):
             return self._keeping(sentence, towards)
         return (
@@ -267,9 +203,11 @@ class _ClaimReader:
     def _ack(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
         """A trailer in words, by one who has nothing against it in the same mail."""
         found = ACKS.search(sentence) if self.put.form is PropositionForm.PATCH else None
-        if found is None or towards not in {"put", "author"} or ACK_LATER.search(sentence.folded):
+        if found is None or towards not in {"put", "author"} or stances.ACK_LATER.search(sentence.folded):
             return None
-        holds = takes_nothing_back(self.thread, sentence, found) and is_of_it(self.thread, self.put, sentence)
+        holds = stances.takes_nothing_back(self.thread, sentence, found) and stances.is_of_it(
+            self.thread, self.put, sentence
+        )
         others = self.thread.mail_of(sentence).sentences
         doubted = any(OPPOSES.finds(one) or DOUBTS.finds(one) for one in others)
         return (_SUPPORT, "ack") if holds and not doubted and not self._is_of_one_patch(sentence) else None
@@ -286,7 +224,7 @@ class _ClaimReader:
         following = self.thread.following(sentence)
         if stance is None or (following is not None and BUT_NEXT.finds(following)):
             return None
-        return (stance, "plain answer") if answers_a_question_put(self.thread, sentence) else None
+        return (stance, "plain answer") if stances.answers_a_question_put(self.thread, sentence) else None
 
     def _is_about_something(self, sentence: OwnSentence) -> bool:
         if self.is_aside:
@@ -296,8 +234,9 @@ class _ClaimReader:
         # In a status mail or a release notice nothing is put, whatever is said of what it lists.
         if self.announces:
             return False
-        return shows_that_something_is_put(sentence) or (
-            names_a_proposal(sentence) or (is_good_idea(sentence) and opens_the_answer(self.thread, sentence))
+        return stances.shows_that_something_is_put(sentence) or (
+            stances.names_a_proposal(sentence)
+            or (stances.is_good_idea(sentence) and stances.opens_the_answer(self.thread, sentence))
         )
 
     def _trailer(self, trailer: re.Match[str], mail: LinkedMail) -> tuple[PositionStance, str] | None:
@@ -311,19 +250,19 @@ class _ClaimReader:
 
     def _opposition(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
         found = OPPOSES.search(sentence)
-        if found is None or sentence.asks or IF.search(sentence.folded):
+        if found is None or sentence.asks or stances.IF.search(sentence.folded):
             return None
         # "I don't mean I'm against it": a negation before the words turns them.
-        if TURNS.search(sentence.folded[: found.start()]) or REPORTED.finds(sentence):
+        if stances.TURNS.search(sentence.folded[: found.start()]) or REPORTED.finds(sentence):
             return None
         folded = sentence.folded
         plain = (
-            FIRM_NO.search(folded)
-            or (OBJECTS_TO_DOING.search(folded) and self._speaks_of_it(sentence))
+            stances.FIRM_NO.search(folded)
+            or (stances.OBJECTS_TO_DOING.search(folded) and self._speaks_of_it(sentence))
             or (self.put.form is not PropositionForm.PATCH and self._names_the_act(sentence))
-            or (self.put.form in _ASKED and NO_WHEN_ASKED.search(folded))
+            or (self.put.form in _ASKED and stances.NO_WHEN_ASKED.search(folded))
         ) and not self._is_of_a_state(folded)
-        inside = place(self.thread, sentence) == "inside"
+        inside = stances.place(self.thread, sentence) == "inside"
         if towards == "put" and plain and not inside:
             return _OPPOSE, "objection"
         if towards == "other" and not inside and self._objects_elsewhere(sentence):
@@ -333,40 +272,40 @@ class _ClaimReader:
 
     def _is_of_a_state(self, folded: str) -> bool:
         """It is against the text so far, or so. Who is asked for a yes or no to just that says no."""
-        words = REASON.split(folded, 1)[0]
-        if self.put.form is PropositionForm.CALL and OBJECTS.search(words):
-            words = SO_FAR.sub("", words)
-        return bool(NOT_AS_IT_IS.search(words))
+        words = stances.REASON.split(folded, 1)[0]
+        if self.put.form is PropositionForm.CALL and stances.OBJECTS.search(words):
+            words = stances.SO_FAR.sub("", words)
+        return bool(stances.NOT_AS_IT_IS.search(words))
 
     def _objects_elsewhere(self, sentence: OwnSentence) -> bool:
         """In answer to another's mail: after one who objects, or with the name of what is put."""
-        folded = REASON.split(sentence.folded, 1)[0]
+        folded = stances.REASON.split(sentence.folded, 1)[0]
         if (
             self.put.form is PropositionForm.PATCH
-            or not OBJECTS.search(folded)
+            or not stances.OBJECTS.search(folded)
             or self._is_of_a_state(folded)
         ):
             return False
-        if ALSO.search(folded) and self._stances_answered(sentence) == {_OPPOSE}:
+        if stances.ALSO.search(folded) and self._stances_answered(sentence) == {_OPPOSE}:
             return True
         return self.put.form is PropositionForm.CALL and self._names_the_act(sentence)
 
     def _names_the_act(self, sentence: OwnSentence) -> bool:
         """What the stance is of is what is put: "the removal", where something is to be removed."""
-        found = OF_WHAT.search(sentence.folded)
+        found = stances.OF_WHAT.search(sentence.folded)
         return found is not None and found[2][:_STEM] in acts_in(self.matter)
 
     def _is_for_what_goes(self, sentence: OwnSentence) -> bool:
         """Support of "the old format", where it is to be removed, is no support for that."""
-        found = OF_WHAT.search(sentence.folded)
-        if found is None or found[2] in ITSELF or found[2][:_STEM] in acts_in(self.matter):
+        found = stances.OF_WHAT.search(sentence.folded)
+        if found is None or found[2] in stances.ITSELF or found[2][:_STEM] in acts_in(self.matter):
             return False
-        goes = self.put.form is not PropositionForm.PATCH and UNDOES.search(self.matter)
+        goes = self.put.form is not PropositionForm.PATCH and stances.UNDOES.search(self.matter)
         return bool(goes) and found[2] in re.findall(r"\w+", self.matter) and not acts_in(sentence.folded)
 
     def _names_act_and_matter(self, sentence: OwnSentence) -> bool:
         """Both what is to be done and to what: "dropping JSON"."""
-        found = OF_WHAT.search(sentence.folded)
+        found = stances.OF_WHAT.search(sentence.folded)
         if found is None or not self._names_the_act(sentence):
             return False
         following = re.findall(r"\w+", sentence.folded[found.end() :])[:_NEAR_WORDS]
@@ -375,28 +314,37 @@ class _ClaimReader:
 
     def _keeping(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
         """Who wants to keep what is to go is against it; who wants to keep what is to stay is for it."""
-        if sentence.asks or REPORTED.finds(sentence) or IF.search(sentence.folded) or towards != "put":
+        if (
+            sentence.asks
+            or REPORTED.finds(sentence)
+            or stances.IF.search(sentence.folded)
+            or towards != "put"
+        ):
             return None
         following = self.thread.following(sentence)
         if following is not None and BUT_NEXT.finds(following):
             return None
-        kept, stays = KEEPS_WHAT.search(sentence.folded), KEEPS_WHAT.search(self.matter)
+        kept, stays = stances.KEEPS_WHAT.search(sentence.folded), stances.KEEPS_WHAT.search(self.matter)
         if stays is not None:
             same = kept is not None and kept[1] == stays[1]
             return (_SUPPORT, "words") if same and SUPPORTS.finds(sentence) else None
-        if NEGATION.finds(sentence) or place(self.thread, sentence) not in {"whole", "opening"}:
+        if NEGATION.finds(sentence) or stances.place(self.thread, sentence) not in {"whole", "opening"}:
             return None
         return _OPPOSE, "keeps what is"
 
     def _objects_to_the_words(self, sentence: OwnSentence, towards: str) -> bool:
         """Plain words against it, first of all or right below the words that put it."""
-        if towards != "put" or self.put.form is PropositionForm.PATCH or not SOFT_NO.search(sentence.folded):
+        if (
+            towards != "put"
+            or self.put.form is PropositionForm.PATCH
+            or not stances.SOFT_NO.search(sentence.folded)
+        ):
             return False
-        if sentence.asks or REPORTED.finds(sentence) or IF.search(sentence.folded):
+        if sentence.asks or REPORTED.finds(sentence) or stances.IF.search(sentence.folded):
             return False
-        opens = sentence.index == 0 and opens_the_answer(self.thread, sentence)
-        return not NOT_AS_IT_IS.search(REASON.split(sentence.folded, 1)[0]) and (
-            opens or (sentence.block >= 0 and answers_the_proposal(self.thread, self.put, sentence))
+        opens = sentence.index == 0 and stances.opens_the_answer(self.thread, sentence)
+        return not stances.NOT_AS_IT_IS.search(stances.REASON.split(sentence.folded, 1)[0]) and (
+            opens or (sentence.block >= 0 and stances.answers_the_proposal(self.thread, self.put, sentence))
         )
 
     def _acceptance(
@@ -405,13 +353,17 @@ class _ClaimReader:
         if self.put.form is not PropositionForm.PATCH:
             return None
         has_role = self.thread.people.role(mail.number) is not None
-        if has_role and takes_a_pull(self.thread, self.put, sentence):
+        if has_role and stances.takes_a_pull(self.thread, self.put, sentence):
             return _SUPPORT, "acceptance"
-        if not accepts(sentence) or not is_of_it(self.thread, self.put, sentence):
+        if not stances.accepts(sentence) or not stances.is_of_it(self.thread, self.put, sentence):
             return None
         if has_role:
-            firm = FIRM_OPENING.match(sentence.folded) and not NEGATION.finds(sentence) and not sentence.asks
-            if firm or takes_nothing_back(self.thread, sentence):
+            firm = (
+                stances.FIRM_OPENING.match(sentence.folded)
+                and not NEGATION.finds(sentence)
+                and not sentence.asks
+            )
+            if firm or stances.takes_nothing_back(self.thread, sentence):
                 return _SUPPORT, "acceptance"
         elif self._is_taken(sentence, towards):
             return _SUPPORT, "taken"
@@ -419,35 +371,41 @@ class _ClaimReader:
 
     def _is_taken(self, sentence: OwnSentence, towards: str) -> bool:
         """By one without a role; in answer to another mail than the patch its first words must say so."""
-        if len(sentence.text) >= _SHORT or TEST_RUN.search(sentence.folded):
+        if len(sentence.text) >= _SHORT or stances.TEST_RUN.search(sentence.folded):
             return False
-        says_so = towards == "put" or (sentence.index <= 1 and TAKEN_AT_ONCE.match(sentence.folded))
-        return bool(says_so) and not tells_of_trouble(sentence) and takes_nothing_back(self.thread, sentence)
+        says_so = towards == "put" or (sentence.index <= 1 and stances.TAKEN_AT_ONCE.match(sentence.folded))
+        return (
+            bool(says_so)
+            and not stances.tells_of_trouble(sentence)
+            and stances.takes_nothing_back(self.thread, sentence)
+        )
 
     def _does_as_asked(self, sentence: OwnSentence) -> bool:
         """One who can make the change says that they will, and little else."""
         return (
             self.decidable
             and self.put.form is PropositionForm.TEXT
-            and place(self.thread, sentence) == "whole"
-            and takes_nothing_back(self.thread, sentence)
+            and stances.place(self.thread, sentence) == "whole"
+            and stances.takes_nothing_back(self.thread, sentence)
         )
 
     def _support(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
         if self._consents(sentence, towards):
             return _SUPPORT, "consent to what is put"
         kind = self._kind(sentence)
-        cue = cue_of(sentence) or (READY.search(sentence) if kind == "words" else None)
-        if kind is None or not takes_nothing_back(self.thread, sentence, cue, may_ask=kind == "words"):
+        cue = stances.cue_of(sentence) or (READY.search(sentence) if kind == "words" else None)
+        if kind is None or not stances.takes_nothing_back(
+            self.thread, sentence, cue, may_ask=kind == "words"
+        ):
             return None
         if self._is_for_what_goes(sentence):
             return _SUPPORT, "words for what goes"
-        where = place(self.thread, sentence)
-        if kind == "agreement" and is_bare(sentence) and self._names_another(sentence):
+        where = stances.place(self.thread, sentence)
+        if kind == "agreement" and stances.is_bare(sentence) and self._names_another(sentence):
             theirs = self._stances_of_named(sentence) if where != "inside" else set()
             return (theirs.pop(), "chain") if len(theirs) == 1 else (_SUPPORT, "agreement with another")
         if towards == "put":
-            is_part = is_partial(sentence, cue) and not READY.finds(sentence)
+            is_part = stances.is_partial(sentence, cue) and not READY.finds(sentence)
             return _SUPPORT, self._rule(sentence, kind, where, is_part=is_part)
         return self._support_elsewhere(sentence, kind, where, towards, cue)
 
@@ -456,7 +414,7 @@ class _ClaimReader:
     ) -> tuple[PositionStance, str] | None:
         if towards == "other" and self._is_for_the_act(sentence, kind):
             return _SUPPORT, "words for the act"
-        if kind == "agreement" and is_bare(sentence) and where == "whole":
+        if kind == "agreement" and stances.is_bare(sentence) and where == "whole":
             return self._chain(sentence)
         if kind == "approval" and where == "whole" and self._seconds(sentence, cue):
             return _SUPPORT, "chain"
@@ -466,27 +424,27 @@ class _ClaimReader:
         """No objection, right below the words that put it; a term may be set, and is shown."""
         if towards != "put" or sentence.block < 0 or sentence.asks or not NO_OBJECTION.finds(sentence):
             return False
-        plain = CONDITIONAL_CONSENT.split(sentence.folded, 1)[0]
+        plain = stances.CONDITIONAL_CONSENT.split(sentence.folded, 1)[0]
         return (
             self.put.form is PropositionForm.TEXT
             and plain != sentence.folded
-            and not TURNS.search(plain)
-            and answers_the_proposal(self.thread, self.put, sentence)
+            and not stances.TURNS.search(plain)
+            and stances.answers_the_proposal(self.thread, self.put, sentence)
         )
 
     def _is_for_the_act(self, sentence: OwnSentence, kind: str) -> bool:
         """Support that names what is to be done is of the proposition, whichever mail it answers."""
-        if IN_A_PRODUCT.search(sentence.folded):
+        if stances.IN_A_PRODUCT.search(sentence.folded):
             return False
         if kind == "words" and self.put.form is PropositionForm.CALL:
             return self._names_the_act(sentence)
-        says_so = AGREES_TO_DOING.finds(sentence) or SUPPORTS_DOING.search(sentence.folded)
+        says_so = AGREES_TO_DOING.finds(sentence) or stances.SUPPORTS_DOING.search(sentence.folded)
         return (
             bool(says_so) and self.put.form is PropositionForm.TEXT and self._names_act_and_matter(sentence)
         )
 
     def _kind(self, sentence: OwnSentence) -> str | None:
-        kind = kind_of_support(sentence)
+        kind = stances.kind_of_support(sentence)
         if kind is None and READY.finds(sentence) and self._is_asked_whether_ready:
             return "words"
         if kind is None and GOOD_IDEA.finds(sentence) and self._speaks_of_it(sentence):
@@ -496,10 +454,10 @@ class _ClaimReader:
             and SUPPORTS_SOMETHING.finds(sentence)
             and (
                 self.put.form is PropositionForm.CALL
-                or (self.put.form is PropositionForm.TEXT and SUPPORTS_DOING.search(sentence.folded))
+                or (self.put.form is PropositionForm.TEXT and stances.SUPPORTS_DOING.search(sentence.folded))
             )
             and self._speaks_of_it(sentence)
-            and not IN_A_PRODUCT.search(sentence.folded)
+            and not stances.IN_A_PRODUCT.search(sentence.folded)
         ):
             return "words"
         return kind
@@ -511,9 +469,9 @@ class _ClaimReader:
         if HIGH_PRAISE.finds(sentence) and not self._is_of_another_patch(sentence, towards):
             return "approval by name"
         if self.put.form is PropositionForm.CALL:
-            if is_plus_one(sentence):
+            if stances.is_plus_one(sentence):
                 return "agreement in a call"
-            if kind == "words" and names_the_whole(sentence):
+            if kind == "words" and stances.names_the_whole(sentence):
                 return "words in a call"
         return f"{kind} elsewhere"
 
@@ -524,7 +482,7 @@ class _ClaimReader:
             answered is not None
             and self.put.form is PropositionForm.PATCH
             and self.thread.mails[answered].is_one_of_many
-            and not names_the_series(sentence)
+            and not stances.names_the_series(sentence)
         )
 
     def _is_of_another_patch(self, sentence: OwnSentence, towards: str) -> bool:
@@ -562,11 +520,11 @@ class _ClaimReader:
         return "words to what is put" if self._is_to_the_words(sentence) else "words with would"
 
     def _rule_of_approval(self, sentence: OwnSentence, where: str) -> str:
-        if is_of_the_rest(sentence) and any(
-            DEMANDS.search(one.folded) for one in self.thread.mail_of(sentence).sentences
+        if stances.is_of_the_rest(sentence) and any(
+            stances.DEMANDS.search(one.folded) for one in self.thread.mail_of(sentence).sentences
         ):
             return "approval of the rest"
-        if names_the_whole(sentence) or where != "inside":
+        if stances.names_the_whole(sentence) or where != "inside":
             return "approval"
         if self._is_to_the_words(sentence):
             return "approval of what is put"
@@ -574,7 +532,7 @@ class _ClaimReader:
 
     def _rule_of_agreement(self, sentence: OwnSentence, where: str) -> str:
         is_to_the_words = self._is_to_the_words(sentence)
-        if not is_bare(sentence) and not (is_to_the_words and self._agrees_to_do(sentence)):
+        if not stances.is_bare(sentence) and not (is_to_the_words and self._agrees_to_do(sentence)):
             return "agreement with more"
         if self._names_another(sentence):
             return "agreement with another"
@@ -586,20 +544,21 @@ class _ClaimReader:
 
     def _rule_of_bare_agreement(self, sentence: OwnSentence) -> str:
         # Under lines of a patch "Agreed." is about these lines, unless it is all that the mail says.
-        if self.put.form is PropositionForm.PATCH and not is_ack(sentence):
+        if self.put.form is PropositionForm.PATCH and not stances.is_ack(sentence):
             alone = len(self.thread.mail_of(sentence).sentences) == 1 and sentence.block < 0
             return "agreement" if alone else "agreement with a part"
         return "agreement" if self._shown(sentence) else "agreement in a crowd"
 
     def _is_to_the_words(self, sentence: OwnSentence) -> bool:
         return self.put.form is PropositionForm.TEXT and (
-            opens_the_answer(self.thread, sentence) or answers_the_proposal(self.thread, self.put, sentence)
+            stances.opens_the_answer(self.thread, sentence)
+            or stances.answers_the_proposal(self.thread, self.put, sentence)
         )
 
     def _agrees_to_do(self, sentence: OwnSentence) -> bool:
         """What is agreed on is the proposition: "I agree that we should drop it", "+1 for dropping it"."""
         return (
-            bool(AGREES_TO_DO.search(sentence.folded))
+            bool(stances.AGREES_TO_DO.search(sentence.folded))
             and "prefer" not in sentence.folded
             and self._speaks_of_it(sentence)
         )
@@ -612,7 +571,7 @@ class _ClaimReader:
 
     def _names_another(self, sentence: OwnSentence) -> bool:
         """It agrees with somebody else than who puts it."""
-        named = AGREES_WITH.search(sentence.text)
+        named = stances.AGREES_WITH.search(sentence.text)
         mail = self.put.mail.mail
         return named is not None and word_key(named[1]) not in word_key(f"{mail.name} {mail.address}").split()
 
@@ -632,7 +591,7 @@ class _ClaimReader:
 
     def _stances_of_named(self, sentence: OwnSentence) -> set[PositionStance]:
         """The last stance that was said by whom the sentence agrees with, where one person has the name."""
-        named = AGREES_WITH.search(sentence.text)
+        named = stances.AGREES_WITH.search(sentence.text)
         before = self.thread.mails[: sentence.mail]
         key = word_key(named[1]) if named else ""
         people = {mail.person for mail in before if key in word_key(mail.mail.name).split()}
@@ -650,7 +609,11 @@ class _ClaimReader:
     def _seconds(self, sentence: OwnSentence, cue: re.Match[str] | None) -> bool:
         """Praise in answer to a mail that supports it and says nothing else: it is of the same."""
         answered = self.thread.answered(sentence)
-        if answered is None or self._stances_answered(sentence) != {_SUPPORT} or is_partial(sentence, cue):
+        if (
+            answered is None
+            or self._stances_answered(sentence) != {_SUPPORT}
+            or stances.is_partial(sentence, cue)
+        ):
             return False
         claimed = {id(claim.sentence) for claim in self.by_mail.get(answered, ())}
         return all(id(one) in claimed or THANKS.finds(one) for one in self.thread.mails[answered].sentences)

@@ -44,82 +44,50 @@ _ACT_STEMS = re.compile(
 # Plain words that put something, beside those of `PROPOSES`. They are looked for in the one mail that may put
 # it: words as common as these would make every other sentence dearer, were they a cue.
 _PUTS_FORWARD = re.compile(
-    "|".join(
-        (
-            (
-                r"(?<!how )(?<!what )(?<!where )(?<!when )(?<!why )\b(?:should(?:n't)?|could(?:n't)?|shall)"
-                r" we (?!expect|know|find|assume|say|see|get|do (?:about|to|if|in|when|with)|help)\w"
-            ),
-            (
-                r"(?<!how )(?<!what )"
-                r"(?<!where )(?<!when )\bcan(?:'t)? we (?!see|get|know|find|assume|help|use|do)[^?]{4,200}\?"
-            ),
-            (
-                r"\bwhat (?:do|would|does) (?:you|people|others|folks|everyone|everybody|"
-                r"the (?:list|group|wg|community))(?: guys| all| folks| others)? (?:think|say|feel)\b|"
-                r"\bwhat you(?:'d| would)? think\b|"
-                r"\bhow (?:do|would) (?:you|people|others|folks|we) (?:all )?feel about\b|\bopinions\?"
-            ),
-            (
-                r"\bmay i (?:suggest|propose)\b|\b(?:has|have) been (?:proposed|suggested) (?:that|to)\b|"
-                r"\b(?:here is|here's|this is|i have|i've got)"
-                r" an? (?:\w+ ){0,2}(?:suggestion|proposal|idea|rfc)\b"
-            ),
-            (
-                r"\b(?:i|we)(?:'m| am|'re| are|'ve been| have been| was| were)"
-                r" (?:also |now |currently |just )?(?:thinking (?:about|of)|planning (?:on|to)|inclined to|"
-                r"tempted to) (?!us(?:e|ing)|writ(?:e|ing)|build|try|buy|start|learn|do\b|doing)\w"
-            ),
-            rf"\b(?:i|we)(?:'d| would)? (?:plan|intend|want|wish|like) to {_ACTS}\b",
-            (
-                r"\bwould it (?:be (?:ok|"
-                r"okay|acceptable|good|useful|worthwhile|better|reasonable|sensible|fine)|make sense)\b"
-            ),
-            r"\b(?:perhaps|maybe) (?:\S+ ){1,5}(?:could|should|ought to)\b",
-            (
-                r"\blet (?:me|us) know (?:if|whether) (?:\w+ ){0,2}(?:ok|"
-                r"okay|acceptable|agree|object|(?:that|this|it)(?:'s| is| sounds| seems| works))\b"
-            ),
-            (
-                r"\b(?:know|share|send|give|provide|have|get|hear|appreciate)"
-                r"(?: me| us)?(?: with)? your (?:\w+ )?(?:thoughts|opinions?|views?|comments|suggestions)\b|"
-                r"\bany (?:other )?(?:opinions?|thoughts|comments) (?:on|about|regarding)\b|"
-                r"\bany (?:thoughts|opinions|comments)\?"
-            ),
-            (
-                r"\b(?:could|should|might|can|ought to)"
-                r" (?:also |just |simply |perhaps |instead )?be (?:added|removed|dropped|"
-                r"changed|renamed|moved|replaced|deprecated|merged|split|deleted|modified|retired|revised|"
-                r"relaxed|clarified|reworded|simplified|extended|disabled|enabled|rewritten|adopted)\b"
-            ),
-            (
-                r"\bwould you (?:\w+ )?accept\b|"
-                r"\bif (?:you|people|everybody|everyone)(?: are|'re| is) (?:ok|okay|fine|happy) with\b|\bdo "
-                r"(?:we|you|people|others) (?:all )?agree\b|\b(?:is|would) (?:that|this|it) (?:be )?(?:ok|"
-                r"okay|reasonable|acceptable|a (?:good|bad|reasonable) (?:idea|approach))\b[^.]{0,40}\?"
-            ),
-            (
-                r"\bi(?:'m| am)? (?:therefore |also |just )?wonder(?:ing)? (?:if|whether) (?:we|"
-                r"it|this|that|the)\b|\b(?:may|might|would) (?:also )?(?:be a good idea|make sense) to\b|"
-                r"\bi(?:'d| would) (?:argue|prefer)\b"
-            ),
-            (
-                r"\b(?:text|section(?: \S+)?|draft|document|spec|specification|we)"
-                r" (?:\w+ )?(?:should|ought to|needs to) (?:\w+ )?(?:say|state|mention|specify|require|"
-                r"recommend|allow|forbid|explain|use|include|refer|clarify|be (?:a|an|in|more|clear\w*))\b"
-            ),
-            r"\bwhy (?:don't|do not) we\b|\bwhy not (?:just |simply )?\w[^?]{4,120}\?",
-            (
-                r"(?:^\W{0,4}|[,;:.] |\bso |\bthen )"
-                r"let's (?!see|say|assume|hope|take an?|look|suppose|call|not\b)\w"
-            ),
-            rf"\bwe (?:really |definitely |probably |also |just )?(?:should|ought to) (?:\w+ )?{_ACTS}\b",
-            (
-                r"\bi(?:'d| would)? (?:strongly )?recommend (?:to |that we |we |\w+ing\b)|"
-                r"\bplease consider (?:\w+ing|this|the following)\b"
-            ),
-        )
-    )
+    r"(?<!how )(?<!what )(?<!where )(?<!when )(?<!why )\b(?:should(?:n't)?|could(?:n't)?|shall)"
+    r" we (?!expect|know|find|assume|say|see|get|do (?:about|to|if|in|when|with)|help)\w|"
+    r"(?<!how )(?<!what )"
+    r"(?<!where )(?<!when )\bcan(?:'t)? we (?!see|get|know|find|assume|help|use|do)[^?]{4,200}\?|"
+    r"\bwhat (?:do|would|does) (?:you|people|others|folks|everyone|everybody|"
+    r"the (?:list|group|wg|community))(?: guys| all| folks| others)? (?:think|say|feel)\b|"
+    r"\bwhat you(?:'d| would)? think\b|"
+    r"\bhow (?:do|would) (?:you|people|others|folks|we) (?:all )?feel about\b|\bopinions\?|"
+    r"\bmay i (?:suggest|propose)\b|\b(?:has|have) been (?:proposed|suggested) (?:that|to)\b|"
+    r"\b(?:here is|here's|this is|i have|i've got)"
+    r" an? (?:\w+ ){0,2}(?:suggestion|proposal|idea|rfc)\b|"
+    r"\b(?:i|we)(?:'m| am|'re| are|'ve been| have been| was| were)"
+    r" (?:also |now |currently |just )?(?:thinking (?:about|of)|planning (?:on|to)|inclined to|"
+    r"tempted to) (?!us(?:e|ing)|writ(?:e|ing)|build|try|buy|start|learn|do\b|doing)\w|"
+    rf"\b(?:i|we)(?:'d| would)? (?:plan|intend|want|wish|like) to {_ACTS}\b|"
+    r"\bwould it (?:be (?:ok|"
+    r"okay|acceptable|good|useful|worthwhile|better|reasonable|sensible|fine)|make sense)\b|"
+    r"\b(?:perhaps|maybe) (?:\S+ ){1,5}(?:could|should|ought to)\b|"
+    r"\blet (?:me|us) know (?:if|whether) (?:\w+ ){0,2}(?:ok|"
+    r"okay|acceptable|agree|object|(?:that|this|it)(?:'s| is| sounds| seems| works))\b|"
+    r"\b(?:know|share|send|give|provide|have|get|hear|appreciate)"
+    r"(?: me| us)?(?: with)? your (?:\w+ )?(?:thoughts|opinions?|views?|comments|suggestions)\b|"
+    r"\bany (?:other )?(?:opinions?|thoughts|comments) (?:on|about|regarding)\b|"
+    r"\bany (?:thoughts|opinions|comments)\?|"
+    r"\b(?:could|should|might|can|ought to)"
+    r" (?:also |just |simply |perhaps |instead )?be (?:added|removed|dropped|"
+    r"changed|renamed|moved|replaced|deprecated|merged|split|deleted|modified|retired|revised|"
+    r"relaxed|clarified|reworded|simplified|extended|disabled|enabled|rewritten|adopted)\b|"
+    r"\bwould you (?:\w+ )?accept\b|"
+    r"\bif (?:you|people|everybody|everyone)(?: are|'re| is) (?:ok|okay|fine|happy) with\b|\bdo "
+    r"(?:we|you|people|others) (?:all )?agree\b|\b(?:is|would) (?:that|this|it) (?:be )?(?:ok|"
+    r"okay|reasonable|acceptable|a (?:good|bad|reasonable) (?:idea|approach))\b[^.]{0,40}\?|"
+    r"\bi(?:'m| am)? (?:therefore |also |just )?wonder(?:ing)? (?:if|whether) (?:we|"
+    r"it|this|that|the)\b|\b(?:may|might|would) (?:also )?(?:be a good idea|make sense) to\b|"
+    r"\bi(?:'d| would) (?:argue|prefer)\b|"
+    r"\b(?:text|section(?: \S+)?|draft|document|spec|specification|we)"
+    r" (?:\w+ )?(?:should|ought to|needs to) (?:\w+ )?(?:say|state|mention|specify|require|"
+    r"recommend|allow|forbid|explain|use|include|refer|clarify|be (?:a|an|in|more|clear\w*))\b|"
+    r"\bwhy (?:don't|do not) we\b|\bwhy not (?:just |simply )?\w[^?]{4,120}\?|"
+    r"(?:^\W{0,4}|[,;:.] |\bso |\bthen )"
+    r"let's (?!see|say|assume|hope|take an?|look|suppose|call|not\b)\w|"
+    rf"\bwe (?:really |definitely |probably |also |just )?(?:should|ought to) (?:\w+ )?{_ACTS}\b|"
+    r"\bi(?:'d| would)? (?:strongly )?recommend (?:to |that we |we |\w+ing\b)|"
+    r"\bplease consider (?:\w+ing|this|the following)\b"
 )
 _EARLY = 6
 """Mails among which a proposition is looked for where the first one puts none."""

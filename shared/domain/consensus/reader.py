@@ -4,6 +4,7 @@ The order is structure first (people, links, what each sentence answers), then w
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from shared.documents.values import (
     ConsensusBasis,
@@ -72,24 +73,10 @@ def read_thread(mails: Sequence[ThreadMail], profile: SourceProfile | None = Non
     readable = [
         mail
         if lang == ENGLISH and is_readable(mail.text, language) and not (mail.failed and muted)
-        else _muted(mail)
+        else replace(mail, text="", quotes=())
         for mail, language in zip(mails, languages, strict=True)
     ]
     return _ThreadReader(LinkedThread(readable, profile), lang).read()
-
-
-def _muted(mail: ThreadMail) -> ThreadMail:
-    return ThreadMail(
-        message_id=mail.message_id,
-        address=mail.address,
-        text="",
-        name=mail.name,
-        subject=mail.subject,
-        date=mail.date,
-        reply_to=mail.reply_to,
-        references=mail.references,
-        failed=mail.failed,
-    )
 
 
 class _ThreadReader:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from shared.documents.values import PositionStance, PropositionForm
-from shared.domain.consensus import stances
+from shared.domain.consensus import stance_cues, stances
 from shared.domain.consensus.cues import (
     ACCEPTS,
     ANNOUNCES,
@@ -27,25 +27,6 @@ from shared.domain.consensus.cues import (
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread, display_name
 from shared.domain.consensus.mails import OwnSentence, word_key
 from shared.domain.consensus.proposal import Put, acts_in, puts_forward, something_is_put, tells_a_result
-from shared.domain.consensus.stance_cues import (
-    ACKS,
-    AGREES,
-    AGREES_TO_DOING,
-    APPROVES,
-    ASSENTS,
-    DOUBTS,
-    EXCLAIMS,
-    GOOD_IDEA,
-    HIGH_PRAISE,
-    KEEPS,
-    NO_OBJECTION,
-    OPPOSES,
-    READY,
-    REFUSES,
-    SPEAKS_AGAINST,
-    SUPPORTS,
-    SUPPORTS_SOMETHING,
-)
 from shared.domain.consensus.votes import Ballot, is_legend
 from shared.domain.mail.subjects import split_subject
 
@@ -86,9 +67,19 @@ _WILL_DO = Cue(
     r"^\W{0,4}(?:ok(?:ay)?|yes|sure|good point|thanks)?[,. ]{0,3}will (?:do|fix|update|change|add|correct)\b",
 )
 _STANCES = Family(
-    *(_WILL_DO, OPPOSES, ACCEPTS, AGREES, NO_OBJECTION, EXCLAIMS, GOOD_IDEA, SUPPORTS_SOMETHING, THANKS),
-    *(SPEAKS_AGAINST, ACKS, KEEPS, READY),
-    *(*SUPPORTS.cues, *APPROVES.cues),
+    *(
+        _WILL_DO,
+        stance_cues.OPPOSES,
+        ACCEPTS,
+        stance_cues.AGREES,
+        stance_cues.NO_OBJECTION,
+        stance_cues.EXCLAIMS,
+        stance_cues.GOOD_IDEA,
+        stance_cues.SUPPORTS_SOMETHING,
+        THANKS,
+    ),
+    *(stance_cues.SPEAKS_AGAINST, stance_cues.ACKS, stance_cues.KEEPS, stance_cues.READY),
+    *(*stance_cues.SUPPORTS.cues, *stance_cues.APPROVES.cues),
 )
 """All wordings of a stance. What triggers none of them needs no second look."""
 _ASKED = frozenset({PropositionForm.CALL, PropositionForm.VOTE})
@@ -145,7 +136,9 @@ def _may_take_a_stance(sentence: OwnSentence) -> bool:
 
 
 def _says_yes_or_no(sentence: OwnSentence) -> bool:
-    return len(sentence.folded) <= _LONGEST_YES and (ASSENTS.finds(sentence) or REFUSES.finds(sentence))
+    return len(sentence.folded) <= _LONGEST_YES and (
+        stance_cues.ASSENTS.finds(sentence) or stance_cues.REFUSES.finds(sentence)
+    )
 
 
 def _announces(mail: LinkedMail) -> bool:
@@ -185,12 +178,12 @@ class _ClaimReader:
         if trailer := TRAILER.match(sentence.text):
             return self._trailer(trailer, mail)
         towards = stances.relation(self.thread, self.put, sentence)
-        if OPPOSES.finds(sentence):
+        if stance_cues.OPPOSES.finds(sentence):
             return self._opposition(sentence, towards)
-        if SPEAKS_AGAINST.finds(sentence) and self._objects_to_the_words(sentence, towards):
+        if stance_cues.SPEAKS_AGAINST.finds(sentence) and self._objects_to_the_words(sentence, towards):
             return _OPPOSE, "objection to what is put"
         is_change = self.put.form is not PropositionForm.PATCH and stances.UNDOES.search(self.matter)
-        if is_change and KEEPS.finds(sentence):
+        if is_change and stance_cues.KEEPS.finds(sentence):
             return self._keeping(sentence, towards)
         return (
             self._acceptance(sentence, mail, towards)
@@ -202,14 +195,14 @@ class _ClaimReader:
 
     def _ack(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
         """A trailer in words, by one who has nothing against it in the same mail."""
-        found = ACKS.search(sentence) if self.put.form is PropositionForm.PATCH else None
+        found = stance_cues.ACKS.search(sentence) if self.put.form is PropositionForm.PATCH else None
         if found is None or towards not in {"put", "author"} or stances.ACK_LATER.search(sentence.folded):
             return None
         holds = stances.takes_nothing_back(self.thread, sentence, found) and stances.is_of_it(
             self.thread, self.put, sentence
         )
         others = self.thread.mail_of(sentence).sentences
-        doubted = any(OPPOSES.finds(one) or DOUBTS.finds(one) for one in others)
+        doubted = any(stance_cues.OPPOSES.finds(one) or stance_cues.DOUBTS.finds(one) for one in others)
         return (_SUPPORT, "ack") if holds and not doubted and not self._is_of_one_patch(sentence) else None
 
     def _promise(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
@@ -220,7 +213,13 @@ class _ClaimReader:
         """A yes or no to a question that proposes."""
         if towards != "put" or self.put.form is not PropositionForm.TEXT:
             return None
-        stance = _SUPPORT if ASSENTS.finds(sentence) else _OPPOSE if REFUSES.finds(sentence) else None
+        stance = (
+            _SUPPORT
+            if stance_cues.ASSENTS.finds(sentence)
+            else _OPPOSE
+            if stance_cues.REFUSES.finds(sentence)
+            else None
+        )
         following = self.thread.following(sentence)
         if stance is None or (following is not None and BUT_NEXT.finds(following)):
             return None
@@ -236,7 +235,10 @@ class _ClaimReader:
             return False
         return stances.shows_that_something_is_put(sentence) or (
             stances.names_a_proposal(sentence)
-            or (stances.is_good_idea(sentence) and stances.opens_the_answer(self.thread, sentence))
+            or (
+                bool(stances.GOOD_IDEA.search(sentence.folded))
+                and stances.opens_the_answer(self.thread, sentence)
+            )
         )
 
     def _trailer(self, trailer: re.Match[str], mail: LinkedMail) -> tuple[PositionStance, str] | None:
@@ -249,7 +251,7 @@ class _ClaimReader:
         return (_OPPOSE if trailer[1].lower().startswith("na") else _SUPPORT), "trailer"
 
     def _opposition(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
-        found = OPPOSES.search(sentence)
+        found = stance_cues.OPPOSES.search(sentence)
         if found is None or sentence.asks or stances.IF.search(sentence.folded):
             return None
         # "I don't mean I'm against it": a negation before the words turns them.
@@ -327,7 +329,7 @@ class _ClaimReader:
         kept, stays = stances.KEEPS_WHAT.search(sentence.folded), stances.KEEPS_WHAT.search(self.matter)
         if stays is not None:
             same = kept is not None and kept[1] == stays[1]
-            return (_SUPPORT, "words") if same and SUPPORTS.finds(sentence) else None
+            return (_SUPPORT, "words") if same and stance_cues.SUPPORTS.finds(sentence) else None
         if NEGATION.finds(sentence) or stances.place(self.thread, sentence) not in {"whole", "opening"}:
             return None
         return _OPPOSE, "keeps what is"
@@ -376,7 +378,7 @@ class _ClaimReader:
         says_so = towards == "put" or (sentence.index <= 1 and stances.TAKEN_AT_ONCE.match(sentence.folded))
         return (
             bool(says_so)
-            and not stances.tells_of_trouble(sentence)
+            and not stances.TROUBLE.search(sentence.folded)
             and stances.takes_nothing_back(self.thread, sentence)
         )
 
@@ -393,7 +395,7 @@ class _ClaimReader:
         if self._consents(sentence, towards):
             return _SUPPORT, "consent to what is put"
         kind = self._kind(sentence)
-        cue = stances.cue_of(sentence) or (READY.search(sentence) if kind == "words" else None)
+        cue = stances.cue_of(sentence) or (stance_cues.READY.search(sentence) if kind == "words" else None)
         if kind is None or not stances.takes_nothing_back(
             self.thread, sentence, cue, may_ask=kind == "words"
         ):
@@ -405,7 +407,7 @@ class _ClaimReader:
             theirs = self._stances_of_named(sentence) if where != "inside" else set()
             return (theirs.pop(), "chain") if len(theirs) == 1 else (_SUPPORT, "agreement with another")
         if towards == "put":
-            is_part = stances.is_partial(sentence, cue) and not READY.finds(sentence)
+            is_part = stances.is_partial(sentence, cue) and not stance_cues.READY.finds(sentence)
             return _SUPPORT, self._rule(sentence, kind, where, is_part=is_part)
         return self._support_elsewhere(sentence, kind, where, towards, cue)
 
@@ -422,7 +424,12 @@ class _ClaimReader:
 
     def _consents(self, sentence: OwnSentence, towards: str) -> bool:
         """No objection, right below the words that put it; a term may be set, and is shown."""
-        if towards != "put" or sentence.block < 0 or sentence.asks or not NO_OBJECTION.finds(sentence):
+        if (
+            towards != "put"
+            or sentence.block < 0
+            or sentence.asks
+            or not stance_cues.NO_OBJECTION.finds(sentence)
+        ):
             return False
         plain = stances.CONDITIONAL_CONSENT.split(sentence.folded, 1)[0]
         return (
@@ -438,20 +445,22 @@ class _ClaimReader:
             return False
         if kind == "words" and self.put.form is PropositionForm.CALL:
             return self._names_the_act(sentence)
-        says_so = AGREES_TO_DOING.finds(sentence) or stances.SUPPORTS_DOING.search(sentence.folded)
+        says_so = stance_cues.AGREES_TO_DOING.finds(sentence) or stances.SUPPORTS_DOING.search(
+            sentence.folded
+        )
         return (
             bool(says_so) and self.put.form is PropositionForm.TEXT and self._names_act_and_matter(sentence)
         )
 
     def _kind(self, sentence: OwnSentence) -> str | None:
         kind = stances.kind_of_support(sentence)
-        if kind is None and READY.finds(sentence) and self._is_asked_whether_ready:
+        if kind is None and stance_cues.READY.finds(sentence) and self._is_asked_whether_ready:
             return "words"
-        if kind is None and GOOD_IDEA.finds(sentence) and self._speaks_of_it(sentence):
+        if kind is None and stance_cues.GOOD_IDEA.finds(sentence) and self._speaks_of_it(sentence):
             return "approval"
         if (
             kind != "words"
-            and SUPPORTS_SOMETHING.finds(sentence)
+            and stance_cues.SUPPORTS_SOMETHING.finds(sentence)
             and (
                 self.put.form is PropositionForm.CALL
                 or (self.put.form is PropositionForm.TEXT and stances.SUPPORTS_DOING.search(sentence.folded))
@@ -466,12 +475,12 @@ class _ClaimReader:
         """In answer to another mail than the proposition the words must themselves show what they mean."""
         if self._is_of_one_patch(sentence):
             return f"{kind} of one patch"
-        if HIGH_PRAISE.finds(sentence) and not self._is_of_another_patch(sentence, towards):
+        if stance_cues.HIGH_PRAISE.finds(sentence) and not self._is_of_another_patch(sentence, towards):
             return "approval by name"
         if self.put.form is PropositionForm.CALL:
             if stances.is_plus_one(sentence):
                 return "agreement in a call"
-            if kind == "words" and stances.names_the_whole(sentence):
+            if kind == "words" and stances.WHOLE.search(sentence.folded):
                 return "words in a call"
         return f"{kind} elsewhere"
 
@@ -482,7 +491,7 @@ class _ClaimReader:
             answered is not None
             and self.put.form is PropositionForm.PATCH
             and self.thread.mails[answered].is_one_of_many
-            and not stances.names_the_series(sentence)
+            and not stances.WHOLE_SERIES.search(sentence.folded)
         )
 
     def _is_of_another_patch(self, sentence: OwnSentence, towards: str) -> bool:
@@ -520,11 +529,11 @@ class _ClaimReader:
         return "words to what is put" if self._is_to_the_words(sentence) else "words with would"
 
     def _rule_of_approval(self, sentence: OwnSentence, where: str) -> str:
-        if stances.is_of_the_rest(sentence) and any(
+        if stances.REST.search(sentence.folded) and any(
             stances.DEMANDS.search(one.folded) for one in self.thread.mail_of(sentence).sentences
         ):
             return "approval of the rest"
-        if stances.names_the_whole(sentence) or where != "inside":
+        if stances.WHOLE.search(sentence.folded) or where != "inside":
             return "approval"
         if self._is_to_the_words(sentence):
             return "approval of what is put"
@@ -538,13 +547,13 @@ class _ClaimReader:
             return "agreement with another"
         if where not in {"whole", "opening"}:
             # Who agrees again and again goes through a list, point by point.
-            agreed = sum(map(AGREES.finds, self.thread.mail_of(sentence).sentences))
+            agreed = sum(map(stance_cues.AGREES.finds, self.thread.mail_of(sentence).sentences))
             return "agreement with what is put" if is_to_the_words and agreed == 1 else "agreement with more"
         return self._rule_of_bare_agreement(sentence)
 
     def _rule_of_bare_agreement(self, sentence: OwnSentence) -> str:
         # Under lines of a patch "Agreed." is about these lines, unless it is all that the mail says.
-        if self.put.form is PropositionForm.PATCH and not stances.is_ack(sentence):
+        if self.put.form is PropositionForm.PATCH and not stances.ACK.search(sentence.folded):
             alone = len(self.thread.mail_of(sentence).sentences) == 1 and sentence.block < 0
             return "agreement" if alone else "agreement with a part"
         return "agreement" if self._shown(sentence) else "agreement in a crowd"
@@ -631,6 +640,7 @@ class _ClaimReader:
         ):
             return _SUPPORT, "chain"
         in_call = self.put.form is PropositionForm.CALL and not any(
-            DOUBTS.finds(one) or OPPOSES.finds(one) for one in self.thread.mails[answered].sentences
+            stance_cues.DOUBTS.finds(one) or stance_cues.OPPOSES.finds(one)
+            for one in self.thread.mails[answered].sentences
         )
         return _SUPPORT, ("agreement in a call" if in_call else "agreement elsewhere")

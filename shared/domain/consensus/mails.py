@@ -1,7 +1,6 @@
 """The mails of a thread as the reader takes them: sentences, quoted blocks and language."""
 
 import re
-import string
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -68,11 +67,8 @@ _PLAIN = str.maketrans(
 )
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?|[+-] ?[01]|\U0001f44d")
 _KEY = re.compile(r"[^\W_]+")
-_ASCII_WORDS = string.ascii_letters + string.digits
-_BARE = bytes(ord(chr(code).lower()) if chr(code) in _ASCII_WORDS else ord(" ") for code in range(256))
-"""For ASCII: letters in lower case and digits, a space for everything else."""
-_LETTERS_ONLY = bytes(code if chr(code) in f"{string.ascii_lowercase}'" else ord(" ") for code in range(256))
-"""For ASCII in lower case: letters and what stands in contractions, a space for everything else."""
+_BARE = {code: " " for code in range(128) if not chr(code).isalnum()}
+"""For ASCII: a space for everything but letters and digits."""
 _LONGEST_GREETING, _LONGEST_ATTRIBUTION = 45, 250
 
 # The last one heads a patch in a range-diff: what is indented below it compares two versions.
@@ -130,7 +126,7 @@ class OwnSentence:
 
     def __post_init__(self) -> None:
         self.folded = fold(self.text)
-        self.words = _words(self.folded)
+        self.words = frozenset(_WORD.findall(self.folded))
         self.asks = self.text.rstrip("\"') ").endswith("?")
         self.found: dict[object, re.Match[str] | None] = {}
         """What the cues found in it, as far as they looked."""
@@ -150,20 +146,8 @@ def fold(text: str) -> str:
 def word_key(text: str) -> str:
     """The bare words, with one space between them."""
     if text.isascii():
-        return b" ".join(text.encode().translate(_BARE).split()).decode()
+        return " ".join(text.lower().translate(_BARE).split())
     return " ".join(_KEY.findall(text.lower()))
-
-
-def _words(folded: str) -> frozenset[str]:
-    may_vote = ("1" in folded or "0" in folded) and ("+" in folded or "-" in folded)
-    if may_vote or not folded.isascii():
-        return frozenset(_WORD.findall(folded))
-    # No mark stands in it: words are what stands between other characters.
-    found = folded.encode().translate(_LETTERS_ONLY).decode().split()
-    if "'" not in folded:
-        return frozenset(found)
-    contracted = " ".join([word for word in found if "'" in word])
-    return frozenset([word for word in found if "'" not in word] + _WORD.findall(contracted))
 
 
 def own_sentences(text: str, quotes: tuple[QuotedBlock, ...], mail: int) -> list[OwnSentence]:

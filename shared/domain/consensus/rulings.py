@@ -7,41 +7,16 @@ import re
 from dataclasses import dataclass, field
 
 from shared.documents.values import Preset, PropositionForm
-from shared.domain.consensus.cues import (
-    ACCEPTS,
-    ADVANCES,
-    CLOSINGS,
-    DECIDES,
-    DECLINES,
-    HAPPY,
-    HAS_DECIDED,
-    IN_PERSON,
-    NEGATION,
-    NO_CONSENSUS,
-    NOT_READY,
-    ON_WHAT_TERMS,
-    PROMISES,
-    PUTS_OFF,
-    REJECTS,
-    REPORTED,
-    RULES,
-    TALLY,
-    THANKS,
-    UNOPPOSED,
-    WITHDRAWS,
-    Cue,
-    Family,
-    closing_of,
-)
+from shared.domain.consensus import cues
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.mails import OwnSentence
 from shared.domain.consensus.proposal import Put
 from shared.domain.consensus.stances import (
+    TROUBLE,
     accepts,
     is_of_it,
     takes_a_pull,
     takes_nothing_back,
-    tells_of_trouble,
 )
 
 DECIDING_ROLES = frozenset(
@@ -102,28 +77,28 @@ _DENIES = re.compile(
     r"\b(?:no|not|never|lack of|without|isn't|wasn't|don't|didn't|hasn't|neither)\b(?: \w+){0,4} "
     r"(?:consensus|adopted|agreed|accepted|approved|agreement|passed|passes|concluded|closed|over)\b"
 )
-_NOTED = Cue(
+_NOTED = cues.Cue(
     "noted|postponed|pursued|treated",
     r"\b(?:is|was|are|were|to be) (?:\w+ )?(?:noted|postponed|not pursued|not treated)\b",
 )
-_SETTLES = Family(
+_SETTLES = cues.Family(
     *(
-        *CLOSINGS,
-        DECIDES,
-        DECLINES,
-        HAS_DECIDED,
-        NO_CONSENSUS,
-        NOT_READY,
-        UNOPPOSED,
-        RULES,
-        REJECTS,
+        *cues.CLOSINGS,
+        cues.DECIDES,
+        cues.DECLINES,
+        cues.HAS_DECIDED,
+        cues.NO_CONSENSUS,
+        cues.NOT_READY,
+        cues.UNOPPOSED,
+        cues.RULES,
+        cues.REJECTS,
         _NOTED,
-        ADVANCES,
-        PUTS_OFF,
-        ACCEPTS,
-        THANKS,
-        WITHDRAWS,
-        PROMISES,
+        cues.ADVANCES,
+        cues.PUTS_OFF,
+        cues.ACCEPTS,
+        cues.THANKS,
+        cues.WITHDRAWS,
+        cues.PROMISES,
     )
 )
 """All wordings that settle something. What triggers none of them needs no second look."""
@@ -215,7 +190,7 @@ def read_settlements(thread: LinkedThread, put: Put) -> Settlements:
 
 def _after_a_version(sentence: OwnSentence) -> bool:
     """The only term that is set is a new version: it goes on, changed."""
-    return bool(_NEXT_VERSION.search(sentence.folded)) and not NEGATION.finds(sentence)
+    return bool(_NEXT_VERSION.search(sentence.folded)) and not cues.NEGATION.finds(sentence)
 
 
 def _sends_again(sentence: OwnSentence) -> bool:
@@ -234,7 +209,12 @@ class _Filing:
         role = self._role(mail)
         by_proposer = mail.person in self._put.proposers and self._is_proposer(mail)
         for sentence in mail.sentences:
-            if role and TALLY.finds(sentence) and not sentence.asks and not _IF_ONLY.search(sentence.folded):
+            if (
+                role
+                and cues.TALLY.finds(sentence)
+                and not sentence.asks
+                and not _IF_ONLY.search(sentence.folded)
+            ):
                 self.found.tallies.append(EndingWord(sentence, "tally", role))
             if _SETTLES.may_find(sentence) and not sentence.asks and len(sentence.text) <= _LONGEST:
                 self._file(sentence, role, by_proposer=by_proposer)
@@ -258,11 +238,11 @@ class _Filing:
         holder = self._thread.people.role(mail.number)
         if holder is None or holder.role not in DECIDING_ROLES:
             return None
-        return None if any(IN_PERSON.search(one.folded) for one in mail.sentences) else holder.role
+        return None if any(cues.IN_PERSON.search(one.folded) for one in mail.sentences) else holder.role
 
     def _closing(self, sentence: OwnSentence, role: str | None, *, by_proposer: bool) -> bool:
         """The end of a vote or call, by the one who called it or one with a role."""
-        closing = closing_of(sentence) if self._put.form in _CALLED else None
+        closing = cues.closing_of(sentence) if self._put.form in _CALLED else None
         if closing is None:
             return False
         if by_proposer or role:
@@ -271,13 +251,17 @@ class _Filing:
         return True
 
     def _is_done(self, sentence: OwnSentence, *, by_proposer: bool) -> bool:
-        if not by_proposer or not UNOPPOSED.finds(sentence) or ON_WHAT_TERMS.search(sentence.folded):
+        if (
+            not by_proposer
+            or not cues.UNOPPOSED.finds(sentence)
+            or cues.ON_WHAT_TERMS.search(sentence.folded)
+        ):
             return False
         self.found.done.append(EndingWord(sentence, "done", None))
         return True
 
     def _ruling(self, sentence: OwnSentence, role: str | None) -> bool:
-        if REPORTED.finds(sentence):
+        if cues.REPORTED.finds(sentence):
             return False
         if role and self._declines(sentence):
             self.found.declined.append(EndingWord(sentence, "rejected", role))
@@ -287,11 +271,11 @@ class _Filing:
             self.found.unready.append(EndingWord(sentence, "not ready", role))
         elif role and self._denies(sentence):
             self.found.rejected.append(EndingWord(sentence, "rejected", role))
-        elif RULES.finds(sentence) and not _DENIES.search(sentence.folded):
+        elif cues.RULES.finds(sentence) and not _DENIES.search(sentence.folded):
             if _CONDITION.search(sentence.folded) or _HOPES.search(sentence.folded):
                 return False
             (self.found.ruled if role else self.found.claimed).append(EndingWord(sentence, "ruled", role))
-        elif DECIDES.finds(sentence) or (role and HAS_DECIDED.finds(sentence)):
+        elif cues.DECIDES.finds(sentence) or (role and cues.HAS_DECIDED.finds(sentence)):
             (self.found.decided if role else self.found.claimed).append(EndingWord(sentence, "decided", role))
         else:
             return False
@@ -300,9 +284,9 @@ class _Filing:
     def _passing_on(self, sentence: OwnSentence, role: str | None) -> bool:
         if not role or self._put.form is not PropositionForm.CALL:
             return False
-        if ADVANCES.finds(sentence) and (self._is_plain(sentence) or _after_a_version(sentence)):
+        if cues.ADVANCES.finds(sentence) and (self._is_plain(sentence) or _after_a_version(sentence)):
             self.found.advanced.append(EndingWord(sentence, "advanced", role))
-        elif PUTS_OFF.finds(sentence) and not NEGATION.finds(sentence):
+        elif cues.PUTS_OFF.finds(sentence) and not cues.NEGATION.finds(sentence):
             self.found.put_off.append(EndingWord(sentence, "put off", role))
         else:
             return False
@@ -310,30 +294,30 @@ class _Filing:
 
     def _is_plain(self, sentence: OwnSentence) -> bool:
         """Nothing is denied but objections, and no terms are set."""
-        if ON_WHAT_TERMS.search(sentence.folded):
+        if cues.ON_WHAT_TERMS.search(sentence.folded):
             return False
-        return not NEGATION.finds(sentence) or not _NEGATES.search(HAPPY.sub("", sentence.folded))
+        return not cues.NEGATION.finds(sentence) or not _NEGATES.search(cues.HAPPY.sub("", sentence.folded))
 
     def _is_undecided(self, sentence: OwnSentence) -> bool:
         """There is no consensus for what is put, and not only none so far or none against it."""
-        if self._put.form is PropositionForm.PATCH or not NO_CONSENSUS.finds(sentence):
+        if self._put.form is PropositionForm.PATCH or not cues.NO_CONSENSUS.finds(sentence):
             return False
         words = sentence.folded
         return not (_HOPES.search(words) or _IF.search(words) or _AGAINST_IT.search(words))
 
     def _is_unready(self, sentence: OwnSentence) -> bool:
-        if self._put.form is not PropositionForm.CALL or not NOT_READY.finds(sentence):
+        if self._put.form is not PropositionForm.CALL or not cues.NOT_READY.finds(sentence):
             return False
         return not _HOPES.search(sentence.folded) and not _IF_ONLY.search(sentence.folded)
 
     def _declines(self, sentence: OwnSentence) -> bool:
         """Who called the group says that it is not for it."""
-        if self._put.form is not PropositionForm.CALL or not DECLINES.finds(sentence):
+        if self._put.form is not PropositionForm.CALL or not cues.DECLINES.finds(sentence):
             return False
         return not _HOPES.search(sentence.folded) and not _IF.search(sentence.folded)
 
     def _denies(self, sentence: OwnSentence) -> bool:
-        if REJECTS.finds(sentence) or (RULES.finds(sentence) and _DENIES.search(sentence.folded)):
+        if cues.REJECTS.finds(sentence) or (cues.RULES.finds(sentence) and _DENIES.search(sentence.folded)):
             return True
         return self._thread.preset is Preset.THREEGPP and _NOTED.finds(sentence)
 
@@ -343,11 +327,11 @@ class _Filing:
             return True
         if not accepts(sentence) or len(sentence.folded) > _LONGEST_ACCEPTANCE:
             return False
-        if not role and tells_of_trouble(sentence):
+        if not role and TROUBLE.search(sentence.folded):
             return False
         if not is_of_it(self._thread, self._put, sentence):
             return True
-        short = role and not NEGATION.finds(sentence) and len(sentence.words) < _SHORT_ACCEPTANCE
+        short = role and not cues.NEGATION.finds(sentence) and len(sentence.words) < _SHORT_ACCEPTANCE
         as_it_is = role and _AS_IT_IS.match(sentence.folded)
         if short or as_it_is or takes_nothing_back(self._thread, sentence):
             pile = self.found.accepted if role else self.found.taken
@@ -355,9 +339,9 @@ class _Filing:
         return True
 
     def _own_word(self, sentence: OwnSentence, role: str | None, *, by_proposer: bool) -> bool:
-        if by_proposer and WITHDRAWS.finds(sentence) and not _OBJECTION.search(sentence.folded):
+        if by_proposer and cues.WITHDRAWS.finds(sentence) and not _OBJECTION.search(sentence.folded):
             self.found.withdrawn.append(EndingWord(sentence, "withdrawn", None))
-        elif self._promises(sentence, by_proposer=by_proposer) and not NEGATION.finds(sentence):
+        elif self._promises(sentence, by_proposer=by_proposer) and not cues.NEGATION.finds(sentence):
             pile = self.found.promised if by_proposer else self.found.edited
             pile.append(EndingWord(sentence, "promised", role))
         else:
@@ -367,6 +351,6 @@ class _Filing:
     def _promises(self, sentence: OwnSentence, *, by_proposer: bool) -> bool:
         if _IF_WANTED.search(sentence.folded):
             return False
-        if PROMISES.finds(sentence):
+        if cues.PROMISES.finds(sentence):
             return True
         return by_proposer and _sends_again(sentence)

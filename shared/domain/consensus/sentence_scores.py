@@ -11,21 +11,7 @@ from enum import StrEnum
 from itertools import chain
 
 from shared.documents.values import Genre, PropositionForm
-from shared.domain.consensus.cues import (
-    ACCEPTS,
-    CONDITION,
-    CONTRAST,
-    NEGATION,
-    OPEN,
-    PROMISES,
-    PROPOSES,
-    RULES,
-    SOLVED,
-    THANKS,
-    WITHDRAWS,
-    Cue,
-    Family,
-)
+from shared.domain.consensus import cues
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.mails import OwnSentence, word_key
 from shared.domain.consensus.proposal import Put, asks_group
@@ -55,21 +41,21 @@ _STOP = frozenset(_STOP_WORDS.split())
 _CODE_RUN = re.compile(r"[{}=;<>|][{}=;<>|]")  # spelled out: so the engine skips to the first of them
 _CODE_START = re.compile(r"\W{0,3}\$|\d")
 _CALL = re.compile(r"\w\(\)")
-_JUDGES = Cue(
+_JUDGES = cues.Cue(
     "think|believe|guess|agree|prefer|suggest|so|should",
     r"\bi (?:think|believe|guess|agree|prefer|suggest)\b|\bso\b|\bshould\b",
 )
-_MUST = Cue(
+_MUST = cues.Cue(
     "must|should|need|needs|needed|have|cannot|can't",
     r"\b(?:must|should|need(?:s|ed)? to|have to|cannot|can't)\b",
 )
-_BAD = Cue(
+_BAD = cues.Cue(
     "problem|problems|issue|issues|wrong|bad|worse|break|breaks|breaking|broken|confusing|complex|"
     "complexity|unnecessary|risk|risky|"
     "concern|concerns|worry|fail|fails|lose|hard|difficult|ugly|fragile|unclear|surprising|expensive|hack|"
     "dangerous|harm"
 )
-_WISHES = Cue(
+_WISHES = cues.Cue(
     "please|should|need|needs|missing|typo|forgot|better|must|instead|drop|remove|rather|could|why|prefer",
     r"\bplease (?:\w+ )?(?:use|add|fix|change|remove|drop|split|include|rebase|resend|"
     r"don't|do not|send|move|make|rename|put|keep|wrap|document|explain|avoid|replace|update|run|check)\b",
@@ -79,12 +65,12 @@ _WISHES = Cue(
     r"\bwhy (?:not|don't|do you|do we|is|are|can't)\b|\bi(?:'d| would) (?:rather|prefer|suggest)\b",
     r"^\W{0,4}(?:missing|drop|remove|use|rename|move)\b|\binstead\b",
 )
-_ACTS = Cue("i'll|will|we'll|let's|let|i've|done|agreed|fixed|merged|queued")
-_FIRST_PERSON = Cue("i|i'll|i've|i'd|we|we'll|we've|let's|my|our|i'm")
+_ACTS = cues.Cue("i'll|will|we'll|let's|let|i've|done|agreed|fixed|merged|queued")
+_FIRST_PERSON = cues.Cue("i|i'll|i've|i'd|we|we'll|we've|let's|my|our|i'm")
 _QUESTION_WORD = re.compile(
     r"\W{0,3}(?:is|are|do|does|should|can|could|would|what|why|how|where|which|who|any)\b"
 )
-_REASONS = Cue(
+_REASONS = cues.Cue(
     "because|since|therefore|instead|rather|so|order|means|otherwise|reason|point|basically|short|summary|"
     "problem|fact",
     r"\b(?:because|since|therefore|instead|rather than|so that|in order to|"
@@ -111,21 +97,21 @@ _TOGETHER = {
     "under a quote of a patch": ("under a quote", "to a patch"),
     "asks of a patch": ("asks", "to a patch"),
 }
-_WORDED: dict[Cue, str] = {
-    PROPOSES: "proposes",
+_WORDED: dict[cues.Cue, str] = {
+    cues.PROPOSES: "proposes",
     _JUDGES: "judges",
     DOUBTS: "doubts",
     OPPOSES: "opposes",
-    ACCEPTS: "accepts",
-    RULES: "rules",
-    PROMISES: "promises",
-    WITHDRAWS: "withdraws",
-    SOLVED: "solved",
-    OPEN: "open",
-    THANKS: "thanks",
-    NEGATION: "negation",
-    CONTRAST: "contrast",
-    CONDITION: "condition",
+    cues.ACCEPTS: "accepts",
+    cues.RULES: "rules",
+    cues.PROMISES: "promises",
+    cues.WITHDRAWS: "withdraws",
+    cues.SOLVED: "solved",
+    cues.OPEN: "open",
+    cues.THANKS: "thanks",
+    cues.NEGATION: "negation",
+    cues.CONTRAST: "contrast",
+    cues.CONDITION: "condition",
     _MUST: "must",
     _BAD: "bad",
     _WISHES: "wishes",
@@ -133,7 +119,7 @@ _WORDED: dict[Cue, str] = {
     _FIRST_PERSON: "first person",
     _REASONS: "reasons",
 }
-_APPROVAL = Family(AGREES, *APPROVES.cues, *SUPPORTS.cues)
+_APPROVAL = cues.Family(AGREES, *APPROVES.cues, *SUPPORTS.cues)
 _SIZES = (15, 40, 60, 201, 221)
 """Letters from which on a sentence is no longer tiny, no longer short, middling, no longer that, and long."""
 _FIRST, _LAST = 16, 4
@@ -162,7 +148,7 @@ class FeatureReader:
             for mail in thread.mails
             if mail.parent is not None
             and mail.person in put.proposers
-            and any(map(PROMISES.finds, mail.sentences))
+            and any(map(cues.PROMISES.finds, mail.sentences))
         }
         self._of_mail: dict[tuple[int, str], dict[str, float]] = {}
 
@@ -371,7 +357,7 @@ MOST_SHOWN = 12
 _PER_MAIL = 4
 _MOST_SCORED = 6_000
 """Sentences of one thread that are scored; a longer thread is read from both ends."""
-_HOUSEKEEPING = Cue("rebased|rebasing|resent|resending")
+_HOUSEKEEPING = cues.Cue("rebased|rebasing|resent|resending")
 """What somebody did with their own branch settles nothing."""
 _MACHINE_WORDS = ("traceback ", 'file "', ">>>", "$ ")
 
@@ -392,7 +378,7 @@ def may_be(head: Head, sentence: OwnSentence, thread: LinkedThread, put: Put) ->
 def _may_be_open(sentence: OwnSentence) -> bool:
     if sentence.folded.startswith(_MACHINE_WORDS):
         return False
-    return sentence.asks or OPEN.finds(sentence) or DOUBTS.finds(sentence)
+    return sentence.asks or cues.OPEN.finds(sentence) or DOUBTS.finds(sentence)
 
 
 class SentenceScores:

@@ -26,7 +26,7 @@ _PARTIAL = re.compile(
     r"news|luck|nit|typo|(?<!n't )(?<!not )find|explanation|example|analysis|summary|report|reminder)\b|"
     r"\blooks? \w+ (?:in|on) (?:the|my|a)\b"
 )
-_WHOLE = re.compile(
+WHOLE = re.compile(
     r"\b(?:patch(?:es|set)?|series|proposals?|ideas?|plan|draft|document|"
     r"charter|approach|feature|changes?|adopt\w*|publi\w*|direction|release|merg\w+|fix|version|cleanup)\b"
 )
@@ -35,10 +35,11 @@ _PROPOSED = re.compile(
     r"\b(?:proposals?|"
     r"ideas?|suggestions?|plan|approach|hack|patch(?:es)?|draft|text|charter|adopt\w*|requirements?)\b"
 )
-_GOOD_IDEA = re.compile(
+GOOD_IDEA = re.compile(
     r"(?:^\W{0,3}|\b(?:sounds|seems) like an? )"
     r"(?:very |really )?(?:good|great|excellent|brilliant) (?:idea|plan|proposal|suggestion)\b(?! to\b)"
 )
+"""Somebody must have had one: "Good idea."."""
 _FIRST_PERSON = frozenset({"i", "i'm", "i'd", "we", "my", "me"})
 _PLUS_ONE = re.compile(r"\+1 (?:from|for|on)\b|\bi(?:'m| am) (?:a )?\+1\b")
 _ALONE = re.compile(
@@ -49,11 +50,12 @@ _TO_THE_WHOLE = re.compile(
     r"\+ ?1 (?:for|to|on) (?:this|that|it|adopt\w*|merg\w*|publi\w*|"
     r"(?:the|this|your) (?:\w+ )?(?:proposal|idea|plan|patch|series|change|draft|document|approach))\b"
 )
-_ACK = re.compile(r"\+ ?1|^\W{0,3}r\+|\back|\bseconded\b|\bme too\b|\U0001f44d")
+ACK = re.compile(r"\+ ?1|^\W{0,3}r\+|\back|\bseconded\b|\bme too\b|\U0001f44d")
 _WHEN = re.compile(
     r"\b(?:once|until|if|unless|as soon as)\b|"
     r"\b(?:when|after|before|while) (?:\w+ ){0,3}(?:i|we|you|it|they|somebody|someone|others)\b"
 )
+"""Words such as "+1" or "Seconded" are of the whole; "I agree" may be with a line of it."""
 _TRIAL = re.compile(
     r"\blocally\b|\bfor (?:a |some |my )?(?:tests?|testing|review)\b|"
     r"\b(?:tests?|build|it|compil\w+|boot) (?:\w+ )?(?:fails?|failed|failing|broke|breaks|crash\w*)\b|"
@@ -65,18 +67,20 @@ _UNTIL_THEN = re.compile(
     r"once|if|unless|until|provided|assuming|as soon as|after (?:\w+ ){0,3}(?:i|we|you|it|they|he|she))\b"
 )
 """What follows "I'll queue it" may put it off: nothing is taken yet."""
-_TROUBLE = re.compile(
+TROUBLE = re.compile(
     r"\b(?:revert\w*|conflicts?|crash\w*|same|the other|else|instead|wrong|back|"
     r"out of|fuzz|cleanly|twice|fine here|something|have a look|(?:applied|queued|merged|pushed|committed|"
     r"pulled)(?: \w+){0,2} by (?!hand\b)\w+)\b|^\W{0,4}(?:applied|queued|merged|pushed|committed|pulled)"
     r" (?!(?:to|in|into|as|for|this|it|them|both|all|thanks|"
     r"now|with|the|your|on|and|patch|patches|series|v\d|just|up|by|here|locally|manually|these|that)\b)[a-z]"
 )
-_WHOLE_SERIES = re.compile(
+"""Who took something else, or tells how it went or who took it, has not taken this."""
+WHOLE_SERIES = re.compile(
     r"\b(?:series|patchset|"
     r"patches|both|all|everything|whole|overall|these|they|version|round|iteration|reroll|v\d{1,2})\b"
 )
-_REST = re.compile(r"\b(?:the rest|everything else|otherwise|other than|apart from|aside from|besides)\b")
+"""It speaks of more than the one patch that it answers."""
+REST = re.compile(r"\b(?:the rest|everything else|otherwise|other than|apart from|aside from|besides)\b")
 
 
 def kind_of_support(sentence: OwnSentence) -> str | None:
@@ -102,16 +106,7 @@ def is_partial(sentence: OwnSentence, cue: re.Match[str] | None) -> bool:
     if cue is not None:
         before = max(clause.rfind(mark, 0, cue.end()) for mark in ",;!.")
         clause = clause[max(before, cue.start()) :]
-    return bool(_PARTIAL.search(clause)) and not _WHOLE.search(clause) and not _MY_REMARKS.search(clause)
-
-
-def names_the_whole(sentence: OwnSentence) -> bool:
-    return bool(_WHOLE.search(sentence.folded))
-
-
-def names_the_series(sentence: OwnSentence) -> bool:
-    """It speaks of more than the one patch that it answers."""
-    return bool(_WHOLE_SERIES.search(sentence.folded))
+    return bool(_PARTIAL.search(clause)) and not WHOLE.search(clause) and not _MY_REMARKS.search(clause)
 
 
 def names_a_proposal(sentence: OwnSentence) -> bool:
@@ -119,22 +114,8 @@ def names_a_proposal(sentence: OwnSentence) -> bool:
     return bool(_PROPOSED.search(sentence.folded)) and not _FIRST_PERSON.isdisjoint(sentence.words)
 
 
-def is_good_idea(sentence: OwnSentence) -> bool:
-    """Somebody must have had one: "Good idea."."""
-    return bool(_GOOD_IDEA.search(sentence.folded))
-
-
-def is_of_the_rest(sentence: OwnSentence) -> bool:
-    return bool(_REST.search(sentence.folded))
-
-
 def is_plus_one(sentence: OwnSentence) -> bool:
     return "+1" in sentence.folded and bool(_PLUS_ONE.search(sentence.folded))
-
-
-def is_ack(sentence: OwnSentence) -> bool:
-    """Words such as "+1" or "Seconded" are of the whole; "I agree" may be with a line of it."""
-    return bool(_ACK.search(sentence.folded))
 
 
 def is_bare(sentence: OwnSentence) -> bool:
@@ -152,11 +133,6 @@ def accepts(sentence: OwnSentence) -> bool:
     if found is None or _WHEN.search(sentence.folded[: found.end()]):
         return False
     return not _UNTIL_THEN.search(sentence.folded, found.end())
-
-
-def tells_of_trouble(sentence: OwnSentence) -> bool:
-    """Who took something else, or tells how it went or who took it, has not taken this."""
-    return bool(_TROUBLE.search(sentence.folded))
 
 
 def shows_that_something_is_put(sentence: OwnSentence) -> bool:

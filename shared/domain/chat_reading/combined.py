@@ -64,13 +64,8 @@ class _Combining:
     def __init__(
         self, thread: LinkedThread, subject: str, rules: ThreadReading, answer: ModelAnswer, run: ModelRun
     ) -> None:
-        self._thread, self._subject, self._rules, self._answer, self._run = (
-            thread,
-            subject,
-            rules,
-            answer,
-            run,
-        )
+        self._thread, self._subject, self._rules = thread, subject, rules
+        self._answer, self._run = answer, run
         self._checked = CheckedAnswer(thread, answer, rules)
 
     def reading(self) -> ThreadReading:

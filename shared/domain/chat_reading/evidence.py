@@ -1,5 +1,6 @@
 """Which words bear a claim: where a quote stands, which way it points, and what a sentence may say of it."""
 
+import calendar
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -184,11 +185,8 @@ _NUMBER_WORDS = {
     "ten": "10", "eleven": "11", "twelve": "12", "twenty": "20", "hundred": "100", "thousand": "1000",
     "million": "1000000",
 }  # fmt: skip
-_MONTHS = (
-    "january", "february", "march", "april", "may", "june",
-    "july", "august", "september", "october", "november", "december",
-)  # fmt: skip
-_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_MONTHS = tuple(month.lower() for month in calendar.month_name[1:])
+_DAYS = tuple(day.lower() for day in calendar.day_name)
 _NAME = re.compile(r"(?<![\w.])[A-Z][\w'\u00c0-\u024f-]*(?:\.[A-Za-z]\w*)*")
 _STANCE = re.compile(
     r"\b(?:support|oppos|object|agree|disagree|accept|reject|approv|endors|adopt|merg|queu|veto|withdr|"
@@ -205,15 +203,13 @@ _STANDS = {
     ),
 }
 _NOT = re.compile(r"(?:n't|\b(?:not|never|no longer|no|nobody|without|neither|nor))(?: [\w'-]+){0,3} ?$")
-_COMMON = frozenset({
-    "a", "after", "all", "also", "although", "an", "and", "any", "as", "at", "because", "before",
-    "both", "but", "by", "chairs", "each", "every", "everybody", "everyone", "for", "from", "he",
-    "her", "his", "however", "i", "if", "in", "it", "its", "maintainers", "no", "nobody", "not", "of",
-    "on", "one", "or", "other", "others", "out", "participants", "people", "reviewers", "several",
-    "she", "so", "some", "such", "that", "the", "their", "there", "these", "they", "this", "those",
-    "to", "two", "was", "we", "were", "what", "when", "where", "whether", "which", "while", "who",
-    "with", "yes",
-})  # fmt: skip
+_COMMON_WORDS = (
+    "a after all also although an and any as at because before both but by chairs each every everybody "
+    "everyone for from he her his however i if in it its maintainers no nobody not of on one or other "
+    "others out participants people reviewers several she so some such that the their there these they "
+    "this those to two was we were what when where whether which while who with yes"
+)
+_COMMON = frozenset(_COMMON_WORDS.split())
 """Words that open a sentence in capitals and name nobody."""
 
 

@@ -155,7 +155,11 @@ def _by_authority(ending: Evidence) -> Ending | None:
         word = found.accepted[-1]
         unchanged = not _is_changed(ending) and not _may_be_changed(ending)
         shown = ending.newer_version or found.names_next_version or unchanged
-        sure = shown and not _PART.search(word.sentence.folded) and not _is_doubted_after(ending, word)
+        sure = (
+            shown
+            and not _PART.search(word.sentence.folded)
+            and not _goes_on_after(ending, word.sentence.mail, asking=False)
+        )
         return ended_by(_kind(ending), word, ConsensusBasis.RULED, "accepted by authority", sure=sure)
     if found.rejected:
         word = found.rejected[-1]
@@ -175,7 +179,7 @@ def _by_others(ending: Evidence) -> Ending | None:
         return unknown(OutcomeKind.REVISED, "new version", sure=_is_content_with_the_last(ending))
     if found.promised_next:
         word = found.promised_next[-1]
-        sure = not ending.heard_against and not _is_doubted_after(ending, word)
+        sure = not ending.heard_against and not _goes_on_after(ending, word.sentence.mail, asking=False)
         return ended_by(OutcomeKind.REVISED, word, ConsensusBasis.UNKNOWN, "taken over", sure=sure)
     return _by_reviewers(ending)
 
@@ -233,10 +237,10 @@ def _is_content_with_the_last(ending: Evidence) -> bool:
     return not ending.heard_against and not _goes_on_after(ending, newest)
 
 
-def _goes_on_after(ending: Evidence, number: int) -> bool:
-    """Somebody else asks or doubts after that mail."""
+def _goes_on_after(ending: Evidence, number: int, *, asking: bool = True) -> bool:
+    """Somebody else doubts after that mail, or asks: then what it says may not stand."""
     return any(
-        one.asks or DOUBTS.finds(one) or OPPOSES.finds(one)
+        (asking and one.asks) or DOUBTS.finds(one) or OPPOSES.finds(one)
         for mail in ending.thread.mails[number + 1 :]
         if mail.person not in ending.put.proposers
         for one in mail.sentences
@@ -267,16 +271,6 @@ def _is_acked(ending: Evidence) -> bool:
         mail.mail.address.lower() for mail in ending.thread.mails if mail.person not in ending.put.proposers
     }
     return len(acked) >= _ENOUGH_TRAILERS and others <= acked and not ending.settlements.promised
-
-
-def _is_doubted_after(ending: Evidence, word: EndingWord) -> bool:
-    """Somebody else has doubts after the acceptance: it may not stand."""
-    return any(
-        DOUBTS.finds(one) or OPPOSES.finds(one)
-        for mail in ending.thread.mails[word.sentence.mail + 1 :]
-        if mail.person not in ending.put.proposers
-        for one in mail.sentences
-    )
 
 
 _MENDED = r"(?:fixed|corrected|addressed)"

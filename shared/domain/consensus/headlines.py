@@ -144,11 +144,7 @@ def _counted(kind: OutcomeKind, words: str, said: Sequence[Position]) -> str:
 
 def plain_sentence(kind: OutcomeKind | None, subject: str) -> str:
     """Of an outcome that nobody is named for; None: nothing can be said."""
-    return _NOTHING if kind is None else _ended(_kind_and_subject(kind, subject))
-
-
-def _kind_and_subject(kind: OutcomeKind, subject: str) -> str:
-    return f"{KINDS[kind]}: {subject_words(subject)}"
+    return _NOTHING if kind is None else _ended(f"{KINDS[kind]}: {subject_words(subject)}")
 
 
 def _ended(sentence: str) -> str:

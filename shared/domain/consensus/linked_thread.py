@@ -103,10 +103,6 @@ class People:
         """Whether the one may speak for the other's sender: by the address, or behind a gateway."""
         return self.address(mail) == self.address(other) or _is_gateway(other)
 
-    def marks(self, mail: int) -> tuple[str, ...]:
-        """What a reader has to know of the mail's sender."""
-        return tuple(self._marks_of(mail, self._mails[mail]))
-
     def _person(self, mail: ThreadMail) -> str:
         address = self.address(mail)
         keys = self._names(mail)
@@ -165,17 +161,17 @@ class People:
             first.setdefault(skeleton(name), (name, self.address(mail)))
         return first
 
-    # Found when it is asked for: few senders take a position, and a claim of a role is looked for in all of
-    # a mail's text.
-    def _marks_of(self, number: int, mail: ThreadMail) -> Iterator[str]:
-        if mail.failed:
-            yield UNAUTHENTICATED
+    def marks(self, number: int) -> tuple[str, ...]:
+        """What a reader has to know of the mail's sender: few take a position, so it is found when asked."""
+        mail = self._mails[number]
         name = display_name(mail.name, mail.address)
         known_name, known_address = self._first_addresses[skeleton(name)]
+        found = [UNAUTHENTICATED] if mail.failed else []
         if self.address(mail) != known_address and not _is_gateway(mail):
-            yield SAME_NAME if word_key(name) == word_key(known_name) else CONFUSABLE
+            found.append(SAME_NAME if word_key(name) == word_key(known_name) else CONFUSABLE)
         if self.role(number) is None and _claims_role(mail.text):
-            yield CLAIMS_ROLE
+            found.append(CLAIMS_ROLE)
+        return tuple(found)
 
 
 def fold_address(address: str) -> str:

@@ -209,7 +209,10 @@ def _by_ruling(ending: Evidence) -> Ending | None:
         formal = (
             ending.put.form is PropositionForm.CALL
             or ending.thread.preset is Preset.THREEGPP
-            or (ending.thread.preset is Preset.IETF and _names_a_call(found.ruled))
+            or (
+                ending.thread.preset is Preset.IETF
+                and any(_NAMES_A_CALL.search(one.sentence.folded) for one in found.ruled)
+            )
             or any(_IN_ROLE.search(one.folded) for one in _mail_of(ending, found.ruled[-1]).sentences)
         )
         # Rough consensus stands over remarks against it where it is declared; the end of a call does not.
@@ -251,10 +254,6 @@ def _by_refusal(ending: Evidence) -> Ending | None:
         if not ruled and not any(re.search(goes_on, one) for one in _folded(ending, last)):
             return ended_by(OutcomeKind.REJECTED, last, ConsensusBasis.RULED, rule, sure=True)
     return None
-
-
-def _names_a_call(rulings: Sequence[EndingWord]) -> bool:
-    return any(_NAMES_A_CALL.search(word.sentence.folded) for word in rulings)
 
 
 def _by_chair(ending: Evidence) -> Ending | None:

@@ -223,8 +223,8 @@ def fate_of(thread: LinkedThread, put: Put, objection: OwnSentence) -> Fate:
     raised = thread.mail_of(objection)
     later = [mail for mail in thread.mails if mail.number > raised.number]
     own = [mail for mail in later if mail.person == raised.person]
-    answers = [mail for mail in later if _answers(mail, raised) and mail.person != raised.person]
-    if any(map(_withdraws, own)):
+    answers = [mail for mail in later if mail.parent == raised.number and mail.person != raised.person]
+    if any(WITHDRAWS.finds(one) for mail in own for one in mail.sentences):
         return Fate.WITHDRAWN
     if _is_taken(put, objection, raised, later):
         return Fate.TAKEN
@@ -242,14 +242,6 @@ def withdrawal_of(thread: LinkedThread, objection: OwnSentence) -> OwnSentence |
     later = [mail for mail in thread.mails if mail.number > raised.number and mail.person == raised.person]
     found = [one for mail in later for one in mail.sentences if withdraws(one) or takes_back_a_vote(one)]
     return found[-1] if found else None
-
-
-def _answers(mail: LinkedMail, raised: LinkedMail) -> bool:
-    return mail.parent == raised.number
-
-
-def _withdraws(mail: LinkedMail) -> bool:
-    return any(map(WITHDRAWS.finds, mail.sentences))
 
 
 def _is_content(thread: LinkedThread, mail: LinkedMail) -> bool:

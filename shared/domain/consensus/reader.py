@@ -100,7 +100,7 @@ class _ThreadReader:
         claimed = [one.sentence for one in self._settlements.claimed]
         decided = scores.found(Head.DECISION, [*self._by_authority(), *claimed])
         past = given_up(thread, self._claims, self._positions)
-        firm = [*self._objecting(), *past]
+        firm = [*self._said(PositionStance.OPPOSE), *past]
         objected = scores.found(Head.OBJECTION, firm, without=self._mails_without_objection())
         still_open = [one for one in scores.found(Head.OPEN_ISSUE) if not self._is_decided_there(one)]
         fates = [
@@ -135,10 +135,12 @@ class _ThreadReader:
             result_of=result_subject(thread),
         )
 
-    def _said(self) -> list[OwnSentence]:
-        """The sentences of the positions that are said: they are shown anyway."""
+    def _said(self, *stances: PositionStance) -> list[OwnSentence]:
+        """The sentences of the positions that are said, of all stances or of these."""
         shown = {
-            (one.citation.message_id, one.citation.start) for one in self._positions if one.tier is Tier.SAID
+            (one.citation.message_id, one.citation.start)
+            for one in self._positions
+            if one.tier is Tier.SAID and (not stances or one.stance in stances)
         }
         return [claim.sentence for claim in self._claims if self._place(claim.sentence) in shown]
 
@@ -183,29 +185,14 @@ class _ThreadReader:
         # Of one mail one sentence is shown: that on which the outcome rests, not "The call has ended."
         return sorted(sentences, key=lambda sentence: sentence is not self._verdict.evidence)
 
-    def _objecting(self) -> list[OwnSentence]:
-        """Sentences of positions against it: each is an objection whatever its score."""
-        against = {
-            (one.citation.message_id, one.citation.start)
-            for one in self._positions
-            if one.tier is Tier.SAID and one.stance is PositionStance.OPPOSE
-        }
-        return [claim.sentence for claim in self._claims if self._place(claim.sentence) in against]
-
     def _mails_without_objection(self) -> set[int]:
-        """Where it is said how it ended well, what was remarked on the way was no objection."""
+        """Where it is said how it ended well, what was remarked on the way was no objection.
+
+        Who supports it in a mail has wishes there, and no objection.
+        """
         if self._verdict.sure and self._verdict.kind in _ENDED_WELL:
             return {mail.number for mail in self._thread.mails}
-        return self._supporting_mails()
-
-    def _supporting_mails(self) -> set[int]:
-        """Who supports it in a mail has wishes there, and no objection."""
-        supporting = {
-            one.citation.message_id
-            for one in self._positions
-            if one.tier is Tier.SAID and one.stance is PositionStance.SUPPORT
-        }
-        return {mail.number for mail in self._thread.mails if mail.mail.message_id in supporting}
+        return {sentence.mail for sentence in self._said(PositionStance.SUPPORT)}
 
     def _objection(self, sentence: OwnSentence, fate: Fate) -> Objection:
         withdrawal = withdrawal_of(self._thread, sentence) if fate is Fate.WITHDRAWN else None

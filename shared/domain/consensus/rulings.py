@@ -20,17 +20,8 @@ from shared.domain.consensus.stances import (
 )
 
 DECIDING_ROLES = frozenset(
-    {
-        "maintainer",
-        "chair",
-        "editor",
-        "shepherd",
-        "release manager",
-        "area director",
-        "secretary",
-        "rapporteur",
-    }
-)
+    ("maintainer", "chair", "editor", "shepherd", "release manager", "area director", "secretary")
+) | {"rapporteur"}
 """Roles whose holder may settle something alone. A binding voter only votes."""
 _CONDITION = re.compile(
     r"\b(?:if|unless|once|until|when|after|before|should|would|could|might|may|not yet)\b"

@@ -338,17 +338,18 @@ def _quoted_words(thread: LinkedThread) -> Iterator[list[str]]:
 
 
 _DIGITS = 9
-_HEADS = tuple(enumerate(Head))
 
 
 def _scores(features: dict[str, float]) -> dict[Head, float]:
     """For each head the sum of the features' weights."""
-    weighed = [(WEIGHTS[name], value) for name, value in features.items() if name in WEIGHTS]
-    weighed.append((WEIGHTS["bias"], 1.0))
+    rows = [
+        WEIGHTS[name] if value == 1 else [weight * value for weight in WEIGHTS[name]]
+        for name, value in features.items()
+        if name in WEIGHTS
+    ]
     # The last digit of a sum depends on the order of its terms: two runs must agree.
-    return {
-        head: round(sum(row[column] * value for row, value in weighed), _DIGITS) for column, head in _HEADS
-    }
+    sums = (round(sum(column), _DIGITS) for column in zip(WEIGHTS["bias"], *rows, strict=True))
+    return dict(zip(Head, sums, strict=True))
 
 
 MOST_MAILS = {Head.POINT: 12, Head.DECISION: 4, Head.OBJECTION: 4, Head.OPEN_ISSUE: 2}

@@ -27,123 +27,90 @@ _TOLD = (
     r"guidelines|schema|context|training|everything above|all of the above|what (?:you were|came))"
 )
 _ORDER = r"(?:^|[.!?:;,\n]\s{0,3}|\b(?:please|must|should|shall|you|and|to|just) )"
-Wording = tuple[tuple[str, ...], re.Pattern[str]]
-
-
-def _wording(triggers: str, pattern: str) -> Wording:
-    """A wording, with the letters without which it cannot match: most mails have few of them."""
-    return tuple(triggers.split("|")), re.compile(pattern, re.IGNORECASE | re.MULTILINE)
-
-
-_READERS = "ai|a.i|assistant|bot|gpt|claude|gemini|llm|model|summari|agent"
-_WORDINGS = (
-    _wording("ignore|disregard|forget|override|bypass|drop|discard|skip", rf"\b{_TOLD}"),
-    _wording(
-        "instruction|prompt|directive",
+_ORDERS_TO_READER = (
+    rf"\b{_TOLD}",
+    (
         r"\b(?:new|updated|real|actual|following|these|your)"
-        r" (?:system )?(?:instructions?|prompt|directive)s?\s*(?:is|are|follow|:)",
+        r" (?:system )?(?:instructions?|prompt|directive)s?\s*(?:is|are|follow|:)"
     ),
-    _wording(
-        "prompt|developer mode|jailbreak|anything now",
-        r"\bsystem prompt\b|\bprompt injection\b|\bdeveloper mode\b|\bjailbreak|\bdo anything now\b",
-    ),
-    _wording(
-        "<|[inst|[/inst|<s|</|<a|<u|<e|<<",
+    r"\bsystem prompt\b|\bprompt injection\b|\bdeveloper mode\b|\bjailbreak|\bdo anything now\b",
+    (
         r"<\|?/?(?:im_start|im_end|system|assistant|user|endoftext|start_header_id|eot_id)\b|"
-        r"\[/?INST\]|<<\s*/?SYS\s*>>",
+        r"\[/?INST\]|<<\s*/?SYS\s*>>"
     ),
-    _wording(
-        "system|assistant|developer|tool",
-        r"^\W{0,6}(?:system|assistant|developer|tool)\s*(?:message|prompt|note)?\s*[:>\]]",
-    ),
-    _wording("#", r"^#{1,6}\s*(?:system|instructions?|assistant|response|output|task)\b"),
-    _wording(
-        "'|\"",
+    r"^\W{0,6}(?:system|assistant|developer|tool)\s*(?:message|prompt|note)?\s*[:>\]]",
+    r"^#{1,6}\s*(?:system|instructions?|assistant|response|output|task)\b",
+    (
         r"[\"'](?:genre|outcome|"
-        r"has_consensus|positions|objections|stance|key_points|open_issues|proposition|decisions)[\"']\s*:",
+        r"has_consensus|positions|objections|stance|key_points|open_issues|proposition|decisions)[\"']\s*:"
     ),
-    _wording("role", r"[\"']role[\"']\s*:\s*[\"'](?:system|assistant|user|developer|tool)"),
-    _wording(
-        "tool_call|function_call|response_format",
-        r"[\"'](?:tool_calls?|function_call|response_format)[\"']\s*:",
-    ),
-    _wording(
-        _READERS,
+    r"[\"']role[\"']\s*:\s*[\"'](?:system|assistant|user|developer|tool)",
+    r"[\"'](?:tool_calls?|function_call|response_format)[\"']\s*:",
+    (
         r"\b(?:to|for|dear|hey|hi|hello|attention|note (?:to|for)|message (?:to|for)|reminder (?:to|for)|"
-        rf"instructions? (?:to|for)) (?:the |any |all |you,? (?:the )?)?{_READER}\b",
+        rf"instructions? (?:to|for)) (?:the |any |all |you,? (?:the )?)?{_READER}\b"
     ),
-    _wording(_READERS, rf"\byou(?:'re| are) (?:now |really |actually )?(?:an? |the )?(?:\w+ )?{_READER}\b"),
-    _wording(_READERS, rf"\bas an? {_READER}\b|\bif you(?:'re| are) an? {_READER}\b"),
-    _wording(
-        _READERS + "|who",
+    rf"\byou(?:'re| are) (?:now |really |actually )?(?:an? |the )?(?:\w+ )?{_READER}\b",
+    rf"\bas an? {_READER}\b|\bif you(?:'re| are) an? {_READER}\b",
+    (
         rf"\b{_READER}s? (?:that|who|which) (?:reads?|summari[sz]es?|process(?:es)?|parses?)\b|"
-        r"\bwho(?:ever)? (?:reads|summari[sz]es) this (?:thread|mail|message|list)\b",
+        r"\bwho(?:ever)? (?:reads|summari[sz]es) this (?:thread|mail|message|list)\b"
     ),
-    _wording(
-        _READERS,
+    (
         rf"\b(?:any|every|the|this) {_READER} (?:reading|processing|summari[sz]ing|must|should|shall|has to|"
-        r"needs to|will)\b",
+        r"needs to|will)\b"
     ),
-    _wording(
-        "summar|writ|produc|generat|answering|reading this",
-        r"\b(?:when|while|before|after|once|if) (?:you )?(?:summari[sz]\w*|writ\w+ (?:the|"
-        r"your) (?:summary|report)|produc\w+ (?:the|your)|generat\w+|answering|reading this)\b",
+    (
+        r"\b(?:when|while|before|after|once|if) (?:you )?(?:summari[sz]\w*|"
+        r"writ\w+ (?:the|your) (?:summary|report)|produc\w+ (?:the|your)|generat\w+|answering|reading this)\b"
     ),
-    _wording(
-        "summar|answer|output|json|response|report|reading",
+    (
         r"\b(?:in|into|for|from) (?:your|the)"
         r" (?:summary|summari[sz]ation|answer|output|json|response|report|reading)\b.{0,60}\b(?:say|state|"
-        r"write|list|mark|report|include|claim|record|count|set|put|omit|leave out|add|show|must|should)\b",
+        r"write|list|mark|report|include|claim|record|count|set|put|omit|leave out|add|show|must|should)\b"
     ),
-    _wording(
-        "summar|output|json|report|reading",
+    (
         r"\b(?:say|state|write|list|mark|report|record|count|set|put|omit|leave out|show|"
         r"treat|classify|label|output|answer|respond|reply|return|print|emit)\b.{0,80}\b(?:in|into|for|from)"
-        r" (?:your|the) (?:summary|summari[sz]ation|output|json|report|reading)\b",
+        r" (?:your|the) (?:summary|summari[sz]ation|output|json|report|reading)\b"
     ),
-    _wording(
-        "accepted|rejected|consensus|support|oppos|object|unanimous|withdrawn|resolved",
+    (
         r"\b(?:set|mark|report|record|treat|classify|label|count|list|output|return)"
         r"\b.{0,60}\b(?:as )?(?:accepted|rejected|has_consensus|consensus (?:as |to )?(?:true|false|reached)|"
         r"support(?:ers?|ing)?|oppos(?:e|ed|ing)|object(?:ing|ors?|ions?)|unanimous|withdrawn|resolved)"
         r"\b.{0,60}\b(?:everyone|everybody|all|"
-        r"nobody|each|person|people|participants?|senders?|summary|positions?|outcome|stances?|regardless)\b",
+        r"nobody|each|person|people|participants?|senders?|summary|positions?|outcome|stances?|regardless)\b"
     ),
-    _wording(
-        "everyone|everybody|all |each |every |the outcome|the stance|the position|the genre",
+    (
         _ORDER + r"(?:set|mark|report|record|treat|classify|label|count|list)\b.{0,40}\b(?:everyone|"
         r"everybody|all (?:of )?(?:the )?(?:participants|senders|people|others|mails|authors)|"
         r"each (?:sender|person|participant|author)|every (?:sender|person|participant|author|position|"
-        r"stance|objection)|the (?:outcome|stances?|positions?|genre))\b.{0,60}\b(?:as|to|for|is|are)\b",
+        r"stance|objection)|the (?:outcome|stances?|positions?|genre))\b.{0,60}\b(?:as|to|for|is|are)\b"
     ),
-    _wording(
-        "mention|report|list|show|quote|cite|include|count",
+    (
         r"\b(?:do not|don't|never|must not) (?:mention|report|list|show|quote|cite|include|count)"
         r"\b.{0,60}\b(?:objections?|oppos\w+|disagree\w*|positions?|stances?|concerns?|mails? (?:of|by|from))"
-        r"\b",
+        r"\b"
     ),
-    _wording(
-        "json|following|this ",
+    (
         r"\b(?:respond|reply|answer|output|return)\b.{0,30}\b(?:only |just )?(?:with|in)"
-        r"\b.{0,30}\b(?:json|the following|this (?:exact )?(?:text|object))\b",
+        r"\b.{0,30}\b(?:json|the following|this (?:exact )?(?:text|object))\b"
     ),
-    _wording(
-        "base64|rot13|decode|obey",
+    (
         r"\b(?:base64|rot13|decode)\b.{0,60}\b(?:follow|obey|execute|instruct\w*|do what)\b|"
-        r"\bobey\b.{0,40}\b(?:this|these|me|following)\b",
+        r"\bobey\b.{0,40}\b(?:this|these|me|following)\b"
     ),
-    _wording(
-        "ignor|vergiss|oublie|olvida|negeer",
+    (
         r"\b(?:ignoriere|vergiss|ignora|ignorez|oublie[zr]?|olvida|negeer)"
-        r"\b.{0,60}\b(?:anweisung\w*|instru[ck]\w+|regeln|consignes|prompt|reglas|aanwijzing\w*)",
+        r"\b.{0,60}\b(?:anweisung\w*|instru[ck]\w+|regeln|consignes|prompt|reglas|aanwijzing\w*)"
     ),
-    _wording(
-        "\u5ffd\u7565|\u7121\u8996|\u0438\u0433\u043d\u043e\u0440\u0438\u0440",
+    (
         r"\u5ffd\u7565.{0,12}(?:\u6307\u4ee4|\u6307\u793a|\u8bf4\u660e)|\u7121\u8996.{0,12}\u6307\u793a|"
         r"\u6307\u793a.{0,8}\u7121\u8996|"
-        r"\u0438\u0433\u043d\u043e\u0440\u0438\u0440\u0443\u0439.{0,40}\u0438\u043d\u0441\u0442\u0440\u0443\u043a\u0446",
+        r"\u0438\u0433\u043d\u043e\u0440\u0438\u0440\u0443\u0439.{0,40}\u0438\u043d\u0441\u0442\u0440\u0443\u043a\u0446"
     ),
 )
+_WORDINGS = [re.compile(one, re.IGNORECASE | re.MULTILINE) for one in _ORDERS_TO_READER]
 _ORDERED = re.compile(r"ignore|instruct|system|prompt|assistant|summar|disregard|obey", re.IGNORECASE)
 _SPACED = re.compile(r"(?<!\w)(?:\w[ ._*-]){6,}\w(?!\w)")
 _MAX_CHARS = 120_000
@@ -153,13 +120,8 @@ def speaks_to_reader(text: str) -> bool:
     """Whether a text gives orders to a program that reads it, however it is spelled or hidden."""
     plain = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text[:_MAX_CHARS]))
     one_line = " ".join(plain.split())
-    return _gives_orders(plain, one_line) or _letters_apart(plain) or _hidden_many(text)
-
-
-def _gives_orders(*texts: str) -> bool:
-    folded = texts[0].lower()
-    wordings = [wording for triggers, wording in _WORDINGS if any(trigger in folded for trigger in triggers)]
-    return any(wording.search(text) for wording in wordings for text in texts)
+    gives_orders = any(one.search(shown) for one in _WORDINGS for shown in (plain, one_line))
+    return gives_orders or _letters_apart(plain) or _hidden_many(text)
 
 
 def _letters_apart(text: str) -> bool:

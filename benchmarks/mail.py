@@ -26,10 +26,9 @@ from typing import Any
 from shared.domain.chunking.chunker import ChunkSettings, Strategy, chunk_body
 from shared.domain.mail.models import ParsedMail, Skipped
 from shared.domain.mail.parse import parse_archive
-from shared.domain.threading.assignment import assign
 from shared.embedding.model_tokens import model_tokenizer
 from tests.support.mail_data import WHY_SKIPPED, data_folder, open_archive
-from tests.support.threads import InMemoryThreads
+from tests.support.threads import InMemoryThreads, assign
 
 TURNS = 3
 MEMORY_SIZES_MB = (100, 1000)

@@ -20,12 +20,11 @@ from pathlib import Path
 from shared.core.lazy_import import tune_garbage_collector
 from shared.domain.mail.models import Skipped
 from shared.domain.mail.parse import parse_archive
-from shared.domain.threading.assignment import assign
 from stages.parsing import PARSING
 from tests.stages.mail_in import mail, mail_in
 from tests.support.cloud import local_cloud, servicebus
 from tests.support.mail_data import WHY_SKIPPED, data_folder
-from tests.support.threads import InMemoryThreads
+from tests.support.threads import InMemoryThreads, assign
 
 FIRST = b"".join(mail(number, subject=f"Before the first that counts: {number}") for number in range(200))
 ARCHIVES = ("git-2023-12.mbox.gz", "git-2024-01.mbox.gz")

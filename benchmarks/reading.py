@@ -20,9 +20,8 @@ from shared.domain.consensus.mails import ThreadMail
 from shared.domain.consensus.reader import read_thread
 from shared.domain.mail.models import ParsedMail, Skipped
 from shared.domain.mail.parse import parse_archive
-from shared.domain.threading.assignment import assign
 from tests.support.mail_data import WHY_SKIPPED, data_folder, open_archive
-from tests.support.threads import InMemoryThreads
+from tests.support.threads import InMemoryThreads, assign
 
 TURNS = 30
 MAILS = range(31, 48)

@@ -22,7 +22,7 @@ MAX_LOCAL_FILES = 2000
 
 async def fetch_local(source: Source, around: FetchContext) -> AsyncGenerator[Fetched, None]:
     """The files that are new or changed since the cursor, by name. Links are not followed."""
-    check_local_allowed(around.settings)
+    check_local_allowed(around.clients.settings)
     known = source.cursor.get("files", {}) if source.cursor.get("url") == source.url else {}
     seen = dict(known)
     for path in await asyncio.to_thread(_local_files, local_path(source.url)):
@@ -113,7 +113,7 @@ def rsync_address(url: str, policy: AddressPolicy) -> RsyncAddress:
 async def _copy_all(program: str, address: RsyncAddress, target: Path, around: FetchContext) -> list[str]:
     """Copy the files, and return the names of those that are too large."""
     (checked, *_) = await around.policy.resolved(address.host, address.port)
-    largest = around.settings.ARCHIVE_MAX_BYTES
+    largest = around.clients.settings.ARCHIVE_MAX_BYTES
     limits = [f"--max-size={largest}", f"--timeout={max(1, int(IDLE_SECONDS))}"]
     # As a list, which no shell reads; the address stands after `--`.
     command = [program, *_OPTIONS, *limits, "--", address.at(checked), f"{target}/"]
@@ -147,7 +147,7 @@ async def fetch_rsync(source: Source, around: FetchContext) -> AsyncGenerator[Fe
             inside = path.relative_to(target).as_posix()
             yield Fetched(spool.file(path.name), f"{source.url.rstrip('/')}/{inside}", {})
     if left_out:
-        names, most = ", ".join(left_out[:SHOWN_NAMES]), around.settings.ARCHIVE_MAX_BYTES
+        names, most = ", ".join(left_out[:SHOWN_NAMES]), around.clients.settings.ARCHIVE_MAX_BYTES
         raise ArchiveTooLargeError(
             f"{names}: larger than {most} bytes, so not fetched; the other files were."
             " Raise ARCHIVE_MAX_BYTES, or name a part of the source"

@@ -173,8 +173,7 @@ async def fetch_index(source: Source, around: FetchContext) -> AsyncGenerator[Fe
     page = source.model_copy(update={"cursor": {}})  # the page is read each time
     with Spool(around.folder / "index", LARGEST_PAGE) as spool:
         await around.retried(HttpTransfer(page, around, spool).attempt, source)
-        spool.flush()
-        links = archive_links(spool.path.read_bytes(), URL(source.url))
+        links = archive_links(spool.file("index").path.read_bytes(), URL(source.url))
     if not links:
         raise SourceError(
             f"{redacted_url(source.url)}: the page lists no archives (.mbox, .mail, or .txt named by a month)"

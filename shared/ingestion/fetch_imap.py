@@ -243,7 +243,7 @@ async def fetch_imap(
     credentials = around.secret(source, "username_setting"), around.secret(source, "password_setting")
     tls = context or ssl.create_default_context()
     deadline = time.monotonic() + TIMEOUT_SECONDS
-    largest = around.settings.ARCHIVE_MAX_BYTES
+    largest = around.clients.settings.ARCHIVE_MAX_BYTES
     most = LINES_FOR_EACH_BYTE * largest + LARGEST_MESSAGE
     with around.spool() as spool:
 

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Patch, Session
 from shared.clients.cosmos.store import Conflict
@@ -41,7 +42,7 @@ from shared.ingestion.fetch_imap import fetch_imap
 from shared.ingestion.fetcher import TIMEOUT_SECONDS, FetchContext, Fetched, Fetcher
 from shared.ingestion.source_definitions import next_fetch
 from shared.ingestion.storing import Incoming, Origin, record_ingestion_failure, store_archive
-from shared.ingestion.uploads import forget_joined, request_operation, take_joined
+from shared.ingestion.uploads import request_operation, take_joined
 from shared.pipeline.retry import GaveUpError, RetryPolicy, with_backoff
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ async def run_operation(
     operation = await clients.store.read(Operation, operation_id, operation_id, session)
     if operation.status in DONE:
         if operation.upload is not None:  # a crash may have left its blob
-            await forget_joined(operation.upload, clients)
+            await clients.blobs.delete(ARCHIVES_CONTAINER, operation.upload.path)
         return operation
     if operation.upload is not None:
         return await _take_upload(operation, operation.upload, clients, session)
@@ -146,7 +147,7 @@ async def _take_upload(
         status = OperationStatus.FAILED
         message = error.failure.message if isinstance(error, GaveUpError) else str(error)
     done = await _finish(operation, clients, session, status, message)
-    await forget_joined(upload, clients)
+    await clients.blobs.delete(ARCHIVES_CONTAINER, upload.path)
     return done
 
 

@@ -12,7 +12,6 @@ from shared.clients.outbound import AddressPolicy, SourceError
 from shared.documents.sources import Source
 from shared.ingestion.errors import ArchiveTooLargeError
 from shared.pipeline.retry import RetryPolicy, with_backoff
-from shared.settings.app import Settings
 
 PIECE = 1024 * 1024
 
@@ -68,11 +67,8 @@ class Spool:
         self.size = 0
 
     def file(self, filename: str) -> LocalFile:
-        self.flush()
-        return LocalFile(self.path, self._hash.hexdigest(), self.size, filename)
-
-    def flush(self) -> None:
         self._file.flush()
+        return LocalFile(self.path, self._hash.hexdigest(), self.size, filename)
 
     def __enter__(self) -> Self:
         return self
@@ -105,16 +101,12 @@ class FetchContext:
     policy: AddressPolicy
     secrets: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
-    @property
-    def settings(self) -> Settings:
-        return self.clients.settings
-
     async def retried(self, fetch: Callable[[], Awaitable[Result]], source: Source) -> Result:
-        backoff, sleep = RetryPolicy.of_events(self.settings).transient, self.clients.runtime.sleep
+        backoff, sleep = RetryPolicy.of_events(self.clients.settings).transient, self.clients.runtime.sleep
         return await with_backoff(fetch, backoff, what=f"fetching {source.name}", sleep=sleep)
 
     def spool(self) -> Spool:
-        return Spool(self.folder / "fetched", self.settings.ARCHIVE_MAX_BYTES)
+        return Spool(self.folder / "fetched", self.clients.settings.ARCHIVE_MAX_BYTES)
 
     def secret(self, source: Source, key: str) -> str:
         """The secret whose app setting the source names under `key`."""

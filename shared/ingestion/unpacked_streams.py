@@ -76,7 +76,6 @@ class Compression(StrEnum):
 
 
 _MAGIC = {b"\x1f\x8b\x08": Compression.GZ, b"BZh": Compression.BZ2, b"\xfd7zXZ\x00": Compression.XZ}
-
 MAGIC_BYTES = max(map(len, _MAGIC))
 
 
@@ -145,13 +144,9 @@ class _Gzip:
 
 
 def _unpacker(kind: Compression) -> "_Gzip | bz2.BZ2Decompressor | lzma.LZMADecompressor":
-    if kind is Compression.GZ:
-        return _Gzip()
-    return (
-        bz2.BZ2Decompressor()
-        if kind is Compression.BZ2
-        else lzma.LZMADecompressor(lzma.FORMAT_XZ, MAX_DICTIONARY_BYTES)
-    )
+    if kind is Compression.XZ:
+        return lzma.LZMADecompressor(lzma.FORMAT_XZ, MAX_DICTIONARY_BYTES)
+    return _Gzip() if kind is Compression.GZ else bz2.BZ2Decompressor()
 
 
 class Inflated:

@@ -111,10 +111,6 @@ async def take_joined(operation: Operation, upload: JoinedUpload, clients: Clien
     )
 
 
-async def forget_joined(upload: JoinedUpload, clients: Clients) -> None:
-    await clients.blobs.delete(ARCHIVES_CONTAINER, upload.path)
-
-
 log = logging.getLogger(__name__)
 PART_BYTES = 8 * 1024 * 1024
 FOLDER = "incoming"

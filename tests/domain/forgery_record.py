@@ -15,13 +15,14 @@ from shared.domain.consensus.mails import ThreadMail
 from shared.domain.consensus.reader import read_thread
 from shared.domain.mail.models import ParsedMail
 from shared.domain.mail.parse import parse_archive
-from shared.domain.threading.assignment import ThreadState, assign
+from shared.domain.threading.assignment import ThreadState
 from shared.domain.threading.prepared_message import prepare_message
 from shared.summarization.record_flags import record_flags
 from shared.summarization.thread_context import mails_of
 from shared.threads.message_documents import ArchiveOfSource, arrivals_of, message_writes, parsed_mail
 from shared.threads.registry import LoadedThreads
 from tests.support.documents import CREATED
+from tests.support.threads import assign
 
 
 @dataclass

@@ -2,7 +2,19 @@
 
 from collections.abc import Iterable, Sequence
 
-from shared.domain.threading.assignment import ThreadingResult, ThreadState
+from shared.domain.mail.models import ParsedMail
+from shared.domain.threading.assignment import (
+    KnownThreads,
+    ThreadingResult,
+    ThreadState,
+    assign_links,
+    links_of,
+)
+
+
+def assign(messages: Iterable[ParsedMail], known: KnownThreads, source: str = "") -> ThreadingResult:
+    """Thread messages into what is known."""
+    return assign_links(map(links_of, messages), known, source)
 
 
 class InMemoryThreads:

@@ -18,9 +18,8 @@ from shared.documents.values import (
 from shared.domain.consensus.reader import read_thread
 from shared.domain.mail.models import ParsedMail, Skipped
 from shared.domain.mail.parse import parse_archive
-from shared.domain.threading.assignment import assign
 from tests.support.services import ROOT
-from tests.support.threads import InMemoryThreads
+from tests.support.threads import InMemoryThreads, assign
 from tools.run_archives.client import definitions_at
 
 SAMPLES = sorted((ROOT / "samples").glob("*.mbox"))

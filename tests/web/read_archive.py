@@ -17,10 +17,11 @@ from shared.domain.mail.models import ParsedMail, read_segments
 from shared.domain.mail.parse import parse_archive
 from shared.domain.summaries.extractive import ExtractiveSummarizer
 from shared.domain.summaries.models import ContextChunk, ContextMessage, ThreadContext
-from shared.domain.threading.assignment import ThreadState, assign
+from shared.domain.threading.assignment import ThreadState
 from shared.summarization.summary_document import summary_fields
 from shared.summarization.thread_context import mails_of
 from tests.support.mail_data import open_archive
+from tests.support.threads import assign
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 ARCHIVE = "a" * 16

@@ -53,12 +53,8 @@ class _Layer(NamedTuple):
 
     def under(self, style: _Style) -> "_Layer":
         colour, background = style.colour or self.colour, style.background or self.background
-        return _Layer(
-            colour,
-            background,
-            colour is None
-            or any(abs(one - other) > _SAME_SHADE for one, other in zip(colour, background, strict=True)),
-        )
+        alike = colour and all(abs(a - b) <= _SAME_SHADE for a, b in zip(colour, background, strict=True))
+        return _Layer(colour, background, not alike)
 
 
 class Visibility:

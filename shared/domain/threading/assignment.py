@@ -162,11 +162,6 @@ def links_of(message: ParsedMail) -> Links:
     return Links(node, ancestors, entries_of(message))
 
 
-def assign(messages: Iterable[ParsedMail], known: KnownThreads, source: str = "") -> ThreadingResult:
-    """Thread messages into what is known. Doing it again, or in another order, changes nothing."""
-    return assign_links(map(links_of, messages), known, source)
-
-
 def assign_links(messages: Iterable[Links], known: KnownThreads, source: str = "") -> ThreadingResult:
     arrived = {links.node: links for links in messages}
     wanted = wanted_by(arrived.values())

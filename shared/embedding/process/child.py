@@ -41,11 +41,10 @@ class Child:
         child = cls(await ChildProcess.start(python_module("shared.embedding.process.worker")))
         try:
             answer = await child.ask({"factory": spec.factory, "arguments": spec.arguments}, timeout=timeout)
-        except PipelineError as error:
+        except BaseException as error:
             await child.kill()
-            raise EncoderStartError(f"the encoder could not be started: {error}") from error
-        except BaseException:
-            await child.kill()
+            if isinstance(error, PipelineError):
+                raise EncoderStartError(f"the encoder could not be started: {error}") from error
             raise
         child.description = answer.header
         return child

@@ -50,180 +50,50 @@ HTML = "Content-Type: text/html; charset=utf-8\n\n"
 NOON = datetime(2024, 2, 5, 12, 0, tzinfo=UTC)
 
 HEADERS = [
-    Case(
-        "name with a comma in quotes",
-        mail('From: "Smith, John" <js@example.org>'),
-        {"sender": ParsedAddress("Smith, John", "js@example.org")},
-    ),
-    Case(
-        "name with a comma without quotes",
-        mail("From: Smith, John <js@example.org>"),
-        {"sender": ParsedAddress("Smith, John", "js@example.org")},
-    ),
-    Case(
-        "name in a comment",
-        mail("From: alan@example.org (Alan Cox)"),
-        {"sender": ParsedAddress("Alan Cox", "alan@example.org")},
-    ),
-    Case(
-        "name in a nested comment",
-        mail("From: alan@example.org (Alan (the one) Cox)"),
-        {"sender": ParsedAddress("Alan (the one) Cox", "alan@example.org")},
-    ),
-    Case(
-        "obfuscated address",
-        mail("From: jjl at example.org (John Lee)"),
-        {"sender": ParsedAddress("John Lee", "jjl@example.org")},
-    ),
-    Case(
-        "obfuscated address in brackets",
-        mail("From: John <john [at] example [dot] org>"),
-        {"sender": ParsedAddress("John", "john@example.org")},
-    ),
-    Case(
-        "escaped quotes in a name",
-        mail(r'From: "Ann \"The\" Example" <a@example.org>'),
-        {"sender": ParsedAddress('Ann "The" Example', "a@example.org")},
-    ),
-    Case(
-        "apostrophes around a name",
-        mail("From: 'Ann Example' <a@example.org>"),
-        {"sender": ParsedAddress("Ann Example", "a@example.org")},
-    ),
-    Case(
-        "domain in capitals",
-        mail("From: Tom <Tom.T@EXAMPLE.ORG>"),
-        {"sender": ParsedAddress("Tom", "Tom.T@example.org")},
-    ),
-    Case(
-        "encoded name",
-        mail("From: =?utf-8?q?Tomas_Toftg=C3=A5rd?= <t@example.org>"),
-        {"sender": ParsedAddress("Tomas Toftgård", "t@example.org")},
-    ),
-    Case(
-        "encoded name with a comma in it",
-        mail("From: =?utf-8?q?Smith=2C_J=C3=B6rg?= <j@example.org>, b@example.org"),
-        {"sender": ParsedAddress("Smith, Jörg", "j@example.org")},
-    ),
-    Case(
-        "name of raw UTF-8",
-        mail("From: Jörg <j@example.org>"),
-        {"sender": ParsedAddress("Jörg", "j@example.org")},
-    ),
-    Case(
-        "name of raw Latin-1",
-        mail("From: Jörg Müller <j@example.org>", charset="latin-1"),
-        {"sender": ParsedAddress("Jörg Müller", "j@example.org"), "warns": "raw-8bit-header"},
-    ),
-    Case(
-        "group with members",
-        mail("To: Friends: a@example.org, Bob <b@example.org>;"),
-        {"to": [ParsedAddress("", "a@example.org"), ParsedAddress("Bob", "b@example.org")]},
-    ),
+    Case("name with a comma in quotes", mail('From: "Smith, John" <js@example.org>'), {"sender": ParsedAddress("Smith, John", "js@example.org")}),
+    Case("name with a comma without quotes", mail("From: Smith, John <js@example.org>"), {"sender": ParsedAddress("Smith, John", "js@example.org")}),
+    Case("name in a comment", mail("From: alan@example.org (Alan Cox)"), {"sender": ParsedAddress("Alan Cox", "alan@example.org")}),
+    Case("name in a nested comment", mail("From: alan@example.org (Alan (the one) Cox)"), {"sender": ParsedAddress("Alan (the one) Cox", "alan@example.org")}),
+    Case("obfuscated address", mail("From: jjl at example.org (John Lee)"), {"sender": ParsedAddress("John Lee", "jjl@example.org")}),
+    Case("obfuscated address in brackets", mail("From: John <john [at] example [dot] org>"), {"sender": ParsedAddress("John", "john@example.org")}),
+    Case("escaped quotes in a name", mail(r'From: "Ann \"The\" Example" <a@example.org>'), {"sender": ParsedAddress('Ann "The" Example', "a@example.org")}),
+    Case("apostrophes around a name", mail("From: 'Ann Example' <a@example.org>"), {"sender": ParsedAddress("Ann Example", "a@example.org")}),
+    Case("domain in capitals", mail("From: Tom <Tom.T@EXAMPLE.ORG>"), {"sender": ParsedAddress("Tom", "Tom.T@example.org")}),
+    Case("encoded name", mail("From: =?utf-8?q?Tomas_Toftg=C3=A5rd?= <t@example.org>"), {"sender": ParsedAddress("Tomas Toftgård", "t@example.org")}),
+    Case("encoded name with a comma in it", mail("From: =?utf-8?q?Smith=2C_J=C3=B6rg?= <j@example.org>, b@example.org"), {"sender": ParsedAddress("Smith, Jörg", "j@example.org")}),
+    Case("name of raw UTF-8", mail("From: Jörg <j@example.org>"), {"sender": ParsedAddress("Jörg", "j@example.org")}),
+    Case("name of raw Latin-1", mail("From: Jörg Müller <j@example.org>", charset="latin-1"), {"sender": ParsedAddress("Jörg Müller", "j@example.org"), "warns": "raw-8bit-header"}),
+    Case("group with members", mail("To: Friends: a@example.org, Bob <b@example.org>;"), {"to": [ParsedAddress("", "a@example.org"), ParsedAddress("Bob", "b@example.org")]}),
     Case("empty group", mail("To: undisclosed-recipients:;"), {"to": []}),
-    Case(
-        "recipients separated by semicolons",
-        mail("To: A <a@example.org>; B <b@example.org>"),
-        {"to": [ParsedAddress("A", "a@example.org"), ParsedAddress("B", "b@example.org")]},
-    ),
-    Case(
-        "two Cc fields",
-        mail("Cc: a@example.org", "CC: b@example.org"),
-        {"cc": [ParsedAddress("", "a@example.org"), ParsedAddress("", "b@example.org")]},
-    ),
-    Case(
-        "no From but a Sender",
-        b"Sender: list@example.org\nMessage-ID: <1@x>\n\nText.\n",
-        {"sender": ParsedAddress("", "list@example.org")},
-    ),
-    Case(
-        "nothing but a body after a blank line",
-        b"\nJust text.\n",
-        {"new": "Just text.", "warns": "missing-sender", "message_id": None},
-    ),
-    Case(
-        "folded message id",
-        mail("Message-ID:\n <very.long.id@\n example.org>"),
-        {"message_id": "<very.long.id@example.org>"},
-    ),
-    Case(
-        "message id without brackets", mail("Message-ID: 42@example.org"), {"message_id": "<42@example.org>"}
-    ),
+    Case("recipients separated by semicolons", mail("To: A <a@example.org>; B <b@example.org>"), {"to": [ParsedAddress("A", "a@example.org"), ParsedAddress("B", "b@example.org")]}),
+    Case("two Cc fields", mail("Cc: a@example.org", "CC: b@example.org"), {"cc": [ParsedAddress("", "a@example.org"), ParsedAddress("", "b@example.org")]}),
+    Case("no From but a Sender", b"Sender: list@example.org\nMessage-ID: <1@x>\n\nText.\n", {"sender": ParsedAddress("", "list@example.org")}),
+    Case("nothing but a body after a blank line", b"\nJust text.\n", {"new": "Just text.", "warns": "missing-sender", "message_id": None}),
+    Case("folded message id", mail("Message-ID:\n <very.long.id@\n example.org>"), {"message_id": "<very.long.id@example.org>"}),
+    Case("message id without brackets", mail("Message-ID: 42@example.org"), {"message_id": "<42@example.org>"} ),
     Case("empty message id", mail("Message-ID: <>"), {"message_id": None, "warns": "missing-message-id"}),
-    Case(
-        "references folded within an id",
-        mail("References: <a@x> <b\n\t@y>\n <c@z>"),
-        {"references": ["<a@x>", "<b@y>", "<c@z>"]},
-    ),
-    Case(
-        "references separated by commas", mail("References: <a@x>,<b@y>"), {"references": ["<a@x>", "<b@y>"]}
-    ),
+    Case("references folded within an id", mail("References: <a@x> <b\n\t@y>\n <c@z>"), {"references": ["<a@x>", "<b@y>", "<c@z>"]}),
+    Case("references separated by commas", mail("References: <a@x>,<b@y>"), {"references": ["<a@x>", "<b@y>"]} ),
     Case("references without any space", mail("References: <a@x><b@y>"), {"references": ["<a@x>", "<b@y>"]}),
     Case("references that repeat", mail("References: <a@x> <b@y> <a@x>"), {"references": ["<a@x>", "<b@y>"]}),
-    Case(
-        "comment in In-Reply-To",
-        mail('In-Reply-To: <a@x> (Ann\'s message of "Wed, 06 Dec\n 2023 16:37:23 -0600")'),
-        {"in_reply_to": ["<a@x>"]},
-    ),
-    Case(
-        "prose in In-Reply-To",
-        mail('In-Reply-To: Your message of "Tue, 5 Nov 1996" <a@x>'),
-        {"in_reply_to": ["<a@x>"]},
-    ),
-    Case(
-        "address in In-Reply-To",
-        mail("In-Reply-To: Message from Bob <bob@example.org> of Tuesday <a@x>", "To: bob@example.org"),
-        {"in_reply_to": ["<a@x>"]},
-    ),
-    Case(
-        "In-Reply-To is only the sender's address",
-        mail("In-Reply-To: <bob@example.org>", "To: Bob <bob@example.org>"),
-        {"in_reply_to": []},
-    ),
+    Case("comment in In-Reply-To", mail('In-Reply-To: <a@x> (Ann\'s message of "Wed, 06 Dec\n 2023 16:37:23 -0600")'), {"in_reply_to": ["<a@x>"]}),
+    Case("prose in In-Reply-To", mail('In-Reply-To: Your message of "Tue, 5 Nov 1996" <a@x>'), {"in_reply_to": ["<a@x>"]}),
+    Case("address in In-Reply-To", mail("In-Reply-To: Message from Bob <bob@example.org> of Tuesday <a@x>", "To: bob@example.org"), {"in_reply_to": ["<a@x>"]}),
+    Case("In-Reply-To is only the sender's address", mail("In-Reply-To: <bob@example.org>", "To: Bob <bob@example.org>"), {"in_reply_to": []}),
     Case("several parents", mail("In-Reply-To: <a@x> <b@y>"), {"in_reply_to": ["<a@x>", "<b@y>"]}),
-    Case(
-        "subject cut within a character",
-        mail("Subject: =?utf-8?b?w6TDtsO8w?= =?utf-8?b?58=?="),
-        {"subject_starts": "äöü"},
-    ),
-    Case(
-        "subject of adjacent encoded words",
-        mail("Subject: =?utf-8?q?caf=C3?=\n =?utf-8?q?=A9_au_lait?="),
-        {"subject": "café au lait"},
-    ),
-    Case(
-        "subject with spaces inside an encoded word",
-        mail("Subject: =?iso-8859-1?Q?caf=E9 au lait?="),
-        {"subject": "café au lait"},
-    ),
+    Case("subject cut within a character", mail("Subject: =?utf-8?b?w6TDtsO8w?= =?utf-8?b?58=?="), {"subject_starts": "äöü"}),
+    Case("subject of adjacent encoded words", mail("Subject: =?utf-8?q?caf=C3?=\n =?utf-8?q?=A9_au_lait?="), {"subject": "café au lait"}),
+    Case("subject with spaces inside an encoded word", mail("Subject: =?iso-8859-1?Q?caf=E9 au lait?="), {"subject": "café au lait"}),
     Case("subject with a language", mail("Subject: =?utf-8*en?q?caf=C3=A9?="), {"subject": "café"}),
     Case("subject in an unknown charset", mail("Subject: =?x-made-up?q?caf=C3=A9?="), {"subject": "café"}),
     Case("subject in Shift JIS", mail("Subject: =?shift_jis?b?k/qWe4zq?="), {"subject": "日本語"}),
-    Case(
-        "subject that only looks encoded", mail("Subject: what =?is this?="), {"subject": "what =?is this?="}
-    ),
+    Case("subject that only looks encoded", mail("Subject: what =?is this?="), {"subject": "what =?is this?="} ),
     Case("folded subject", mail("Subject: one\n\ttwo\n three"), {"subject": "one two three"}),
-    Case(
-        "malformed line among the headers",
-        mail("X-One: 1", "this is no header", "Subject: Kept"),
-        {"subject": "Kept", "warns": "malformed-header"},
-    ),
-    Case(
-        "no blank line before the body",
-        b"From: a@example.org\nMessage-ID: <1@x>\nThis is the body\nand more.\n",
-        {"new": "This is the body\nand more.", "warns": "missing-blank-line"},
-    ),
-    Case(
-        "header in any case",
-        b"FROM: a@example.org\nMESSAGE-id: <1@x>\nsubject: s\n\nt\n",
-        {"subject": "s", "message_id": "<1@x>"},
-    ),
-    Case(
-        "space before the colon",
-        b"From : a@example.org\nMessage-ID : <1@x>\nSubject : s\n\nt\n",
-        {"subject": "s", "message_id": "<1@x>"},
-    ),
-]
+    Case("malformed line among the headers", mail("X-One: 1", "this is no header", "Subject: Kept"), {"subject": "Kept", "warns": "malformed-header"}),
+    Case("no blank line before the body", b"From: a@example.org\nMessage-ID: <1@x>\nThis is the body\nand more.\n", {"new": "This is the body\nand more.", "warns": "missing-blank-line"}),
+    Case("header in any case", b"FROM: a@example.org\nMESSAGE-id: <1@x>\nsubject: s\n\nt\n", {"subject": "s", "message_id": "<1@x>"}),
+    Case("space before the colon", b"From : a@example.org\nMessage-ID : <1@x>\nSubject : s\n\nt\n", {"subject": "s", "message_id": "<1@x>"}),
+]  # fmt: skip
 
 DATES = [
     Case("standard date", mail("Date: Mon, 5 Feb 2024 13:00:00 +0100"), {"date": NOON}),

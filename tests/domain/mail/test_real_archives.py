@@ -16,9 +16,8 @@ import pytest
 from shared.domain.mail.mbox import read_archive
 from shared.domain.mail.models import ParsedMail, RawMessage, Skipped
 from shared.domain.mail.parse import parse_archive, parse_message
-from shared.domain.threading.assignment import assign
 from tests.support.mail_data import WHY_SKIPPED, archives, data_folder, open_archive
-from tests.support.threads import InMemoryThreads
+from tests.support.threads import InMemoryThreads, assign
 
 pytestmark = pytest.mark.skipif(data_folder() is None, reason=WHY_SKIPPED)
 COUNTS = {

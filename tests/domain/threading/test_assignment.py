@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from shared.core.ids import message_key, thread_id
 from shared.domain.mail.models import ParsedAddress, ParsedMail
-from shared.domain.threading.assignment import Links, Merge, ThreadState, assign, assign_links, links_of
-from tests.support.threads import InMemoryThreads
+from shared.domain.threading.assignment import Links, Merge, ThreadState, assign_links, links_of
+from tests.support.threads import InMemoryThreads, assign
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 

@@ -2,7 +2,6 @@
 
 import json
 import struct
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
@@ -43,8 +42,11 @@ def read_frame(stream: IO[bytes]) -> Frame | None:
     prefix = stream.read(_PREFIX.size)
     if not prefix:
         return None
-    header_bytes, body_bytes = _lengths(prefix)
-    return Frame.decode(_exactly(stream.read, header_bytes), _exactly(stream.read, body_bytes))
+    lengths = _lengths(prefix)
+    header, body = (stream.read(length) for length in lengths)
+    if (len(header), len(body)) != lengths:
+        raise FrameError("the stream ended inside a frame")
+    return Frame.decode(header, body)
 
 
 async def receive_frame(stream: "asyncio.StreamReader") -> Frame:
@@ -61,10 +63,3 @@ def _lengths(prefix: bytes) -> tuple[int, int]:
     if header > MAX_BYTES or body > MAX_BYTES:
         raise FrameError(f"a frame announces {header} and {body} bytes: the stream is not ours")
     return header, body
-
-
-def _exactly(read: Callable[[int], bytes], length: int) -> bytes:
-    content = read(length)
-    if len(content) < length:
-        raise FrameError("the stream ended inside a frame")
-    return content

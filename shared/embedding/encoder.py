@@ -16,22 +16,16 @@ Vectors: TypeAlias = NDArray[np.float32]
 class DescribedModel(Protocol):
     """What goes into documents and events. `window` counts special tokens, too."""
 
-    @property
-    def model(self) -> str: ...
-    @property
-    def backend(self) -> str: ...
-    @property
-    def dimension(self) -> int: ...
-    @property
-    def window(self) -> int: ...
+    model: str
+    backend: str
+    dimension: int
+    window: int
 
 
 class Encoder(DescribedModel, Protocol):
-    """A model in this process."""
+    """A model in this process. A batch may hold `token_budget` tokens, padding included."""
 
-    @property
-    def token_budget(self) -> int:
-        """How many tokens a batch may hold, padding included."""
+    token_budget: int
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """The tokens of each text before it is cut to the window, special tokens included."""
@@ -89,7 +83,6 @@ class Embedder(DescribedModel, Protocol):
 
 
 log = logging.getLogger(__name__)
-
 MAX_TEXTS = 64
 _NAMED = 20
 

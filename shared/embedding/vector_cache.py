@@ -14,19 +14,15 @@ MAX_BYTES = 64 * 1024 * 1024
 class VectorCache:
     """By chunk, model and text. The oldest go when the room is used up: they would be made again."""
 
-    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        self._max_bytes = max_bytes
+    def __init__(self) -> None:
         self._bytes = 0
         self._vectors: OrderedDict[str, Vectors] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._vectors)
 
     def keep(self, key: str, vector: Vectors) -> None:
         self.drop([key])
         self._vectors[key] = np.array(vector, np.float32)  # not a view: that would hold its whole batch
         self._bytes += vector.nbytes
-        while self._bytes > self._max_bytes and self._vectors:
+        while self._bytes > MAX_BYTES and self._vectors:
             _, oldest = self._vectors.popitem(last=False)
             self._bytes -= oldest.nbytes
 

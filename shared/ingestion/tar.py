@@ -58,6 +58,14 @@ class TarEntry:
         self._left -= len(piece)
         return piece
 
+    def whole(self) -> bytes:
+        """What is left of the content; the padding is passed by."""
+        pieces: list[bytes] = []
+        while piece := self.read(BLOCK * 128):
+            pieces.append(piece)
+        self.finish()
+        return b"".join(pieces)
+
     def finish(self) -> None:
         """Pass by what was not read, and the padding."""
         while self.read(BLOCK * 128):
@@ -75,7 +83,7 @@ def read_tar(stream: BinaryStream) -> Iterator[TarEntry]:
     """The entries in their order. CorruptArchiveError where it breaks off or is no tar."""
     extended: dict[str, str] = {}
     headers = 0
-    while (block := _read_block(stream, "tar")) not in {b"", _ZEROS}:
+    while (block := _read_block(stream)) not in {b"", _ZEROS}:
         if not _checksum_fits(block):
             raise CorruptArchiveError("tar: a header's checksum is wrong; fetch the archive again")
         kind, size = block[156:157], _number(block[124:136])
@@ -86,7 +94,7 @@ def read_tar(stream: BinaryStream) -> Iterator[TarEntry]:
                     f"tar: a member has extended headers of more than {MAX_EXTENDED_BYTES} bytes,"
                     f" or more than {MAX_EXTENDED_HEADERS} of them; pack the archive again"
                 )
-            content = _whole(stream, size)
+            content = TarEntry("tar", EntryKind.OTHER, size, stream).whole()
             if kind == _GNU_NAME:
                 extended["path"] = _text(content)
             elif kind == _PAX:
@@ -96,7 +104,7 @@ def read_tar(stream: BinaryStream) -> Iterator[TarEntry]:
         if kind == b"S":
             more = block[482]
             while more:  # the old GNU form goes on in further blocks while a flag says so
-                if not (following := _read_block(stream, "tar")):
+                if not (following := _read_block(stream)):
                     raise _cut_off("tar")
                 more = following[504]
         yield entry
@@ -144,26 +152,18 @@ def _checksum_fits(block: bytes) -> bool:
     return int(stored, 8) == sum(block) - sum(block[_CHECKSUM]) + 8 * ord(" ")
 
 
-def _read_block(stream: BinaryStream, name: str) -> bytes:
+def _read_block(stream: BinaryStream) -> bytes:
     """A whole block, or nothing at the end."""
     block = b""
     while len(block) < BLOCK and (piece := stream.read(BLOCK - len(block))):
         block += piece
     if block and len(block) < BLOCK:
-        raise _cut_off(name)
+        raise _cut_off("tar")
     return block
 
 
 def _cut_off(name: str) -> CorruptArchiveError:
     return CorruptArchiveError(f"{name}: the archive ends in the middle; fetch it again")
-
-
-def _whole(stream: BinaryStream, size: int) -> bytes:
-    content, pieces = TarEntry("tar", EntryKind.OTHER, size, stream), list[bytes]()
-    while piece := content.read(BLOCK * 128):
-        pieces.append(piece)
-    content.finish()
-    return b"".join(pieces)
 
 
 def _pax_records(content: bytes) -> dict[str, str]:

@@ -111,11 +111,7 @@ def unfold(value: str) -> str:
 def text_of(headers: Headers, name: str) -> str:
     """The decoded text of a header's first field, with white space runs as one space."""
     values = headers.get(name)
-    return _readable(values[0]) if values else ""
-
-
-def _readable(value: str) -> str:
-    return charsets.printable(" ".join(decode_words(unfold(value)).split()))
+    return charsets.printable(" ".join(decode_words(unfold(values[0])).split())) if values else ""
 
 
 def ids_in(value: str, limit: int) -> list[str]:

@@ -141,8 +141,6 @@ def _colour(text: str) -> Colour | None:
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]{0,20})([^<>]*)>")
 _SPACES = re.compile(r"[ \t\r\n\f\xa0\u200b]+")
 _BLANK_LINES = re.compile(r"\n{3,}")
-_TEXT = "-text"
-_COMMENT = "-comment"
 _WORDS = re.compile(r"(?:\b[^\W\d_]{1,40}[\s,;:']{1,3}){2}[^\W\d_]")  # bounded: comments are hostile
 _LEFT_BY_PROGRAMS = re.compile(r"\s*(?:\[|/?\*|<|converted from\b|begin\b|end\b|start\b)", re.IGNORECASE)
 _NO_TEXT = frozenset(
@@ -155,7 +153,6 @@ _PARAGRAPHS = frozenset(
 _LINES = frozenset(
     {"div", "tr", "li", "dt", "dd", "section", "article", "address", "center", "form", "body", "html"}
 )
-_CELLS = frozenset({"td", "th"})
 # Void elements, and those that the next one of their kind closes: they do not nest by themselves.
 _NOT_NESTED = frozenset(
     {"br", "hr", "img", "input", "link", "meta", "col", "area", "base", "wbr", "source", "p", "li", "dt",
@@ -226,9 +223,9 @@ def _walk(tree: LexborHTMLParser, visibility: Visibility) -> Iterator[tuple[Lexb
     opened: list[str] = []
     while node is not None:
         tag = node.tag or ""
-        if tag == _TEXT:
+        if tag == "-text":
             yield node, tag, "text"
-        elif tag == _COMMENT:
+        elif tag == "-comment":
             remark = node.comment_content or ""  # words; not a condition or a mark that mail programs leave
             if _WORDS.search(remark) and not _LEFT_BY_PROGRAMS.match(remark):
                 yield node, tag, "hidden"
@@ -282,7 +279,7 @@ class _Writer:
             self._end_line(keep_blank=True)
         elif name == "a":
             self._links = [(node.attributes.get("href") or "", len(self._line))]
-        elif name in _CELLS:
+        elif name in {"td", "th"}:
             if self._cells and self._line:
                 self._line.append(" | " if not self._line[-1].endswith(" ") else "| ")
             self._cells += 1

@@ -131,16 +131,14 @@ class Content:
         self.warnings += other.warnings
 
 
-def read_content(headers: Headers, body: bytes, limits: Limits) -> Content:
-    return _PartReader(limits).read(headers, body, 0, "text/plain")
-
-
-class _PartReader:
+class PartReader:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._parts = 0
 
-    def read(self, headers: Headers, body: bytes, depth: int, default_type: str) -> Content:
+    def read(
+        self, headers: Headers, body: bytes, depth: int = 0, default_type: str = "text/plain"
+    ) -> Content:
         content_type, options = parameters(headers.get("content-type", [default_type])[0])
         content_type = content_type if "/" in content_type else "text/plain"
         words = headers.get("content-transfer-encoding", [""])[0].split(";", 1)[0].split()
@@ -225,7 +223,7 @@ class _PartReader:
         if encoding in {"base64", "quoted-printable"}:
             body = decode_transfer(body, encoding)[0]
         headers, inner, _ = read_headers(body.lstrip(b"\n"), self._limits.header_bytes)
-        content = self.read(headers, inner, depth + 1, "text/plain")
+        content = self.read(headers, inner, depth + 1)
         shown = {name: text_of(headers, name) for name in ("from", "date", "subject")}
         heading = "".join(f"{name.title()}: {value}\n" for name, value in shown.items() if value)
         texts = [f"{heading}\n", *(text for text, _ in content.texts)]

@@ -19,7 +19,7 @@ from shared.domain.mail.headers import (
 )
 from shared.domain.mail.mbox import BinaryStream, read_archive
 from shared.domain.mail.mentions import find_mentions
-from shared.domain.mail.mime import Content, read_content
+from shared.domain.mail.mime import Content, PartReader
 from shared.domain.mail.models import Limits, ParsedAddress, ParsedMail, RawMessage, Segment, Share, Skipped
 from shared.domain.mail.segments import NormalizedBody, segment
 
@@ -61,7 +61,7 @@ def parse_message(raw: RawMessage | bytes, limits: Limits | None = None) -> Pars
     headers, body, warnings = read_headers(data, limits.header_bytes)
     if not headers and not body.strip():
         raise ValueError("neither headers nor a body")
-    content = read_content(headers, body, limits)
+    content = PartReader(limits).read(headers, body)
     return _build(raw, headers, content, warnings + content.warnings, limits)
 
 

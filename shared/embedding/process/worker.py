@@ -9,7 +9,6 @@ import os
 import queue
 import sys
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -36,7 +35,8 @@ def main() -> None:
         request = requests.get()
         try:
             if encoder is None:
-                encoder = _load(request.header)
+                module, _, name = request.header["factory"].partition(":")
+                encoder = getattr(importlib.import_module(module), name)(**request.header["arguments"])
                 answer = Frame({name: getattr(encoder, name) for name in _DESCRIPTION})
             else:
                 answer = _answer(encoder, request.header)
@@ -52,12 +52,6 @@ def _receive(requests: "queue.SimpleQueue[Frame]") -> None:
         while (request := read_frame(sys.stdin.buffer)) is not None:
             requests.put(request)
     os._exit(0)
-
-
-def _load(header: dict[str, Any]) -> Encoder:
-    module, _, name = header["factory"].partition(":")
-    factory: Callable[..., Encoder] = getattr(importlib.import_module(module), name)
-    return factory(**header["arguments"])
 
 
 def _answer(encoder: Encoder, header: dict[str, Any]) -> Frame:

@@ -71,7 +71,6 @@ class ChildProcess:
         return self._process.stdout
 
     async def exchange(self, frame: Frame) -> Frame:
-        """Send a frame and wait for the one that answers it."""
         if self._process.stdin is None:
             raise FrameError("the process was started without standard input")
         self._process.stdin.write(encode_frame(frame))
@@ -82,7 +81,6 @@ class ChildProcess:
         return await self._process.wait()
 
     async def kill(self) -> None:
-        """End it with its group, and free its pipes. Harmless where it has ended."""
         if self.returncode is None:
             _kill_group(self.pid)
         await self._process.wait()
@@ -121,7 +119,6 @@ class BlockingChild:
 
     @property
     def returncode(self) -> int | None:
-        """None while it runs."""
         return self._process.poll()
 
     def send(self, frame: Frame) -> None:
@@ -137,12 +134,10 @@ class BlockingChild:
         return frame
 
     def kill(self) -> None:
-        """End it with its group. A thread that waits for its answer sees the stream end."""
         if self.returncode is None:
             _kill_group(self._process.pid)
 
     def close(self) -> None:
-        """Kill it, and free its pipes."""
         self.kill()
         self._process.communicate()
 

@@ -66,7 +66,6 @@ def node_without_id(key: str) -> str:
 
 
 def message_key_without_id(date: datetime | None, sender: str, subject: str, body: str) -> str:
-    """The key of a message that came without a Message-ID."""
     when = date.astimezone(UTC).isoformat() if date else ""
     return _short(_join(when, sender, subject, body))
 
@@ -80,12 +79,10 @@ def chunk_id(key: str, chunk_index: int) -> str:
 
 
 def subject_entry_id(period: int, subject: str, source: str) -> str:
-    """The entry of the thread index for a subject of a source, in one period of time."""
     return _hash(_join("subject", str(period), source, subject))[:24]
 
 
 def thread_summary_id(thread_id: str, version: str, template: str, backend: str, model: str) -> str:
-    """One for each version of a thread and way to summarize it."""
     return _uuid(_THREAD_SUMMARIES, json.dumps([thread_id, version, template, backend, model]))
 
 
@@ -94,7 +91,6 @@ def digest_summary_id(scope: str, version: str, template: str, model: str) -> st
 
 
 def digest_id(scope: str) -> str:
-    """Of a digest's document."""
     return _hash(scope)[:32]
 
 
@@ -123,12 +119,10 @@ def subscription_id(address: str, kind: str, name: str) -> str:
 
 
 def digest_mail_id(subscription: str, moment: str, domain: str) -> str:
-    """The Message-ID of a mail to a subscriber: the same at every attempt."""
     return f"<{_hash(json.dumps([subscription, moment]))[:32]}@{domain}>"
 
 
 def feed_id(*parts: str) -> str:
-    """Of an Atom feed or entry."""
     return f"urn:uuid:{_uuid(_FEEDS, chr(0).join(parts))}"
 
 

@@ -28,8 +28,6 @@ class ScheduleError(ValueError):
 
 @dataclass(frozen=True)
 class CronSchedule:
-    """An expression that occurs, in UTC."""
-
     expression: str
 
     def next_after(self, moment: datetime) -> datetime:

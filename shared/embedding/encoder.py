@@ -66,8 +66,6 @@ class EncodingResult:
 
 
 class Embedder(DescribedModel, Protocol):
-    """Texts in, vectors out."""
-
     async def count_tokens(self, texts: Sequence[str]) -> list[int]: ...
 
     async def encode(self, texts: Sequence[str]) -> Vectors:

@@ -16,7 +16,6 @@ class SentenceTransformerEncoder:
     backend = BACKEND
 
     def __init__(self, model: str, path: str | None = None) -> None:
-        """Load a model by its hub id, or from a folder."""
         try:
             from sentence_transformers import SentenceTransformer  # noqa: PLC0415 - gigabytes, for this alone
         except ImportError as error:

@@ -64,25 +64,22 @@ class HttpTransfer:
 
     async def attempt(self) -> bool:
         """Fetch the file. False where there is no new one."""
+        return await self._follow(self._take)
+
+    async def _follow(self, take: Callable[[aiohttp.ClientResponse], Awaitable[Result]]) -> Result:
+        url = check_http_url(self._source.url, self._around.policy)
+        where, method = redacted_url(self._source.url), "POST" if self._search else "GET"
         try:
             async with http_session(self._around) as session:
-                return await self._follow(session, self._take)
+                for _ in range(MAX_REDIRECTS + 1):
+                    asking = session.request(method, url, headers=self._conditions(), allow_redirects=False)
+                    async with asking as response:
+                        if response.status not in REDIRECTS:
+                            return await take(response)
+                        url = self._next_hop(url, response.headers.get("Location"))
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise FetchError(f"{redacted_url(self._source.url)}: {type(error).__name__}: {error}") from error
-
-    async def _follow(
-        self, session: aiohttp.ClientSession, take: Callable[[aiohttp.ClientResponse], Awaitable[Result]]
-    ) -> Result:
-        url = check_http_url(self._source.url, self._around.policy)
-        for _ in range(MAX_REDIRECTS + 1):
-            asking = session.request(
-                "POST" if self._search else "GET", url, headers=self._conditions(), allow_redirects=False
-            )
-            async with asking as response:
-                if response.status not in REDIRECTS:
-                    return await take(response)
-                url = self._next_hop(url, response.headers.get("Location"))
-        raise SourceError(f"{redacted_url(self._source.url)}: more than {MAX_REDIRECTS} redirects")
+            raise FetchError(f"{where}: {type(error).__name__}: {error}") from error
+        raise SourceError(f"{where}: more than {MAX_REDIRECTS} redirects")
 
     async def beginning(self, most: int, seconds: float) -> bytes:
         """What is at the address, up to so many bytes."""
@@ -94,14 +91,12 @@ class HttpTransfer:
                 pieces += piece
             return pieces
 
-        where = redacted_url(self._source.url)
         try:
-            async with asyncio.timeout(seconds), http_session(self._around) as session:
-                return await self._follow(session, take)
+            async with asyncio.timeout(seconds):
+                return await self._follow(take)
         except TimeoutError:
+            where = redacted_url(self._source.url)
             raise FetchError(f"{where}: no complete answer within {seconds:g} s") from None
-        except (aiohttp.ClientError, OSError) as error:
-            raise FetchError(f"{where}: {type(error).__name__}: {error}") from error
 
     def _next_hop(self, url: URL, location: str | None) -> URL:
         if not location:

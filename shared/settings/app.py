@@ -74,8 +74,6 @@ class ChatModelSettings(BaseModel):
 
 
 class Settings(ChatModelSettings):
-    """All settings of the app."""
-
     # How long a page's or the API's read may take; other calls have more (shared/clients/calls.py)
     REQUEST_SECONDS: Annotated[float, Field(gt=0, le=60)] = 2
 
@@ -222,7 +220,6 @@ def _given(values: Mapping[str, str]) -> dict[str, str]:
 
 @lru_cache(maxsize=1)
 def settings() -> Settings:
-    """The settings of this process."""
     return load_settings()
 
 
@@ -235,7 +232,6 @@ _AZURE_HOSTS = (".openai.azure.com", ".cognitiveservices.azure.com")
 
 
 def _problems(loaded: Settings) -> Iterator[str]:
-    """Settings that do not fit together."""
     yield from _embedding_problems(loaded)
     yield from _summary_problems(loaded)
     try:

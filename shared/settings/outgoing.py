@@ -102,7 +102,6 @@ class Webhook(BaseModel):
         return secret
 
     def wants(self, summary_type: str, source: str | None) -> bool:
-        """Whether a report of this type, on this list, goes to it."""
         return summary_type in self.types and (not self.sources or source in self.sources)
 
 

@@ -9,8 +9,6 @@ WINDOW = 254
 
 
 class TokenizedText:
-    """A text's tokens: where each starts and ends, and which of them begin a word."""
-
     def __init__(self, encoding: Encoding) -> None:
         self._encoding = encoding
         self._offsets: list[tuple[int, int]] = encoding.offsets
@@ -38,8 +36,6 @@ class TokenizedText:
 
 
 class ModelTokenizer:
-    """A tokenizer from the text of its tokenizer.json."""
-
     def __init__(self, definition: str) -> None:
         self._tokenizer: Tokenizer = Tokenizer.from_str(definition)
         self._tokenizer.no_truncation()

@@ -238,7 +238,6 @@ def _careful(text: str) -> datetime | None:
 
 
 def _build(given: Mapping[str, str | None]) -> datetime:
-    """From the groups of a pattern, which has some of them only."""
     any_year, month = given.get("any_year"), given["month"] or ""
     year = _year(any_year) if any_year else int(given.get("early_year") or given["year"] or 0)
     hour, half = int(given.get("hour") or 0), given.get("half")

@@ -1,7 +1,7 @@
 """The header block of a message or a part: fields, parameters, message ids."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from urllib.parse import unquote_to_bytes
@@ -104,7 +104,6 @@ def _may_be_skipped(lines: list[str], number: int) -> bool:
 
 
 def unfold(value: str) -> str:
-    """A field's text on one line."""
     return _FOLD.sub(" ", value) if "\n" in value else value
 
 
@@ -139,13 +138,13 @@ def one_id(value: str) -> str | None:
     return _clean_id(bare) or None if bare else None
 
 
-def parent_ids(value: str, addresses: frozenset[str]) -> list[str]:
+def parent_ids(value: str, addresses: Collection[str]) -> list[str]:
     """The ids of an In-Reply-To, which in old mail is prose with an id, a date and addresses in it."""
+    if _PLAIN_ID.fullmatch(value) and value[1:-1].lower() not in addresses:
+        return [value]
     plain = _COMMENT_OR_QUOTED.sub(" ", value) if "(" in value or '"' in value else value
     ids = [one for one in ids_in(plain, 10) if one.strip("<>").lower() not in addresses]
-    if len(ids) > 1 and _ID.sub("", plain).strip(" ,;\n\t"):
-        return ids[-1:]
-    return ids
+    return ids[-1:] if len(ids) > 1 and _ID.sub("", plain).strip(" ,;\n\t") else ids
 
 
 def parameters(value: str) -> tuple[str, dict[str, str]]:

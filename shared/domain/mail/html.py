@@ -81,7 +81,6 @@ class Visibility:
             self._layers.pop()
 
     def shows_text(self) -> bool:
-        """Whether text right here stands out from its background."""
         return self._layers[-1].is_readable
 
 

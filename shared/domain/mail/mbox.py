@@ -65,7 +65,6 @@ def _is_dated(from_line: bytes) -> bool:
 
 
 def detect(beginning: bytes) -> Dialect:
-    """The dialect of an archive that begins like this."""
     text = beginning.lstrip(_BLANK)
     if not text:
         raise EmptyArchiveError

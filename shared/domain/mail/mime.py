@@ -114,8 +114,6 @@ _META_SEARCH = 2048
 
 @dataclass(slots=True)
 class Content:
-    """What a part and the parts in it hold."""
-
     texts: list[tuple[str, SegmentKind | None]] = field(default_factory=list)
     """In order; with a kind where the structure, not the text, says what it is."""
     html: str | None = None

@@ -10,8 +10,6 @@ from shared.core.ids import node_without_id
 
 
 class SegmentKind(StrEnum):
-    """What a stretch of a body is."""
-
     NEW = "new"
     QUOTE = "quote"
     ATTRIBUTION = "attribution"
@@ -28,7 +26,6 @@ class Segment(NamedTuple):
 
 
 def read_segments(stored: Iterable[Mapping[str, Any]]) -> list[Segment]:
-    """The segments of a stored message."""
     return [Segment(SegmentKind(part["kind"]), part["start"], part["end"]) for part in stored]
 
 
@@ -91,7 +88,6 @@ class Share:
     BLOCK: ClassVar[int] = 20
 
     def takes_next(self) -> bool:
-        """Whether the next message belongs to it."""
         turn = self.position // self.BLOCK % self.of
         self.position += 1
         return turn == self.number
@@ -126,7 +122,6 @@ class ParsedMail:
 
     @property
     def node(self) -> str:
-        """The id that stands for the message in a thread."""
         return self.message_id or node_without_id(self.message_key)
 
 

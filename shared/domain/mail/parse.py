@@ -1,6 +1,5 @@
 """From the bytes of a message to a `Message`."""
 
-import re
 from collections.abc import Iterator
 
 from shared.core.ids import message_key, message_key_without_id
@@ -85,7 +84,9 @@ def _build(
     return ParsedMail(
         message_key=key,
         message_id=message_id,
-        in_reply_to=_parents(headers, (sender, *to, *cc)),
+        in_reply_to=parent_ids(
+            _first(headers, "in-reply-to")[:_MAX_IDS_VALUE], {one.email.lower() for one in (sender, *to, *cc)}
+        ),
         references=ids_in(" ".join(headers.get("references", ()))[:_MAX_IDS_VALUE], limits.references),
         subject=subject,
         sender=sender,
@@ -138,19 +139,6 @@ def _sender(headers: Headers, warnings: list[str]) -> ParsedAddress:
                 return found[0]
     warnings.append("missing-sender")
     return ParsedAddress("", "")
-
-
-def _parents(headers: Headers, people: tuple[ParsedAddress, ...]) -> list[str]:
-    value = _first(headers, "in-reply-to")[:_MAX_IDS_VALUE]
-    if not value:
-        return []
-    addresses = frozenset([person.email.lower() for person in people])
-    if _PLAIN_ID.fullmatch(value) and value[1:-1].lower() not in addresses:
-        return [value]
-    return parent_ids(value, addresses)
-
-
-_PLAIN_ID = re.compile(r"<[!-;=?-~]{1,900}>")
 
 
 def _trace(headers: Headers) -> dict[str, list[str]]:

@@ -41,7 +41,6 @@ class MarkedLines:
         return min(self._ends[number] + number + 1, len(self.text))
 
     def line_at(self, offset: int) -> int:
-        """The number of the line that holds this character."""
         return bisect_right(range(len(self.lines)), offset, key=self.end_of)
 
     def mark(self, start: int, end: int, mark: int) -> None:
@@ -54,7 +53,6 @@ class MarkedLines:
         return not self.lines[number].strip()
 
     def segments(self) -> list[Segment]:
-        """Stretches of one kind each, without gaps."""
         if not self.marks.strip(b"\x00\x05"):
             return [Segment(SegmentKind.NEW, 0, len(self.text))]
         segments, start = [], 0
@@ -128,7 +126,6 @@ _MAX_INDENT = 4
 
 
 def mark_quotes(body: MarkedLines) -> None:
-    """Mark quotes and attributions."""
     odd = bool(_ODD_LINE.search(body.text))
     if odd:
         _mark_odd(body)

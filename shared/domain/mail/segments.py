@@ -191,8 +191,6 @@ _BLANK_EDGE = re.compile(r"(?:[ \t\xa0]*\n)+")
 
 
 class Piece(NamedTuple):
-    """A stretch of the normalised text, and where it stands in `body_raw`."""
-
     start: int
     raw_start: int
     raw_end: int

@@ -30,8 +30,6 @@ BY_OPERATOR = "operator"
 
 
 class Links(NamedTuple):
-    """What a message says of where it belongs."""
-
     node: str
     ancestors: list[str]
     """The ids that it names, the direct parent first, the claimed root last."""
@@ -41,8 +39,6 @@ class Links(NamedTuple):
 
 
 class ThreadMember(NamedTuple):
-    """What a thread keeps of one of its mails."""
-
     parent: str
     """Where its edge leads: to a mail that is here, or to a claimed root that is not; empty for a root."""
     wants: tuple[str, ...] = ()
@@ -67,7 +63,6 @@ class ThreadState:
 
     @property
     def present(self) -> list[str]:
-        """The ids of the messages that are here, sorted."""
         return sorted(self.members)
 
     def absent(self) -> set[str]:
@@ -178,8 +173,6 @@ def assign_links(messages: Iterable[Links], known: KnownThreads, source: str = "
 
 
 class Wanted(NamedTuple):
-    """What has to be looked up to find the edges of some mails."""
-
     ids: list[str]
     entries: list[SubjectEntry]
 
@@ -232,8 +225,6 @@ def _result(
 
 
 class _MailSet:
-    """The mails of a source as far as they are loaded, with their edges."""
-
     def __init__(self) -> None:
         self.members: dict[str, ThreadMember] = {}
         self.entries: dict[str, set[SubjectEntry]] = {}

@@ -120,17 +120,13 @@ def entries_of(message: ParsedMail) -> list[SubjectEntry]:
     subject = read_subject(message.subject)
     entries = []
     if subject.key:
-        entries.append(SubjectEntry(subject.key, at, _seeks(subject, headerless=headerless), node))
+        # A mail that names others says by that that it answers. So does a patch, which begins all the same.
+        answers = subject.is_reply or (not headerless and not subject.version)
+        seeks = (ALWAYS if headerless else ORPHANED) if answers else NEVER
+        entries.append(SubjectEntry(subject.key, at, seeks, node))
     if subject.version and message.sender.email and not subject.is_reply:
         entries += _patch_entries(subject, message.sender.email.lower(), at, node, headerless=headerless)
     return entries
-
-
-def _seeks(subject: SubjectKey, *, headerless: bool) -> int:
-    """A mail that names others says by that that it answers. So does a patch, which begins all the same."""
-    if headerless:
-        return ALWAYS if subject.is_reply else NEVER
-    return ORPHANED if subject.is_reply or not subject.version else NEVER
 
 
 def _patch_entries(

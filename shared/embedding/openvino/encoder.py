@@ -28,8 +28,6 @@ from shared.embedding.openvino.model_folder import (
 
 
 class WordPieces:
-    """The tokenizer of a model folder."""
-
     def __init__(self, file: Path, window: int) -> None:
         self.window = window
         self._tokenizer = Tokenizer.from_file(str(file))
@@ -106,7 +104,6 @@ class OpenVinoEncoder:
         return vectors
 
     def _infer(self, ids: Sequence[Sequence[int]]) -> Vectors:
-        """One batch, padded to its longest text."""
         shape = len(ids), max(len(row) for row in ids)
         padded, mask = np.zeros(shape, np.int32), np.zeros(shape, np.float32)
         for row, tokens in enumerate(ids):

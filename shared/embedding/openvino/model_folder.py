@@ -74,7 +74,6 @@ def find_in_package(name: str) -> Path | None:
 
 
 def graph_files(precision: Precision) -> tuple[str, str]:
-    """The graph and its weights."""
     return f"{precision}.xml", f"{precision}.bin"
 
 

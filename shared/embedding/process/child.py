@@ -37,7 +37,6 @@ class Child:
 
     @classmethod
     async def start(cls, spec: EncoderSpec, *, timeout: float) -> Self:  # noqa: ASYNC109 - part of the request
-        """Start the process and load its encoder."""
         child = cls(await ChildProcess.start(python_module("shared.embedding.process.worker")))
         try:
             answer = await child.ask({"factory": spec.factory, "arguments": spec.arguments}, timeout=timeout)

@@ -26,8 +26,6 @@ SMALL = 16
 
 @dataclass(eq=False)
 class Call:
-    """One caller's texts, and what came of them so far."""
-
     texts: Sequence[str]
     lengths: Sequence[int]  # in tokens, at most the window
     settled: EncodingResult
@@ -42,8 +40,6 @@ class Call:
 
 @dataclass(frozen=True)
 class Item:
-    """One text of a call."""
-
     call: Call
     position: int
 
@@ -68,7 +64,6 @@ class WaitingTexts:
         self._calls.append(call)
 
     def remove(self, call: Call) -> None:
-        """Forget what a call still waits for."""
         if call in self._calls:
             self._calls.remove(call)
 
@@ -121,7 +116,6 @@ class BatchAttempt(Generic[Text]):
     timeout_factor: float = 1.0
 
     def of(self, items: Iterable[Text]) -> "BatchAttempt[Text]":
-        """The same for some of them."""
         return BatchAttempt(tuple(items), self.failures, self.timeout_factor)
 
 

@@ -6,11 +6,8 @@ from datetime import UTC, datetime
 
 from croniter import CroniterBadCronError, CroniterBadDateError, croniter
 
-SECONDS_FIELDS = 6
-MINUTES_FIELDS = 5
-MINUTE = 60
-HOUR = 60 * MINUTE
-DAY = 24 * HOUR
+WITH_SECONDS, WITHOUT_SECONDS = 6, 5
+MINUTE, HOUR, DAY = 60, 3600, 86_400
 _ANY_TIME = datetime(2024, 1, 1, tzinfo=UTC)
 _ITEM = re.compile(r"(?:\*|(?P<low>\w+)(?:-(?P<high>\w+))?)(?:/(?P<step>\d{1,2}))?", re.ASCII)
 _RANGES = ((0, 59), (0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
@@ -40,9 +37,9 @@ class CronSchedule:
 
 def parse_cron(text: str) -> CronSchedule:
     fields = text.split()
-    if len(fields) not in {MINUTES_FIELDS, SECONDS_FIELDS}:
+    if len(fields) not in {WITH_SECONDS, WITHOUT_SECONDS}:
         raise ScheduleError("a cron expression has five or six fields")
-    full = fields if len(fields) == SECONDS_FIELDS else ["0", *fields]
+    full = fields if len(fields) == WITH_SECONDS else ["0", *fields]
     plain = [
         ",".join(_plain_item(item, field, position) for item in field.split(","))
         for position, field in enumerate(full)

@@ -148,13 +148,15 @@ class SkippedMember:
     reason: str
 
 
-OnSkip = Callable[[SkippedMember], None]
 _Entry = tuple[str, EntryKind, BinaryStream, UnpackBudget]
 """Name, kind and content of a member, and the budget that its content is read on."""
 
 
 def open_members(
-    path: Path, limits: UnpackLimits | None = None, *, on_skip: OnSkip = lambda _: None
+    path: Path,
+    limits: UnpackLimits | None = None,
+    *,
+    on_skip: Callable[[SkippedMember], None] = lambda _: None,
 ) -> Iterator[Member]:
     """The members of the archive. ArchiveError where it is broken, too much, or holds no mail at all."""
     limits = limits or UnpackLimits()

@@ -59,7 +59,11 @@ class ReaderPool:
                 f"the process that reads archives ended with {process.returncode}"
             ) from error
         finally:
-            self._give_back(process, reusable=kind in _LAST_WORDS)
+            self.at_work.discard(process)
+            if kind in _LAST_WORDS and self._end.alive and len(self.idle) < KEPT:
+                self.idle.append(process)
+            else:
+                process.close()
         if kind == "unreadable":
             raise UnreadableArchiveError(text)
         if kind == "failed":
@@ -77,13 +81,6 @@ class ReaderPool:
             if (process := self.idle.pop()).returncode is None:
                 return process
         return _start()
-
-    def _give_back(self, process: BlockingChild, *, reusable: bool) -> None:
-        self.at_work.discard(process)
-        if reusable and self._end.alive and len(self.idle) < KEPT:
-            self.idle.append(process)
-        else:
-            process.close()
 
 
 def _start() -> BlockingChild:

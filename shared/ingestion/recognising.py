@@ -68,9 +68,8 @@ async def _look(url: URL, clients: Clients, policy: AddressPolicy) -> bytes:
     """The beginning of what is there."""
     from shared.ingestion.fetch_http import HttpTransfer  # noqa: PLC0415 - aiohttp is slow to import
 
-    asked = Source(
-        id="look", name="look", source_type=SourceType.HTTP, url=str(url), created_at=clients.runtime.now()
-    )
+    now = clients.runtime.now()
+    asked = Source(id="look", name="look", source_type=SourceType.HTTP, url=str(url), created_at=now)
     with tempfile.TemporaryDirectory(prefix="look-") as folder:
         around = FetchContext(clients, Path(folder), policy)
         with around.spool() as spool:

@@ -128,9 +128,8 @@ async def _again(
 
 
 async def _prepare(incoming: Incoming, clients: Clients, now: datetime) -> Archive:
-    largest = clients.settings.ARCHIVE_MAX_BYTES
-    format_ = await asyncio.to_thread(check_archive, incoming.file.path, UnpackLimits.of(largest))
-    id_ = incoming.archive_id
+    limits, id_ = UnpackLimits.of(clients.settings.ARCHIVE_MAX_BYTES), incoming.archive_id
+    format_ = await asyncio.to_thread(check_archive, incoming.file.path, limits)
     return Archive(
         id=id_,
         archive_id=id_,

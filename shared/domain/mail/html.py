@@ -62,26 +62,23 @@ class Visibility:
 
     def __init__(self, tree: LexborHTMLParser) -> None:
         self._styles = _styles_of(tree)
-        self._layers = [_Layer(None, _WHITE)]
+        self.layers = [_Layer(None, _WHITE)]
 
     def opens(self, node: LexborNode) -> bool:
         """Enter the element; False where it is hidden, and then not entered."""
         if not self._styles:
             return True
-        layer = self._layers[-1]
+        layer = self.layers[-1]
         if (style := self._styles.get(node.mem_id)) is not None:
             if style.hides:
                 return False
             layer = layer.under(style)
-        self._layers.append(layer)
+        self.layers.append(layer)
         return True
 
     def close(self) -> None:
         if self._styles:
-            self._layers.pop()
-
-    def shows_text(self) -> bool:
-        return self._layers[-1].is_readable
+            self.layers.pop()
 
 
 def _styles_of(tree: LexborHTMLParser) -> dict[int, _Style]:
@@ -179,7 +176,7 @@ def html_to_text(html: str) -> HtmlText:
             writer.close(tag)
         elif step == "open":
             writer.open(tag, node)
-        elif step == "text" and visibility.shows_text():
+        elif step == "text" and visibility.layers[-1].is_readable:
             writer.text(node.text_content or "")
         else:
             has_hidden = has_hidden or bool((node.text() or node.comment_content or "").strip())

@@ -86,8 +86,7 @@ def _version(tag: str) -> int:
     return max(1, int(version[1])) if version else 1
 
 
-_HOUR = 3600
-_DAY = 24 * _HOUR
+_HOUR, _DAY = 3600, 86_400
 REPLY_WINDOW = 21 * _DAY
 """How far before a reply the mail that it answers may lie."""
 REROLL_WINDOW = 42 * _DAY

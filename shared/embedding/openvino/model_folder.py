@@ -132,6 +132,6 @@ def known_dimension(settings: "Settings") -> int | None:
 def check_model_folder(settings: "Settings") -> None:
     """ModelFolderError where the model is a folder that is not there."""
     known_dimension(settings)
-    path = settings.EMBEDDING_MODEL_PATH
-    if settings.EMBEDDING_BACKEND == "sentencetransformers" and path is not None and not path.is_dir():
+    path, backend = settings.EMBEDDING_MODEL_PATH, settings.EMBEDDING_BACKEND
+    if backend == "sentencetransformers" and path is not None and not path.is_dir():
         raise ModelFolderError(f"there is no model in {path}: EMBEDDING_MODEL_PATH names it")

@@ -157,11 +157,11 @@ async def test_when_a_write_fails_only_the_write_is_repeated(
     assert Faults(service).hits
     Faults(service).plan()
     unstored = await unstored_vectors(place.mail.clients)
-    assert len(unstored) == 2
+    assert len(unstored._vectors) == 2
     await place.mail.run(EMBEDDING, event)
     await all_embedded(place)
     assert sorted(text for batch in place.batches() for text in batch) == ["one two", "three"]
-    assert len(unstored) == 0
+    assert len(unstored._vectors) == 0
 
 
 async def test_a_chunk_that_the_index_refuses_is_given_up_alone(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from shared.pipeline.topology import QUEUES
 
-__all__ = ["MEASURED", "SIZES", "PerMessage", "capacity_table", "month_table", "per_message_table"]
+__all__ = ["MEASURED", "SIZES", "PerMessage", "capacity_table", "per_message_table"]
 
 ROOT = Path(__file__).resolve().parents[1]
 GB = 1e9
@@ -169,51 +169,6 @@ def per_message_table() -> str:
     return "\n".join(f"| {' | '.join(found_row)} |" for found_row in rows)
 
 
-def month_table(messages: int = 100_000, cost: PerMessage = MEASURED) -> str:
-    """What a month with so many new messages is billed for; what stands for rent is left out."""
-    events = messages * cost.events
-    busy = messages * cost.cpu_ms / 1000 * WAITING
-    units = (messages * cost.request_units + IDLE_UNITS) / 1e6
-    stored = _bytes(messages * cost.document_bytes)
-    vectors, archives = messages * cost.chunks * VECTOR_BYTES, messages * cost.archive_bytes
-    telemetry = events * SPAN_BYTES + METRIC_BYTES
-    waits = f"CPU x {WAITING} for waiting, {MEMORY_GB} GB, one event at a time"
-    rows = [
-        ["resource", f"{messages:,} messages in a month", "how it is counted"],
-        ["---", "---", "---"],
-        ["Functions, busy", f"{busy * MEMORY_GB:,.0f} GB-s", waits],
-        [
-            "Functions, timers",
-            f"{TIMER_RUNS * SHORTEST_SECONDS * MEMORY_GB:,} GB-s",
-            f"{TIMER_RUNS:,} runs, of a second at least, whatever comes",
-        ],
-        [
-            "Functions, executions",
-            f"{events + TIMER_RUNS:,.0f}",
-            f"events, and {TIMER_RUNS:,} runs of timers",
-        ],
-        ["always ready", f"{MONTH * MEMORY_GB:,} GB-s", "one instance, whatever comes"],
-        [
-            "Service Bus",
-            f"{events * OPERATIONS + IDLE_LOOKS:,.0f} operations",
-            f"{OPERATIONS} an event, and {IDLE_LOOKS:,} looks for the oldest messages",
-        ],
-        [
-            "Cosmos DB",
-            f"{units:,.1f} million RU, {stored} more",
-            f"serverless; RU by the local model, {IDLE_UNITS / 1e6:.1f} of them the timers'",
-        ],
-        ["AI Search", f"{_bytes(vectors)} of vectors more", "within its tier no charge"],
-        ["Storage", f"{_bytes(archives)} more", "the archives as they came"],
-        [
-            "Log Analytics",
-            _bytes(telemetry),
-            "3 KB an event for span and log line, 0.6 KB a series and minute",
-        ],
-    ]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
 def _raised(messages: int) -> str:
     return str(round(math.log10(messages))).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
@@ -234,8 +189,6 @@ def main() -> None:
     print(per_message_table())
     print()
     print(capacity_table())
-    print()
-    print(month_table())
 
 
 if __name__ == "__main__":

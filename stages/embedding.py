@@ -33,7 +33,7 @@ from shared.embedding.encoder import Embedder, Vectors
 from shared.embedding.factory import embedder
 from shared.embedding.vector_cache import VectorCache
 from shared.pipeline import topology
-from shared.pipeline.event_builders import chunks_given_up, embeddings_generated
+from shared.pipeline.event_builders import embeddings_generated, error_fields
 from shared.pipeline.event_types import ChunksPrepared, EmbeddingGenerationFailed
 from shared.pipeline.events import Event
 from shared.pipeline.failures import failure_record, isolate_poison
@@ -131,8 +131,11 @@ async def _record_given_up(
     announced = []
     for error_type, failures in by_error.items():
         failure = next(iter(failures.values()))
-        data = chunks_given_up(
-            list(failures), failure, backend=model.backend, attempts=work.attempt, now=work.now()
+        data = EmbeddingGenerationFailed(
+            chunk_ids=list(failures),
+            embedding_backend=model.backend,
+            failed_at=work.now(),
+            **error_fields(failure, work.attempt),
         )
         event = Event.of(data, now=work.now())
         record = failure_record(

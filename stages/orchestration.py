@@ -17,7 +17,7 @@ from shared.core.concurrency import batches_of, gather_limited
 from shared.core.times import stored_time
 from shared.documents.threads import Thread
 from shared.pipeline import topology
-from shared.pipeline.event_builders import summary_recheck, summary_request
+from shared.pipeline.event_builders import summary_request
 from shared.pipeline.event_types import EmbeddingsGenerated, SummaryRecheck
 from shared.pipeline.events import Event
 from shared.pipeline.lifecycle.threads import summary_requested, thread_claimed
@@ -74,7 +74,11 @@ def _result(
         await gather_limited(requests, CLAIMED_AT_ONCE)
 
     rechecks = (
-        summary_recheck([(ready.thread.id, ready.version) for ready in part], claimer)
+        SummaryRecheck(
+            thread_ids=[ready.thread.id for ready in part],
+            versions=[ready.version for ready in part],
+            claimed_by=claimer,
+        )
         for part in batches_of(waiting, THREADS_PER_RECHECK)
     )
     return StageResult(

@@ -19,7 +19,8 @@ from shared.ingestion.archive_members import check_archive
 from shared.ingestion.errors import ArchiveRemovedError, HashCollisionError, SourceRemovedError
 from shared.ingestion.fetcher import LocalFile
 from shared.ingestion.unpacked_streams import UnpackLimits, safe_filename
-from shared.pipeline.event_builders import archive_ingested, archive_ingestion_failed
+from shared.pipeline.event_builders import archive_ingested, error_fields
+from shared.pipeline.event_types import ArchiveIngestionFailed
 from shared.pipeline.events import Event
 from shared.pipeline.failures import failure_record
 from shared.pipeline.lifecycle.archives import DONE, find_removal
@@ -165,9 +166,15 @@ async def record_ingestion_failure(error: Exception, origin: Origin, clients: Cl
         failure, reason, attempts = error.failure, error.reason, error.attempts
     else:
         failure = classify(error)
-    event = Event.of(
-        archive_ingestion_failed(failure, **origin._asdict(), attempts=attempts, now=now), now=now
+    failed = ArchiveIngestionFailed(
+        source_name=origin.source,
+        source_type=origin.source_type,
+        source_url=origin.source_url,
+        ingestion_started_at=origin.started_at,
+        failed_at=now,
+        **error_fields(failure, attempts),
     )
+    event = Event.of(failed, now=now)
     record = failure_record(
         INGESTION.name,
         failure,

@@ -15,19 +15,15 @@ from shared.documents.threads import Chunk
 from shared.documents.values import Citation
 from shared.pipeline.event_types import (
     ArchiveIngested,
-    ArchiveIngestionFailed,
     ChunksPrepared,
-    EmbeddingGenerationFailed,
     EmbeddingsGenerated,
     EventCitation,
     EventData,
     FailureData,
     JSONParsed,
-    ReportDeliveryFailed,
     ReportPublished,
     SummarizationRequested,
     SummaryComplete,
-    SummaryRecheck,
 )
 from shared.pipeline.events import Event
 from shared.pipeline.topology import StageRow
@@ -147,15 +143,6 @@ def summary_request(thread_id: str, version: str, settings: Settings) -> Summari
     )
 
 
-def summary_recheck(threads: Sequence[tuple[str, str]], claimer: str) -> SummaryRecheck:
-    """Of threads as pairs of id and version."""
-    return SummaryRecheck(
-        thread_ids=[thread_id for thread_id, _ in threads],
-        versions=[version for _, version in threads],
-        claimed_by=claimer,
-    )
-
-
 def summary_complete(
     summary: Summary,
     *,
@@ -173,18 +160,15 @@ def summary_complete(
         summary_type=summary.summary_type.value,
         generated_at=summary.generated_at,
         summary_markdown=summary.content_markdown[:MARKDOWN_IN_EVENT],
-        citations=[_citation(citation) for citation in citations[:CITATIONS_IN_EVENT]],
+        citations=[
+            EventCitation(message_id=it.message_id, chunk_id=it.chunk_id, offset=it.offset or 0)
+            for it in citations[:CITATIONS_IN_EVENT]
+        ],
         llm_backend=backend,
         llm_model=model,
         tokens_prompt=usage.tokens_prompt,
         tokens_completion=usage.tokens_completion,
         latency_ms=round(latency_ms, 1),
-    )
-
-
-def _citation(citation: Citation) -> EventCitation:
-    return EventCitation(
-        message_id=citation.message_id, chunk_id=citation.chunk_id, offset=citation.offset or 0
     )
 
 
@@ -211,88 +195,25 @@ def failed_event(
     record_id: str | None = None,
     now: datetime,
 ) -> FailureData:
-    """The stage's *Failed event about the event that it gave up."""
-    fields = {**_subject_fields(event, failure.details), **_error_fields(failure, attempts)}
-    fields["record_id"] = record_id
-    if "failed_at" in stage.fails_as.model_fields:
-        fields["failed_at"] = now
-    return stage.fails_as(**fields)
-
-
-def chunks_given_up(
-    chunk_ids: Sequence[str], failure: ClassifiedError, *, backend: str, attempts: int, now: datetime
-) -> EmbeddingGenerationFailed:
-    """These chunks cannot be embedded; the others of their event were."""
-    return EmbeddingGenerationFailed(
-        chunk_ids=list(chunk_ids),
-        embedding_backend=backend,
-        failed_at=now,
-        **_error_fields(failure, attempts),
-    )
-
-
-def archive_ingestion_failed(
-    failure: ClassifiedError,
-    *,
-    source: str,
-    source_type: str,
-    source_url: str,
-    attempts: int,
-    started_at: datetime,
-    now: datetime,
-) -> ArchiveIngestionFailed:
-    return ArchiveIngestionFailed(
-        source_name=source,
-        source_type=source_type,
-        source_url=source_url,
-        ingestion_started_at=started_at,
-        failed_at=now,
-        **_error_fields(failure, attempts),
-    )
-
-
-def report_delivery_failed(
-    report: Report, *, channel: str, error_type: str, error_message: str, retries: int
-) -> ReportDeliveryFailed:
-    """A webhook did not take the report; the report itself is published."""
-    return ReportDeliveryFailed(
-        report_id=report.id,
-        thread_id=report.thread_id or report.scope,
-        delivery_channel=channel,
-        error_message=error_message,
-        error_type=error_type,
-        retry_count=retries,
-    )
-
-
-def _error_fields(failure: ClassifiedError, attempts: int) -> dict[str, Any]:
-    return {"error_message": failure.message, "error_type": failure.error_type, "retry_count": attempts}
-
-
-def _subject_fields(event: Event[Any], details: Mapping[str, Any]) -> dict[str, Any]:
-    """What the *Failed event says about its subject, by the event that failed."""
+    """The stage's *Failed event about the event that it gave up, with the fields that the two share."""
     data: EventData = event.data
-    match data:
-        case ArchiveIngested():
-            parsed = details.get("messages_parsed", 0)
-            return {
-                "archive_id": data.archive_id,
-                "file_path": data.file_path,
-                "messages_parsed_before_failure": parsed,
-            }
-        case JSONParsed():
-            return {"message_keys": data.message_keys}
-        case ChunksPrepared():
-            return {"chunk_ids": data.chunk_ids, "embedding_backend": details.get("backend", "")}
-        case EmbeddingsGenerated() | SummaryRecheck():
-            # The failed event needs a subject, also where the event that failed names no thread.
-            return {"thread_ids": data.named_threads() or data.subject_ids()[:1] or [event.event_id]}
-        case SummarizationRequested():
-            return {"thread_id": data.thread_ids[0]}
-        case SummaryComplete():
-            return {
-                "report_id": report_id(data.summary_id or "unknown"),
-                "thread_id": data.thread_id,
-                "delivery_channel": API_CHANNEL,
-            }
-    raise TypeError(f"no stage consumes {event.event_type}")
+    # The failed event needs a subject, also where the event that failed names no thread.
+    threads = data.named_threads() or data.subject_ids()[:1] or [event.event_id]
+    known = {
+        "thread_id": threads[0],
+        **data.model_dump(),
+        "thread_ids": threads,
+        "messages_parsed_before_failure": failure.details.get("messages_parsed", 0),
+        "embedding_backend": failure.details.get("backend", ""),
+        "report_id": report_id(getattr(data, "summary_id", None) or "unknown"),
+        "delivery_channel": API_CHANNEL,
+        "failed_at": now,
+        "record_id": record_id,
+        **error_fields(failure, attempts),
+    }
+    return stage.fails_as(**{name: known[name] for name in stage.fails_as.model_fields})
+
+
+def error_fields(failure: ClassifiedError, attempts: int) -> dict[str, Any]:
+    """What every *Failed event says."""
+    return {"error_message": failure.message, "error_type": failure.error_type, "retry_count": attempts}

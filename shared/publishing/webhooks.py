@@ -35,7 +35,7 @@ from shared.core.lazy_import import lazy
 from shared.core.times import stored_time
 from shared.documents.queries.reports import DUE_DELIVERIES, NEXT_DELIVERY
 from shared.documents.reports import DeliveryStatus, Report, ReportDelivery
-from shared.pipeline.event_builders import report_delivery_failed
+from shared.pipeline.event_types import ReportDeliveryFailed
 from shared.pipeline.events import Event
 from shared.pipeline.lifecycle.deliveries import (
     delivery_arrived,
@@ -238,12 +238,13 @@ class _DeliveryRun:
     async def _give_up(self, report: Report, index: int, why: str) -> Report:
         """Announce it first: if a crash makes this repeat, the broker drops the duplicate event."""
         delivery = report.deliveries[index]
-        failed = report_delivery_failed(
-            report,
-            channel=delivery.channel,
+        failed = ReportDeliveryFailed(
+            report_id=report.id,
+            thread_id=report.thread_id or report.scope,
+            delivery_channel=delivery.channel,
             error_type=NotDeliveredError.__name__,
             error_message=why,
-            retries=max(delivery.attempts - 1, 0),
+            retry_count=max(delivery.attempts - 1, 0),
         )
         await self.clients.bus.publish([Event.of(failed, now=self.now)])
         return await delivery_given_up(self.clients.store, report, index, why)

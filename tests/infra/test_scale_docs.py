@@ -11,7 +11,6 @@ from benchmarks.capacity import (
     SIZES,
     capacity_table,
     credits_of_an_event,
-    month_table,
     per_message_table,
     search_tier,
 )
@@ -24,10 +23,6 @@ DOCS = (ROOT / "docs/scale.md").read_text()
 def test_the_tables_are_those_that_the_model_prints() -> None:
     assert per_message_table() in DOCS
     assert capacity_table() in DOCS
-
-
-def test_the_month_in_the_cost_table_is_that_of_the_model() -> None:
-    assert month_table() in (ROOT / "docs/deploy.md").read_text()
 
 
 def test_every_container_and_its_key_are_in_the_partition_table() -> None:

@@ -24,8 +24,7 @@ from shared.domain.mail.parse import parse_archive
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.models import ThreadContext
 from shared.pipeline import progress
-from shared.pipeline.event_builders import report_delivery_failed
-from shared.pipeline.event_types import SummarizationRequested
+from shared.pipeline.event_types import ReportDeliveryFailed, SummarizationRequested
 from shared.pipeline.events import Event
 from shared.pipeline.readiness import ready_thread
 from shared.summarization.summarizers import UnknownBackendError
@@ -248,9 +247,9 @@ async def test_the_ledger_settles_the_flags_that_a_failed_event_left(
             await place.clients.store.patch(Summary, flags, Session())
             await place.clients.store.patch(Report, replace(flags, id=f"rpt-{id_}"), Session())
         assert await current(place) != left
-        told = report_delivery_failed(
-            await place.clients.store.read(Report, left["reports"][0], ROOT, Session()),
-            channel="reports", error_type="StoreAwayError", error_message="503", retries=8,
+        told = ReportDeliveryFailed(
+            report_id=left["reports"][0], thread_id=ROOT, delivery_channel="reports",
+            error_type="StoreAwayError", error_message="503", retry_count=8,
         )  # fmt: skip
         await failures._settle_flags(event_of(told), place.clients.store)
         assert await current(place) == left == {

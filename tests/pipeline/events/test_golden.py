@@ -147,13 +147,6 @@ def built() -> dict[str, EventData]:
             milliseconds_per_chunk=12.3456 / 3,
         ),
         "summary again": event_builders.summary_complete(summary(), backend="openai", model="extractive-v1"),
-        "delivery failed": event_builders.report_delivery_failed(
-            report(thread_id=None),
-            channel="chat",
-            error_type="NotDeliveredError",
-            error_message="it answered 503",
-            retries=2,
-        ),
         "archive again": rebuilt(ARCHIVES, [archive()]),
         "messages parsed": event_builders.json_parsed(ARCHIVE, members, seconds=1.23456),
         "messages again": rebuilt(MESSAGES, messages()),

@@ -23,7 +23,7 @@ if not (3, low) <= sys.version_info[:2] < (3, high):
 endef
 export PYTHON_CHECK
 
-.PHONY: help setup model run test test-cloud test-all test-long browser check-pages chaos simulate parity bench conformance evaluate train-reader chat-model sentence-transformers lint size format lock lock-check clean
+.PHONY: help setup model run test pytest test-cloud test-all test-long browser check-pages chaos simulate parity bench conformance evaluate train-reader chat-model sentence-transformers lint size format lock lock-check clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | awk -F '\t' '{ printf "  make %-21s  %s\n", $$1, $$2 }'
@@ -63,8 +63,11 @@ model: $(MODEL)/manifest.json ## Build the folder of the embedding model, which 
 run: setup ## Start the app and add the samples (ARCHIVE=path: your own mail, ONCE=1: stop when reported, ARGS=--fresh: delete old data)
 	@exec $(PY) -m localcloud up $(if $(ONCE),--once) $(ARGS) -- $(PY) -m tools.run_archives "$(ARCHIVE)"
 
-test: setup tests/js/node_modules/ready ## Lint, types and tests of the app
-	@$(MAKE) --no-print-directory lint
+test: setup tests/js/node_modules/ready ## Lint, types and tests of the app (about 4 minutes on 2 cores)
+	@$(MAKE) --no-print-directory -j2 lint pytest
+
+# Most of the lint needs one core: beside it, the tests begin.
+pytest:
 	$(PY) -m pytest -n $(WORKERS) -m "not slow and not browser" $(ARGS)
 
 test-cloud: setup tests/js/node_modules/ready ## Lint, types and tests of the local cloud

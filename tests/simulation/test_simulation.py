@@ -4,8 +4,10 @@
 """
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -30,10 +32,64 @@ def simulate(*arguments: str, hash_seed: str = "0") -> "subprocess.CompletedProc
     )
 
 
-def test_schedules_that_once_broke_something_and_others_end_as_the_calm_run_does() -> None:
-    done = simulate(SEEDS)
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a run notes the schedules that held."""
+    return tmp_path_factory.mktemp("simulation") / "held.txt"
+
+
+@pytest.fixture(scope="module")
+def ended(held: Path) -> "subprocess.CompletedProcess[str]":
+    return simulate(SEEDS, "--verbose", "--done", str(held))
+
+
+def traces(shown: str) -> set[tuple[str, ...]]:
+    return set(re.findall(r"seed (\d+) of (\S+) (\w+) .*trace (\w+)", shown))
+
+
+def test_schedules_that_once_broke_something_and_others_end_as_the_calm_run_does(
+    ended: "subprocess.CompletedProcess[str]",
+) -> None:
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert " 0 broken" in ended.stdout
+
+
+def test_a_seed_is_the_same_schedule_on_both_engines(ended: "subprocess.CompletedProcess[str]") -> None:
+    """The Cosmos DB of dictionaries does what that with SQL does."""
+    found = traces(simulate("40-44", "--verbose", "--engine", "local").stdout)
+    assert len(found) == 5
+    assert found <= traces(ended.stdout)
+
+
+def test_runs_that_held_are_not_repeated_and_count_all_the_same(
+    held: Path, ended: "subprocess.CompletedProcess[str]"
+) -> None:
+    before = held.read_text()
+    assert len(before.splitlines()) > 100
+    again = simulate("1-3", "--verbose", "--done", str(held))
+    assert (again.returncode, held.read_text()) == (0, before)
+    assert traces(again.stdout) == set()
+    assert again.stdout.splitlines()[-1].startswith("3 schedules at ")
+
+
+def test_a_seed_is_one_schedule(ended: "subprocess.CompletedProcess[str]") -> None:
+    """Also when others ran before it, and whatever order the process had for its sets."""
+    found = traces(simulate("17,18", "--verbose", hash_seed="random").stdout)
+    assert len(found) == 2
+    assert found <= traces(ended.stdout)
+
+
+def test_a_schedule_holds_through_the_real_sdks() -> None:
+    done = simulate("17", "--scenario", "reembedding", "--engine", "sdk")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert " 0 broken" in done.stdout
+    assert all(call in done.stdout for call in ("cosmos.post", "search.post", "blobs.put", "blobs.get"))
+
+
+@pytest.mark.slow
+def test_schedules_hold_through_the_real_sdks() -> None:
+    done = simulate("1-10", "--engine", "sdk")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "10 schedules" in done.stdout
 
 
 @pytest.mark.slow

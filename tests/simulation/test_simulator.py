@@ -3,7 +3,6 @@
 import asyncio
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -21,13 +20,6 @@ LISTED = {
     "done-before-announcing", "claim-for-ever", "no-session-token", "no-place-check",
     "duplicate-window-too-short", "retry-number-ignored",
 }  # fmt: skip
-
-
-def test_a_seed_is_one_schedule() -> None:
-    """Also when others ran before it, and whatever order the first process had for its sets."""
-    shown = simulate("17,18,17", "--verbose", hash_seed="random").stdout
-    first, other, again = re.findall(r"trace (\w+)", shown)
-    assert first == again != other
 
 
 def test_each_safety_of_the_list_can_be_removed() -> None:
@@ -68,14 +60,6 @@ def test_seeds_differ_in_their_faults_and_the_calm_has_none() -> None:
 def test_most_seeds_begin_within_a_scenario_and_some_with_it() -> None:
     names = {scenario_of(seed) for seed in range(2000)}
     assert names == {name + end for name in DEFAULT for end in ("", LATER, LAST)}
-
-
-def test_runs_that_held_are_not_repeated_and_count_all_the_same(tmp_path: Path) -> None:
-    done = tmp_path / "done.txt"
-    shown = [simulate("1-3", "--done", str(done)).stdout.splitlines() for _ in range(2)]
-    assert len(done.read_text().splitlines()) == 3
-    assert shown[0][:-1] == shown[1][:-1]
-    assert shown[1][-1].startswith("3 schedules at ")
 
 
 @pytest.fixture

@@ -88,9 +88,12 @@ def frozen(process: "subprocess.Popen[str]") -> Iterator[None]:
 
 
 def wait_for(condition: Any, *, seconds: float = 20, what: str = "the condition") -> Any:
-    """Poll until the condition gives something true; what it gave."""
+    """Poll until the condition gives something true; what it gave. What costs time to ask is asked less often."""
     deadline = time.monotonic() + seconds
-    while not (result := condition()):
-        assert time.monotonic() < deadline, f"{what} did not come about within {seconds} s"
-        time.sleep(0.02)
-    return result
+    while True:
+        began = time.monotonic()
+        if result := condition():
+            return result
+        now = time.monotonic()
+        assert now < deadline, f"{what} did not come about within {seconds} s"
+        time.sleep(min(max(0.02, 4 * (now - began)), 0.3))

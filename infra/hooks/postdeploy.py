@@ -1,5 +1,6 @@
 """A deployment is done when the app answers that it is well; a cold start may take a while."""
 
+import json
 import os
 import sys
 import time
@@ -9,6 +10,7 @@ import urllib.request
 from environment import say, stop
 
 ATTEMPTS, PAUSE, PATIENCE = 30, 10.0, 20.0  # pause and patience in seconds
+MISSING_INDEX = "is not there"  # as shared/clients/search/versions.py words it
 
 
 def answer(address: str) -> tuple[int, str]:
@@ -22,6 +24,20 @@ def answer(address: str) -> tuple[int, str]:
         return 0, str(error)
 
 
+def is_private() -> bool:
+    return os.environ.get("VNET_ENABLED", "").lower() == "true"
+
+
+def lacks_index_alone(body: str) -> bool:
+    """What a machine outside a private network leaves undone: the search service does not let it in."""
+    try:
+        checks = json.loads(body)["dependencies"]
+    except (ValueError, KeyError, TypeError):  # a platform's own page
+        return False
+    wrong = {name: check.get("says", "") for name, check in checks.items() if not check["ok"]}
+    return list(wrong) == ["search"] and MISSING_INDEX in wrong["search"]
+
+
 def main() -> int:
     uri = os.environ.get("APP_URI")
     if not uri:
@@ -33,6 +49,13 @@ def main() -> int:
         status, body = answer(address)
         if status == 200:  # noqa: PLR2004 - OK
             say(f"{address} is well")
+            return 0
+        if is_private() and lacks_index_alone(body):
+            say(
+                f"{address} lacks its search index and nothing else. Make the index from inside the network, by"
+            )
+            say("    azd env get-values > .azure/values.env; set -a; . .azure/values.env; set +a")
+            say("    python3 infra/hooks/postprovision.py")
             return 0
     return stop(f"{address} still answers {status}: {body[:2000]}")
 

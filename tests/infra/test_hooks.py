@@ -10,15 +10,17 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 from types import ModuleType
 from typing import Any
 
 import pytest
 import yaml
 
-from shared.clients.search.versions import version_name
+from shared.clients.search.versions import IndexMissingError, version_name
 from tests.infra.conftest import ROOT
 from tests.infra.plans import of_type, planned
 from tests.support.services import running_service
@@ -27,12 +29,13 @@ AZURE: dict[str, Any] = yaml.safe_load((ROOT / "azure.yaml").read_text())
 SERVICE: dict[str, Any] = AZURE["services"]["app"]["hooks"]
 MODEL = Path("models/all-MiniLM-L6-v2")
 BUILDER = """
-import pathlib, sys
+import os, pathlib, sys
 out = pathlib.Path(sys.argv[sys.argv.index("--out") + 1])
 out.mkdir(parents=True, exist_ok=True)
 for name in ("manifest.json", "tokenizer.json", "fp32.bin", "fp32.xml", "int8.bin", "int8.xml"):
-    (out / name).write_text("built")
-(out / "manifest.json").write_text(sys.prefix)
+    part = pathlib.Path("build", f"{name}.{os.getpid()}")
+    part.write_text(sys.prefix)
+    part.replace(out / name)
 """
 
 
@@ -116,6 +119,24 @@ def test_a_clean_clone_deploys_the_model_too_or_nothing(clone: Path) -> None:
     assert "docs/deploy.md" in index.stderr
 
 
+def test_hooks_that_azd_runs_side_by_side_set_up_one_environment(clone: Path) -> None:
+    """Azd packages while it provisions: both hooks need the environment, and neither may clear it for the other."""
+    (clone / "infra/hooks/search_index.py").write_text("import pip, sys; print(sys.prefix)")
+    offsets, hooks = Random(1), (SERVICE["prepackage"], AZURE["hooks"]["postprovision"])
+
+    def start(number: int) -> subprocess.CompletedProcess[str]:
+        threading.Event().wait(offset_of[number])
+        return run(hooks[number % 2], clone)
+
+    offset_of = [offsets.uniform(0, 3) for _ in range(20)]
+    with ThreadPoolExecutor(len(offset_of)) as started:
+        ended = list(started.map(start, range(len(offset_of))))
+
+    assert [done.stderr for done in ended if done.returncode != 0] == []
+    assert sum("Setting up build/hooks" in done.stdout for done in ended) == 1
+    assert all(str(clone / "build/hooks") in done.stdout for done in ended[1::2])
+
+
 def test_the_hook_builds_with_the_code_that_is_there() -> None:
     assert importlib.util.find_spec(module("environment").BUILD_MODEL) is not None
 
@@ -150,6 +171,16 @@ def test_a_stray_file_is_named(stray: str, named: str, clone: Path) -> None:
     (clone / stray).write_text("x")
 
     assert any(named in line for line in package.problems_of(package.Package(clone), MODEL))
+
+
+def test_what_azd_restore_leaves_behind_is_not_packed(clone: Path) -> None:
+    """It makes an environment in the folder of the service, by the folder's name."""
+    module = clone / f"{clone.name}_env/lib/python3.11/site-packages/x.py"
+    module.parent.mkdir(parents=True)
+    module.touch()
+    kept = {path.parts[0] for path in package.Package(clone).files}
+
+    assert kept <= package.ALLOWED
 
 
 def test_a_package_without_its_model_or_requirements_is_refused(clone: Path) -> None:
@@ -331,6 +362,32 @@ def test_the_hook_says_what_the_app_says_when_it_is_not_well(clone: Path) -> Non
     assert done.returncode == 1
     assert "still answers 503" in done.stderr
     assert "COSMOS_ENDPOINT: missing" in done.stderr
+
+
+def not_ready(**says: str) -> bytes:
+    checks = {name: {"ok": False, "seconds": 0.1, "says": line} for name, line in says.items()}
+    dependencies = {"settings": {"ok": True, "seconds": 0.0}, **checks}
+    problems = [f"{name}: {line}" for name, line in says.items()]
+    return json.dumps({"status": "unready", "dependencies": dependencies, "problems": problems}).encode()
+
+
+@pytest.mark.parametrize(
+    ("says", "known", "ended"),
+    [
+        ({"search": str(IndexMissingError("chunks"))}, {"VNET_ENABLED": "true"}, 0),
+        ({"search": str(IndexMissingError("chunks"))}, {}, 1),
+        ({"search": "HttpResponseError"}, {"VNET_ENABLED": "true"}, 1),
+        ({"search": str(IndexMissingError("chunks")), "cosmos": "down"}, {"VNET_ENABLED": "true"}, 1),
+    ],
+)
+def test_in_a_private_network_the_app_may_lack_its_index_and_nothing_else(
+    says: dict[str, str], known: dict[str, str], ended: int, clone: Path
+) -> None:
+    with answering([503], not_ready(**says)) as address:
+        done = run(SERVICE["postdeploy"], clone, APP_URI=address, HEALTH_ATTEMPTS="1", **known)
+
+    assert done.returncode == ended, done.stderr
+    assert ("from inside the network" in done.stdout) == (ended == 0)
 
 
 def test_the_hooks_have_the_values_that_they_need_from_the_outputs() -> None:

@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import IntEnum
@@ -21,8 +21,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 if TYPE_CHECKING:
-    from pydantic import ValidationError
-
     from shared.clients.connections import Clients
     from shared.upkeep.audit import Actor
 
@@ -43,12 +41,18 @@ class CommandError(Exception):
         self.code = code
 
 
-def wrong_usage(error: "ValidationError") -> CommandError:
-    """The first fault of what was asked for."""
-    first = error.errors(include_input=False, include_url=False)[0]
-    where = ".".join(map(str, first["loc"]))
-    said = first["msg"].removeprefix("Value error, ")
-    return CommandError(Code.USAGE, f"{where}: {said}" if where else said)
+@contextlib.contextmanager
+def checked_input() -> Iterator[None]:
+    """What the models inside refuse is wrong usage: its first fault is said."""
+    from pydantic import ValidationError
+
+    try:
+        yield
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        said = first["msg"].removeprefix("Value error, ")
+        raise CommandError(Code.USAGE, f"{where}: {said}" if where else said) from None
 
 
 LOCAL_FILE = Path("local.settings.json")

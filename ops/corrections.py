@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ops.command import Code, CommandError, Json, actor, run_command, wrong_usage
+from ops.command import Code, CommandError, Json, actor, checked_input, run_command
 from ops.output import print_json, print_note, print_rows, table
 
 if TYPE_CHECKING:
@@ -38,10 +38,14 @@ def list_corrections(
     """
     if (thread is None) is not labels:
         raise CommandError(Code.USAGE, "Give a thread, or --labels for all corrected threads.")
-    if thread is None:
-        return print_json(run_command(_labels))
-    from shared.upkeep.correcting import corrections_of_thread
+    from shared.upkeep.correcting import correction_labels, corrections_of_thread
 
+    if thread is None:
+
+        async def all_labels(clients: "Clients") -> list[dict[str, Any]]:
+            return [label async for label in correction_labels(clients)]
+
+        return print_json(run_command(all_labels))
     return print_rows(
         run_command(lambda clients: corrections_of_thread(clients, thread)),
         ["id", "kind", "value", "message", "by", "at", "reason*"],
@@ -119,8 +123,6 @@ def move_message(
         raise CommandError(Code.USAGE, "Give one of --to, --under, --split and --undo.")
 
     async def work(clients: "Clients") -> "Placement":
-        from pydantic import ValidationError
-
         from shared.upkeep.placing import PlacementAsked, place_message, placements_of_thread, undo_placement
 
         if undo:
@@ -129,10 +131,8 @@ def move_message(
             if not ids:
                 raise CommandError(Code.FAILED, "There is no placement of this message in the thread.")
             return await undo_placement(clients, ids[0], reason, actor())
-        try:
+        with checked_input():
             asked = PlacementAsked(message_id=message, reason=reason, to_thread=to, parent_id=under)
-        except ValidationError as error:
-            raise wrong_usage(error) from None
         return await place_message(clients, thread, asked, actor())
 
     placement = run_command(work)
@@ -187,15 +187,11 @@ def people(
         raise CommandError(Code.USAGE, "Give a --reason for the decision.")
 
     async def work(clients: "Clients") -> "Source":
-        from pydantic import ValidationError
-
         from shared.upkeep.deciding_people import PeopleDecision, decide
 
-        try:
+        with checked_input():
             asked = PeopleDecision(addresses=addresses or [], is_one_person=is_one_person, reason=reason)
             return await decide(clients, source, asked, actor())
-        except ValidationError as error:
-            raise wrong_usage(error) from None
 
     changed = run_command(work)
     if json:
@@ -216,22 +212,12 @@ def _show_open_names(source: str, *, json: bool) -> None:
     )
 
 
-async def _labels(clients: "Clients") -> list[dict[str, Any]]:
-    from shared.upkeep.correcting import correction_labels
-
-    return [label async for label in correction_labels(clients)]
-
-
 def _asked(kind: str, value: str | None, **fields: str | None) -> "CorrectionAsked":
-    from pydantic import ValidationError
-
     from shared.upkeep.correcting import OWN_FIELD, CorrectionAsked
 
     own = {OWN_FIELD[kind]: value} if kind in OWN_FIELD else {}
-    try:
+    with checked_input():
         return CorrectionAsked.model_validate({"kind": kind, **own, **fields})
-    except ValidationError as error:
-        raise wrong_usage(error) from None
 
 
 def _shown(correction: "Correction") -> dict[str, Any]:

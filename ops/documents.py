@@ -139,6 +139,8 @@ def _act(action: str, which: str, ids: list[str] | None, everything: bool, *, ye
             BulkResult,
             collection_named,
             failed_documents,
+            reset_documents,
+            retry_documents,
             troubled_by_id,
         )
 
@@ -153,7 +155,8 @@ def _act(action: str, which: str, ids: list[str] | None, everything: bool, *, ye
         selection = {"collection": collection.name, "ids": [document.id for document in found[:1000]]}
         async with audited(clients, f"documents.{action}", actor(), selection) as counts:
             counts["planned"] = len(found)
-            done = await _change(clients, action, found)
+            act = {"purge": _purge, "reset": reset_documents, "retry": retry_documents}[action]
+            done = await act(clients, found)
             counts["changed"], counts["left"] = done.changed, len(done.left)
         return collection.name, done
 
@@ -165,14 +168,6 @@ def _act(action: str, which: str, ids: list[str] | None, everything: bool, *, ye
         _tell(action, name, done)
     if done.left:
         raise CommandError(Code.PROBLEMS)
-
-
-async def _change(clients: "Clients", action: str, found: "list[DueDocument]") -> "BulkResult":
-    from shared.upkeep.oversight.stuck_documents import reset_documents, retry_documents
-
-    if action == "purge":
-        return await _purge(clients, found)
-    return await (reset_documents if action == "reset" else retry_documents)(clients, found)
 
 
 async def _purge(clients: "Clients", documents: "list[DueDocument]") -> "BulkResult":

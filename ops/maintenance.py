@@ -5,14 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ops.command import Code, CommandError, DryRun, Interrupt, Json, Yes, actor, run_command, wrong_usage
+from ops.command import Code, CommandError, DryRun, Interrupt, Json, Yes, actor, checked_input, run_command
 from ops.output import confirm, print_json, print_note, table
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
-    from shared.clients.servicebus.dead_letter_mover import OperationObserver
     from shared.documents.records import Audit, Run
-    from shared.upkeep.background import ThreadSelection
     from shared.upkeep.reembed import Reembedded
 
 
@@ -109,14 +107,11 @@ def reembed(
     if json:
         print_json(done.__dict__)
     else:
-        print_note(_planned_line(done) if dry_run else f"{done.line()}; {_live(done)}.")
+        todo = f"{done.outstanding:,} of {done.total:,} chunks would be embedded with {done.model}"
+        planned = f"{todo} into index {done.index}; {_live(done)}. Nothing was done."
+        print_note(planned if dry_run else f"{done.line()}; {_live(done)}.")
     if done.failed and not dry_run:
         raise CommandError(Code.PROBLEMS)
-
-
-def _planned_line(planned: "Reembedded") -> str:
-    todo = f"{planned.outstanding:,} of {planned.total:,} chunks would be embedded with {planned.model}"
-    return f"{todo} into index {planned.index}; {_live(planned)}. Nothing was done."
 
 
 def _live(state: "Reembedded") -> str:
@@ -220,47 +215,32 @@ def resummarize(
     interrupt = Interrupt()
 
     async def work(clients: "Clients") -> "Audit | None":
-        from shared.upkeep.background import request_resummarizing, run_resummarizing, threads_left
+        from shared.clients.servicebus.dead_letter_mover import OperationObserver
+        from shared.upkeep.background import (
+            ThreadSelection,
+            request_resummarizing,
+            run_resummarizing,
+            threads_left,
+        )
 
+        watch = OperationObserver(stopped=interrupt.stopped)
         if resume is not None:
-            return await run_resummarizing(clients, resume, watch=_watching(interrupt))
-        selection = _selection(thread, source, all_threads=all_threads, rate=rate)
+            return await run_resummarizing(clients, resume, watch=watch)
+        with checked_input():
+            selection = ThreadSelection(thread=thread, source=source, all=all_threads, rate=rate)
         count = len(await threads_left(clients, selection, ""))
         if dry_run:
-            _show_plan(count, json=json)
+            if json:
+                print_json({"action": "resummarize", "dry_run": True, "planned": count})
+            else:
+                print_note(f"{count:,} threads would be read again. No changes made.")
             return None
         confirm(f"Read {count:,} threads again?", yes=yes or thread is not None)
         audit = await request_resummarizing(clients, selection, actor(), in_background=False)
         print_note(f"operation {audit.id}")
-        return await run_resummarizing(clients, audit.id, watch=_watching(interrupt))
+        return await run_resummarizing(clients, audit.id, watch=watch)
 
     _end(run_command(work, interrupt=interrupt), json=json)
-
-
-def _watching(interrupt: Interrupt) -> "OperationObserver":
-    from shared.clients.servicebus.dead_letter_mover import OperationObserver
-
-    return OperationObserver(stopped=interrupt.stopped)
-
-
-def _selection(
-    thread: str | None, source: str | None, *, all_threads: bool, rate: float
-) -> "ThreadSelection":
-    from pydantic import ValidationError
-
-    from shared.upkeep.background import ThreadSelection
-
-    try:
-        return ThreadSelection(thread=thread, source=source, all=all_threads, rate=rate)
-    except ValidationError as error:
-        raise wrong_usage(error) from None
-
-
-def _show_plan(count: int, *, json: bool) -> None:
-    if json:
-        print_json({"action": "resummarize", "dry_run": True, "planned": count})
-    else:
-        print_note(f"{count:,} threads would be read again. No changes made.")
 
 
 def _end(audit: "Audit | None", *, json: bool) -> None:

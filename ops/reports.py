@@ -71,11 +71,11 @@ def search(
     json: Json = False,
 ) -> None:
     """Search all mail (keyword and semantic)."""
-    from shared.retrieval.search import find, found_items
+    from shared.retrieval.search import find
 
     wanted = _asked(q=query, mode="words" if words else "hybrid", source=source, limit=limit)
     found = run_command(lambda clients: find(clients, wanted))
-    items = found_items(found.hits)
+    items = found.items
     if json:
         shown = [item.model_dump(mode="json", by_alias=True) for item in items]
         return print_json({"query": query, "mode": found.mode, "total": found.total, "items": shown})

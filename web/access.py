@@ -23,7 +23,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
-from typing import Any
 from urllib.parse import urlsplit
 
 import azure.functions as func
@@ -203,11 +202,8 @@ def _principal(headers: Mapping[str, str], roles: frozenset[str]) -> str | None:
     kinds = ROLE_CLAIMS | {str(principal.get("role_typ"))}
     if not any(kind in kinds and value in roles for kind, value in claims):
         return None
-    return str(headers.get("x-ms-client-principal-name") or _claim(claims, "name") or "signed in")[:200]
-
-
-def _claim(claims: list[tuple[str, str]], name: str) -> Any:
-    return next((value for kind, value in claims if kind == name), None)
+    named = next((value for kind, value in claims if kind == "name"), None)
+    return str(headers.get("x-ms-client-principal-name") or named or "signed in")[:200]
 
 
 def from_this_site(headers: Mapping[str, str]) -> bool:

@@ -13,9 +13,9 @@ from xml.etree import ElementTree as ET
 from shared.core.ids import feed_id
 from shared.documents.reports import Report, Summary
 
-ATOM = "http://www.w3.org/2005/Atom"
+NAMESPACE = "http://www.w3.org/2005/Atom"
 XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
-ATOM_TYPE = "application/atom+xml"
+ATOM = "application/atom+xml"
 # Characters that XML 1.0 cannot contain, and those that change the direction of text.
 _UNFIT = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\u202a-\u202e\u2066-\u2069]")
 
@@ -48,7 +48,9 @@ def entry_of(report: Report, summary: Summary | None, path: str) -> FeedEntry:
     outcome = report.outcome
     kind = outcome.kind.value if outcome and outcome.kind else None
     categories = [report.summary_type.value, report.source, kind, *report.draft_mentions]
-    said = (outcome.headline if outcome else _outcomes(report), _call(report), _corrected(report))
+    by = outcome.corrected if outcome else None
+    corrected = f"Corrected by {by.by} on {by.at:%Y-%m-%d}." if by else ""
+    said = (outcome.headline if outcome else _outcomes(report), _call(report), corrected)
     return FeedEntry(
         report.scope,
         report.title,
@@ -78,58 +80,47 @@ def _call(report: Report) -> str:
     return f"Open call{ends}: {call.question}" if call.question else f"Open call{ends}."
 
 
-def _corrected(report: Report) -> str:
-    by = report.outcome.corrected if report.outcome else None
-    return f"Corrected by {by.by} on {by.at:%Y-%m-%d}." if by else ""
-
-
 def atom_feed(feed: Feed, entries: Sequence[FeedEntry], base_url: str, now: datetime) -> bytes:
     """The feed's document. `now` is used where there is no entry to take a time from."""
-    ET.register_namespace("", ATOM)
-    root = ET.Element(f"{{{ATOM}}}feed", {XML_BASE: f"{base_url.rstrip('/')}/"})
+    ET.register_namespace("", NAMESPACE)
+    root = ET.Element(f"{{{NAMESPACE}}}feed", {XML_BASE: f"{base_url.rstrip('/')}/"})
     _text(root, "id", feed_id("feed", feed.kind, feed.name))
     _text(root, "title", feed.title)
     _text(root, "updated", _time(max((entry.published for entry in entries), default=now)))
-    _text(ET.SubElement(root, f"{{{ATOM}}}author"), "name", "Rough Consensus")
-    _link(root, "self", feed.self_path, base_url, ATOM_TYPE)
+    _text(ET.SubElement(root, f"{{{NAMESPACE}}}author"), "name", "Rough Consensus")
+    _link(root, "self", feed.self_path, base_url, ATOM)
     _link(root, "alternate", feed.page_path, base_url, "text/html")
-    for entry in _latest(entries):
+    latest: dict[str, FeedEntry] = {}
+    for entry in sorted(entries, key=lambda entry: entry.published, reverse=True):
+        latest.setdefault(entry.scope, entry)  # one entry a scope
+    for entry in latest.values():
         _entry(root, entry, base_url)
     return bytes(ET.tostring(root, encoding="utf-8", xml_declaration=True))
 
 
-def _latest(entries: Sequence[FeedEntry]) -> list[FeedEntry]:
-    """One entry a scope, the newest first."""
-    ordered = sorted(entries, key=lambda entry: entry.published, reverse=True)
-    found: dict[str, FeedEntry] = {}
-    for entry in ordered:
-        found.setdefault(entry.scope, entry)
-    return list(found.values())
-
-
 def _entry(root: ET.Element, entry: FeedEntry, base_url: str) -> None:
-    element = ET.SubElement(root, f"{{{ATOM}}}entry")
+    element = ET.SubElement(root, f"{{{NAMESPACE}}}entry")
     _text(element, "id", feed_id("report", entry.scope))
     _text(element, "title", entry.title)
     _text(element, "updated", _time(entry.published))
     _link(element, "alternate", entry.path, base_url, "text/html")
     for category in entry.categories:
-        ET.SubElement(element, f"{{{ATOM}}}category", {"term": _fit(category)})
+        ET.SubElement(element, f"{{{NAMESPACE}}}category", {"term": _fit(category)})
     if entry.outcome:
         _text(element, "summary", entry.outcome)
     if entry.html:
-        content = ET.SubElement(element, f"{{{ATOM}}}content", {"type": "html"})
+        content = ET.SubElement(element, f"{{{NAMESPACE}}}content", {"type": "html"})
         content.set(XML_BASE, _absolute(entry.path, base_url))  # its citations are links within the page
         content.text = _fit(entry.html)
 
 
 def _text(parent: ET.Element, name: str, text: str) -> None:
-    ET.SubElement(parent, f"{{{ATOM}}}{name}").text = _fit(text) or "(no title)"
+    ET.SubElement(parent, f"{{{NAMESPACE}}}{name}").text = _fit(text) or "(no title)"
 
 
 def _link(parent: ET.Element, rel: str, path: str, base_url: str, media_type: str) -> None:
     address = {"rel": rel, "type": media_type, "href": _absolute(path, base_url)}
-    ET.SubElement(parent, f"{{{ATOM}}}link", address)
+    ET.SubElement(parent, f"{{{NAMESPACE}}}link", address)
 
 
 def _absolute(path: str, base_url: str) -> str:
@@ -144,7 +135,7 @@ def _fit(text: str) -> str:
     return _UNFIT.sub("", text)
 
 
-CALENDAR_TYPE = "text/calendar"
+CALENDAR = "text/calendar"
 OCTETS = 73  # of a line, beside its end; one of its folds begins with a space
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+")
 

@@ -13,6 +13,7 @@ import ssl
 from datetime import datetime, timedelta
 from email.message import EmailMessage
 from email.policy import SMTP
+from functools import partial
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
@@ -39,7 +40,6 @@ from shared.pipeline.lifecycle.deliveries import (
 from shared.pipeline.retry import exponential
 from shared.publishing.mails import confirmation, digest, entries_of
 from shared.settings.app import Settings
-from shared.settings.outgoing import MailServer
 
 TIMEOUT_SECONDS = 10  # of one command: a server that is silent for longer is down
 _REFUSED_FOR_GOOD = range(500, 600)
@@ -69,19 +69,14 @@ def _send_blocking(settings: Settings, mail: EmailMessage) -> None:
     chosen = settings.mail_server
     if chosen is None:
         raise ValueError("SMTP_URL is not set: no mail is sent without it")
-    with _connected(chosen) as server:
+    context = ssl.create_default_context()
+    secure = partial(smtplib.SMTP_SSL, context=context) if chosen.tls else smtplib.SMTP
+    with secure(chosen.host, chosen.port, timeout=TIMEOUT_SECONDS) as server:
         if chosen.starttls:
-            server.starttls(context=ssl.create_default_context())
+            server.starttls(context=context)
         if chosen.user is not None and chosen.password is not None:
             server.login(chosen.user, chosen.password)
         server.sendmail(settings.EMAIL_FROM, [str(mail["To"])], mail.as_bytes(policy=SMTP))
-
-
-def _connected(chosen: MailServer) -> smtplib.SMTP:
-    if chosen.tls:
-        context = ssl.create_default_context()
-        return smtplib.SMTP_SSL(chosen.host, chosen.port, timeout=TIMEOUT_SECONDS, context=context)
-    return smtplib.SMTP(chosen.host, chosen.port, timeout=TIMEOUT_SECONDS)
 
 
 log = logging.getLogger(__name__)
@@ -179,34 +174,28 @@ async def subscribe(clients: Clients, address: str, topic: Topic, cadence: Caden
             created_at=now,
             asked_at=now,
         )
-        asked = await _create(clients, new)
-    else:
-        asked = await _ask_again(clients, known, now)
+        asked = new if await _created(clients, new) else None
+    elif known.asked_at > now - ASK_AGAIN_AFTER:
+        return
+    else:  # unless another request is about to send one
+        asked = known if await subscription_asked(clients.store, known, now) else None
     if asked is not None:
         await send_mail(clients.settings, confirmation(clients.settings, asked, now))
         log.info("A mail asks whether the subscription %s is wanted", id_)
 
 
-async def _create(clients: Clients, subscription: Subscription) -> Subscription | None:
-    """The subscription, stored; None where the address has too many, or another request was faster."""
+async def _created(clients: Clients, subscription: Subscription) -> bool:
+    """False where the address has too many, or another request was faster."""
     rows = clients.store.query(SUBSCRIPTIONS_OF_ADDRESS, Session(), partition_value=subscription.address_key)
     confirmed = [row.get("confirmed_at") is not None async for row in rows]
     if confirmed.count(False) >= MAX_OPEN or len(confirmed) >= MAX_OF_ADDRESS:
         log.warning("The subscription %s is one too many for its address", subscription.id)
-        return None
+        return False
     after = stored_time(subscription.asked_at - ASK_AGAIN_AFTER)
     (asked,) = [row async for row in clients.store.query(LATELY_ASKED, Session(), after=after)]
     if int(asked) >= MAX_ASKED_AN_HOUR:  # type: ignore[call-overload]
         raise TooManyRequestsError("too many subscription requests. Try again in an hour")
-    created = await clients.store.create(subscription, Session())
-    return subscription if created else None
-
-
-async def _ask_again(clients: Clients, known: Subscription, now: datetime) -> Subscription | None:
-    """None where a mail was sent lately, or another request is about to send one."""
-    if known.asked_at > now - ASK_AGAIN_AFTER:
-        return None
-    return known if await subscription_asked(clients.store, known, now) else None
+    return await clients.store.create(subscription, Session())
 
 
 async def find_subscription(clients: Clients, key: str, id_: str) -> Subscription | None:

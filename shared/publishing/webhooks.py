@@ -67,13 +67,6 @@ class NotDeliveredError(Exception):
         self.for_good = for_good
 
 
-@dataclass(frozen=True, slots=True)
-class SendOptions:
-    now: datetime
-    seconds: float = 10.0
-    public_url: str = ""
-
-
 def payload(report: Report, public_url: str) -> bytes:
     """The report's facts and its address. It contains no text of mails."""
     stored = report.to_cosmos()
@@ -96,40 +89,36 @@ def sign(secret: str, body: bytes, at: int) -> str:
     return f"t={at},v1={digest}"
 
 
-async def send(hook: Webhook, report: Report, policy: AddressPolicy, *, options: SendOptions) -> None:
+async def send(
+    hook: Webhook, report: Report, policy: AddressPolicy, *, now: datetime, seconds: float, public_url: str
+) -> None:
     """Deliver the report, or raise NotDeliveredError."""
-    body = payload(report, options.public_url)
+    body = payload(report, public_url)
     headers = {
         "Content-Type": "application/json",
         "User-Agent": "rough-consensus",
         "X-Rough-Consensus-Event": "report.published",
         "X-Rough-Consensus-Delivery": delivery_id(report.id, hook.name),
-        "X-Rough-Consensus-Signature": sign(
-            hook.secret.get_secret_value(), body, int(options.now.timestamp())
-        ),
+        "X-Rough-Consensus-Signature": sign(hook.secret.get_secret_value(), body, int(now.timestamp())),
     }
     try:
         url = check_http_url(hook.url, policy)
-        timeout = aiohttp.ClientTimeout(total=options.seconds)
+        timeout = aiohttp.ClientTimeout(total=seconds)
         async with (
             aiohttp.ClientSession(
                 connector=checked_connector(policy), timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()
             ) as session,
             session.post(url, data=body, headers=headers, allow_redirects=False) as response,
         ):
-            _check(response.status, retry_after_seconds(response.headers, now=options.now))
+            status, retry_after = response.status, retry_after_seconds(response.headers, now=now)
     except (ForbiddenAddressError, SourceError) as error:
         raise NotDeliveredError(str(error), for_good=True) from error
     except (aiohttp.ClientError, FetchError, TimeoutError, OSError) as error:
         raise NotDeliveredError(f"{type(error).__name__}: {error}"[:300]) from error
-
-
-def _check(status: int, retry_after: float | None) -> None:
-    if status in _SUCCESS:
-        return
     if status in _REDIRECTS:
         raise NotDeliveredError(f"it answered {status}: redirects are not followed; set its final address")
-    raise NotDeliveredError(f"it answered {status}", retry_after=retry_after)
+    if status not in _SUCCESS:
+        raise NotDeliveredError(f"it answered {status}", retry_after=retry_after)
 
 
 log = logging.getLogger(__name__)
@@ -159,11 +148,10 @@ async def deliver_due(
     now: datetime,
     *,
     policy: AddressPolicy | None = None,
-    limit: int = MAX_A_RUN,
     patience: float = TIMEOUT_SECONDS,
 ) -> int:
     """Attempt all due deliveries. Returns how many arrived."""
-    due = clients.store.query(DUE_DELIVERIES, Session(), now=stored_time(now), limit=limit)
+    due = clients.store.query(DUE_DELIVERIES, Session(), now=stored_time(now), limit=MAX_A_RUN)
     reports = [(row["id"], row["scope"]) async for row in due]
     policy = policy or AddressPolicy.parse(
         clients.settings.WEBHOOK_ALLOWED_HOSTS, setting="WEBHOOK_ALLOWED_HOSTS"
@@ -215,10 +203,9 @@ class _DeliveryRun:
         return await self._send(hook, claimed, index) if claimed else None
 
     async def _send(self, hook: Webhook, report: Report, index: int) -> Report:
-        settings = self.clients.settings
-        options = SendOptions(self.now, self.patience, settings.PUBLIC_URL)
+        url = self.clients.settings.PUBLIC_URL
         try:
-            await send(hook, report, self.policy, options=options)
+            await send(hook, report, self.policy, now=self.now, seconds=self.patience, public_url=url)
         except NotDeliveredError as error:
             self._failures[hook.name] += 1
             return await self._failed(report, index, error)
@@ -256,7 +243,8 @@ AFTER_A_FAILURE = timedelta(minutes=1)
 
 async def wake_deliveries(clients: Clients, at: datetime) -> None:
     """Have the due deliveries attempted soon after that time. The broker drops a repeat of the same slot."""
-    due = _slot_after(max(at, clients.runtime.now()))
+    slots = math.floor(max(at, clients.runtime.now()).timestamp() / SLOT_SECONDS) + 1
+    due = datetime.fromtimestamp(slots * SLOT_SECONDS, UTC)
     name = stored_time(due)
     await clients.bus.send_request(DELIVERIES.name, {"due": name}, f"deliveries-{name}", at=due)
 
@@ -288,8 +276,3 @@ async def deliver_and_wake(clients: Clients) -> int:
         await wake_deliveries(clients, now + AFTER_A_FAILURE)
         return 0
     return delivered
-
-
-def _slot_after(moment: datetime) -> datetime:
-    slots = math.floor(moment.timestamp() / SLOT_SECONDS) + 1
-    return datetime.fromtimestamp(slots * SLOT_SECONDS, UTC)

@@ -36,12 +36,9 @@ async def defined_sources(connected: Clients) -> list[Source]:
     return await connected.store.query_documents(Source, DEFINED_SOURCES, Session())
 
 
-async def latest_archives(connected: Clients) -> list[Archive]:
-    return await connected.store.query_documents(Archive, LATEST_ARCHIVES, Session())
-
-
-async def latest_archives_of_source(connected: Clients, source: str) -> list[Archive]:
-    return await connected.store.query_documents(Archive, LATEST_ARCHIVES_OF_SOURCE, Session(), source=source)
+async def latest_archives(connected: Clients, source: str | None = None) -> list[Archive]:
+    query, values = (LATEST_ARCHIVES_OF_SOURCE, {"source": source}) if source else (LATEST_ARCHIVES, {})
+    return await connected.store.query_documents(Archive, query, Session(), **values)
 
 
 async def latest_reports(connected: Clients, size: int, **filters: object) -> list[Report]:
@@ -86,8 +83,8 @@ async def timeline_of_list(clients: Clients, name: str) -> list[MonthOfList]:
     latest = await THREADS.page(clients.store, filters={"source": name}, size=1)
     if not latest.items or latest.items[0].last_message_date is None:
         return []
-    first = months_before(f"{latest.items[0].last_message_date:%Y-%m}", MONTHS)[0]
-    since = stored_time(datetime.fromisoformat(f"{first}-01T00:00:00+00:00"))
+    first, _ = month_bounds(months_before(f"{latest.items[0].last_message_date:%Y-%m}", MONTHS)[0])
+    since = stored_time(first)
     rows = clients.store.query(TIMELINE_OF_SOURCE, Session(), source=name, since=since)
     return months_of([row async for row in rows])
 

@@ -1,7 +1,6 @@
 """Search by words (full text) and by meaning (vectors), for the API, the page and the command line."""
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -9,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from shared.clients.connections import Clients
-from shared.clients.search.fields import FacetValue, Filters
+from shared.clients.search.fields import Filters
 from shared.clients.search.index import Hit, Hits
 from shared.core.errors import PipelineError
 from shared.documents.threads import Address
@@ -26,7 +25,7 @@ from shared.retrieval.parameters import (
     page_of_message,
     start_of,
 )
-from shared.retrieval.read_models import FacetCount, FoundItem, Highlight
+from shared.retrieval.read_models import FoundItem, Highlight
 
 log = logging.getLogger(__name__)
 DEEPEST = 1000  # paging ends here: the service ranks no deeper
@@ -55,6 +54,10 @@ class SearchAsked(QueryParameters):
     limit: int = Field(20, ge=1, le=50)
     skip: int = Field(0, ge=0, le=DEEPEST)
 
+    def parameters(self) -> dict[str, Any]:
+        """Those that were given, as they are written in an address."""
+        return self.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude_none=True)
+
     def filters(self) -> Filters:
         return Filters(
             thread_id=self.thread,
@@ -62,21 +65,21 @@ class SearchAsked(QueryParameters):
             archive_id=self.archive,
             source=self.source,
             sender=self.sender.lower() if self.sender else None,
-            drafts=_versions(self.draft),
+            drafts=self._drafts(),
             since=start_of(self.since),
             until=day_after(self.until),
         )
 
-
-def _versions(mention: str | None) -> tuple[str, ...]:
-    """The names to look for: a draft without a version means all its versions."""
-    if mention is None or not mention.startswith("draft-") or draft_base(mention) != mention:
-        return () if mention is None else (mention,)
-    return (mention, *(f"{mention}-{number:02d}" for number in range(100)))
+    def _drafts(self) -> tuple[str, ...]:
+        """A draft without a version means all its versions."""
+        if self.draft is None or not self.draft.startswith("draft-") or draft_base(self.draft) != self.draft:
+            return () if self.draft is None else (self.draft,)
+        return (self.draft, *(f"{self.draft}-{number:02d}" for number in range(100)))
 
 
 @dataclass(frozen=True)
 class SearchResult:
+    wanted: SearchAsked
     hits: Hits
     mode: Mode
     note: str | None
@@ -85,13 +88,26 @@ class SearchResult:
     def total(self) -> int:
         return self.hits.total or 0
 
+    @property
+    def items(self) -> list[FoundItem]:
+        return [_item(hit) for hit in self.hits]
+
+    @property
+    def following(self) -> int | None:
+        """How many results the next page skips, where there is one."""
+        skip = self.wanted.skip + self.wanted.limit
+        return skip if skip < min(self.total, DEEPEST) else None
+
 
 async def find(clients: Clients, wanted: SearchAsked) -> SearchResult:
     """Search. If the embedding model fails, search by words only, and say so in the note."""
     mode, note, vector = wanted.mode, None, None
     if mode != "words":
         try:
-            vector = await _vector(clients, wanted.q)
+            model = await embedder(clients)  # the first start has a time limit of its own
+            async with clients.calls("encoder").measured("encode", writes=True):
+                encoded = await model.encode([wanted.q])
+            vector = [float(number) for number in encoded[0]]
         except (PipelineError, OSError):
             log.warning("no vector for a search, which goes on by words", exc_info=True)
             mode, note = "words", WITHOUT_MEANING
@@ -106,18 +122,7 @@ async def find(clients: Clients, wanted: SearchAsked) -> SearchResult:
         facets=FACETS,
         total=True,
     )
-    return SearchResult(hits, mode, note)
-
-
-async def _vector(clients: Clients, text: str) -> list[float]:
-    model = await embedder(clients)  # a first search waits for its start, which has a time limit of its own
-    async with clients.calls("encoder").measured("encode", writes=True):
-        vectors = await model.encode([text])
-    return [float(number) for number in vectors[0]]
-
-
-def found_items(hits: Sequence[Hit]) -> list[FoundItem]:
-    return [_item(hit) for hit in hits]
+    return SearchResult(wanted, hits, mode, note)
 
 
 def _item(hit: Hit) -> FoundItem:
@@ -154,15 +159,3 @@ def _stretches(marked: str) -> list[Highlight]:
         found += [Highlight(text=inside, match=True)] if inside else []
         found += [Highlight(text=outside, match=False)] if outside else []
     return found
-
-
-def shown_facets(facets: dict[str, list[FacetValue]]) -> dict[str, list[FacetCount]]:
-    return {
-        name: [FacetCount(value=facet.value, count=facet.count) for facet in values if facet.count]
-        for name, values in facets.items()
-    }
-
-
-def as_parameters(wanted: SearchAsked) -> dict[str, Any]:
-    """The parameters that were given, as they are written in an address."""
-    return wanted.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude_none=True)

@@ -14,7 +14,7 @@ from shared.core.ids import HASH_ID, person_id
 from shared.documents.readings import StoredReading
 from shared.documents.reports import Report, Summary, Topic, TopicKind
 from shared.documents.sources import NAME_PATTERN, Source, SourceRole
-from shared.documents.threads import Address, Thread
+from shared.documents.threads import Thread
 from shared.documents.values import EarlierStance, Fate, PositionStance, SentenceCitation, Tier
 from shared.domain.mail.mentions import draft_base
 from shared.retrieval.listing import REPORTS, THREADS
@@ -88,7 +88,8 @@ async def person_shown(clients: Clients, id_: str) -> PersonShown:
     summaries, sources = await asyncio.gather(
         clients.store.find_many(Summary, places, Session()), _sources(clients, page.items)
     )
-    known = _addresses(id_, page.items)
+    everyone = (participant for report in page.items for participant in report.participants)
+    known = [participant for participant in everyone if _is(participant.email, id_)]
     return PersonShown(
         id=id_,
         name=next((address.name for address in known if address.name), ""),
@@ -123,52 +124,26 @@ async def _sources(clients: Clients, reports: Sequence[Report]) -> list[Source]:
     return [found[name] for name in names if name in found]
 
 
-def _addresses(id_: str, reports: Sequence[Report]) -> list[Address]:
-    everyone = (participant for report in reports for participant in report.participants)
-    return [participant for participant in everyone if _is(participant.email, id_)]
-
-
 def _is(address: str, id_: str) -> bool:
     return person_id(address) == id_
 
 
 async def find_topic(connected: Clients, kind: TopicKind, name: str) -> Topic | None:
     """None where there is nothing of this name."""
+    label, is_hash = "", re.fullmatch(HASH_ID, name) is not None
     try:
-        return await FINDERS[kind](connected, name)
+        match kind:
+            case TopicKind.SOURCES:
+                known = re.fullmatch(NAME_PATTERN, name) is not None and name in await source_names(connected)
+            case TopicKind.DRAFTS:
+                known = draft_base(name) == name and any(await of_draft(connected, name))
+            case TopicKind.PEOPLE:
+                known, label = is_hash, (await person_shown(connected, name)).name if is_hash else ""
+            case TopicKind.THREADS:
+                known = is_hash
+                if is_hash:
+                    thread = await resolved_thread(connected, name)
+                    name, label = thread.id, thread.subject
     except NotFoundError:
         return None
-
-
-async def _list(connected: Clients, name: str) -> Topic | None:
-    known = re.fullmatch(NAME_PATTERN, name) is not None and name in await source_names(connected)
-    return Topic(kind=TopicKind.SOURCES, name=name) if known else None
-
-
-async def _draft(connected: Clients, name: str) -> Topic | None:
-    if draft_base(name) != name:
-        return None
-    reports, threads = await of_draft(connected, name)
-    return Topic(kind=TopicKind.DRAFTS, name=name) if reports or threads else None
-
-
-async def _person(connected: Clients, id_: str) -> Topic | None:
-    if not re.fullmatch(HASH_ID, id_):
-        return None
-    name = (await person_shown(connected, id_)).name
-    return Topic(kind=TopicKind.PEOPLE, name=id_, label=(name or "")[:200])
-
-
-async def _thread(connected: Clients, id_: str) -> Topic | None:
-    if not re.fullmatch(HASH_ID, id_):
-        return None
-    thread = await resolved_thread(connected, id_)
-    return Topic(kind=TopicKind.THREADS, name=thread.id, label=thread.subject[:200])
-
-
-FINDERS = {
-    TopicKind.SOURCES: _list,
-    TopicKind.DRAFTS: _draft,
-    TopicKind.PEOPLE: _person,
-    TopicKind.THREADS: _thread,
-}
+    return Topic(kind=kind, name=name, label=label[:200]) if known else None

@@ -162,7 +162,11 @@ class ThreadCorrections:
         ]
         # A summary's claims follow from the reading, a model's narrative included.
         claims = ExtractiveSummarizer().summary(replace(context, reading=reading)).claims
-        shown = tuple(claim for claim in claims if not _rests_on(claim, hidden))
+        shown = tuple(
+            claim
+            for claim in claims
+            if not any(is_hidden(cited.message_id, cited.quote, hidden) for cited in claim.citations)
+        )
         notes = dict.fromkeys(
             f"Corrected by {document.last.by} on {document.last.at:%Y-%m-%d}: {document.kind}."
             for document in self.documents
@@ -193,13 +197,13 @@ class ThreadCorrections:
         return reading.model_copy(update={"outcome": outcome, "corrections": shown})
 
 
-def _rests_on(claim: Claim, hidden: Sequence[SentenceCitation]) -> bool:
-    return any(is_hidden(citation.message_id, citation.quote, hidden) for citation in claim.citations)
-
-
 def _in_reading(correction: Correction, message: ContextMessage) -> ReadingCorrection | None:
     """None where the sentence that it hides is not in the mail any more."""
-    citation = _citation(correction.place, message)
+    citation, place = None, correction.place
+    if place is not None:
+        quote = " ".join(message.text[place.start : place.end].split())
+        if sentence_digest(quote) == place.digest:
+            citation = SentenceCitation(message.message_id, place.start, place.end, quote)
     if correction.kind is CorrectionKind.HIDDEN and citation is None:
         return None
     value = correction.value
@@ -214,15 +218,6 @@ def _in_reading(correction: Correction, message: ContextMessage) -> ReadingCorre
         genre=value.genre,
         citation=citation,
     )
-
-
-def _citation(place: SentencePlace | None, message: ContextMessage) -> SentenceCitation | None:
-    if place is None:
-        return None
-    quote = " ".join(message.text[place.start : place.end].split())
-    if sentence_digest(quote) != place.digest:
-        return None
-    return SentenceCitation(message.message_id, place.start, place.end, quote)
 
 
 def sentence_digest(quote: str) -> str:

@@ -82,7 +82,7 @@ def _gaps(messages: Sequence[Message], chunks: Sequence[Chunk]) -> tuple[str, ..
         (unread, f"{unread} of {len(messages)} messages could not be processed."),
         (
             unindexed,
-            f"{unindexed} of {len(chunks)} passages could not be indexedand are missing from search.",
+            f"{unindexed} of {len(chunks)} passages could not be indexed and are missing from search.",
         ),
     )
     return tuple(sentence for count, sentence in sentences if count)

@@ -16,7 +16,7 @@ from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
 from shared.pipeline.event_types import EmbeddingsGenerated
 from shared.pipeline.events import Event
 from shared.pipeline.lifecycle.archives import archive_removing
-from shared.retrieval.search import SearchAsked, find, found_items
+from shared.retrieval.search import SearchAsked, find
 from shared.retrieval.threads import find_by_id, resolved_thread
 from shared.settings.app import load_settings
 from shared.upkeep.provisioning import DEFAULT_DIMENSION
@@ -102,7 +102,7 @@ async def test_a_hit_leads_back_to_its_chunk_its_message_and_its_thread(
         await through(place, FIRST + SECOND)
         asked = SearchAsked(q="devices", thread=ROOT)
         found = await find(place.clients, asked)
-        first = found_items(found.hits)[0]
+        first = found.items[0]
         chunk = await find_by_id(place.clients, Chunk, first.chunk_id)
         message = await find_by_id(place.clients, Message, first.message_key)
         assert "embedded devices" in message.body_normalized
@@ -124,7 +124,7 @@ async def test_a_hit_whose_message_is_gone_is_still_shown(
         (chunk,) = await place.stored("chunks")
         thread, key = chunk["thread_id"], chunk["message_key"]
         await place.clients.store.delete(Message, key, thread, Session())
-        (hit,) = found_items((await find(place.clients, SearchAsked(q="Tuesday", mode="words"))).hits)
+        (hit,) = (await find(place.clients, SearchAsked(q="Tuesday", mode="words"))).items
         assert (hit.message_key, hit.thread_id) == (key, thread)
         with pytest.raises(NotFoundError, match="no message with this id"):
             await find_by_id(place.clients, Message, hit.message_key)

@@ -9,7 +9,7 @@ from shared.clients.cosmos.session import Session
 from shared.documents.reports import Report, Summary
 from shared.documents.sources import NAME_PATTERN
 from shared.documents.values import OutcomeKind
-from shared.publishing.feeds import CallEnd, Feed, atom_feed, calendar_of, entry_of
+from shared.publishing.feeds import ATOM, CALENDAR, CallEnd, Feed, atom_feed, calendar_of, entry_of
 from shared.retrieval.listing import REPORTS
 from shared.retrieval.parameters import PATTERN, page_of
 from web.access import check_people_shown
@@ -20,8 +20,6 @@ from web.parameters import asked_thread, draft_named, id_of, list_named, origin_
 from web.problems import Problem
 
 ENTRIES = 50
-ATOM = "application/atom+xml"
-CALENDAR = "text/calendar"
 LIST, KIND = {"name": NAME_PATTERN}, {"kind": rf"^({'|'.join(OutcomeKind)})$"}
 
 

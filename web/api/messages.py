@@ -9,16 +9,8 @@ from shared.documents.threads import Chunk, Message
 from shared.retrieval.listing import CHUNKS
 from shared.retrieval.mails import original_bytes
 from shared.retrieval.parameters import After, HashId, Limit, QueryParameters
-from shared.retrieval.read_models import ChunkItem, ChunkList, MessageDetail, SearchAnswer
-from shared.retrieval.search import (
-    DEEPEST,
-    SearchAsked,
-    SearchResult,
-    as_parameters,
-    find,
-    found_items,
-    shown_facets,
-)
+from shared.retrieval.read_models import ChunkItem, ChunkList, FacetCount, MessageDetail, SearchAnswer
+from shared.retrieval.search import SearchAsked, find
 from shared.retrieval.threads import find_by_id
 from web.access import is_operator
 from web.api.openapi import endpoint
@@ -82,20 +74,18 @@ async def search(req: func.HttpRequest) -> func.HttpResponse:
     """Keyword and semantic search in mail, with highlights and facets."""
     wanted = parse_query(req, SearchAsked)
     found = await find(await clients(), wanted)
+    following = {**wanted.parameters(), "skip": found.following}
+    facets = {
+        name: [FacetCount(value=facet.value, count=facet.count) for facet in values if facet.count]
+        for name, values in found.hits.facets.items()
+    }
     answer = SearchAnswer(
         query=wanted.q,
         mode=found.mode,
         note=found.note,
         total=found.total,
-        items=found_items(found.hits),
-        facets=shown_facets(found.hits.facets),
-        next=_next(wanted, found),
+        items=found.items,
+        facets=facets,
+        next=f"/api/search?{urlencode(following)}" if found.following else None,
     )
     return answer_with(req, answer)
-
-
-def _next(wanted: SearchAsked, found: SearchResult) -> str | None:
-    skip = wanted.skip + wanted.limit
-    if skip >= min(found.total, DEEPEST):
-        return None
-    return f"/api/search?{urlencode({**as_parameters(wanted), 'skip': skip})}"

@@ -93,7 +93,10 @@ def endpoint(
 
 @functools.lru_cache(maxsize=1)
 def document() -> dict[str, Any]:
-    schemas = _schemas()
+    contents = (content for one in OPERATIONS.values() for content in (*one.answers.values(), one.body))
+    models = dict.fromkeys([ProblemDetails, *(one for one in contents if isinstance(one, type))])
+    wanted = [(model, "serialization") for model in models]
+    _, made = models_json_schema(wanted, ref_template=REFERENCE)  # type: ignore[arg-type]  # a list of literals
     paths: dict[str, Any] = {}
     for operation in sorted(OPERATIONS.values(), key=lambda described: (described.path, described.method)):
         paths.setdefault(f"/{operation.path}", {})[operation.method.lower()] = _operation(operation)
@@ -107,62 +110,39 @@ def document() -> dict[str, Any]:
         "servers": [{"url": "/"}],
         "paths": paths,
         "components": {
-            "schemas": schemas,
+            "schemas": made["$defs"],
             "securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "x-functions-key"}},
         },
     }
-
-
-def _models() -> list[type[BaseModel]]:
-    found: dict[type[BaseModel], None] = {ProblemDetails: None}
-    for operation in OPERATIONS.values():
-        for content in (*operation.answers.values(), operation.body):
-            if content is not None and not isinstance(content, str):
-                found[content] = None
-    return list(found)
-
-
-def _schemas() -> dict[str, Any]:
-    wanted = [(model, "serialization") for model in _models()]
-    _, made = models_json_schema(wanted, ref_template=REFERENCE)  # type: ignore[arg-type]  # a list of literals
-    return dict(made["$defs"])
 
 
 def _operation(operation: Described) -> dict[str, Any]:
     made: dict[str, Any] = {
         "operationId": operation.name,
         "summary": operation.summary,
-        "parameters": [*_in_path(operation), *_in_query(operation)],
+        "parameters": [
+            *({"name": name, "in": "path", "required": True, "schema": {"type": "string", "pattern": pattern}}
+              for name, pattern in operation.ids.items()),
+            *_in_query(operation),
+        ],
         "responses": {
-            **{str(status): _response(status, what) for status, what in operation.answers.items()},
-            "default": _content("Problem details", PROBLEM, ProblemDetails),
+            **{str(status): _content(HTTPStatus(status).phrase, what)
+               for status, what in operation.answers.items()},
+            "default": _content("Problem details", ProblemDetails, PROBLEM),
         },
-    }
+    }  # fmt: skip
     if operation.body is not None:
-        media = operation.body if isinstance(operation.body, str) else JSON
-        model = None if isinstance(operation.body, str) else operation.body
-        made["requestBody"] = {"required": True, **_content("", media, model)}
-        del made["requestBody"]["description"]
+        made["requestBody"] = {"required": True, "content": _content("", operation.body)["content"]}
     if operation.needs_key:
         made["security"] = [{"key": []}]
     return made
 
 
-def _response(status: int, what: type[BaseModel] | str) -> dict[str, Any]:
-    described = HTTPStatus(status).phrase
-    return _content(described, what, None) if isinstance(what, str) else _content(described, JSON, what)
-
-
-def _content(description: str, media: str, model: type[BaseModel] | None) -> dict[str, Any]:
-    schema: dict[str, Any] = {} if model is None else {"$ref": REFERENCE.format(model=model.__name__)}
-    return {"description": description, "content": {media: {"schema": schema}}}
-
-
-def _in_path(operation: Described) -> list[dict[str, Any]]:
-    return [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "pattern": pattern}}
-        for name, pattern in operation.ids.items()
-    ]
+def _content(description: str, what: type[BaseModel] | str, json_type: str = JSON) -> dict[str, Any]:
+    if isinstance(what, str):
+        return {"description": description, "content": {what: {"schema": {}}}}
+    schema = {"$ref": REFERENCE.format(model=what.__name__)}
+    return {"description": description, "content": {json_type: {"schema": schema}}}
 
 
 def _in_query(operation: Described) -> list[dict[str, Any]]:
@@ -190,9 +170,4 @@ def _flat(schema: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, A
 @endpoint("openapi", "GET", "api/openapi.json", {200: JSON})
 async def openapi(req: func.HttpRequest) -> func.HttpResponse:
     """The OpenAPI document of this API."""
-    return answer_of(req, _as_json(), JSON)
-
-
-@functools.lru_cache(maxsize=1)
-def _as_json() -> bytes:
-    return json.dumps(document()).encode()
+    return answer_of(req, json.dumps(document()).encode(), JSON)

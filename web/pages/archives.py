@@ -7,7 +7,7 @@ import azure.functions as func
 from shared.clients.connections import clients
 from shared.ingestion.uploads import note_on_source
 from shared.pipeline.progress import progress_of
-from shared.retrieval.lists import latest_archives, latest_archives_of_source
+from shared.retrieval.lists import latest_archives
 from shared.retrieval.parameters import QueryParameters, SourceName
 from shared.retrieval.threads import find_archive
 from web.parameters import id_of, parse_query
@@ -21,11 +21,7 @@ class ArchivesShown(QueryParameters):
 @page("page_archives", "archives")
 async def archives_page(req: func.HttpRequest) -> func.HttpResponse:
     wanted, connected = parse_query(req, ArchivesShown), await clients()
-    found = (
-        await latest_archives_of_source(connected, wanted.source)
-        if wanted.source
-        else await latest_archives(connected)
-    )
+    found = await latest_archives(connected, wanted.source)
     return show(req, "pages/archives.html", archives=found, source=wanted.source)
 
 

@@ -141,14 +141,8 @@ def place_of(message: Message, quoted: str) -> tuple[int, int] | None:
     if not words:
         return None
     pattern = re.compile(r"\s+".join(re.escape(word) for word in words))
-    for start, end in _own_text(message):
-        found = pattern.search(message.body_raw, start, end)
-        if found:
+    for segment in message.segments or [{"kind": SegmentKind.NEW, "start": 0, "end": len(message.body_raw)}]:
+        own = segment["kind"] == SegmentKind.NEW  # what it quotes is another's words
+        if own and (found := pattern.search(message.body_raw, segment["start"], segment["end"])):
             return found.span()
     return None
-
-
-def _own_text(message: Message) -> list[tuple[int, int]]:
-    """Not what it quotes: these are another's words."""
-    segments = message.segments or [{"kind": SegmentKind.NEW, "start": 0, "end": len(message.body_raw)}]
-    return [(segment["start"], segment["end"]) for segment in segments if segment["kind"] == SegmentKind.NEW]

@@ -5,7 +5,7 @@ import azure.functions as func
 from shared.clients.connections import clients
 from shared.domain.summaries.markdown import FATES
 from shared.retrieval.mails import masked
-from shared.retrieval.topics import PersonShown, PersonStand, person_shown
+from shared.retrieval.topics import PersonStand, person_shown
 from web.access import check_people_shown, is_operator
 from web.caching import BY_CALLER
 from web.parameters import id_of
@@ -28,7 +28,7 @@ async def person_page(req: func.HttpRequest) -> func.HttpResponse:
         addresses=person.addresses if whole else [masked(address) for address in person.addresses],
         stands=[(stand, *_words(stand)) for stand in person.stands],
         said_before=SAID_BEFORE,
-        name=_name(person),
+        name=person.name or (masked(person.addresses[0]) if person.addresses else "Somebody"),
     )
 
 
@@ -38,7 +38,3 @@ def _words(stand: PersonStand) -> tuple[str, str]:
         return SAYS[stand.stance]
     fate = FATES[stand.fate] if stand.fate else ""
     return f"objection: {fate}" if fate else "objection", "mixed"
-
-
-def _name(person: PersonShown) -> str:
-    return person.name or (masked(person.addresses[0]) if person.addresses else "Somebody")

@@ -16,7 +16,7 @@ from shared.clients.search.fields import Filters
 from shared.documents.threads import Thread
 from shared.retrieval.mails import masked
 from shared.retrieval.read_models import FoundItem
-from shared.retrieval.search import DEEPEST, SearchAsked, SearchResult, as_parameters, find, found_items
+from shared.retrieval.search import SearchAsked, SearchResult, find
 from web.parameters import parse_query
 from web.rendering import page, show
 
@@ -44,9 +44,9 @@ async def search_page(req: func.HttpRequest) -> func.HttpResponse:
     wanted = parse_query(func.HttpRequest("GET", req.url, params=given, body=b""), SearchAsked)
     connected = await clients()
     found = await find(connected, wanted)
-    items = found_items(found.hits)
+    items = found.items
     threads = await _threads(connected, items)
-    parameters = as_parameters(wanted)
+    parameters = wanted.parameters()
     return show(
         req,
         "pages/search.html",
@@ -58,7 +58,7 @@ async def search_page(req: func.HttpRequest) -> func.HttpResponse:
         facets=_facets(found, parameters, await _names(connected, found, threads.values())),
         hidden={name: value for name, value in parameters.items() if name not in {"q", "skip"}},
         before=_page(parameters, wanted.skip - wanted.limit) if wanted.skip else None,
-        after=_after(wanted, found, parameters),
+        after=_page(parameters, found.following) if found.following else None,
     )
 
 
@@ -93,11 +93,6 @@ async def _names(connected: Clients, found: SearchResult, threads: Iterable[Thre
         log.warning("the names of the senders of a search could not be read", exc_info=True)
     named = [payload for payload in payloads if payload.get("sender_name")]
     return names | {payload.get("sender", ""): payload["sender_name"] for payload in named}
-
-
-def _after(wanted: SearchAsked, found: SearchResult, parameters: Mapping[str, Any]) -> str | None:
-    skip = wanted.skip + wanted.limit
-    return _page(parameters, skip) if skip < min(found.total, DEEPEST) else None
 
 
 def _page(parameters: Mapping[str, Any], skip: int) -> str:

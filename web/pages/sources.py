@@ -1,7 +1,6 @@
 """The lists, and one list's page: calls that wait for a result, then its threads as they are chosen."""
 
 import asyncio
-import re
 from dataclasses import dataclass
 
 import azure.functions as func
@@ -9,7 +8,7 @@ import azure.functions as func
 from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
 from shared.documents.reports import Report
-from shared.documents.sources import NAME_PATTERN, Source
+from shared.documents.sources import Source
 from shared.documents.threads import Thread
 from shared.documents.values import Genre
 from shared.retrieval.lists import (
@@ -18,7 +17,7 @@ from shared.retrieval.lists import (
     MonthOfList,
     calls_of_list,
     defined_sources,
-    latest_archives_of_source,
+    latest_archives,
     latest_digests,
     source_names,
     threads_of_list,
@@ -27,7 +26,7 @@ from shared.retrieval.lists import (
 from web.access import is_operator
 from web.formatting import KINDS
 from web.pages.reading_view import call_state
-from web.parameters import next_address, parse_query
+from web.parameters import list_named, next_address, parse_query
 from web.problems import Problem
 from web.rendering import page, show
 
@@ -42,7 +41,11 @@ GENRES = {
     Genre.ANNOUNCEMENT: "Announcements",
     Genre.DISCUSSION: "Discussions",
 }
-SORTS = {"activity": "Recent activity", "date": "Newest first", "size": "Most messages"}
+CHOICES = {
+    "genre": {genre.value: words for genre, words in GENRES.items()},
+    "outcome": {kind.value: words for kind, (words, _) in KINDS.items()},
+    "sort": {"activity": "Recent activity", "date": "Newest first", "size": "Most messages"},
+}
 
 
 @page("page_sources", "sources")
@@ -56,17 +59,16 @@ async def sources_page(req: func.HttpRequest) -> func.HttpResponse:
 
 @page("page_source", "sources/{name}")
 async def source_page(req: func.HttpRequest) -> func.HttpResponse:
-    connected, name = await clients(), req.route_params["name"]
-    if not re.fullmatch(NAME_PATTERN, name):
-        raise Problem(404, "There is no list with this name.")
+    connected, name = await clients(), list_named(req)
     wanted = parse_query(req, ListAsked, form=True)
     threads, source, (calls, digests) = await asyncio.gather(
         threads_of_list(connected, name, wanted, A_PAGE),
         connected.store.find(Source, name, name, Session()),
         _beside(connected, name, wanted),
     )
-    if not threads.items and not wanted.narrowed and source is None:
-        await _check_known(connected, name)
+    nothing = not threads.items and not wanted.narrowed and source is None
+    if nothing and not await latest_archives(connected, name):
+        raise Problem(404, "There is no list with this name.")
     today = connected.runtime.now().date()
     return show(
         req,
@@ -76,20 +78,12 @@ async def source_page(req: func.HttpRequest) -> func.HttpResponse:
         # What a server said of a failed fetch may quote a link or a name that is not public.
         fetch_error=source.last_fetch_error if source and is_operator(req, connected.settings) else None,
         wanted=wanted,
-        choices=_choices(),
+        choices=CHOICES,
         calls=[(call, call_state(call.open_call.ends, today)) for call in calls if call.open_call],
         threads=threads.items,
         following=next_address(req, f"/sources/{name}", threads.cursor),
         digests=digests,
     )
-
-
-def _choices() -> dict[str, dict[str, str]]:
-    return {
-        "genre": {genre.value: words for genre, words in GENRES.items()},
-        "outcome": {kind.value: words for kind, (words, _) in KINDS.items()},
-        "sort": SORTS,
-    }
 
 
 async def _beside(connected: Clients, name: str, wanted: ListAsked) -> tuple[list[Thread], list[Report]]:
@@ -99,11 +93,6 @@ async def _beside(connected: Clients, name: str, wanted: ListAsked) -> tuple[lis
     return await asyncio.gather(
         calls_of_list(connected, name), latest_digests(connected, DIGESTS, source=name)
     )
-
-
-async def _check_known(connected: Clients, name: str) -> None:
-    if not await latest_archives_of_source(connected, name):
-        raise Problem(404, "There is no list with this name.")
 
 
 HEIGHT, BAR, GAP = 120.0, 22.0, 6.0
@@ -127,9 +116,7 @@ class DrawnMonth:
 
 @page("page_timeline", "sources/{name}/timeline")
 async def timeline_page(req: func.HttpRequest) -> func.HttpResponse:
-    connected, name = await clients(), req.route_params["name"]
-    if not re.fullmatch(NAME_PATTERN, name):
-        raise Problem(404, "There is no list with this name.")
+    connected, name = await clients(), list_named(req)
     months = await timeline_of_list(connected, name)
     if not months:
         raise Problem(404, "There is no list with this name, or none of its mail is processed yet.")

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import quote
 
-from shared.documents.threads import Message
 from shared.retrieval.conversation import Placed
 from web.formatting import writer
 from web.pages.message_body import MOST_CHARS
@@ -72,17 +71,13 @@ def _numbers(placed: Sequence[Placed]) -> dict[str, int]:
     numbers: dict[str, int] = {}
     page, count, chars = 1, 0, 0
     for reply in placed:
-        weight = _weight(reply.message)
+        text = reply.message.body_raw[:MOST_CHARS]
+        weight = _FRAME + len(text) + _ESCAPE * len(_ESCAPED.findall(text))
         if count and (count >= MESSAGES_A_PAGE or chars + weight > CHARS_A_PAGE):
             page, count, chars = page + 1, 0, 0
         numbers[reply.message.id] = page
         count, chars = count + 1, chars + weight
     return numbers
-
-
-def _weight(message: Message) -> int:
-    text = message.body_raw[:MOST_CHARS]
-    return _FRAME + len(text) + _ESCAPE * len(_ESCAPED.findall(text))
 
 
 DEEPEST = 8  # answers below this depth are not indented further
@@ -106,7 +101,7 @@ def outline_rows(
 ) -> list[OutlineRow]:
     return [
         OutlineRow(
-            name=_name(reply),
+            name=writer(reply.message.from_),
             indent=min(reply.depth, DEEPEST),
             stance=stances.get(reply.message.id, ""),
             at=reply.message.date,
@@ -115,10 +110,6 @@ def outline_rows(
         )
         for reply in placed
     ]
-
-
-def _name(reply: Placed) -> str:
-    return writer(reply.message.from_)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """The values of a thread's page, computed from the documents without I/O."""
 
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -109,20 +108,17 @@ def thread_values(reading: ThreadPageData, *, at: str | None = None, page: str =
 
 def _around(reading: ThreadPageData, placed: Sequence[Placed], pages: Pages) -> dict[str, Any]:
     """What leads through a long thread, and from a patch to its other versions."""
-    address = functools.partial(_message_address, pages)
-    rows = outline_rows(placed, _stances(reading.summary), address) if LONG <= len(placed) <= INLINE else []
+    stances = _stances(reading.summary) if LONG <= len(placed) <= INLINE else None
     return {
-        "outline": rows,
+        "outline": []
+        if stances is None
+        else outline_rows(placed, stances, lambda key: pages.address(key, f"m-{key}")),
         "outline_address": "?view=outline" if len(placed) > INLINE else "",
         # The keys of all messages, in order: which is the first unread one may be on another page.
         "keys": " ".join(pages.page_numbers) if pages.count > 1 else "",
         "versions": versions_in_thread(reading.messages),
         "series": series_of(reading.thread),
     }
-
-
-def _message_address(pages: Pages, key: str) -> str | None:
-    return pages.address(key, f"m-{key}")
 
 
 def _stances(summary: Summary | None) -> dict[str, str]:

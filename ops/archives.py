@@ -192,6 +192,9 @@ def _delete(kind: str, target: str, *, here: bool, yes: bool, json: bool) -> Non
 
 
 async def _removed(clients: "Clients", kind: str, target: str, *, here: bool) -> "Removal":
+    from shared.clients.cosmos.session import Session
+    from shared.documents.sources import Removal
+    from shared.pipeline.lifecycle.archives import DONE
     from shared.upkeep.audit import audited
     from shared.upkeep.removal.requests import request_removal
     from shared.upkeep.removal.run import run_removal
@@ -206,19 +209,10 @@ async def _removed(clients: "Clients", kind: str, target: str, *, here: bool) ->
             removal = await run_removal(removal.id, clients)
         else:
             print_note("Requested. Waiting for the app to delete it (Ctrl-C stops waiting).")
-        removal = await _followed(clients, removal)
+        while removal.status not in DONE:
+            await asyncio.sleep(REMOVAL_SECONDS)
+            removal = await clients.store.read(Removal, removal.id, removal.id, Session())
         counts.update(removal.counts)
-    return removal
-
-
-async def _followed(clients: "Clients", removal: "Removal") -> "Removal":
-    from shared.clients.cosmos.session import Session
-    from shared.documents.sources import Removal
-    from shared.pipeline.lifecycle.archives import DONE
-
-    while removal.status not in DONE:
-        await asyncio.sleep(REMOVAL_SECONDS)
-        removal = await clients.store.read(Removal, removal.id, removal.id, Session())
     return removal
 
 

@@ -19,32 +19,9 @@ from shared.documents.values import rejoined
 from shared.domain.mail.mentions import draft_base
 from shared.retrieval.parameters import page_of_mail
 from shared.settings.app import SettingsError, settings
+from web import formatting as fm
 from web.access import MAY, is_operator, visitor
 from web.caching import answer_of
-from web.formatting import (
-    STATUSES,
-    bare_subject,
-    counted,
-    day,
-    filename,
-    foreign_language,
-    machine_time,
-    minute,
-    moment,
-    outcome_basis,
-    outcome_chip,
-    outcome_lead,
-    outcome_words,
-    plain,
-    printable_lines,
-    progress_state,
-    sentence,
-    spoken_in,
-    stage_figures,
-    stance_shares,
-    unquoted,
-    writer,
-)
 from web.position_changes import SAYS
 from web.problems import TITLES, Problem, as_problem
 from web.routes import Handler, route
@@ -96,25 +73,20 @@ ASSETS = Assets(HERE / "static")
 
 
 FILTERS: dict[str, Callable[..., Any]] = {
-    "plain": plain,
-    "seen": printable_lines,
-    "unquoted": unquoted,
+    **{
+        shown.__name__: shown
+        for shown in (
+            fm.plain, fm.unquoted, fm.sentence, fm.writer, fm.filename, fm.day, fm.minute, fm.moment,
+            fm.machine_time, fm.counted, fm.stage_figures, fm.progress_state,
+        )
+    },
+    "seen": fm.printable_lines,
     "rejoined": rejoined,
-    "lang": foreign_language,
-    "subject": bare_subject,
-    "sentence": sentence,
-    "writer": writer,
-    "filename": filename,
+    "lang": fm.foreign_language,
+    "subject": fm.bare_subject,
     "drafts": lambda names: list(dict.fromkeys(draft_base(name) for name in names)),
-    "status": lambda status: STATUSES.get(str(status), str(status)),
-    "day": day,
-    "minute": minute,
-    "moment": moment,
-    "machine_time": machine_time,
-    "counted": counted,
-    "stage_figures": stage_figures,
-    "progress_state": progress_state,
-}
+    "status": lambda status: fm.STATUSES.get(str(status), str(status)),
+}  # fmt: skip
 
 
 @functools.lru_cache(maxsize=1)
@@ -128,10 +100,12 @@ def environment() -> Environment:
     )
     made.filters.update(FILTERS)
     made.globals["mail_address"] = page_of_mail
-    made.globals.update(asset=ASSETS.address, stance_shares=stance_shares, outcome_chip=outcome_chip,
-                        outcome_words=outcome_words, outcome_lead=outcome_lead,
-                        outcome_basis=outcome_basis, spoken_in=spoken_in,
-                        stance_words={look: words for words, look in SAYS.values() if look})  # fmt: skip
+    known = (
+        fm.stance_shares, fm.outcome_chip, fm.outcome_words, fm.outcome_lead, fm.outcome_basis, fm.spoken_in,
+    )  # fmt: skip
+    made.globals.update({function.__name__: function for function in known})
+    looks = {look: words for words, look in SAYS.values() if look}
+    made.globals.update(asset=ASSETS.address, stance_words=looks)
     return made
 
 

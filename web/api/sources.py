@@ -106,8 +106,8 @@ async def update_source(req: func.HttpRequest) -> func.HttpResponse:
     for _ in range(MAX_WRITE_ATTEMPTS):
         source = await _found(req, connected)
         _check_match(req, source)
-        definition = _checked(_merged(req, source), connected)
-        _check_login(req, source, definition)
+        # PUT gives everything anew; a PATCH has only what its body names.
+        definition = _checked(_merged(req, source), connected, source, _body(req).get("settings"))
         updated = updated_source(source, definition, connected.runtime.now())
         stored = await connected.store.replace(updated, Session())
         if stored is not Conflict.CONFLICT:
@@ -187,21 +187,18 @@ def _merge_patch(target: Any, patch: Any) -> Any:
     return merged
 
 
-def _checked(body: dict[str, Any], connected: Clients) -> SourceDefinition:
-    definition = SourceDefinition.model_validate(body)
+def _checked(
+    body: dict[str, Any], connected: Clients, changed: Source | None = None, login: Any = None
+) -> SourceDefinition:
+    definition, name = SourceDefinition.model_validate(body), "url"
     try:
         check_reachable(definition, connected.settings)
+        name = "settings"
+        if changed is not None:
+            check_login_given(changed, definition, login)
     except ValueError as error:
-        raise bad_field("url", str(error).removeprefix("url: ")) from None
+        raise bad_field(name, str(error).removeprefix(f"{name}: ")) from None
     return definition
-
-
-def _check_login(req: func.HttpRequest, source: Source, definition: SourceDefinition) -> None:
-    """PUT gives everything anew; a PATCH has only what its body names."""
-    try:
-        check_login_given(source, definition, _body(req).get("settings"))
-    except ValueError as error:
-        raise bad_field("settings", str(error).removeprefix("settings: ")) from None
 
 
 async def _found(req: func.HttpRequest, connected: Clients) -> Source:
@@ -232,13 +229,9 @@ def _shown(source: Source) -> dict[str, Any]:
 def _public(source: Source) -> dict[str, Any]:
     """For readers: no settings, cursor, lease or error, which name secrets or quote a server's answer."""
     shown = source.model_dump(mode="json", include=set(PublicSource.model_fields))
-    return {**shown, "url": _public_url(source), "links": _links(source)}
-
-
-def _public_url(source: Source) -> str:
-    if source.source_type == SourceType.LOCAL:
-        return ""  # a path on our own machine
-    return _USER.sub("//", redacted_url(source.url.partition("#")[0]))
+    is_path = source.source_type == SourceType.LOCAL  # on our own machine
+    url = "" if is_path else _USER.sub("//", redacted_url(source.url.partition("#")[0]))
+    return {**shown, "url": url, "links": _links(source)}
 
 
 def _links(source: Source) -> dict[str, str]:

@@ -2,9 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
 
 import azure.functions as func
 
@@ -35,11 +33,6 @@ class ShownLetter:
     properties: list[tuple[str, str]]
 
 
-def shown_letters(letters: Iterable[Diagnosed]) -> list[ShownLetter]:
-    """The oldest."""
-    return [_shown(diagnosed) for diagnosed in islice(letters, SHOWN_LETTERS)]
-
-
 def _shown(diagnosed: Diagnosed) -> ShownLetter:
     letter = diagnosed.letter
     data = letter.copy.data()
@@ -59,6 +52,7 @@ def _readable(data: bytes) -> str:
         return data.decode("utf-8", "replace")
 
 
+ACTIONS = {"requeue": REQUEUE, "purge": PURGE, "restore": RESTORE}
 HOW_MANY = {"all": None, "1": 1, "5": 5, "50": 50}
 NONE_LEFT = "This group has no dead letters left."
 
@@ -76,7 +70,7 @@ async def letters_page(req: func.HttpRequest, connected: Clients, who: Visitor) 
 async def _letters(connected: Clients, group: str) -> list[ShownLetter]:
     queue = await _queue_of(connected, group)
     found = await diagnosed_letters(connected, [queue], most=LETTERS_LOOKED_AT, judged=True)
-    return shown_letters(letter for letter in found if letter.group == group)
+    return [_shown(one) for one in found if one.group == group][:SHOWN_LETTERS]  # the oldest
 
 
 async def _queue_of(connected: Clients, group: str) -> str:
@@ -91,36 +85,36 @@ async def _queue_of(connected: Clients, group: str) -> str:
 async def letters_action(req: func.HttpRequest) -> func.HttpResponse:
     """Have it done in the background; the sender sees the operator's page next, with the operation's id."""
     action = req.route_params.get("action", "")
-    if action not in _ACTIONS:
+    if action not in ACTIONS:
         raise Problem(404, "Unknown action.")
     connected, form = await clients(), form_of(req)
     who = checked_sender(req, connected, form, MAY[action])
-    audit = await _ACTIONS[action](connected, form, Actor(who.name, "operator's page"))
+    actor = Actor(who.name, "operator's page")
+    audit = await (
+        _restore(connected, form, actor) if action == "restore" else _act(connected, action, form, actor)
+    )
     return back_to(f"{PATH}?asked={audit.id}")
 
 
-async def _requeue(connected: Clients, form: dict[str, str], actor: Actor) -> Audit:
-    how = form.get("how", "all")
+async def _act(connected: Clients, action: str, form: dict[str, str], actor: Actor) -> Audit:
+    how = form.get("how", "all") if action == "requeue" else "all"
     if how not in HOW_MANY:
         raise Problem(422, f"how: must be one of {', '.join(HOW_MANY)}")
     selection, running = await _selected(connected, form)
-    if running is not None:
-        return running
     if (most := HOW_MANY[how]) is not None:
         selection["limit"] = most
-    return await request_in_background(connected, REQUEUE, selection, actor)
-
-
-async def _purge(connected: Clients, form: dict[str, str], actor: Actor) -> Audit:
-    selection, running = await _selected(connected, form)
-    return running or await request_in_background(connected, PURGE, selection, actor)
+    return running or await request_in_background(connected, ACTIONS[action], selection, actor)
 
 
 async def _selected(connected: Clients, form: dict[str, str]) -> tuple[dict[str, object], Audit | None]:
     """A group or one letter, and the operation that is under way for that group."""
     if "number" in form:
-        queue, number = _letter_named(form)
-        return {"queues": [queue], "sequence_numbers": [number]}, None
+        queue, number = form.get("queue", ""), form["number"]
+        if queue not in QUEUES:
+            raise Problem(422, "queue: must be one of the app's queues")
+        if not re.fullmatch(r"[0-9]{1,18}", number):
+            raise Problem(422, "number: must be a sequence number")
+        return {"queues": [queue], "sequence_numbers": [int(number)]}, None
     group = _matching(form.get("group", ""), CAUSE_ID, "group")
     queue = await _queue_of(connected, group)
     return {"queues": [queue], "groups": [group]}, running_on((await view_of(connected)).status, group)
@@ -139,19 +133,7 @@ async def _restore(connected: Clients, form: dict[str, str], actor: Actor) -> Au
     return await request_in_background(connected, RESTORE, {"purge": operation}, actor)
 
 
-def _letter_named(form: dict[str, str]) -> tuple[str, int]:
-    queue, number = form.get("queue", ""), form.get("number", "")
-    if queue not in QUEUES:
-        raise Problem(422, "queue: must be one of the app's queues")
-    if not re.fullmatch(r"[0-9]{1,18}", number):
-        raise Problem(422, "number: must be a sequence number")
-    return queue, int(number)
-
-
 def _matching(text: str, pattern: str, name: str) -> str:
     if not re.fullmatch(pattern, text):
         raise Problem(422, f"{name}: must be a valid id")
     return text
-
-
-_ACTIONS = {"requeue": _requeue, "purge": _purge, "restore": _restore}

@@ -162,7 +162,7 @@ def _print(read: ReadThread) -> Page:
     return parsed(
         render(
             "pages/print.html", path="/", query="", report=read.report,
-            headline=read.summary.reading.headline, summary=shown_summary(read.summary, places, {}),
+            headline=read.summary.reading.headline, summary=shown_summary(read.summary, places),
             permalink="/reports/x", origin="http://localhost", changes=changes_in(read.summary),
         )
     )  # fmt: skip

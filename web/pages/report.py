@@ -37,7 +37,7 @@ async def _by_thread(report: Report, shown: ShownSummary) -> list[tuple[Thread, 
 def _shown(report: Report, summary: Summary, addresses: list[str | None], now: datetime) -> ShownSummary:
     """A digest has no reading of its own."""
     if summary.reading is None:
-        return shown_summary(summary, addresses, {})
+        return shown_summary(summary, addresses)
     cited = sentence_address(summary, addresses)
     places = QuotePlaces(
         people=names_of(report.participants),
@@ -50,7 +50,7 @@ def _shown(report: Report, summary: Summary, addresses: list[str | None], now: d
         sentence=lambda quote: cited(quote) or page_of_mail(quote.message_id, quote.quote),
         message=lambda _message_id: None,
     )
-    return shown_summary(summary, addresses, {}, reading_view(summary.reading, places, now))
+    return shown_summary(summary, addresses, reading_view(summary.reading, places, now))
 
 
 @page("page_report", "reports/{id}")
@@ -74,7 +74,7 @@ async def print_page(req: func.HttpRequest) -> func.HttpResponse:
         "pages/print.html",
         report=report,
         headline=summary.reading.headline if summary.reading else None,
-        summary=shown_summary(summary, places, {}),
+        summary=shown_summary(summary, places),
         changes=changes_in(summary),
         permalink=page_of("reports", report.id),
         origin=origin_of(req, connected.settings),

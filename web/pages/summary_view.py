@@ -1,6 +1,6 @@
 """A summary as a page shows it: claims by section with numbered citations, people by stance."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from shared.documents.reports import Summary, SummaryClaim, SummaryMetadata
@@ -46,20 +46,13 @@ class ClaimSection:
 
 
 @dataclass(frozen=True)
-class Person:
-    name: str
-    email: str
-    address: str | None
-
-
-@dataclass(frozen=True)
 class ShownSummary:
     summary: Summary
     footnotes: list[Footnote]
     sections: list[ClaimSection]
-    people: list[tuple[str, str, list[Person]]]  # stance, in words, and who
+    people: list[tuple[str, str, list[str]]]  # stance, in words, and who
     shares: list[tuple[str, int, float, float]]
-    reading: ReadingView | None = None  # None where it was made before readings were stored
+    reading: ReadingView | None = None  # None for a digest
 
     @property
     def known(self) -> SummaryMetadata:
@@ -94,7 +87,6 @@ class ShownSummary:
 def shown_summary(
     summary: Summary,
     addresses: Sequence[str | None],
-    stances: Mapping[str, str | None],
     reading: ReadingView | None = None,
 ) -> ShownSummary:
     footnotes = [
@@ -105,7 +97,7 @@ def shown_summary(
         summary,
         footnotes,
         _sections(summary, footnotes, reading),
-        _people(summary, stances),
+        _people(summary),
         stance_shares(summary.counts),
         reading,
     )
@@ -156,11 +148,10 @@ def _words(text: str) -> str:
     return " ".join(text.split())
 
 
-def _people(summary: Summary, addresses: Mapping[str, str | None]) -> list[tuple[str, str, list[Person]]]:
-    by_stance: dict[str, list[Person]] = {}
+def _people(summary: Summary) -> list[tuple[str, str, list[str]]]:
+    by_stance: dict[str, list[str]] = {}
     for stance in summary.stances:
         if stance.counts_now:
             name = writer(Address(name=stance.name, email=stance.email))
-            person = Person(name, stance.email, addresses.get(stance.message_key))
-            by_stance.setdefault(stance.stance, []).append(person)
+            by_stance.setdefault(stance.stance, []).append(name)
     return [(stance, words, by_stance[stance]) for stance, words in STANCES.items() if stance in by_stance]

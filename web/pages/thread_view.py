@@ -108,11 +108,10 @@ def thread_values(reading: ThreadPageData, *, at: str | None = None, page: str =
 
 def _around(reading: ThreadPageData, placed: Sequence[Placed], pages: Pages) -> dict[str, Any]:
     """What leads through a long thread, and from a patch to its other versions."""
-    stances = _stances(reading.summary) if LONG <= len(placed) <= INLINE else None
+    listed = placed if LONG <= len(placed) <= INLINE else []
+    stances = _stances(reading.summary)
     return {
-        "outline": []
-        if stances is None
-        else outline_rows(placed, stances, lambda key: pages.address(key, f"m-{key}")),
+        "outline": outline_rows(listed, stances, lambda key: pages.address(key, f"m-{key}")),
         "outline_address": "?view=outline" if len(placed) > INLINE else "",
         # The keys of all messages, in order: which is the first unread one may be on another page.
         "keys": " ".join(pages.page_numbers) if pages.count > 1 else "",
@@ -140,15 +139,10 @@ def _shown(summary: Summary, pages: Pages, page: ThreadPageData) -> ShownSummary
         pages.address(citation.message_key, f"c{number}")
         for number, citation in enumerate(summary.citations, 1)
     ]
-    stances = {
-        stance.message_key: pages.address(stance.message_key, f"s-{stance.message_key}")
-        for stance in summary.stances
-        if stance.start is not None
-    }
     if summary.reading is None:
-        return shown_summary(summary, citations, stances)
+        return shown_summary(summary, citations)
     places = _places(summary, citations, pages, page)
-    return shown_summary(summary, citations, stances, reading_view(summary.reading, places, page.now))
+    return shown_summary(summary, citations, reading_view(summary.reading, places, page.now))
 
 
 def _places(

@@ -59,7 +59,7 @@ def markup(made: ReadingView) -> str:
         created_at=NOW, id="s", summary_id="s", scope="t", thread_id="t", summary_type=SummaryType.THREAD,
         title="T", content_markdown="", content_html="", generated_by="test", generated_at=NOW,
     )  # fmt: skip
-    shown = shown_summary(summary, [], {}, made)
+    shown = shown_summary(summary, [], made)
     module: Any = environment().get_template("parts.html").module
     return f"{module.reading(shown)}{module.rest(shown)}"
 

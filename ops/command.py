@@ -34,8 +34,6 @@ class Code(IntEnum):
 
 
 class CommandError(Exception):
-    """Ends the command with this code and line."""
-
     def __init__(self, code: Code, message: str = "") -> None:
         super().__init__(message)
         self.code = code
@@ -106,8 +104,6 @@ ACTOR_VARIABLE = "ROUGH_CONSENSUS_ACTOR"
 
 @dataclass
 class GlobalOptions:
-    """The options before the command's name."""
-
     settings: Path | None = None
     debug: bool = False
 

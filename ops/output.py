@@ -133,7 +133,6 @@ def _table(columns: Sequence[str]) -> "Table":
 
 
 def fields(pairs: Iterable[tuple[str, object]]) -> None:
-    """One record, field by field."""
     from rich.table import Table
     from rich.text import Text
 

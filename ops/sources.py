@@ -87,7 +87,6 @@ def _given(
     preset: PresetOption = None,
     role: Role = None,
 ) -> dict[str, Any]:
-    """The fields that the options give."""
     options = {"source_type": source_type or None, "url": url, "enabled": enabled, "preset": preset}
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if schedule is not None:

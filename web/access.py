@@ -99,7 +99,6 @@ def check_people_shown(req: func.HttpRequest, settings: Settings) -> None:
 
 
 def enter(given: str, settings: Settings) -> str | None:
-    """The session cookie, if the key is right."""
     return _signed(KEY, settings) if _key_fits(given, settings) else None
 
 

@@ -58,6 +58,5 @@ def answer_json(
 
 
 def answer_with(req: func.HttpRequest, model: BaseModel) -> func.HttpResponse:
-    """The model as JSON."""
     body = model.model_dump_json(by_alias=True).encode()
     return answer_of(req, body, "application/json", headers=NOT_SNIFFED)

@@ -49,7 +49,6 @@ def plain(text: object) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """Untrusted text with its line ends and spaces."""
     return _breakable(_UNSEEN.sub("", text))
 
 

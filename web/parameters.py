@@ -73,7 +73,6 @@ def body_of(req: func.HttpRequest, model: type[Body], largest: int) -> Body:
 
 
 def id_of(req: func.HttpRequest, what: str, pattern: str = HASH_ID, name: str = "id") -> str:
-    """An id in the path."""
     return checked_id(str(req.route_params.get(name, "")), pattern, f"{what} with this id")
 
 

@@ -69,12 +69,10 @@ class Problem(Exception):  # noqa: N818 - RFC 9457's own word
 
 
 def bad_parameter(name: str, detail: str) -> Problem:
-    """A query parameter is wrong."""
     return Problem(422, f"{name}: {detail}", errors=[{"parameter": name, "detail": detail}])
 
 
 def bad_field(name: str, detail: str) -> Problem:
-    """A field of the body is wrong."""
     return Problem(422, f"/{name}: {detail}", errors=[{"pointer": f"/{name}", "detail": detail}])
 
 

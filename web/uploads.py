@@ -41,7 +41,6 @@ def upload_of(req: func.HttpRequest) -> Upload:
 
 
 def file_of_form(content_type: str, body: bytes) -> tuple[memoryview, str | None, dict[str, str]]:
-    """The one file of the form, and its text fields."""
     parts = form_parts(content_type, body)
     files = [part for part in parts if part.filename is not None]
     if len(files) != 1:

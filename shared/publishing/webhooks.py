@@ -92,7 +92,6 @@ def sign(secret: str, body: bytes, at: int) -> str:
 async def send(
     hook: Webhook, report: Report, policy: AddressPolicy, *, now: datetime, seconds: float, public_url: str
 ) -> None:
-    """Deliver the report, or raise NotDeliveredError."""
     body = payload(report, public_url)
     headers = {
         "Content-Type": "application/json",

@@ -35,8 +35,6 @@ class Page(Generic[Model]):
 
 @dataclass(frozen=True)
 class Listing(Generic[Model]):
-    """A list that readers can page through."""
-
     model: type[Model]
     query: ListQuery
 

@@ -79,7 +79,6 @@ def day_after(day: date | None) -> datetime | None:
 
 
 def stored_period(since: date | None, until: date | None) -> dict[str, str | None]:
-    """The filters of a period, as times are stored."""
     start, end = start_of(since), day_after(until)
     return {"since": stored_time(start) if start else None, "until": stored_time(end) if end else None}
 
@@ -130,7 +129,6 @@ class ThreadsAsked(QueryParameters):
 
 
 def _filters(asked: ReportsAsked | ThreadsAsked) -> dict[str, object]:
-    """What a list is narrowed to, as it is stored."""
     other = {"since", "until", "participant", "outdated", "sort", "limit", "after"}
     stored = asked.model_dump(mode="json", exclude=other)
     return {**stored, **stored_period(asked.since, asked.until), **by_person(asked.participant)}

@@ -120,7 +120,6 @@ class Conversation:
     elsewhere: list[AnswerElsewhere]
 
     def placed(self) -> list[Placed]:
-        """The messages in the order of reading."""
         return in_reading_order(self.messages, placed_by_operator(self.thread))
 
 

@@ -61,7 +61,6 @@ def message_marks(thread: Thread, messages: Sequence[Message]) -> dict[str, tupl
 
 
 def marked_positions(reading: StoredReading, marks: Mapping[str, Sequence[str]]) -> StoredReading:
-    """Add the marks of its message to each position."""
     positions = [
         replace(position, marks=(*position.marks, *marks.get(position.citation.message_id, ())))
         for position in reading.positions

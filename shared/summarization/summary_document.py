@@ -23,7 +23,6 @@ from shared.domain.summaries.models import Claim, ContextMessage, Section, Threa
 
 
 def summary_fields(made: ThreadSummary, thread: Thread, messages: Sequence[ContextMessage]) -> dict[str, Any]:
-    """The fields of a thread's stored summary that come from the summarizer."""
     markdown, stances = render_markdown(made), stored_stances(made.reading, messages)
     return {
         "title": made.title,
@@ -145,7 +144,6 @@ class ThreadCorrections:
     senders: Mapping[str, str]  # addresses by Message-ID
 
     def of_context(self, context: ThreadContext) -> ThreadContext:
-        """Correct the reading that the summarizer gets."""
         return replace(
             context, reading=corrected_reading(context.reading, self.applied, subject=self.subject)
         )
@@ -174,7 +172,6 @@ class ThreadCorrections:
         return replace(made, reading=reading, claims=shown, notes=(*made.notes, *notes))
 
     def marked(self, reading: StoredReading) -> StoredReading:
-        """The stored reading, with who corrected what."""
         if not self.documents:
             return reading
         outcome = reading.outcome

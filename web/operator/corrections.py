@@ -29,8 +29,6 @@ MOST_SENTENCES = 60
 
 @dataclass(frozen=True)
 class CorrectableSentence:
-    """An evidence sentence with its sender and the sender's position."""
-
     message_id: str
     quote: str
     name: str

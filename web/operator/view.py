@@ -42,7 +42,6 @@ class View:
 
 
 def running_on(status: SystemStatus, group: str) -> Audit | None:
-    """The operation that is under way for this group."""
     for audit in status.operations:
         if audit.status in UNDER_WAY and group in audit.selection.get("groups", []):
             return audit

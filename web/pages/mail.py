@@ -72,7 +72,6 @@ async def thread_of_mail_page(req: func.HttpRequest) -> func.HttpResponse:
 
 @page("page_thread_mbox", "threads/{id}/mbox.gz")
 async def thread_mbox(req: func.HttpRequest) -> func.HttpResponse:
-    """The thread's mails in the order of reading, for a mail program."""
     connected, thread = await asked_thread(req)
     conversation = await conversation_of(connected, thread, answers=False)
     messages = [placed.message for placed in conversation.placed()]

@@ -33,7 +33,6 @@ async def person_page(req: func.HttpRequest) -> func.HttpResponse:
 
 
 def _words(stand: PersonStand) -> tuple[str, str]:
-    """The chip: its words and its CSS class."""
     if stand.stance is not None:
         return SAYS[stand.stance]
     fate = FATES[stand.fate] if stand.fate else ""

@@ -30,7 +30,6 @@ class CitedClaim:
 
     @property
     def is_verbatim(self) -> bool:
-        """The claim is the quote itself."""
         return all(_words(self.claim.text) == _words(footnote.citation.quote) for footnote in self.footnotes)
 
 
@@ -70,7 +69,6 @@ class ShownSummary:
 
     @property
     def leading(self) -> list[ClaimSection]:
-        """What is read first, after the reading."""
         return [section for section in self.sections if section.name in _LEADING]
 
     @property

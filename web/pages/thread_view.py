@@ -65,7 +65,6 @@ class MessageView:
 
     @property
     def lang(self) -> str | None:
-        """The code of its language where that is another than the page's."""
         code = language_of(self.message.body_normalized)
         return None if code in {ENGLISH, UNKNOWN} else code
 

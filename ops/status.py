@@ -24,15 +24,19 @@ def status(
     if json:
         print_json(found.shown())
     else:
-        _show_queues(found)
-        typer.echo()
-        _show_documents(found)
-        if found.operations:
-            typer.echo()
-            _show_operations(found)
-        _advise(found)
+        _show(found)
     if check and (found.troubled or found.partial):
         raise CommandError(Code.PROBLEMS)
+
+
+def _show(found: "SystemStatus") -> None:
+    _show_queues(found)
+    typer.echo()
+    _show_documents(found)
+    if found.operations:
+        typer.echo()
+        _show_operations(found)
+    _advise(found)
 
 
 def _show_queues(found: "SystemStatus") -> None:

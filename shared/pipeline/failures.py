@@ -20,7 +20,7 @@ MAX_KEPT_BODY = 64 * 1024
 
 
 def error_hash(stage: str, failure: ClassifiedError) -> str:
-    """The same cause gives the same hash, whichever ids and numbers its message names."""
+    """Return the same hash for the same cause, with any ids and numbers in its message."""
     shape = _VARIABLE.sub("#", failure.message)
     return hashlib.sha256(json.dumps([stage, failure.error_type, shape]).encode()).hexdigest()[:16]
 

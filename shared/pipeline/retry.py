@@ -1,7 +1,7 @@
 """How often work is tried again, and how long each retry waits.
 
-An event waits in the broker: a copy of its message comes after the delay, and its properties say what was
-tried. An upload or a fetch, which no broker can hold, waits inside its call (`with_backoff`).
+An event waits in the broker: a copy of its message comes after the delay, and its properties count the
+retries. An upload or a fetch, which no broker can hold, waits inside its call (`with_backoff`).
 """
 
 import hashlib
@@ -88,12 +88,12 @@ class Backoff:
     cap_seconds: float = 60.0
     factor: float = 2.0
     max_age_seconds: float = math.inf  # of the event
-    jitter: bool = False  # U(0, delay): what failed together does not come back together
+    jitter: bool = False  # U(0, delay), so that failures at the same time are not retried at the same time
 
     def decide(
         self, retries: int, age: float = 0.0, *, asked_for: float | None = None, random: Random | None = None
     ) -> RetryDecision:
-        """After `retries` retries. `asked_for`: how long the service wants to be left alone."""
+        """After so many retries of an event of this age. `asked_for` is the wait that the service wants."""
         if retries >= self.max_retries:
             return RetryDecision(None, MAX_ATTEMPTS_EXCEEDED)
         if age >= self.max_age_seconds:
@@ -188,7 +188,7 @@ class Retry:
     def after(
         self, error: Exception, policy: RetryPolicy, runtime: Runtime
     ) -> tuple[Self, ClassifiedError, float]:
-        """The next retry, the failure, and the delay in between; GaveUpError where there is none."""
+        """Return the next retry, the failure and the delay in between. Raise GaveUpError at the end."""
         if isinstance(error, GaveUpError):
             raise error
         failure = classify(error)
@@ -213,7 +213,7 @@ class Retry:
         await clients.bus.send_to_queue(queue, [copy], at=due)
 
     async def claim(self, clients: Clients, delivery: Delivery) -> bool:
-        """Whether this copy may do the work; False where another of this number, or a later one, came first.
+        """Whether this copy may do the work: no other of this number, and no later one, came first.
 
         The first delivery has no copies, and claims nothing. A copy that is delivered again has its claim.
         """

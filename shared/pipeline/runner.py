@@ -56,7 +56,7 @@ log = logging.getLogger(__name__)
 Data = TypeVar("Data", bound=EventData)
 Result = TypeVar("Result")
 MAX_OVERTAKEN = 3  # attempts that one delivery repeats without waiting
-LONGEST_WAIT_HERE = 60.0  # where the broker takes no copy; a function may run for half an hour
+LONGEST_WAIT_HERE = 60.0  # where the broker takes no copy: it may take the next
 SHOWN_ERROR = 1000
 SET_ASIDE = f"{FAILURE_PREFIX}timestamp"
 
@@ -66,7 +66,7 @@ class StageFailedError(PipelineError):
 
 
 class QueueRunner:
-    """Retries, gives up and sets aside, whatever the work on a message is."""
+    """Retries the work on a message, and gives it up, whatever the work is."""
 
     def __init__(
         self,
@@ -99,24 +99,20 @@ class QueueRunner:
             except Exception as error:  # noqa: BLE001 - it is classified, and retried or given up
                 retry, failure, delay = retry.after(error, self._policy, self._runtime)
                 self._note_retry(key, retry, failure, delay)
-                if await self._waits_in_broker(delivery, retry, failure, delay):
+                if await self._waits_in_broker(delivery, retry, delay):
                     return None
             else:
                 if retry.number:
                     self._note_success(key, retry)
                 return result
 
-    async def _waits_in_broker(
-        self, delivery: Delivery, retry: Retry, failure: ClassifiedError, delay: float
-    ) -> bool:
-        """Leave the message to a copy of it that comes later; where the broker takes none, wait here."""
+    async def _waits_in_broker(self, delivery: Delivery, retry: Retry, delay: float) -> bool:
+        """Leave the message to a copy of it that comes later. Where the broker takes none, wait here."""
         try:
             await retry.schedule(self._clients, self._row.name, delivery, delay)
-        except (*SDK_ERRORS, OSError) as error:
-            if delay >= LONGEST_WAIT_HERE:
-                raise GaveUpError(MAX_ATTEMPTS_EXCEEDED, retry.number, failure) from error
+        except (*SDK_ERRORS, OSError):
             log.exception("%s could not schedule a retry, and waits itself", self._row.name)
-            await self._runtime.sleep(delay)
+            await self._runtime.sleep(min(delay, LONGEST_WAIT_HERE))
             return False
         await delivery.settlement.complete()
         return True
@@ -196,10 +192,10 @@ class QueueRunner:
         raise StageFailedError(f"{failure.error_type}: {error.reason}") from error
 
     async def _tell(self, event: Event[Any], error: GaveUpError, record: FailureRecord) -> None:
-        """Tell other parts of the app; of a request, only its sender looks at the outcome."""
+        """Tell other parts of the app. Only its sender looks at the outcome of a request."""
 
     async def _set_aside(self, delivery: Delivery, record: FailureRecord) -> None:
-        """Make it a dead letter: at once, or by a copy that is refused until the broker makes it one."""
+        """Make it a dead letter, at once or by a copy that is refused until the broker makes it one."""
         cause: dict[str, str | int] = {
             "idempotency_key": record.idempotency_key,
             "attempt_count": record.attempt_count,

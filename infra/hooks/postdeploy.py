@@ -51,9 +51,7 @@ def main() -> int:
             say(f"{address} is well")
             return 0
         if is_private() and lacks_index_alone(body):
-            say(
-                f"{address} lacks its search index and nothing else. Make the index from inside the network, by"
-            )
+            say(f"{address} lacks its search index and nothing else. From inside the network make it by")
             say("    azd env get-values > .azure/values.env; set -a; . .azure/values.env; set +a")
             say("    python3 infra/hooks/postprovision.py")
             return 0

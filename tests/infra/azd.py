@@ -139,7 +139,7 @@ def pipeline(environment: Mapping[str, str]) -> tuple[dict[str, str], dict[str, 
 
 def workflow_environment(variables: Mapping[str, str], secrets: Mapping[str, str]) -> dict[str, str]:
     """The environment of the workflow's deploy job: what it names of the repository, empty where that is not set."""
-    written = yaml.safe_load((ROOT / ".github/workflows/deploy.yml").read_text())["jobs"]["deploy"]["env"]
+    written = yaml.safe_load((ROOT / ".github/workflows/azure-dev.yml").read_text())["jobs"]["deploy"]["env"]
     return {name: _expression(value, variables, secrets) for name, value in written.items()}
 
 

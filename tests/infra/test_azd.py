@@ -1,7 +1,11 @@
 """azure.yaml, parameters, workflow, host.json and Config.json by the rules of their public schemas."""
 
 import json
+import os
 import re
+import subprocess
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,10 +14,11 @@ import yaml
 from tests.infra.azd import DECLARED, WRITTEN, Provider, parameters_of, workflow_environment
 from tests.infra.conftest import ROOT
 from tests.infra.plans import WAYS, planned, the
+from tools.azd_settings import rendered
 from tools.bicepcheck.declarations import literal
 
 AZURE: dict[str, Any] = yaml.safe_load((ROOT / "azure.yaml").read_text())
-WORKFLOW: dict[Any, Any] = yaml.safe_load((ROOT / ".github/workflows/deploy.yml").read_text())
+WORKFLOW: dict[Any, Any] = yaml.safe_load((ROOT / ".github/workflows/azure-dev.yml").read_text())
 HOST: dict[str, Any] = json.loads((ROOT / "host.json").read_text())
 
 TOP_LEVEL = {
@@ -95,7 +100,8 @@ def test_the_workflow_signs_in_without_a_secret() -> None:
     passed = workflow_environment({}, dict.fromkeys(AZURE["pipeline"]["secrets"], "hidden"))
     steps = WORKFLOW["jobs"]["deploy"]["steps"]
 
-    assert WORKFLOW["permissions"] == {"contents": "read", "id-token": "write"}
+    assert WORKFLOW["permissions"] == {"contents": "read"}
+    assert WORKFLOW["jobs"]["deploy"]["permissions"] == {"contents": "read", "id-token": "write"}
     assert {name for name, value in passed.items() if value == "hidden"} == set(AZURE["pipeline"]["secrets"])
     assert any("--federated-credential-provider github" in step.get("run", "") for step in steps)
     assert not any("secrets." in json.dumps(step) for step in steps)
@@ -104,16 +110,58 @@ def test_the_workflow_signs_in_without_a_secret() -> None:
 def test_actions_are_pinned_by_commit() -> None:
     for file in (ROOT / ".github/workflows").glob("*.yml"):
         for job in yaml.safe_load(file.read_text())["jobs"].values():
-            for step in job["steps"]:
+            for step in job.get("steps", []):
                 assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", step.get("uses", f"a/b@{'0' * 40}")), step
 
 
-def test_the_workflow_deploys_nothing_that_a_fork_proposes() -> None:
-    condition = WORKFLOW["jobs"]["deploy"]["if"]
+def test_what_azure_yaml_and_the_workflow_repeat_is_current() -> None:
+    for file, text in rendered().items():
+        assert file.read_text() == text, "run python -m tools.azd_settings"
 
-    assert "github.event.workflow_run.event == 'push'" in condition
-    assert "github.event.workflow_run.head_repository.full_name == github.repository" in condition
-    assert "github.event.workflow_run.conclusion == 'success'" in condition
+
+def test_a_tag_deploys_after_the_whole_ci_and_an_approval_and_a_push_does_not() -> None:
+    jobs, ci = WORKFLOW["jobs"], yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
+
+    assert WORKFLOW[True] == {"push": {"tags": ["v*"]}, "workflow_dispatch": None}  # YAML reads `on` as true
+    assert "startsWith(github.ref, 'refs/tags/v')" in jobs["release"]["if"]
+    assert jobs["ci"] == {"needs": "release", "uses": "./.github/workflows/ci.yml"}
+    assert (jobs["deploy"]["needs"], jobs["deploy"]["environment"]) == ("ci", "production")
+    assert "workflow_call" in ci[True]
+    assert [name for name, job in jobs.items() if "azd deploy" in json.dumps(job)] == ["deploy"]
+
+
+@pytest.mark.parametrize(
+    ("tag", "on_main", "heading", "ends"),
+    [
+        ("v1.2.3", True, "## [1.2.3] - 2026-11-19", 0),
+        ("v1.2.3", False, "## [1.2.3] - 2026-11-19", 1),
+        ("v1.2.4", True, "## [1.2.4] - 2026-11-19", 1),
+        ("v1.2.3", True, "## [1.2.3] - unreleased", 1),
+    ],
+)
+def test_a_tag_is_refused_that_is_no_release_of_main(
+    tag: str, on_main: bool, heading: str, ends: int, tmp_path: Path
+) -> None:
+    (tmp_path / "pyproject.toml").write_text('version = "1.2.3"\n')
+    (tmp_path / "CHANGELOG.md").write_text(f"{heading}\n")
+    who = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for command in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "x"]):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    subprocess.run(["git", "update-ref", "refs/remotes/origin/main", "HEAD"], cwd=tmp_path, check=True)
+    if not on_main:
+        subprocess.run(["git", *who, "commit", "-q", "--allow-empty", "-m", "y"], cwd=tmp_path, check=True)
+    (check,) = [step["run"] for step in WORKFLOW["jobs"]["release"]["steps"] if "run" in step]
+    done = subprocess.run(
+        ["bash", "-e", "-c", check], cwd=tmp_path, env={**os.environ, "GITHUB_REF_NAME": tag}, check=False
+    )
+
+    assert done.returncode == ends
+
+
+def test_the_template_has_the_version_of_the_app() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+
+    assert AZURE["metadata"]["template"] == f"{AZURE['name']}@{version}"
 
 
 # host.json and Config.json

@@ -103,7 +103,7 @@ class _ClientsOfHost:
         return clients
 
 
-async def _send_to_webhook(hook: Webhook, report: Report, _policy: Any, *, options: Any) -> None:
+async def _send_to_webhook(hook: Webhook, report: Report, _policy: Any, *, seconds: float, **_: Any) -> None:
     """One attempt over the simulated network; the receiver notes the delivery's id."""
     world, id_ = HOST.get().world, delivery_id(report.id, hook.name)
     received: dict[str, int] = world.received
@@ -112,7 +112,7 @@ async def _send_to_webhook(hook: Webhook, report: Report, _policy: Any, *, optio
         "post",
         lambda: received.__setitem__(id_, received.get(id_, 0) + 1),
         Errors(_not_delivered, _not_delivered, resends=False),
-        f"{report.id} within {options.seconds:.0f} s",
+        f"{report.id} within {seconds:.0f} s",
     )
 
 

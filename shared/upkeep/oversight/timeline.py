@@ -57,9 +57,15 @@ async def read_timeline(
         for query in RELATED.get(container, ()):
             rows = [row async for row in clients.store.query(query, Session(), id=id_)]
             found += [entry for row in rows for entry in _of_document(query.container, row)]
-    found += await _failures(clients, id_)
+    async for row in clients.store.query(FAILURES_ABOUT, Session(), id=id_):
+        how = f"{row['error_kind']}, {row['abandoned_reason']}, attempt {row.get('attempt', 1)}"
+        said = f"failed ({how}): {row['last_error']}"
+        found.append(TimelineEntry(_moment(row["timestamp"]), row["stage"], said, row.get("trace_id")))
     found += await _dead_letters(clients, id_)
-    found += await _audits(clients, id_)
+    for audit in await last_audits(clients.store, AUDITS_SEARCHED):
+        if id_ == audit.id or id_ in json.dumps(audit.selection):
+            said = f"{audit.action} by {audit.actor}: {audit.status} ({audit.id})"
+            found.append(TimelineEntry(audit.started_at, "operator", said))
     if telemetry is not None:
         try:
             spans = await telemetry.about(id_, [container for container, _ in documents])
@@ -80,20 +86,6 @@ def _of_document(container: str, stored: dict[str, Any]) -> list[TimelineEntry]:
     ]
 
 
-async def _failures(clients: Clients, id_: str) -> list[TimelineEntry]:
-    rows = [row async for row in clients.store.query(FAILURES_ABOUT, Session(), id=id_)]
-    return [
-        TimelineEntry(
-            _moment(row["timestamp"]),
-            row["stage"],
-            f"failed ({row['error_kind']}, {row['abandoned_reason']}, attempt {row.get('attempt', 1)}):"
-            f" {row['last_error']}",
-            row.get("trace_id"),
-        )
-        for row in rows
-    ]
-
-
 async def _dead_letters(clients: Clients, id_: str) -> list[TimelineEntry]:
     wanted = id_.encode()
     found = []
@@ -110,16 +102,6 @@ async def _dead_letters(clients: Clients, id_: str) -> list[TimelineEntry]:
             what = f"dead letter {letter.sequence_number} of {letter.queue}: {diagnosed.cause.error}"
             found.append(TimelineEntry(diagnosed.cause.seen_at, letter.queue, what, diagnosed.cause.trace_id))
     return found
-
-
-async def _audits(clients: Clients, id_: str) -> list[TimelineEntry]:
-    return [
-        TimelineEntry(
-            audit.started_at, "operator", f"{audit.action} by {audit.actor}: {audit.status} ({audit.id})"
-        )
-        for audit in await last_audits(clients.store, AUDITS_SEARCHED)
-        if id_ == audit.id or id_ in json.dumps(audit.selection)
-    ]
 
 
 def _of_span(span: dict[str, Any]) -> TimelineEntry:

@@ -105,8 +105,6 @@ _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|cf|etc|vs|mr|dr|sec|fig|resp|approx|no)|\b[A-Z])\.$", re.IGNORECASE
 )
 _IN_DIFF = frozenset("+ @")
-_NO_PROSE = ("diff --git ", "index ", "o ", "o\t")
-_WROTE = re.compile(r"\b(?:wrote|writes|said)\b")
 _LETTER = re.compile(r"[A-Za-z\u00c0-\uffff]|[+-]\s?[01]\b|\U0001f44d")
 
 
@@ -182,9 +180,6 @@ def _paragraphs(text: str, positions: list[int]) -> Iterator[tuple[int, int]]:
         offset, position = position, position + len(line) + 1
         if in_diff and line[:1] in _IN_DIFF:
             continue
-        if not in_diff and _is_prose(line) and offset not in cuts:
-            start = offset if start < 0 else start
-            continue
         if _FORWARDED.match(line) or (patch and line == "---"):
             break
         in_diff = bool(_DIFF_START.match(line)) or (in_diff and bool(_DIFF_LINE.match(line)) and line != "")
@@ -203,23 +198,6 @@ def _paragraphs(text: str, positions: list[int]) -> Iterator[tuple[int, int]]:
         offset = position
     if start >= 0:
         yield start, min(offset, len(text))
-
-
-def _is_prose(line: str) -> bool:
-    """A line of running text: none of the patterns below can match it, so none is tried."""
-    return (
-        line[:1].isalpha()
-        and ":" not in line
-        and ">" not in line
-        and not line.startswith(_NO_PROSE)
-        and not _may_attribute(line)
-        and (len(line) >= _LONGEST_GREETING or not (_is_greeting(line) or _LIST_ITEM.match(line)))
-    )
-
-
-def _may_attribute(line: str) -> bool:
-    # Each word by itself is found sooner than any of them by a pattern.
-    return ("wrote" in line or "writes" in line or "said" in line) and bool(_WROTE.search(line))
 
 
 def _is_patch(text: str) -> bool:

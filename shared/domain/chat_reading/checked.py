@@ -29,17 +29,7 @@ from shared.documents.values import (
 from shared.domain.chat_reading.answer import ClaimedPosition, ClaimedQuote, ModelAnswer
 from shared.domain.chat_reading.evidence import LocatedQuote, Polarity, locate, polarity
 from shared.domain.chat_reading.numbered import person_number
-from shared.domain.consensus.cues import (
-    ACCEPTS,
-    CONDITION,
-    PROMISES,
-    REJECTS,
-    REPORTED,
-    RULES,
-    SOLVED,
-    WITHDRAWS,
-    Cue,
-)
+from shared.domain.consensus import cues
 from shared.domain.consensus.linked_thread import LinkedThread, display_name
 from shared.domain.consensus.mails import fold
 
@@ -193,8 +183,8 @@ class CheckedAnswer:
 def _bears(outcome: OutcomeKind, found: Sequence[LocatedQuote]) -> bool:
     """Whether the words can show this end: an acceptance needs a word for it, a refusal none for it alone."""
     ways = {polarity(one.text) for one in found}
-    is_for = Polarity.FOR in ways or _finds(found, ACCEPTS, RULES, PROMISES, SOLVED)
-    is_against = Polarity.AGAINST in ways or _finds(found, REJECTS, WITHDRAWS)
+    is_for = Polarity.FOR in ways or _finds(found, cues.ACCEPTS, cues.RULES, cues.PROMISES, cues.SOLVED)
+    is_against = Polarity.AGAINST in ways or _finds(found, cues.REJECTS, cues.WITHDRAWS)
     if outcome is OutcomeKind.ACCEPTED:
         return is_for
     if outcome is OutcomeKind.REVISED:
@@ -202,7 +192,7 @@ def _bears(outcome: OutcomeKind, found: Sequence[LocatedQuote]) -> bool:
     return outcome is not OutcomeKind.REJECTED or is_against or not is_for
 
 
-def _finds(found: Sequence[LocatedQuote], *cues: Cue) -> bool:
+def _finds(found: Sequence[LocatedQuote], *cues: cues.Cue) -> bool:
     return any(cue.finds(sentence) for quote in found for sentence in quote.sentences for cue in cues)
 
 
@@ -238,11 +228,11 @@ def _contradicted(claimed: ClaimedPosition, located: LocatedQuote) -> str:
 
 
 def _is_report(located: LocatedQuote) -> bool:
-    return all(REPORTED.finds(one) and not _OWN_VIEW.search(one.folded) for one in located.sentences)
+    return all(cues.REPORTED.finds(one) and not _OWN_VIEW.search(one.folded) for one in located.sentences)
 
 
 def _is_conditional(located: LocatedQuote) -> bool:
-    return all(CONDITION.finds(one) for one in located.sentences)
+    return all(cues.CONDITION.finds(one) for one in located.sentences)
 
 
 def _both(first: Position, second: Position) -> Position:

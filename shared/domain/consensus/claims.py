@@ -11,19 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from shared.documents.values import PositionStance, PropositionForm
-from shared.domain.consensus import stance_cues, stances
-from shared.domain.consensus.cues import (
-    ACCEPTS,
-    ANNOUNCES,
-    BUT_NEXT,
-    NEGATION,
-    REPORTED,
-    THANKS,
-    TRAILER,
-    Cue,
-    Family,
-    settles_it,
-)
+from shared.domain.consensus import cues, stance_cues, stances
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread, display_name
 from shared.domain.consensus.mails import OwnSentence, word_key
 from shared.domain.consensus.proposal import Put, acts_in, puts_forward, something_is_put, tells_a_result
@@ -60,23 +48,23 @@ _SMALL_THREAD = 10
 _STEM = 4
 """Letters by which "removal" and "removing" are the same act."""
 _NEAR_WORDS = 3
-_WILL_DO = Cue(
+_WILL_DO = cues.Cue(
     "i'll|we'll|will",
     r"\b(?:i|we)(?:'ll| will) (?:also |then |certainly |definitely |gladly )?(?:update|"
     r"edit|fix|change|add|correct|clarify|incorporate|include|reword|remove|apply|make|do)\b",
     r"^\W{0,4}(?:ok(?:ay)?|yes|sure|good point|thanks)?[,. ]{0,3}will (?:do|fix|update|change|add|correct)\b",
 )
-_STANCES = Family(
+_STANCES = cues.Family(
     *(
         _WILL_DO,
         stance_cues.OPPOSES,
-        ACCEPTS,
+        cues.ACCEPTS,
         stance_cues.AGREES,
         stance_cues.NO_OBJECTION,
         stance_cues.EXCLAIMS,
         stance_cues.GOOD_IDEA,
         stance_cues.SUPPORTS_SOMETHING,
-        THANKS,
+        cues.THANKS,
     ),
     *(stance_cues.SPEAKS_AGAINST, stance_cues.ACKS, stance_cues.KEEPS, stance_cues.READY),
     *(*stance_cues.SUPPORTS.cues, *stance_cues.APPROVES.cues),
@@ -142,7 +130,7 @@ def _says_yes_or_no(sentence: OwnSentence) -> bool:
 
 
 def _announces(mail: LinkedMail) -> bool:
-    return tells_a_result(mail.mail.subject) or any(map(ANNOUNCES.finds, mail.sentences[:6]))
+    return tells_a_result(mail.mail.subject) or any(map(cues.ANNOUNCES.finds, mail.sentences[:6]))
 
 
 class _ClaimReader:
@@ -175,7 +163,7 @@ class _ClaimReader:
     def _stance(self, sentence: OwnSentence, mail: LinkedMail) -> tuple[PositionStance, str] | None:
         if not _may_take_a_stance(sentence) or not self._is_about_something(sentence):
             return None
-        if trailer := TRAILER.match(sentence.text):
+        if trailer := cues.TRAILER.match(sentence.text):
             return self._trailer(trailer, mail)
         towards = stances.relation(self.thread, self.put, sentence)
         if stance_cues.OPPOSES.finds(sentence):
@@ -221,7 +209,7 @@ class _ClaimReader:
             else None
         )
         following = self.thread.following(sentence)
-        if stance is None or (following is not None and BUT_NEXT.finds(following)):
+        if stance is None or (following is not None and cues.BUT_NEXT.finds(following)):
             return None
         return (stance, "plain answer") if stances.answers_a_question_put(self.thread, sentence) else None
 
@@ -255,7 +243,7 @@ class _ClaimReader:
         if found is None or sentence.asks or stances.IF.search(sentence.folded):
             return None
         # "I don't mean I'm against it": a negation before the words turns them.
-        if stances.TURNS.search(sentence.folded[: found.start()]) or REPORTED.finds(sentence):
+        if stances.TURNS.search(sentence.folded[: found.start()]) or cues.REPORTED.finds(sentence):
             return None
         folded = sentence.folded
         plain = (
@@ -318,19 +306,19 @@ class _ClaimReader:
         """Who wants to keep what is to go is against it; who wants to keep what is to stay is for it."""
         if (
             sentence.asks
-            or REPORTED.finds(sentence)
+            or cues.REPORTED.finds(sentence)
             or stances.IF.search(sentence.folded)
             or towards != "put"
         ):
             return None
         following = self.thread.following(sentence)
-        if following is not None and BUT_NEXT.finds(following):
+        if following is not None and cues.BUT_NEXT.finds(following):
             return None
         kept, stays = stances.KEEPS_WHAT.search(sentence.folded), stances.KEEPS_WHAT.search(self.matter)
         if stays is not None:
             same = kept is not None and kept[1] == stays[1]
             return (_SUPPORT, "words") if same and stance_cues.SUPPORTS.finds(sentence) else None
-        if NEGATION.finds(sentence) or stances.place(self.thread, sentence) not in {"whole", "opening"}:
+        if cues.NEGATION.finds(sentence) or stances.place(self.thread, sentence) not in {"whole", "opening"}:
             return None
         return _OPPOSE, "keeps what is"
 
@@ -342,7 +330,7 @@ class _ClaimReader:
             or not stances.SOFT_NO.search(sentence.folded)
         ):
             return False
-        if sentence.asks or REPORTED.finds(sentence) or stances.IF.search(sentence.folded):
+        if sentence.asks or cues.REPORTED.finds(sentence) or stances.IF.search(sentence.folded):
             return False
         opens = sentence.index == 0 and stances.opens_the_answer(self.thread, sentence)
         return not stances.NOT_AS_IT_IS.search(stances.REASON.split(sentence.folded, 1)[0]) and (
@@ -362,7 +350,7 @@ class _ClaimReader:
         if has_role:
             firm = (
                 stances.FIRM_OPENING.match(sentence.folded)
-                and not NEGATION.finds(sentence)
+                and not cues.NEGATION.finds(sentence)
                 and not sentence.asks
             )
             if firm or stances.takes_nothing_back(self.thread, sentence):
@@ -625,7 +613,9 @@ class _ClaimReader:
         ):
             return False
         claimed = {id(claim.sentence) for claim in self.by_mail.get(answered, ())}
-        return all(id(one) in claimed or THANKS.finds(one) for one in self.thread.mails[answered].sentences)
+        return all(
+            id(one) in claimed or cues.THANKS.finds(one) for one in self.thread.mails[answered].sentences
+        )
 
     def _chain(self, sentence: OwnSentence) -> tuple[PositionStance, str] | None:
         """A "+1" to another's mail takes over the stance that was said there, if it was one."""
@@ -636,7 +626,7 @@ class _ClaimReader:
         if len(theirs) == 1:
             return theirs.pop(), "chain"
         if self.put.form is PropositionForm.TEXT and any(
-            map(settles_it, self.thread.mails[answered].sentences)
+            map(cues.settles_it, self.thread.mails[answered].sentences)
         ):
             return _SUPPORT, "chain"
         in_call = self.put.form is PropositionForm.CALL and not any(

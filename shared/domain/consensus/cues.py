@@ -29,7 +29,7 @@ class Cue:
         return re.compile("|".join(one for one in self.patterns if one.startswith("^")) or _NEVER)
 
     @cached_property
-    def _anywhere(self) -> re.Pattern[str]:
+    def anywhere(self) -> re.Pattern[str]:
         return re.compile("|".join(one for one in self.patterns if not one.startswith("^")) or _NEVER)
 
     def search(self, sentence: OwnSentence) -> re.Match[str] | None:
@@ -39,7 +39,7 @@ class Cue:
         # Several parts of the reader ask the same: the sentence keeps the answer.
         if self not in sentence.found:
             folded = sentence.folded
-            sentence.found[self] = self._opening.match(folded) or self._anywhere.search(folded)
+            sentence.found[self] = self._opening.match(folded) or self.anywhere.search(folded)
         return sentence.found[self]
 
     def finds(self, sentence: OwnSentence) -> bool:

@@ -15,15 +15,8 @@ from shared.documents.values import (
     PropositionForm,
     Tier,
 )
+from shared.domain.consensus import cues
 from shared.domain.consensus.claims import ACTS, SAID_RULES, StanceClaim
-from shared.domain.consensus.cues import (
-    CONDITION,
-    NEGATION,
-    PROMISES,
-    PROPOSES,
-    WITHDRAWS,
-    WITHDRAWS_OBJECTION,
-)
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread, display_name
 from shared.domain.consensus.mails import OwnSentence
 from shared.domain.consensus.proposal import Put, is_answer
@@ -61,12 +54,12 @@ def _is_taken_back(thread: LinkedThread, own: list[StanceClaim]) -> bool:
 
 
 def withdraws(sentence: OwnSentence) -> bool:
-    negates = NEGATION.finds(sentence) and not _NO_LONGER.search(sentence.folded)
+    negates = cues.NEGATION.finds(sentence) and not _NO_LONGER.search(sentence.folded)
     return (
-        WITHDRAWS_OBJECTION.finds(sentence)
+        cues.WITHDRAWS_OBJECTION.finds(sentence)
         and not sentence.asks
         and not negates
-        and not CONDITION.finds(sentence)
+        and not cues.CONDITION.finds(sentence)
     )
 
 
@@ -171,7 +164,7 @@ def _may_propose(thread: LinkedThread, put: Put, claim: StanceClaim) -> bool:
     if claim.rule == "words" and claim.sentence.index == 0:
         return False
     return any(
-        PROPOSES.finds(sentence)
+        cues.PROPOSES.finds(sentence)
         for mail in thread.mails
         if mail.person == claim.person
         for sentence in mail.sentences
@@ -224,7 +217,7 @@ def fate_of(thread: LinkedThread, put: Put, objection: OwnSentence) -> Fate:
     later = [mail for mail in thread.mails if mail.number > raised.number]
     own = [mail for mail in later if mail.person == raised.person]
     answers = [mail for mail in later if mail.parent == raised.number and mail.person != raised.person]
-    if any(WITHDRAWS.finds(one) for mail in own for one in mail.sentences):
+    if any(cues.WITHDRAWS.finds(one) for mail in own for one in mail.sentences):
         return Fate.WITHDRAWN
     if _is_taken(put, objection, raised, later):
         return Fate.TAKEN
@@ -261,7 +254,7 @@ def _is_taken(put: Put, objection: OwnSentence, raised: LinkedMail, later: list[
     for mail in later:
         if mail.person not in put.proposers:
             continue
-        if mail.parent == raised.number and any(map(PROMISES.finds, mail.sentences)):
+        if mail.parent == raised.number and any(map(cues.PROMISES.finds, mail.sentences)):
             return True
         if mail.number in put.mails and mail.version > put.mail.version:
             named = len(words & set(_CONTENT.findall(" ".join(one.folded for one in mail.sentences[:60]))))

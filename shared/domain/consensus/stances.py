@@ -2,17 +2,7 @@
 
 import re
 
-from shared.domain.consensus.cues import (
-    ACCEPTS,
-    ASKS_GROUP,
-    BUT_NEXT,
-    CONDITION,
-    CONTRAST,
-    NEGATION,
-    PROPOSES,
-    REPORTED,
-    THANKS,
-)
+from shared.domain.consensus import cues
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.mails import OwnSentence, word_key
 from shared.domain.consensus.proposal import Put, proposes_plainly
@@ -127,7 +117,7 @@ def is_bare(sentence: OwnSentence) -> bool:
 
 def accepts(sentence: OwnSentence) -> bool:
     """Words of acceptance, and not of what happened when somebody tried."""
-    found = ACCEPTS.search(sentence)
+    found = cues.ACCEPTS.search(sentence)
     if found is not None and _TRIAL.search(sentence.folded):
         return False
     if found is None or _WHEN.search(sentence.folded[: found.end()]):
@@ -299,7 +289,7 @@ def answers_a_question_put(thread: LinkedThread, sentence: OwnSentence) -> bool:
 def _stands_below_the_words(thread: LinkedThread, put: Put, sentence: OwnSentence) -> bool:
     quoted = word_key(thread.mail_of(sentence).mail.quotes[sentence.block].text[-_MAX_TAIL:])
     for one in put.mail.sentences:
-        if not (PROPOSES.finds(one) or ASKS_GROUP.finds(one) or proposes_plainly(one)):
+        if not (cues.PROPOSES.finds(one) or cues.ASKS_GROUP.finds(one) or proposes_plainly(one)):
             continue
         key = one.key[-80:]
         place = quoted.rfind(key) if len(key) >= _MIN_KEY else -1
@@ -335,9 +325,6 @@ _REASON_START = re.compile(
 _NEXT_CLAUSE = re.compile(
     r", ?(?:fwiw|regardless|especially|(?:and |so )?(?:i|we|i've|i'm|i'd|i'll)|thanks?)\b"
 )
-_CONDITION = re.compile(CONDITION.pattern)
-_CONTRAST = re.compile(CONTRAST.pattern)
-_REPORTED = re.compile(REPORTED.pattern)
 _AFTERTHOUGHT = re.compile(r"\b(?:though|however)\W{0,3}$")
 # After these the sentence turns: what counts comes now.
 _TURN = re.compile(r"\b(?:but|however)\b,?")
@@ -391,7 +378,11 @@ def takes_nothing_back(
         return False
     following = thread.following(sentence)
     requests = may_ask and following is not None and _REQUESTS.match(following.folded)
-    if following is not None and BUT_NEXT.finds(following) and (not requests or NEGATION.finds(following)):
+    if (
+        following is not None
+        and cues.BUT_NEXT.finds(following)
+        and (not requests or cues.NEGATION.finds(following))
+    ):
         return False
     start, end = (_clause_start(sentence, cue), cue.end()) if cue else (0, 0)
     if start is None or _is_contrasted(sentence, end):
@@ -405,31 +396,33 @@ def takes_nothing_back(
 def _clause_start(sentence: OwnSentence, cue: re.Match[str]) -> int | None:
     """Where the clause with the cue begins; None where what stands before it limits it."""
     before = sentence.folded[: cue.start()]
-    if not CONTRAST.finds(sentence):
+    if not cues.CONTRAST.finds(sentence):
         return 0
     # A sentence that opens with "But" turns against the one before it: its writer says both.
     turns = [found.end() for found in _TURN.finditer(before) if before[: found.start()].strip("\"'(* ")]
     subordinate = _SUBORDINATE.match(before)
     start = turns[-1] if turns else subordinate.end() if subordinate else 0
-    return None if _CONTRAST.search(before, start) else start
+    return None if cues.CONTRAST.anywhere.search(before, start) else start
 
 
 def _is_contrasted(sentence: OwnSentence, cue_end: int) -> bool:
-    if not CONTRAST.finds(sentence) or _OTHERWISE.search(sentence.folded):
+    if not cues.CONTRAST.finds(sentence) or _OTHERWISE.search(sentence.folded):
         return False
-    return any(not _concedes(found, cue_end) for found in _CONTRAST.finditer(sentence.folded, cue_end))
+    return any(
+        not _concedes(found, cue_end) for found in cues.CONTRAST.anywhere.finditer(sentence.folded, cue_end)
+    )
 
 
 def _is_plain(sentence: OwnSentence, clause: str, own: str) -> bool:
     """Nothing in the clause is reported or on a condition; nothing in its `own` part negates it."""
-    if REPORTED.finds(sentence) and _REPORTED.search(clause):
+    if cues.REPORTED.finds(sentence) and cues.REPORTED.anywhere.search(clause):
         return False
-    if CONDITION.finds(sentence) and _CONDITION.search(clause):
+    if cues.CONDITION.finds(sentence) and cues.CONDITION.anywhere.search(clause):
         return False
     if _UNPERSUADED.search(own):
         return False
     # "Idon't think": a slip of the pen hides the word, not its ending.
-    may_negate = "n't" in own or NEGATION.finds(sentence)
+    may_negate = "n't" in own or cues.NEGATION.finds(sentence)
     return not may_negate or not _NEGATION.search(_NO_NEGATION.sub("", own))
 
 
@@ -460,8 +453,8 @@ def takes_a_pull(thread: LinkedThread, put: Put, sentence: OwnSentence) -> bool:
     return (
         bool(_PULL.search(put.mail.mail.subject))
         and len(mail.sentences) <= _FEW_SENTENCES
-        and THANKS.finds(sentence)
-        and not any(one.asks or NEGATION.finds(one) for one in mail.sentences)
+        and cues.THANKS.finds(sentence)
+        and not any(one.asks or cues.NEGATION.finds(one) for one in mail.sentences)
         and relation(thread, put, sentence) == "put"
     )
 

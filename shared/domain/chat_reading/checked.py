@@ -111,7 +111,7 @@ class CheckedAnswer:
         located = locate(self.thread, claimed.words)
         why = _objection_to(claimed, located, self.thread)
         if located is None or why:
-            self._refuse(f"position: {why} (mail {claimed.words.mail})")
+            self.refused.append(f"position: {why} (mail {claimed.words.mail})")
             return None
         mail = located.mail.mail
         is_explicit = polarity(located.text) is _SAME.get(claimed.stance) and not _is_conditional(located)
@@ -131,9 +131,6 @@ class CheckedAnswer:
             at=mail.date,
         )
 
-    def _refuse(self, why: str) -> None:
-        self.refused.append(why)
-
     def _compare(self, by_rules: Position, by_model: Position) -> None:
         if by_model.stance not in {by_rules.stance, PositionStance.PROPOSER}:
             self.differences.append(
@@ -145,7 +142,9 @@ class CheckedAnswer:
         for claimed in self.answer.objections:
             located = locate(self.thread, claimed.words)
             if located is None:
-                self._refuse(f"objection: the quote is not in the own words of mail {claimed.words.mail}")
+                self.refused.append(
+                    f"objection: the quote is not in the own words of mail {claimed.words.mail}"
+                )
                 continue
             kept.append(
                 Objection(
@@ -172,10 +171,10 @@ class CheckedAnswer:
         located = [locate(self.thread, quote) for quote in quotes]
         found = [one for one in located if one is not None]
         if not found:
-            self._refuse("outcome: no quote shows it")
+            self.refused.append("outcome: no quote shows it")
             return []
         if self.answer.outcome and not _bears(self.answer.outcome, found):
-            self._refuse(f"outcome: the quoted words do not show {self.answer.outcome.value}")
+            self.refused.append(f"outcome: the quoted words do not show {self.answer.outcome.value}")
             return []
         return found
 

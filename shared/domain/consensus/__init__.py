@@ -1,4 +1,4 @@
 """What came of a thread: what was put to the group, who stands where, and how it ended.
 
-`reader.read_thread` is the entry, `thread_mail` has its input and `reading` its result.
+`reader.read_thread` is the entry. It takes `mails.ThreadMail` and gives a `ThreadReading`.
 """

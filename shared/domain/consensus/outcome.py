@@ -15,17 +15,8 @@ from shared.documents.values import (
     Tier,
     VoteCount,
 )
+from shared.domain.consensus import endings
 from shared.domain.consensus.cues import CLOSES, GOES_ON, HAPPY, SENDS_BACK, TALLY, WANTS_NEW_VERSION, Cue
-from shared.domain.consensus.endings import (
-    Ending,
-    Evidence,
-    counted,
-    ended_by,
-    of_asking,
-    of_offered_text,
-    of_patch,
-    unknown,
-)
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.proposal import Put, something_is_put
 from shared.domain.consensus.rulings import EndingWord, Settlements
@@ -83,8 +74,8 @@ def read_verdict(
     settlements: Settlements,
     positions: Sequence[Position],
     votes: VoteCount,
-) -> Ending:
-    ending = Evidence(
+) -> endings.Ending:
+    ending = endings.Evidence(
         thread=thread,
         put=put,
         genre=genre,
@@ -98,61 +89,61 @@ def read_verdict(
     if put.form is PropositionForm.VOTE:
         return _of_vote(ending)
     if genre.kind is Genre.PATCH:
-        return of_patch(ending)
+        return endings.of_patch(ending)
     found = _of_words(ending)
     return found if found.sure and found.basis is not ConsensusBasis.COUNTED else _closed(ending, found)
 
 
-def _of_words(ending: Evidence) -> Ending:
+def _of_words(ending: endings.Evidence) -> endings.Ending:
     genre, settlements = ending.genre, ending.settlements
     if settlements.done and not ending.heard_against:
-        return ended_by(
+        return endings.ended_by(
             OutcomeKind.ACCEPTED, settlements.done[-1], ConsensusBasis.UNKNOWN, "done unopposed", sure=True
         )
     if genre.kind in {Genre.CALL, Genre.PROPOSAL}:
         return _of_proposal(ending)
     if genre.kind in {Genre.QUESTION, Genre.REPORT}:
-        return of_asking(ending)
+        return endings.of_asking(ending)
     return _of_the_rest(ending)
 
 
-def _of_the_rest(ending: Evidence) -> Ending:
+def _of_the_rest(ending: endings.Evidence) -> endings.Ending:
     genre = ending.genre
     if genre.kind is Genre.DISCUSSION:
         # The form shows no question; its writer's relief does.
-        asked = of_asking(ending)
+        asked = endings.of_asking(ending)
         if asked.rule == "solved":
             return asked
     sure = genre.kind is Genre.ANNOUNCEMENT and genre.tier is Tier.SAID
-    return unknown(OutcomeKind.INFORMATIONAL, "form", sure=sure)
+    return endings.unknown(OutcomeKind.INFORMATIONAL, "form", sure=sure)
 
 
-def _of_vote(ending: Evidence) -> Ending:
+def _of_vote(ending: endings.Evidence) -> endings.Ending:
     found, votes = ending.settlements, ending.votes
     if found.cancelled and (
         not found.passed or found.cancelled[-1].sentence.mail > found.passed[-1].sentence.mail
     ):
-        return ended_by(
+        return endings.ended_by(
             OutcomeKind.REJECTED, found.cancelled[-1], ConsensusBasis.CALLED, "vote cancelled", sure=True
         )
     if found.passed:
-        return ended_by(
+        return endings.ended_by(
             OutcomeKind.ACCEPTED, found.passed[-1], ConsensusBasis.CALLED, "vote passed", sure=True
         )
     against = votes.binding_against + votes.other_against
     in_favour = votes.binding_for + votes.other_for
     if against:
-        return counted(OutcomeKind.CONTESTED, "vote with -1", sure=False)
+        return endings.counted(OutcomeKind.CONTESTED, "vote with -1", sure=False)
     binding_known = ending.thread.preset is Preset.APACHE and any(
         holder.role == "binding" for holder in ending.thread.profile.roles
     )
     enough = votes.binding_for if binding_known else in_favour
     if enough >= _ENOUGH_VOTES or in_favour > _ENOUGH_VOTES:
-        return counted(OutcomeKind.ACCEPTED, "enough votes")
-    return unknown(OutcomeKind.UNRESOLVED, "vote without enough votes")
+        return endings.counted(OutcomeKind.ACCEPTED, "enough votes")
+    return endings.unknown(OutcomeKind.UNRESOLVED, "vote without enough votes")
 
 
-def _closed(ending: Evidence, found: Ending) -> Ending:
+def _closed(ending: endings.Evidence, found: endings.Ending) -> endings.Ending:
     """Where one with a role closed it in words whose direction is not known, these words are what is shown.
 
     Whatever was counted: that nobody ruled would be wrong.
@@ -170,14 +161,14 @@ def _closed(ending: Evidence, found: Ending) -> Ending:
     counts = [one for one in mail.sentences if TALLY.finds(one)]
     shown = [*plain, *counts, *mail.sentences[own[0].index + 1 : own[0].index + 2], own[0]][0]
     word = EndingWord(shown, "closing statement", last.role)
-    return ended_by(found.kind, word, ConsensusBasis.RULED, "closing statement", sure=False)
+    return endings.ended_by(found.kind, word, ConsensusBasis.RULED, "closing statement", sure=False)
 
 
-def _folded(ending: Evidence, word: EndingWord) -> list[str]:
+def _folded(ending: endings.Evidence, word: EndingWord) -> list[str]:
     return [one.folded for one in _mail_of(ending, word).sentences]
 
 
-def _is_formal(ending: Evidence, word: EndingWord) -> bool:
+def _is_formal(ending: endings.Evidence, word: EndingWord) -> bool:
     """It ends a call, or its writer says in which role they speak."""
     return (
         ending.put.form is PropositionForm.CALL
@@ -187,20 +178,22 @@ def _is_formal(ending: Evidence, word: EndingWord) -> bool:
     )
 
 
-def _of_proposal(ending: Evidence) -> Ending:
-    found = _by_ruling(ending) or _by_voices(ending) or of_offered_text(ending) or _by_promise(ending)
+def _of_proposal(ending: endings.Evidence) -> endings.Ending:
+    found = _by_ruling(ending) or _by_voices(ending) or endings.of_offered_text(ending) or _by_promise(ending)
     return found or _by_nothing(ending)
 
 
-def _by_ruling(ending: Evidence) -> Ending | None:
+def _by_ruling(ending: endings.Evidence) -> endings.Ending | None:
     """One who may decide, or who put it, says how it ends."""
     found = ending.settlements
     if found.cancelled:
-        return ended_by(
+        return endings.ended_by(
             OutcomeKind.REJECTED, found.cancelled[-1], ConsensusBasis.CALLED, "closed", sure=False
         )
     if found.passed:
-        return ended_by(OutcomeKind.ACCEPTED, found.passed[-1], ConsensusBasis.CALLED, "closed", sure=True)
+        return endings.ended_by(
+            OutcomeKind.ACCEPTED, found.passed[-1], ConsensusBasis.CALLED, "closed", sure=True
+        )
     refused = _by_refusal(ending)
     if refused is not None:
         return refused
@@ -224,21 +217,21 @@ def _by_ruling(ending: Evidence) -> Ending | None:
         )
         sure = formal and plain and not _sends_back(ending, ruling)
         kind = OutcomeKind.REVISED if _wants_changes(ending, ruling) else OutcomeKind.ACCEPTED
-        return ended_by(kind, ruling, ConsensusBasis.RULED, "ruled", sure=sure)
+        return endings.ended_by(kind, ruling, ConsensusBasis.RULED, "ruled", sure=sure)
     if found.withdrawn:
-        return ended_by(
+        return endings.ended_by(
             OutcomeKind.REJECTED, found.withdrawn[-1], ConsensusBasis.UNKNOWN, "withdrawn", sure=True
         )
     return _by_chair(ending)
 
 
-def _by_refusal(ending: Evidence) -> Ending | None:
+def _by_refusal(ending: endings.Evidence) -> endings.Ending | None:
     """One with a role says no: the group is not for it, has no consensus, or the text has to wait."""
     found = ending.settlements
     if found.declined and not found.ruled_after(found.declined[-1]):
         word = found.declined[-1]
         sure = not any(map(GOES_ON.finds, _mail_of(ending, word).sentences))
-        return ended_by(OutcomeKind.REJECTED, word, ConsensusBasis.RULED, "turned down", sure=sure)
+        return endings.ended_by(OutcomeKind.REJECTED, word, ConsensusBasis.RULED, "turned down", sure=sure)
     for words, rule, goes_on in (
         (found.undecided, "no consensus", GOES_ON.pattern),
         (found.unready, "not ready", _EXTENDS.pattern),
@@ -252,25 +245,25 @@ def _by_refusal(ending: Evidence) -> Ending | None:
             for word in found.ruled
         )
         if not ruled and not any(re.search(goes_on, one) for one in _folded(ending, last)):
-            return ended_by(OutcomeKind.REJECTED, last, ConsensusBasis.RULED, rule, sure=True)
+            return endings.ended_by(OutcomeKind.REJECTED, last, ConsensusBasis.RULED, rule, sure=True)
     return None
 
 
-def _by_chair(ending: Evidence) -> Ending | None:
+def _by_chair(ending: endings.Evidence) -> endings.Ending | None:
     """A call that one with a role ends without declaring anything: passed on, or put off."""
     found = ending.settlements
     if found.advanced:
         word = found.advanced[-1]
         kind = OutcomeKind.REVISED if found.asks_for_changes else OutcomeKind.ACCEPTED
         sure = not _sends_back(ending, word) and not GOES_ON.finds(word.sentence)
-        return ended_by(kind, word, ConsensusBasis.RULED, "passed on", sure=sure)
+        return endings.ended_by(kind, word, ConsensusBasis.RULED, "passed on", sure=sure)
     if found.put_off:
         word = found.put_off[-1]
-        return ended_by(OutcomeKind.UNRESOLVED, word, ConsensusBasis.RULED, "put off", sure=True)
+        return endings.ended_by(OutcomeKind.UNRESOLVED, word, ConsensusBasis.RULED, "put off", sure=True)
     return None
 
 
-def _ends_well(ending: Evidence, ruling: EndingWord) -> bool:
+def _ends_well(ending: endings.Evidence, ruling: EndingWord) -> bool:
     """That a call is over tells nothing of its result: the same mail has to."""
     mail = _mail_of(ending, ruling)
     if any(word.sentence.mail == mail.number for word in ending.settlements.advanced):
@@ -280,7 +273,7 @@ def _ends_well(ending: Evidence, ruling: EndingWord) -> bool:
     return any(HAPPY.search(one.folded) or _SUPPORTED.search(one.folded) for one in mail.sentences)
 
 
-def _wants_changes(ending: Evidence, ruling: EndingWord) -> bool:
+def _wants_changes(ending: endings.Evidence, ruling: EndingWord) -> bool:
     """A last call that ends with a new version to come; what is adopted is adopted as it is."""
     put = ending.put
     if put.form is not PropositionForm.CALL or any(
@@ -290,29 +283,29 @@ def _wants_changes(ending: Evidence, ruling: EndingWord) -> bool:
     return any(map(WANTS_NEW_VERSION.finds, _mail_of(ending, ruling).sentences))
 
 
-def _sends_back(ending: Evidence, ruling: EndingWord) -> bool:
+def _sends_back(ending: endings.Evidence, ruling: EndingWord) -> bool:
     """The call is closed, and the same mail says that the text must change or be called again."""
     return any(map(SENDS_BACK.finds, _mail_of(ending, ruling).sentences))
 
 
-def _mail_of(ending: Evidence, word: EndingWord) -> LinkedMail:
+def _mail_of(ending: endings.Evidence, word: EndingWord) -> LinkedMail:
     return ending.thread.mail_of(word.sentence)
 
 
-def _by_voices(ending: Evidence) -> Ending | None:
+def _by_voices(ending: endings.Evidence) -> endings.Ending | None:
     supporters = ending.count(PositionStance.SUPPORT)
     if supporters and ending.count(PositionStance.OPPOSE):
-        return counted(OutcomeKind.CONTESTED, "both sides")
+        return endings.counted(OutcomeKind.CONTESTED, "both sides")
     if ending.put.form is PropositionForm.CALL and ending.thread.preset is Preset.APACHE and supporters:
-        return counted(OutcomeKind.ACCEPTED, "seconded", sure=not ending.heard_against)
+        return endings.counted(OutcomeKind.ACCEPTED, "seconded", sure=not ending.heard_against)
     return None
 
 
-def _by_promise(ending: Evidence) -> Ending | None:
+def _by_promise(ending: endings.Evidence) -> endings.Ending | None:
     found = ending.settlements
     if found.promised:
         sure = ending.genre.tier is Tier.SAID and not ending.heard_against and found.names_next_version
-        return ended_by(
+        return endings.ended_by(
             OutcomeKind.REVISED, found.promised[-1], ConsensusBasis.UNKNOWN, "taken over", sure=sure
         )
     if found.edited and not ending.heard_against:
@@ -320,15 +313,15 @@ def _by_promise(ending: Evidence) -> Ending | None:
     return None
 
 
-def _by_nothing(ending: Evidence) -> Ending:
+def _by_nothing(ending: endings.Evidence) -> endings.Ending:
     if ending.heard_against:
-        return unknown(OutcomeKind.CONTESTED, "no decision")
+        return endings.unknown(OutcomeKind.CONTESTED, "no decision")
     if ending.count(PositionStance.SUPPORT) >= _ENOUGH_VOICES:
-        return counted(OutcomeKind.ACCEPTED, "all in favour", sure=_all_support(ending))
-    return unknown(OutcomeKind.UNRESOLVED, "no decision")
+        return endings.counted(OutcomeKind.ACCEPTED, "all in favour", sure=_all_support(ending))
+    return endings.unknown(OutcomeKind.UNRESOLVED, "no decision")
 
 
-def _all_support(ending: Evidence) -> bool:
+def _all_support(ending: endings.Evidence) -> bool:
     """Everybody who spoke, beside who put it, is said to be for it."""
     people = ending.thread.people
     supporters = {one.person for one in ending.said if one.stance is PositionStance.SUPPORT}
@@ -339,7 +332,7 @@ def _all_support(ending: Evidence) -> bool:
     )
 
 
-def _of_edited(ending: Evidence, edited: EndingWord) -> Ending:
+def _of_edited(ending: endings.Evidence, edited: EndingWord) -> endings.Ending:
     """One who can do it says that they will: in a short exchange that settles it."""
     short = len(ending.thread.mails) <= _SHORT_THREAD
     direct = ending.thread.answered(edited.sentence) in ending.put.mails
@@ -350,10 +343,10 @@ def _of_edited(ending: Evidence, edited: EndingWord) -> Ending:
     # The same mail may name the decision: that shows more than the promise.
     named = [word for word in ending.settlements.claimed if word.sentence.mail == edited.sentence.mail]
     edited = named[-1] if named else edited
-    return ended_by(kind, edited, ConsensusBasis.UNKNOWN, "will be done", sure=sure)
+    return endings.ended_by(kind, edited, ConsensusBasis.UNKNOWN, "will be done", sure=sure)
 
 
-def _is_edited_in(ending: Evidence, edited: EndingWord) -> bool:
+def _is_edited_in(ending: endings.Evidence, edited: EndingWord) -> bool:
     """On a list about a text: who writes it takes a change over, and then nobody asks or doubts."""
     thread = ending.thread
     if (

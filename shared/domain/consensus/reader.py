@@ -23,16 +23,8 @@ from shared.documents.values import (
     Tier,
     Version,
 )
+from shared.domain.consensus import headlines
 from shared.domain.consensus.claims import read_claims
-from shared.domain.consensus.headlines import (
-    CLOSING_STATEMENT,
-    authority_by,
-    authority_of,
-    decided_by,
-    outcome_sentence,
-    read_open_call,
-    three_lines,
-)
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.mails import (
     ENGLISH,
@@ -110,7 +102,7 @@ class _ThreadReader:
             self._objection(one, fate if any(one is other for other in firm) else Fate.UNCLEAR)
             for one, fate in zip(objected, fates, strict=True)
         ]
-        open_call = read_open_call(thread, put, objections) if self._may_be_open() else None
+        open_call = headlines.read_open_call(thread, put, objections) if self._may_be_open() else None
         outcome = self._outcome()
         has_consensus = self._has_consensus(fates)
         stances = [one.stance for one in self._positions if one.tier is Tier.SAID]
@@ -126,7 +118,7 @@ class _ThreadReader:
             key_points=tuple(
                 map(thread.cite, scores.points([*self._said(), *decided, *objected, *still_open]))
             ),
-            headline=three_lines(put, outcome.sentence, objections, still_open, open_call),
+            headline=headlines.three_lines(put, outcome.sentence, objections, still_open, open_call),
             has_consensus=has_consensus,
             consensus_type=consensus_type(stances, has_consensus=has_consensus),
             basis=self._verdict.basis if self._verdict.sure else ConsensusBasis.UNKNOWN,
@@ -161,7 +153,7 @@ class _ThreadReader:
         is_call = self._genre.kind is Genre.CALL and self._genre.tier is Tier.SAID
         return (
             is_call
-            and self._verdict.rule != CLOSING_STATEMENT
+            and self._verdict.rule != headlines.CLOSING_STATEMENT
             and (not self._verdict.sure or self._verdict.kind is OutcomeKind.CONTESTED)
         )
 
@@ -216,7 +208,7 @@ class _ThreadReader:
         found = self._settlements.tallies
         last = found[-1].sentence.mail if found else None
         return [
-            Tally(by=authority_by(self._thread, word), citation=self._thread.cite(word.sentence))
+            Tally(by=headlines.authority_by(self._thread, word), citation=self._thread.cite(word.sentence))
             for word in found
             if word.sentence.mail == last
         ][:_MOST_TALLIES]
@@ -248,20 +240,20 @@ class _ThreadReader:
 
     def _outcome(self) -> ThreadOutcome:
         verdict = self._verdict
-        is_told = verdict.sure or verdict.rule == CLOSING_STATEMENT
-        authority = authority_of(self._thread, verdict) if is_told else None
+        is_told = verdict.sure or verdict.rule == headlines.CLOSING_STATEMENT
+        authority = headlines.authority_of(self._thread, verdict) if is_told else None
         votes = self._votes if self._put.form is PropositionForm.VOTE else None
         return ThreadOutcome(
             kind=verdict.kind,
             tier=Tier.SAID if verdict.sure else Tier.REMARK,
             confidence=_SURE if verdict.sure else _UNSURE,
-            sentence=outcome_sentence(self._thread, self._put, verdict, self._positions, votes),
+            sentence=headlines.outcome_sentence(self._thread, self._put, verdict, self._positions, votes),
             basis=verdict.basis if is_told else ConsensusBasis.UNKNOWN,
             evidence=(self._thread.cite(verdict.evidence),) if verdict.evidence else (),
             authority=authority,
             votes=votes,
             rule=verdict.rule,
-            by=decided_by(self._thread, self._put, verdict) if verdict.sure else "",
+            by=headlines.decided_by(self._thread, self._put, verdict) if verdict.sure else "",
         )
 
     def _has_consensus(self, fates: Sequence[Fate]) -> bool:

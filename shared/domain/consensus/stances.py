@@ -408,8 +408,9 @@ def _clause_start(sentence: OwnSentence, cue: re.Match[str]) -> int | None:
 def _is_contrasted(sentence: OwnSentence, cue_end: int) -> bool:
     if not cues.CONTRAST.finds(sentence) or _OTHERWISE.search(sentence.folded):
         return False
+    conceded = {"though", "although"} if cue_end else set()
     return any(
-        not _concedes(found, cue_end) for found in cues.CONTRAST.anywhere.finditer(sentence.folded, cue_end)
+        found[0] not in conceded for found in cues.CONTRAST.anywhere.finditer(sentence.folded, cue_end)
     )
 
 
@@ -424,10 +425,6 @@ def _is_plain(sentence: OwnSentence, clause: str, own: str) -> bool:
     # "Idon't think": a slip of the pen hides the word, not its ending.
     may_negate = "n't" in own or cues.NEGATION.finds(sentence)
     return not may_negate or not _NEGATION.search(_NO_NEGATION.sub("", own))
-
-
-def _concedes(contrast: re.Match[str], cue_end: int) -> bool:
-    return bool(cue_end) and contrast[0] in {"though", "although"}
 
 
 def _clause_end(folded: str, cue_end: int) -> int:

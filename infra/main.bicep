@@ -229,9 +229,31 @@ param directUploads bool = false
 @description('Settings of the app, by their names; an empty one is left as it is, or to the app\'s own default.')
 param appSettings object = {}
 
-@description('Settings of the app that nobody may read: kept in the vault. An empty one is left as it is.')
+// Settings of the app that nobody may read, kept in the vault. An empty one is left as it is. Each is a parameter of its
+// own: azd resolves references of `azd env set-secret` in text alone, not within an object.
+@description('What signs the links of digests by e-mail.')
 @secure()
-param secrets object = {}
+param emailSecret string = ''
+
+@description('The key of a service that embeds.')
+@secure()
+param embeddingApiKey string = ''
+
+@description('The key of the page /operator.')
+@secure()
+param operatorKey string = ''
+
+@description('The mail server, with its login.')
+@secure()
+param smtpUrl string = ''
+
+@description('The key of a service that words summaries.')
+@secure()
+param summaryApiKey string = ''
+
+@description('The list of webhooks in base64: azd cannot pass its quotes on.')
+@secure()
+param webhooksBase64 string = ''
 
 @description('Nobody sets it: only a default may ask for the time.')
 param currentMonth string = utcNow('yyyy-MM')
@@ -279,15 +301,15 @@ var endpointSubnetId = vnetEnabled ? network!.outputs.endpointSubnetId : ''
 
 var appName = 'func-${token}'
 var vaultName = 'kv-${token}'
-var secretNames = [
-  'EMAIL_SECRET'
-  'EMBEDDING_API_KEY'
-  'OPERATOR_KEY'
-  'SMTP_URL'
-  'SUMMARY_API_KEY'
-  'WEBHOOKS'
-]
-var givenSecrets = filter(secretNames, name => contains(secrets, name) && !empty(secrets[name]))
+var secrets = {
+  EMAIL_SECRET: emailSecret
+  EMBEDDING_API_KEY: embeddingApiKey
+  OPERATOR_KEY: operatorKey
+  SMTP_URL: smtpUrl
+  SUMMARY_API_KEY: summaryApiKey
+  WEBHOOKS: webhooksBase64
+}
+var givenSecrets = map(filter(items(secrets), secret => !empty(secret.value)), secret => secret.key)
 var vaultReferences = toObject(
   givenSecrets,
   name => name,

@@ -1,15 +1,17 @@
-"""Before provisioning: keep the first day of a budget that is there, which Azure lets nobody change.
+"""Before provisioning: refuse secrets in clear in .azure, and keep the first day of a budget that is there.
 
-A person's environment remembers it, as an output of the first deployment. A pipeline starts with an empty
-environment each time: it asks Azure.
+Azure lets nobody change that day. A person's environment remembers it, as an output of the first deployment.
+A pipeline starts with an empty environment each time: it asks Azure.
 """
 
 import json
 import os
+import re
 import subprocess
 import sys
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 from environment import say, stop
 
@@ -43,7 +45,22 @@ def first_day() -> str | None:
         raise
 
 
+def secrets_in_clear() -> list[str]:
+    """Names of secrets whose values stand in the file of azd's environment."""
+    file = Path(".azure", os.environ.get("AZURE_ENV_NAME", ""), ".env")
+    if not file.is_file():
+        return []
+    listed = Path("azure.yaml").read_text().partition("\n  secrets:\n")[2]
+    values = dict(line.split("=", 1) for line in file.read_text().splitlines() if "=" in line)
+    found = {name: values.get(name, "").strip("\"'") for name in re.findall(r"    - (\w+)", listed)}
+    return [name for name, value in found.items() if value and not value.startswith("akvs://")]
+
+
 def main() -> int:
+    if names := secrets_in_clear():
+        return stop(
+            "\n".join(f"{name} is in clear in .azure: run `azd env set-secret {name}`" for name in names)
+        )
     has_budget = os.environ.get("BUDGET_AMOUNT", "0") not in ("", "0")
     is_known = bool(os.environ.get("BUDGET_START_DATE"))
     if not has_budget or is_known or not os.environ.get("AZURE_SUBSCRIPTION_ID"):

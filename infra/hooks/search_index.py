@@ -59,7 +59,7 @@ async def opened_index() -> AsyncIterator[Index]:
 
 async def make() -> None:
     async with opened_index() as index:
-        await index.ensure(int(setting("EMBEDDING_DIMENSION") or DEFAULT_DIMENSION))
+        await index.versions.ensure(int(setting("EMBEDDING_DIMENSION") or DEFAULT_DIMENSION))
 
 
 def is_private() -> bool:

@@ -70,14 +70,21 @@ def names_read() -> dict[str, str]:
     return dict(_VARIABLE.findall(text))
 
 
-def parameters_of(environment: Mapping[str, str], who: Provider) -> dict[str, Any]:
+def parameters_of(
+    environment: Mapping[str, str], who: Provider, kept: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """With what azd finds in vaults in place of references: of text alone, not of text within objects."""
     known = {
         **environment,
         "AZURE_PRINCIPAL_ID": who.principal_id,
         "AZURE_PRINCIPAL_TYPE": who.principal_type,
     }
     found = {name: _value(name, entry["value"], known) for name, entry in WRITTEN.items()}
-    return {name: value for name, value in found.items() if value is not _OMITTED}
+    return {
+        name: (kept or {})[value] if isinstance(value, str) and value.startswith("akvs://") else value
+        for name, value in found.items()
+        if value is not _OMITTED
+    }
 
 
 def effective(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,9 +122,10 @@ def provision(
     *,
     month: str = "2026-11",
     present: Mapping[str, str] | None = None,
+    kept: Mapping[str, str] | None = None,
 ) -> Deployment:
     """Provision, and keep the outputs in the environment as azd does."""
-    parameters = parameters_of(environment, who or Provider())
+    parameters = parameters_of(environment, who or Provider(), kept)
     refused = [name for name, value in parameters.items() if DECLARED[name].refuses(value)]
     assert refused == [], refused
     resources, outputs = plan(MAIN, parameters, Azure(month, present or {}))

@@ -83,7 +83,7 @@ def test_every_parameter_can_be_set_and_has_its_own_default() -> None:
     given = parameters_of({"AZURE_ENV_NAME": "demo", "AZURE_LOCATION": "swedencentral"}, Provider())
     for name, value in given.items():
         default = DECLARED[name].default
-        if default is not None and name not in ("appSettings", "secrets", "deployerPrincipalId"):
+        if default is not None and name not in ("appSettings", "deployerPrincipalId"):
             assert value == literal(default), name
 
 

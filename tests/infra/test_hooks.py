@@ -293,6 +293,30 @@ def answering(statuses: list[int], body: bytes = b"{}") -> Iterator[str]:
         server.server_close()
 
 
+# secrets
+
+
+@pytest.mark.parametrize(
+    ("line", "ends"),
+    [
+        ('OPERATOR_KEY="akvs://sub/vault/operator-key"', 0),
+        ('OPERATOR_KEY=""', 0),
+        ('OPERATOR_KEY="of sixteen characters"', 1),
+        ("SMTP_URL=smtps://digests:password@mail.example.org", 1),
+        ('ALERT_EMAIL="ops@example.org"', 0),
+    ],
+)
+def test_a_secret_in_clear_in_the_environment_of_azd_is_refused(line: str, ends: int, clone: Path) -> None:
+    (clone / ".azure/demo").mkdir(parents=True)
+    (clone / ".azure/demo/.env").write_text(f'AZURE_ENV_NAME="demo"\n{line}\n')
+    done = run(AZURE["hooks"]["preprovision"], clone, AZURE_ENV_NAME="demo")
+
+    assert done.returncode == ends, done.stderr
+    name, _, value = line.partition("=")
+    assert (f"azd env set-secret {name}" in done.stderr) == bool(ends)
+    assert not ends or value.strip('"') not in done.stderr
+
+
 # the budget
 
 AZD = """#!/bin/sh

@@ -154,15 +154,19 @@ def test_the_pipeline_carries_all_that_the_parameters_read_and_the_workflow_pass
 
 def test_secrets_are_carried_as_secrets_and_nothing_else_is() -> None:
     carried, secrets = pipeline(CHANGED)
-    read = {re.findall(r"\w+", value)[0] for value in WRITTEN["secrets"]["value"].values()}
+    secure = [name for name, parameter in DECLARED.items() if "secure" in parameter.decorators]
+    read = {re.findall(r"\w+", WRITTEN[name]["value"])[0] for name in secure}
 
     assert secrets.keys() == read
     assert carried.keys().isdisjoint(read)
-    assert "secure" in DECLARED["secrets"].decorators
 
 
 def test_every_setting_of_the_app_can_be_set_or_is_found_out() -> None:
-    settable = {*WRITTEN["appSettings"]["value"], *WRITTEN["secrets"]["value"]}
+    kept = {
+        secret.properties["contentType"]
+        for secret in provision(dict(CHANGED)).of_type("Microsoft.KeyVault/vaults/secrets")
+    }
+    settable = {*WRITTEN["appSettings"]["value"], *kept}
 
     assert settable | FOUND_OUT | LOCAL == set(Settings.model_fields)
     assert settable.isdisjoint(FOUND_OUT | LOCAL)
@@ -293,6 +297,20 @@ def test_secrets_are_in_the_vault_and_the_app_may_read_them() -> None:
         .endswith("/id-abcdefghijklm")
     )
     assert not [value for value in deployed.app_settings.values() if value in CHANGED["OPERATOR_KEY"]]
+
+
+def test_a_secret_that_azd_refers_to_in_a_vault_is_the_same_as_one_in_the_environment() -> None:
+    """The references of `azd env set-secret`, so that .azure holds no secret in clear."""
+    names = AZURE["pipeline"]["secrets"]
+    references = {name: f"akvs://sub/vault/{name}" for name in names}
+    kept = {reference: CHANGED[name] for name, reference in references.items()}
+    secrets = [
+        {secret.name: secret.properties for secret in deployed.of_type("Microsoft.KeyVault/vaults/secrets")}
+        for deployed in (provision({**CHANGED, **references}, kept=kept), provision(dict(CHANGED)))
+    ]
+
+    assert len(secrets[0]) == len(names)
+    assert secrets[0] == secrets[1]
 
 
 def test_the_code_starts_with_every_setting_changed() -> None:

@@ -19,7 +19,7 @@ WAYS: dict[str, dict[str, Any]] = {
         "alertEmail": "ops@example.org",
         "budgetAmount": 100,
         "purgeProtection": True,
-        "secrets": {"OPERATOR_KEY": "of sixteen characters"},
+        "operatorKey": "of sixteen characters",
     },
     "direct-uploads": {
         **_BASIC,

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from azure.cosmos import ContainerProxy, DatabaseProxy, PartitionKey, exceptions
 
-from localcloud.clock import ManualClock
 from localcloud.cosmos.account import Account, Throughput
 from localcloud.cosmos.queries import Scope
 from tests.cosmos.conftest import MakeContainer, engine_page, query
+from tests.support.clock import ManualClock
 
 
 def ids(changes: Any) -> list[str]:

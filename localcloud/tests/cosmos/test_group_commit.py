@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 import pytest
 from azure.cosmos import CosmosClient, PartitionKey
 
-from localcloud.clock import ManualClock
 from localcloud.cosmos.account import Account, Throughput
 from localcloud.cosmos.auth import EMULATOR_KEY
 from localcloud.cosmos.queries import Scope
 from localcloud.cosmos.server import CosmosService
 from localcloud.cosmos.slow_queries import SlowQueryThread
 from tests.cosmos.raw import headers_for
+from tests.support.clock import ManualClock
 from tests.support.services import start_service
 
 DOCS = "/dbs/d/colls/c/docs"

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from azure.cosmos import ContainerProxy
 
-from localcloud.clock import ManualClock
 from localcloud.cosmos.account import Account, Throughput
 from localcloud.cosmos.container import Container
 from localcloud.cosmos.documents import Conditions
@@ -16,6 +15,7 @@ from localcloud.cosmos.errors import CosmosError
 from localcloud.cosmos.queries import Scope
 from tests.cosmos.conftest import RANGES, MakeContainer, engine_page
 from tests.cosmos.raw import RawClient
+from tests.support.clock import ManualClock
 from tests.support.services import RunningService
 
 MIXED: list[Any] = [

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from localcloud.clock import ManualClock
 from localcloud.cosmos import queries
 from localcloud.cosmos.account import Account, Throughput
 from localcloud.cosmos.container import Container
 from localcloud.cosmos.queries import Scope
 from tests.cosmos.conftest import engine_page
 from tests.cosmos.naive import UNDEFINED, Expr, evaluate, same, sort_key, type_order
+from tests.support.clock import ManualClock
 
 NAMES = ("a", "b", "c d", "é")
 TEXTS = (

@@ -10,13 +10,13 @@ from azure.core import MatchConditions
 from azure.cosmos import ContainerProxy, CosmosClient, PartitionKey, exceptions
 from azure.cosmos.aio import CosmosClient as AsyncCosmosClient
 
-from localcloud.clock import ManualClock
 from localcloud.cosmos.account import Account, Throughput
 from localcloud.cosmos.auth import EMULATOR_KEY
 from localcloud.cosmos.documents import Conditions
 from localcloud.cosmos.errors import CosmosError
 from localcloud.cosmos.sessions import parse_token
 from tests.cosmos.conftest import control, query
+from tests.support.clock import ManualClock
 from tests.support.services import RunningService, running_service
 
 LAG = 30.0

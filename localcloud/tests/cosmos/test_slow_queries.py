@@ -10,10 +10,10 @@ import pytest
 from azure.cosmos import ContainerProxy, DatabaseProxy
 from azure.cosmos.aio import CosmosClient as AsyncCosmosClient
 
-from localcloud.clock import ManualClock
 from localcloud.cosmos.account import Account, Throughput
 from localcloud.cosmos.queries import QUERY_SECONDS, Scope, SlowQueryError
 from localcloud.cosmos.slow_queries import SlowQueryThread
+from tests.support.clock import ManualClock
 
 PRODUCT = "SELECT VALUE COUNT(1) FROM c JOIN x IN c.l JOIN y IN c.l JOIN z IN c.l"
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from localcloud.clock import Clock, ManualClock
+from localcloud.clock import Clock
 from localcloud.functions.schedule import parse_schedule
 from localcloud.functions.timers import Firing, ScheduleMonitor, ScheduleStatus, TimerListener, TimerRules
+from tests.support.clock import ManualClock
 
 NOON = datetime(2026, 3, 11, 12, 0, tzinfo=UTC)
 HOURLY = "0 0 * * * *"

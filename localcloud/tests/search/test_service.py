@@ -16,11 +16,11 @@ from azure.core.credentials import AccessToken, AzureKeyCredential
 from azure.core.exceptions import HttpResponseError, ResourceNotFoundError, ServiceRequestError
 from azure.search.documents import SearchClient, SearchIndexingBufferedSender
 
-from localcloud.clock import ManualClock
 from localcloud.search.catalog import Catalog
 from localcloud.search.documents import parse_batch
 from localcloud.search.service import ADMIN_KEY, QUERY_KEY
 from tests.search.conftest import KEY, VECTORS, Search, vector_field
+from tests.support.clock import ManualClock
 from tests.support.services import ROOT
 
 Start = Callable[..., Search]

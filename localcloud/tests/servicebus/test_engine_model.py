@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, precondition, rule
 
-from localcloud.clock import ManualClock
 from localcloud.servicebus.changes import SEQUENCE_BITS
 from localcloud.servicebus.config import EntityConfig, NamespaceConfig
 from localcloud.servicebus.engine import Namespace
@@ -20,6 +19,7 @@ from localcloud.servicebus.entities import Queue
 from localcloud.servicebus.errors import LockLost, MessageNotFound
 from localcloud.servicebus.messages import Message, MessageState, MessageView, parse_message
 from localcloud.servicebus.options import EntityOptions
+from tests.support.clock import ManualClock
 from tests.support.raw_amqp import message as encoded
 
 LOCK, TTL, WINDOW, MAX_DELIVERIES = 10_000, 60_000, 5_000, 3

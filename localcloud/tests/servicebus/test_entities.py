@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from localcloud.clock import ManualClock
 from localcloud.servicebus.config import EntityConfig, NamespaceConfig, TopicConfig
 from localcloud.servicebus.engine import Namespace
 from localcloud.servicebus.entities import MAX_ENTITY_BYTES, Queue
@@ -13,6 +12,7 @@ from localcloud.servicebus.filters import Rule, TrueFilter
 from localcloud.servicebus.indexes import Deadlines, DuplicateHistory, ReadyMessages, SequenceIndex
 from localcloud.servicebus.messages import Message, MessageView, parse_message
 from localcloud.servicebus.options import EntityOptions
+from tests.support.clock import ManualClock
 from tests.support.raw_amqp import message as encoded
 
 EVERYTHING = (Rule("all", TrueFilter()),)

@@ -75,8 +75,3 @@ class ServiceBusEngine(Namespace):
         self.restore(
             [(row, replace(message)) for row, message in saved.rows], saved.counters, saved.duplicates
         )
-
-    def end_turn(self) -> None:
-        """Forget what a broker would commit and deliver now."""
-        self.changes.ready.clear()
-        self.changes.clear_committed()

@@ -16,11 +16,11 @@ param vaultReferences object
 var before = split(present.?DEPLOYED_SETTINGS ?? '', ',')
 var added = filter(items(present), setting => !contains(before, setting.key))
 
-resource app 'Microsoft.Web/sites@2024-04-01' existing = {
+resource app 'Microsoft.Web/sites@2024-11-01' existing = {
   name: appName
 }
 
-resource appSettings 'Microsoft.Web/sites/config@2024-04-01' = {
+resource appSettings 'Microsoft.Web/sites/config@2024-11-01' = {
   parent: app
   name: 'appsettings'
   properties: union(

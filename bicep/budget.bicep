@@ -10,7 +10,7 @@ param startDate string
 param contactEmails array
 param actionGroupId string
 
-resource budget 'Microsoft.Consumption/budgets@2023-11-01' = {
+resource budget 'Microsoft.Consumption/budgets@2024-08-01' = {
   name: name
   properties: {
     category: 'Cost'

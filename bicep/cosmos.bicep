@@ -36,7 +36,7 @@ var autoscale = {
 }
 var dataContributor = '00000000-0000-0000-0000-000000000002'
 
-resource account 'Microsoft.DocumentDB/databaseAccounts@2024-11-15' = {
+resource account 'Microsoft.DocumentDB/databaseAccounts@2025-04-15' = {
   name: name
   location: location
   tags: tags
@@ -68,7 +68,7 @@ resource account 'Microsoft.DocumentDB/databaseAccounts@2024-11-15' = {
   }
 }
 
-resource database 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases@2024-11-15' = {
+resource database 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases@2025-04-15' = {
   parent: account
   name: databaseName
   properties: {
@@ -79,7 +79,7 @@ resource database 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases@2024-11-15
   }
 }
 
-resource container 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers@2024-11-15' = [
+resource container 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers@2025-04-15' = [
   for each in containers: {
     parent: database
     name: each.id
@@ -91,7 +91,7 @@ resource container 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/container
 
 // One after the other: in parallel the account answers 412, for it is locked.
 @batchSize(1)
-resource contributors 'Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments@2024-11-15' = [
+resource contributors 'Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments@2025-04-15' = [
   for principal in principals: {
     parent: account
     name: guid(database.id, principal.id, dataContributor)

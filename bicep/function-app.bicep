@@ -76,7 +76,7 @@ resource component 'Microsoft.Insights/components@2020-02-02' existing = {
   name: componentName
 }
 
-resource storage 'Microsoft.Storage/storageAccounts@2024-01-01' = {
+resource storage 'Microsoft.Storage/storageAccounts@2025-01-01' = {
   name: storageName
   location: location
   tags: tags
@@ -99,12 +99,12 @@ resource storage 'Microsoft.Storage/storageAccounts@2024-01-01' = {
   }
 }
 
-resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2024-01-01' = {
+resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2025-01-01' = {
   parent: storage
   name: 'default'
 }
 
-resource packageContainer 'Microsoft.Storage/storageAccounts/blobServices/containers@2024-01-01' = {
+resource packageContainer 'Microsoft.Storage/storageAccounts/blobServices/containers@2025-01-01' = {
   parent: blobs
   name: packages
   properties: {
@@ -139,7 +139,7 @@ module endpoint 'private-endpoint.bicep' = [
   }
 ]
 
-resource plan 'Microsoft.Web/serverfarms@2024-04-01' = {
+resource plan 'Microsoft.Web/serverfarms@2024-11-01' = {
   name: planName
   location: location
   tags: tags
@@ -153,7 +153,7 @@ resource plan 'Microsoft.Web/serverfarms@2024-04-01' = {
   }
 }
 
-resource app 'Microsoft.Web/sites@2024-04-01' = {
+resource app 'Microsoft.Web/sites@2024-11-01' = {
   name: name
   location: location
   tags: union(tags, {
@@ -203,6 +203,8 @@ resource app 'Microsoft.Web/sites@2024-04-01' = {
       }
     }
     siteConfig: {
+      ftpsState: 'Disabled'
+      http20Enabled: true
       minTlsVersion: '1.2'
     }
   }
@@ -213,14 +215,14 @@ module appSettings 'app-settings.bicep' = {
   name: '${serviceName}-settings'
   params: {
     appName: app.name
-    present: list('${app.id}/config/appsettings', '2024-04-01').properties
+    present: list('${app.id}/config/appsettings', '2024-11-01').properties
     settings: union(settings, platformSettings)
     vaultReferences: vaultReferences
   }
 }
 
 // Passwords for publishing stay off: azd deploys with the deployer's own token.
-resource ftpPasswords 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2024-04-01' = {
+resource ftpPasswords 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2024-11-01' = {
   parent: app
   name: 'ftp'
   properties: {
@@ -228,7 +230,7 @@ resource ftpPasswords 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@20
   }
 }
 
-resource scmPasswords 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2024-04-01' = {
+resource scmPasswords 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2024-11-01' = {
   parent: app
   name: 'scm'
   properties: {

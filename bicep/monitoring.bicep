@@ -21,7 +21,7 @@ param dailyCapGb int
 
 var roles = loadJsonContent('../infra/roles.json')
 
-resource workspace 'Microsoft.OperationalInsights/workspaces@2023-09-01' = {
+resource workspace 'Microsoft.OperationalInsights/workspaces@2025-02-01' = {
   name: workspaceName
   location: location
   tags: tags

@@ -9,7 +9,7 @@ param addressPrefix string
 
 var zones = loadJsonContent('../infra/private-zones.json')
 
-resource guard 'Microsoft.Network/networkSecurityGroups@2024-05-01' = {
+resource guard 'Microsoft.Network/networkSecurityGroups@2024-07-01' = {
   name: '${name}-endpoints'
   location: location
   tags: tags
@@ -32,7 +32,7 @@ resource guard 'Microsoft.Network/networkSecurityGroups@2024-05-01' = {
   }
 }
 
-resource network 'Microsoft.Network/virtualNetworks@2024-05-01' = {
+resource network 'Microsoft.Network/virtualNetworks@2024-07-01' = {
   name: name
   location: location
   tags: tags

@@ -26,7 +26,7 @@ var roles = loadJsonContent('../infra/roles.json')
 var zones = loadJsonContent('../infra/private-zones.json')
 var isPrivate = !empty(endpointSubnetId)
 
-resource account 'Microsoft.CognitiveServices/accounts@2024-10-01' = {
+resource account 'Microsoft.CognitiveServices/accounts@2025-06-01' = {
   name: name
   location: location
   tags: tags
@@ -44,7 +44,7 @@ resource account 'Microsoft.CognitiveServices/accounts@2024-10-01' = {
   }
 }
 
-resource model 'Microsoft.CognitiveServices/accounts/deployments@2024-10-01' = {
+resource model 'Microsoft.CognitiveServices/accounts/deployments@2025-06-01' = {
   parent: account
   name: modelName
   sku: {

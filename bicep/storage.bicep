@@ -58,7 +58,7 @@ var grants = flatten(map(range(0, length(containers)), index => map(principals, 
   principal: principal
 })))
 
-resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
+resource account 'Microsoft.Storage/storageAccounts@2025-01-01' = {
   name: name
   location: location
   tags: tags
@@ -82,7 +82,7 @@ resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
   }
 }
 
-resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2024-01-01' = {
+resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2025-01-01' = {
   parent: account
   name: 'default'
   properties: {
@@ -104,7 +104,7 @@ resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2024-01-01' = {
   }
 }
 
-resource container 'Microsoft.Storage/storageAccounts/blobServices/containers@2024-01-01' = [
+resource container 'Microsoft.Storage/storageAccounts/blobServices/containers@2025-01-01' = [
   for each in containers: {
     parent: blobs
     name: each
@@ -140,7 +140,7 @@ resource delegator 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (ta
   }
 }
 
-resource lifecycle 'Microsoft.Storage/storageAccounts/managementPolicies@2024-01-01' = {
+resource lifecycle 'Microsoft.Storage/storageAccounts/managementPolicies@2025-01-01' = {
   parent: account
   name: 'default'
   dependsOn: [

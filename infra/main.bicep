@@ -339,7 +339,7 @@ var modelSettings = {
   SUMMARY_MODEL: openAi!.outputs.deploymentName
 }
 
-resource group 'Microsoft.Resources/resourceGroups@2024-11-01' = {
+resource group 'Microsoft.Resources/resourceGroups@2025-04-01' = {
   name: empty(resourceGroupName) ? 'rg-${environmentName}' : resourceGroupName
   location: location
   tags: tags

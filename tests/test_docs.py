@@ -19,7 +19,10 @@ MADE_BY_RUNNING = ("models/", "build/", ".venv", ".localcloud")
 
 
 def documents() -> list[Path]:
-    at_the_root = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")]
+    at_the_root = [
+        ROOT / name
+        for name in ("README.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
+    ]
     return [*at_the_root, *sorted(DOCS.rglob("*.md"))]
 
 

@@ -29,7 +29,7 @@ def address() -> str:
     group = os.environ.get("AZURE_RESOURCE_GROUP") or f"rg-{environment}"
     name = f"{environment}-monthly"[:LONGEST_NAME]
     scope = f"{MANAGEMENT}/subscriptions/{os.environ['AZURE_SUBSCRIPTION_ID']}/resourceGroups/{group}"
-    return f"{scope}/providers/Microsoft.Consumption/budgets/{name}?api-version=2023-11-01"
+    return f"{scope}/providers/Microsoft.Consumption/budgets/{name}?api-version=2024-08-01"
 
 
 def first_day() -> str | None:

@@ -40,10 +40,39 @@ def test_a_warning_of_the_compiler_is_an_error(warns: str, fails: str, ends: int
     assert ("main.bicep(3,7)" in done.stderr) is bool(ends)
 
 
-def test_the_workflow_runs_the_compiler() -> None:
+def test_the_workflow_runs_the_compiler_and_a_check_of_security() -> None:
     jobs = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]
 
-    assert any(step.get("run") == "bash infra/check-bicep.sh" for step in jobs["bicep"]["steps"])
+    commands = [step.get("run", "") for step in jobs["bicep"]["steps"]]
+
+    assert "bash infra/check-bicep.sh" in commands
+    assert any("checkov --config-file .checkov.yaml" in command for command in commands)
+
+
+def test_microsofts_validator_of_templates_finds_what_it_asks_for() -> None:
+    """By the rules of microsoft/template-validation-action."""
+    readme = (ROOT / "README.md").read_text()
+    files = [
+        "LICENSE", "SECURITY.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", ".github/ISSUE_TEMPLATE",
+        ".github/workflows/azure-dev.yml", "azure.yaml", "infra", ".devcontainer",
+    ]  # fmt: skip
+
+    assert [name for name in files if not (ROOT / name).exists()] == []
+    for heading in ("Features", "Getting Started", "Guidance", "Resources"):
+        assert f"\n## {heading}\n" in readme
+    for badge in ("github.com/codespaces/new", "remote-containers/cloneInVolume"):
+        assert badge in readme
+
+
+def test_dependabot_looks_at_every_lock_that_no_command_of_ours_renews() -> None:
+    updates = yaml.safe_load((ROOT / ".github/dependabot.yml").read_text())["updates"]
+    locks = subprocess.run(
+        ["git", "ls-files", "*package-lock.json"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    looked_at = {(update["package-ecosystem"], name) for update in updates for name in update["directories"]}
+
+    assert looked_at >= {("npm", f"/{Path(lock).parent}") for lock in locks}
+    assert looked_at >= {("github-actions", "/"), ("devcontainers", "/")}
 
 
 def test_every_rule_that_we_hold_ourselves_to_is_an_error() -> None:

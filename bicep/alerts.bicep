@@ -6,6 +6,9 @@ param tags object
 
 @description('Who is told; without an address the alerts are only shown in the portal.')
 param email string
+
+@description('Names of the query alerts, without those on refused calls; empty for all alerts.')
+param chosen array
 param workspaceId string
 param serviceBusId string
 param cosmosId string
@@ -271,7 +274,7 @@ resource actionGroup 'Microsoft.Insights/actionGroups@2023-01-01' = {
 }
 
 resource queryAlert 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
-  for alert in queryAlerts: {
+  for alert in filter(queryAlerts, each => empty(chosen) || contains(chosen, each.name)): {
     name: '${namePrefix}-${alert.name}'
     location: location
     tags: tags
@@ -366,7 +369,7 @@ resource deadLetters 'Microsoft.Insights/metricAlerts@2018-03-01' = {
   }
 }
 
-resource busThrottled 'Microsoft.Insights/metricAlerts@2018-03-01' = {
+resource busThrottled 'Microsoft.Insights/metricAlerts@2018-03-01' = if (empty(chosen)) {
   name: '${namePrefix}-servicebus-throttled'
   location: 'global'
   tags: tags
@@ -402,7 +405,7 @@ resource busThrottled 'Microsoft.Insights/metricAlerts@2018-03-01' = {
   }
 }
 
-resource cosmosThrottled 'Microsoft.Insights/metricAlerts@2018-03-01' = {
+resource cosmosThrottled 'Microsoft.Insights/metricAlerts@2018-03-01' = if (empty(chosen)) {
   name: '${namePrefix}-cosmos-throttled'
   location: 'global'
   tags: tags

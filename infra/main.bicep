@@ -51,10 +51,11 @@ param location string
 @description('The resource group; empty for rg-<environment>.')
 param resourceGroupName string = ''
 
-@description('What is not set by itself: standard, or low-cost (profiles.json).')
+@description('What is not set by itself: standard, low-cost, or trial (profiles.json).')
 @allowed([
   'standard'
   'low-cost'
+  'trial'
 ])
 param profile string = 'standard'
 
@@ -523,6 +524,7 @@ module alerts '../bicep/alerts.bicep' = {
     location: location
     tags: tags
     email: alertEmail
+    chosen: profileValues.alerts
     workspaceId: monitoring.outputs.workspaceId
     serviceBusId: serviceBus.outputs.id
     cosmosId: cosmos.outputs.id

@@ -7,6 +7,7 @@ price that is not known there is left out of the sum, and said so.
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +35,7 @@ PRICES = ROOT / "infra/prices.json"
 PROFILES: dict[str, dict[str, str]] = {
     "standard": {"profile": "standard"},
     "low-cost": {"profile": "low-cost"},
-    "low-cost, SEARCH_SKU=free": {"profile": "low-cost", "searchSku": "free"},
+    "trial": {"profile": "trial"},
 }
 HOURS = 730
 GB, MB_IN_GB = 1e9, 1024
@@ -97,8 +98,22 @@ def _quantities(resources: Resources, messages: int) -> Iterator[tuple[str, floa
     settings = resources.the("Microsoft.Web/sites/config").properties
     spans = events * SPAN_BYTES * float(settings["TELEMETRY_SAMPLING_RATIO"])
     yield "logs", (spans + METRIC_BYTES) / GB
-    yield "alerts.query", len(resources.of_type("Microsoft.Insights/scheduledQueryRules"))
-    yield "alerts.metric", len(resources.of_type("Microsoft.Insights/metricAlerts"))
+    yield from _alerts(resources)
+
+
+def _alerts(resources: Resources) -> Iterator[tuple[str, float]]:
+    """A query costs by how often it is asked, a metric by its series: of each entity, or of the resource."""
+    rules = resources.of_type("Microsoft.Insights/scheduledQueryRules")
+    for frequency, count in sorted(Counter(rule.properties["evaluationFrequency"] for rule in rules).items()):
+        yield f"alerts.query.{frequency}", count
+    entities = [resources.of_type(f"Microsoft.ServiceBus/namespaces/{kind}") for kind in ("queues", "topics")]
+    criteria = [
+        criterion
+        for rule in resources.of_type("Microsoft.Insights/metricAlerts")
+        for criterion in rule.properties["criteria"]["allOf"]
+    ]
+    is_split = [any("*" in each["values"] for each in found.get("dimensions", [])) for found in criteria]
+    yield "alerts.metric", sum(sum(map(len, entities)) if split else 1 for split in is_split)
 
 
 def _functions(resources: Resources, messages: int, events: float) -> Iterator[tuple[str, float]]:

@@ -111,6 +111,17 @@ def test_the_alerts_of_the_specification_are_there(
     assert (rule.properties["windowSize"], rule.properties["severity"]) == (window, severity)
 
 
+def test_a_trial_has_the_alerts_without_which_nobody_would_know() -> None:
+    rules = of_type("trial", "Microsoft.Insights/scheduledQueryRules")
+    everything = {rule.name for rule in of_type("plain", "Microsoft.Insights/scheduledQueryRules")}
+
+    assert {"demo-no-progress", "demo-sweep-silent", "demo-stuck-documents"} < {rule.name for rule in rules}
+    assert {rule.name for rule in rules} < everything
+    assert {rule.properties["evaluationFrequency"] for rule in rules} == {"PT15M"}
+    (metric,) = of_type("trial", "Microsoft.Insights/metricAlerts")
+    assert metric.name == "demo-dead-letters"
+
+
 def test_every_query_alert_looks_at_times_that_azure_allows() -> None:
     for name, rule in query_alerts().items():
         assert rule.properties["windowSize"] in (

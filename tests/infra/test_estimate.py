@@ -31,13 +31,24 @@ def test_an_idle_month_of_functions_is_within_the_free_grant() -> None:
         assert idle["functions.on-demand"].quantity < idle["functions.on-demand"].free / 4
 
 
-def test_the_low_cost_profile_costs_less_at_rest() -> None:
-    def rent(profile: str) -> float:
-        return sum(line.amount or 0 for line in lines(profile).values())
+def test_a_profile_costs_less_at_rest_than_the_one_before_it_and_a_trial_less_than_15_dollars() -> None:
+    standard, low_cost, trial = (
+        sum(line.amount or 0 for line in lines(profile).values()) for profile in PROFILES
+    )
 
-    assert rent("low-cost") < rent("standard")
-    assert rent("low-cost, SEARCH_SKU=free") < rent("low-cost") / 3
-    assert "functions.always-ready" not in lines("low-cost")
+    assert standard > low_cost > 3 * trial
+    assert trial < 15
+    assert not [meter for meter, line in lines("trial").items() if line.amount is None]
+    assert "functions.always-ready" not in lines("low-cost") | lines("trial")
+
+
+def test_an_alert_is_priced_by_how_often_it_asks_and_by_the_series_that_it_watches() -> None:
+    standard, trial = lines("standard"), lines("trial")
+
+    assert standard["alerts.query.PT5M"].quantity + standard["alerts.query.PT15M"].quantity == 19
+    assert "alerts.query.PT5M" not in trial
+    assert trial["alerts.query.PT15M"].quantity < 6
+    assert standard["alerts.metric"].quantity == 12 + 1 + 1  # dead letters of each entity, and two refusals
 
 
 def test_a_free_grant_is_not_billed() -> None:
@@ -48,8 +59,8 @@ def test_a_free_grant_is_not_billed() -> None:
 def test_a_price_that_nobody_looked_up_is_left_out_and_shown_as_such() -> None:
     busy = lines("standard", 100_000)
 
-    assert busy["cosmos.requests"].amount is None
-    row = next(row for row in estimate_table(100_000).splitlines() if "cosmos.requests" in row)
+    assert busy["storage.Standard_ZRS"].amount is None
+    row = next(row for row in estimate_table(100_000).splitlines() if "storage.Standard_ZRS" in row)
     assert ": ?" in row
     assert "not looked up" in row
 

@@ -28,5 +28,6 @@ WAYS: dict[str, dict[str, Any]] = {
         "appSettings": {"PUBLIC_URL": "https://lists.example.org/consensus"},
     },
     "low-cost": {**_BASIC, "profile": "low-cost"},
+    "trial": {**_BASIC, "profile": "trial"},
     "longest-name": {**_BASIC, "environmentName": "e" * 64, "budgetAmount": 100},
 }

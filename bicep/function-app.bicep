@@ -29,7 +29,7 @@ param vaultReferences object
 ])
 param instanceMemoryMB int
 
-@minValue(40)
+@minValue(1)
 @maxValue(1000)
 param maximumInstanceCount int
 

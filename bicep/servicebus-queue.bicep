@@ -7,10 +7,9 @@ param queue object
 param messageTimeToLive string
 param duplicateWindow string
 param principals array
-param preciseScaling bool
 
 var roles = loadJsonContent('../infra/roles.json')
-var receiverRole = roles[preciseScaling ? 'Azure Service Bus Data Owner' : 'Azure Service Bus Data Receiver']
+var receiverRole = roles['Azure Service Bus Data Receiver']
 
 resource namespace 'Microsoft.ServiceBus/namespaces@2024-01-01' existing = {
   name: namespaceName

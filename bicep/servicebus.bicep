@@ -14,11 +14,11 @@ param sku string
 @description('Messaging units, when it is Premium.')
 param units int
 
-@description('Who sends and receives: the app, and the operator where one is given ({ id, type }).')
-param principals array
+@description('Who runs the stages.')
+param workerPrincipalId string
 
-@description('Let the host read the queues\' lengths to scale by: Data Owner on each queue in place of Data Receiver.')
-param preciseScaling bool
+@description('Who sends and receives beside the app: the operators ({ id, type }).')
+param principals array
 
 @description('The subnet for a private endpoint; empty leaves the service on its public address.')
 param endpointSubnetId string
@@ -26,6 +26,7 @@ param workspaceId string
 
 // any(): the file has the shape of the emulator's schema, where most properties are optional.
 var config = any(loadJsonContent('../infra/servicebus/Config.json')).UserConfig.Namespaces[0]
+var roles = loadJsonContent('../infra/roles.json')
 var zones = loadJsonContent('../infra/private-zones.json')
 var isPrivate = !empty(endpointSubnetId)
 
@@ -55,6 +56,22 @@ resource namespace 'Microsoft.ServiceBus/namespaces@2024-01-01' = {
   }
 }
 
+// Owner of the whole namespace, which is this app's alone. Flex Consumption wakes an app by the number of active
+// messages, and reading it needs the right to manage. Without it the scaler peeks at the first ten messages: where all
+// of them are scheduled copies of later attempts, it counts zero, and active messages behind them wake no instance.
+resource workerAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+  name: guid(namespace.id, workerPrincipalId, roles['Azure Service Bus Data Owner'])
+  scope: namespace
+  properties: {
+    roleDefinitionId: subscriptionResourceId(
+      'Microsoft.Authorization/roleDefinitions',
+      roles['Azure Service Bus Data Owner']
+    )
+    principalId: workerPrincipalId
+    principalType: 'ServicePrincipal'
+  }
+}
+
 // One after the other: the service refuses two changes to a namespace at once.
 @batchSize(1)
 module queue 'servicebus-queue.bicep' = [
@@ -66,7 +83,6 @@ module queue 'servicebus-queue.bicep' = [
       messageTimeToLive: messageTimeToLive
       duplicateWindow: duplicateWindow
       principals: principals
-      preciseScaling: preciseScaling
     }
   }
 ]

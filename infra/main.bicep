@@ -165,8 +165,8 @@ param openAiCapacity int = 50
 ])
 param instanceMemoryMB int = 2048
 
-@description('Instances at most, over all functions together.')
-@minValue(40)
+@description('Instances at most of each group of functions: HTTP together, each queue and timer alone. Some regions take none below 40.')
+@minValue(1)
 @maxValue(1000)
 param maximumInstanceCount int = 40
 
@@ -179,9 +179,6 @@ param httpConcurrency int = 16
 @minValue(-1)
 @maxValue(20)
 param embeddingAlwaysReady int = -1
-
-@description('Let the host read the queues\' lengths to scale by them (Data Owner on each queue). Off: it adds one instance at a time.')
-param preciseScaling bool = false
 
 @description('Copies of the archives in three zones (ZRS) or in one place (LRS); empty for ZRS where profile and region have it.')
 @allowed([
@@ -391,8 +388,8 @@ module serviceBus '../bicep/servicebus.bicep' = {
     tags: tags
     sku: vnetEnabled || serviceBusPremium ? 'Premium' : 'Standard'
     units: serviceBusUnits
-    principals: principals
-    preciseScaling: preciseScaling
+    workerPrincipalId: identity.outputs.principalId
+    principals: operators
     endpointSubnetId: endpointSubnetId
     workspaceId: monitoring.outputs.workspaceId
   }

@@ -8,7 +8,9 @@ import pytest
 
 from benchmarks.capacity import (
     MEASURED,
+    SERVERLESS_UNITS,
     SIZES,
+    WAITING,
     capacity_table,
     credits_of_an_event,
     per_message_table,
@@ -40,6 +42,14 @@ def test_the_counts_that_the_text_names_are_ours() -> None:
     assert f"An event costs {credits_of_an_event()} credits" in DOCS
     assert f"{1000 // credits_of_an_event()} events a second" in DOCS
     assert len(CONTAINERS) <= 25  # that may share one database's throughput
+
+
+def test_the_instances_that_fit_are_worked_out_from_what_a_message_costs() -> None:
+    units, seconds = MEASURED.busiest_container_units, MEASURED.cpu_ms / 1000 * WAITING
+    each = units / seconds
+
+    assert f"{units} RU / {seconds:.4f} s = {each:.0f} RU/s" in DOCS
+    assert f"{SERVERLESS_UNITS:,} / {each:.0f}: {SERVERLESS_UNITS // each:.0f} busy instances" in DOCS
 
 
 def test_what_is_ten_times_as_much_costs_ten_times_as_much() -> None:

@@ -15,7 +15,6 @@ WAYS: dict[str, dict[str, Any]] = {
         "cosmosMode": "autoscale",
         "openAiEnabled": True,
         "embeddingAlwaysReady": 0,
-        "preciseScaling": True,
         "alertEmail": "ops@example.org",
         "budgetAmount": 100,
         "purgeProtection": True,

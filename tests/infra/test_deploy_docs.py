@@ -1,4 +1,4 @@
-"""docs/deploy.md names what there is to set, to watch and to grant."""
+"""The docs of a deployment name what there is to set, to watch and to grant."""
 
 import json
 import re
@@ -6,12 +6,15 @@ import re
 from tests.infra.azd import names_read
 from tests.infra.conftest import ROOT
 from tests.infra.plans import of_type, planned
+from tools.bicepcheck.ways import WAYS as ALL
 
 DOCS = (ROOT / "docs" / "deploy.md").read_text()
+SETTINGS = (ROOT / "docs" / "settings.md").read_text()
+ALERTS = (ROOT / "docs" / "telemetry.md").read_text()
 
 
 def test_every_variable_that_a_parameter_reads_is_described() -> None:
-    rows = [line for line in DOCS.splitlines() if line.startswith("|")]
+    rows = [line for line in SETTINGS.splitlines() if line.startswith("|")]
     for name, default in names_read().items():
         row = next((line for line in rows if re.search(rf"\b{name}\b", line.split("|")[1])), "")
         assert row, name
@@ -20,10 +23,9 @@ def test_every_variable_that_a_parameter_reads_is_described() -> None:
 
 def test_the_docs_name_no_setting_that_cannot_be_set() -> None:
     """What looks like a setting in the tables of settings is read by a parameter, or set by azd."""
-    tables = DOCS.partition("\n## Settings\n")[2].partition("\n## ")[0]
     named = {
         word
-        for line in tables.splitlines()
+        for line in SETTINGS.splitlines()
         if line.startswith("| ")
         for word in re.findall(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|\bPROFILE\b", line.split("|")[1])
     }
@@ -57,10 +59,10 @@ def test_every_role_is_described() -> None:
 def test_every_alert_is_described() -> None:
     for type_ in ("scheduledQueryRules", "metricAlerts"):
         for rule in of_type("plain", f"Microsoft.Insights/{type_}"):
-            assert rule.name.removeprefix("demo-") in DOCS, rule.name
+            assert rule.name.removeprefix("demo-") in ALERTS, rule.name
 
 
-def test_the_counts_in_the_cost_table_are_those_of_the_deployment() -> None:
+def test_the_counts_in_the_docs_are_those_of_the_deployment() -> None:
     def count(way: str, type_: str) -> int:
         return len(of_type(way, type_))
 
@@ -70,6 +72,7 @@ def test_the_counts_in_the_cost_table_are_those_of_the_deployment() -> None:
     with_model = count("private", "Microsoft.Network/privateEndpoints")
 
     assert f"{rules}, {metrics}" in DOCS
+    assert f"for {len(ALL)} ways to deploy" in DOCS
     assert f"{with_model - 1} x 730 h, {with_model} with a model; {zones}" in DOCS
 
 
@@ -77,3 +80,12 @@ def test_every_output_that_the_docs_name_is_there() -> None:
     _, outputs = planned("plain")
 
     assert set(re.findall(r"\b(WORKBOOK_ID|APP_URI)\b", DOCS)) <= outputs.keys()
+
+
+def test_a_first_deployment_is_read_in_a_quarter_of_an_hour_and_says_what_is_not_proven() -> None:
+    table = DOCS.partition("\n## What is proven\n")[2]
+
+    assert len(DOCS.split()) <= 2500
+    for step in ("azd up", "workflow", "package", "queries", "roles", "waking from zero"):
+        assert step in table
+    assert "not proven" in table

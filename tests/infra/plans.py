@@ -5,10 +5,10 @@ from typing import Any
 
 from tests.infra.conftest import ROOT
 from tools.bicepcheck.evaluate import Planned, plan
-from tools.bicepcheck.ways import OPERATOR
+from tools.bicepcheck.ways import DEPLOYER, OPERATOR
 from tools.bicepcheck.ways import WAYS as ALL
 
-__all__ = ["APP_PRINCIPAL", "OPERATOR", "WAYS", "of_type", "planned", "the"]
+__all__ = ["APP_PRINCIPAL", "DEPLOYER", "OPERATOR", "WAYS", "of_type", "planned", "the"]
 
 APP_PRINCIPAL = "[id-abcdefghijklm.properties.principalId]"
 WAYS: dict[str, dict[str, Any]] = {name: ALL[name] for name in ("plain", "private", "full")}

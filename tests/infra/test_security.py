@@ -2,13 +2,13 @@
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Any
 
 import pytest
 
 from tests.infra.conftest import ROOT
-from tests.infra.plans import APP_PRINCIPAL, OPERATOR, WAYS, of_type, planned, the
+from tests.infra.plans import APP_PRINCIPAL, DEPLOYER, OPERATOR, WAYS, of_type, planned, the
 from tools.bicepcheck.evaluate import Planned
 
 ROLES: dict[str, str] = json.loads((ROOT / "infra/roles.json").read_text())
@@ -74,6 +74,33 @@ def test_the_app_gets_each_role_on_what_needs_it_and_no_more() -> None:
 
     assert grants("plain", APP_PRINCIPAL) == expected_grants()
     assert grants("full", APP_PRINCIPAL) == expected_grants() | {model}
+
+
+def test_the_table_of_the_docs_has_the_roles_of_each_identity() -> None:
+    table = (ROOT / "docs/deploy.md").read_text().partition("\n## Roles\n")[2].partition("\n## ")[0]
+    told = defaultdict[str, set[str]](set)
+    for who, roles in re.findall(r"^\| (app|operator|whoever deploys) \| ([^|]+) \|", table, re.MULTILINE):
+        told[who] |= set(roles.split(", "))
+    cosmos = {
+        "Cosmos DB Built-in Data Contributor"
+        for way in ("full", DIRECT)
+        for found in of_type(way, "Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments")
+        if found.properties["roleDefinitionId"].endswith("/00000000-0000-0000-0000-000000000002")
+    }
+    deployed = [assigned("full"), assigned(DIRECT), assigned("deployer")]
+
+    assert told["app"] == cosmos.union(*(roles[APP_PRINCIPAL] for roles in deployed))
+    assert told["operator"] == cosmos | deployed[0][OPERATOR]
+    assert told["whoever deploys"] == deployed[2][DEPLOYER]
+
+
+def assigned(way: str) -> defaultdict[str, set[str]]:
+    """The names of the roles that each identity gets."""
+    found = defaultdict[str, set[str]](set)
+    for assignment in of_type(way, "Microsoft.Authorization/roleAssignments"):
+        id_ = assignment.properties["roleDefinitionId"].rpartition("/")[2]
+        found[assignment.properties["principalId"]].add(NAMES[id_])
+    return found
 
 
 def test_nobody_else_gets_a_role_unless_an_operator_is_named() -> None:

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-__all__ = ["OPERATOR", "WAYS"]
+__all__ = ["DEPLOYER", "OPERATOR", "WAYS"]
 
+DEPLOYER = "55555555-4444-3333-2222-111111111111"
 OPERATOR = "11111111-2222-3333-4444-555555555555"
 _BASIC: dict[str, Any] = {"environmentName": "demo", "location": "swedencentral"}
 WAYS: dict[str, dict[str, Any]] = {
@@ -27,6 +28,7 @@ WAYS: dict[str, dict[str, Any]] = {
         "appSettings": {"PUBLIC_URL": "https://lists.example.org/consensus"},
     },
     "low-cost": {**_BASIC, "profile": "low-cost"},
+    "deployer": {**_BASIC, "deployerPrincipalId": DEPLOYER, "deployerPrincipalType": "ServicePrincipal"},
     "trial": {**_BASIC, "profile": "trial"},
     "longest-name": {**_BASIC, "environmentName": "e" * 64, "budgetAmount": 100},
 }

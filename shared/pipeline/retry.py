@@ -17,7 +17,7 @@ from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
-from shared.clients.servicebus.dead_letters import RETRY_PREFIX
+from shared.clients.servicebus.dead_letters import RETRY_PREFIX, was_dead_letter, without_earlier
 from shared.core.errors import (
     ClassifiedError,
     ErrorKind,
@@ -157,7 +157,7 @@ class Retry:
     @classmethod
     def of(cls, delivery: Delivery, now: datetime) -> Self:
         known = delivery.properties
-        if CHAIN in known:
+        if CHAIN in known and not was_dead_letter(known):
             since = datetime.fromisoformat(str(known[SINCE]))
             return cls(int(known[RACES]), int(known[BACKOFFS]), since, str(known[CHAIN]))
         first = delivery.enqueued_at or now
@@ -208,7 +208,8 @@ class Retry:
 
     async def schedule(self, clients: Clients, queue: str, delivery: Delivery, seconds: float) -> None:
         """Have the broker deliver the message again after so many seconds, as this retry."""
-        copy = delivery.copy(clients, {**delivery.properties, **self.properties()})
+        known = without_earlier(delivery.properties)
+        copy = delivery.copy(clients, {**known, **self.properties()})
         due = clients.runtime.now() + timedelta(seconds=seconds)
         await clients.bus.send_to_queue(queue, [copy], at=due)
 

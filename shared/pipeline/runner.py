@@ -16,7 +16,12 @@ from shared.clients.classify import SDK_ERRORS
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
-from shared.clients.servicebus.dead_letters import DEAD_LETTER_PREFIX, FAILURE_PREFIX
+from shared.clients.servicebus.dead_letters import (
+    DEAD_LETTER_PREFIX,
+    FAILURE_PREFIX,
+    was_dead_letter,
+    without_earlier,
+)
 from shared.clients.telemetry.metrics import (
     Metrics,
     PipelineSpan,
@@ -208,7 +213,7 @@ class QueueRunner:
         reason = f"{record.error_type}: {record.abandoned_reason}"
         if await delivery.settlement.dead_letter(reason, json.dumps(cause)):
             return
-        known = {name: value for name, value in delivery.properties.items() if not _is_dead_letters(name)}
+        known = without_earlier(delivery.properties, (DEAD_LETTER_PREFIX,))
         named = {f"{FAILURE_PREFIX}{name}": value for name, value in cause.items()}
         await self._clients.bus.send_to_queue(
             self._row.name, [delivery.copy(self._clients, {**known, **named})]
@@ -228,13 +233,9 @@ class QueueRunner:
 def refuse_set_aside(delivery: Delivery) -> None:
     """Raise for a message with a cause, unless an operator sent it again from the dead letters."""
     known: Mapping[str, Any] = delivery.properties
-    if SET_ASIDE in known and not any(map(_is_dead_letters, known)):
+    if SET_ASIDE in known and not was_dead_letter(known):
         cause = [str(known.get(f"{FAILURE_PREFIX}{name}")) for name in ("error_type", "abandoned_reason")]
         raise StageFailedError(": ".join(cause))
-
-
-def _is_dead_letters(name: str) -> bool:
-    return name.lower().startswith(DEAD_LETTER_PREFIX)
 
 
 async def run_request(

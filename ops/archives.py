@@ -178,7 +178,7 @@ async def _delete_definition(clients: "Clients", name: str) -> bool:
     from shared.upkeep.audit import audited
 
     async with audited(clients, "source.delete", actor(), {"source": name, "cascade": False}) as counts:
-        deleted = await clients.store.delete(Source, name, name, Session())
+        deleted = await clients.store.delete(Source, name, Session())
         counts["sources"] = int(deleted)
     return deleted
 
@@ -211,7 +211,7 @@ async def _removed(clients: "Clients", kind: str, target: str, *, here: bool) ->
             print_note("Requested. Waiting for the app to delete it (Ctrl-C stops waiting).")
         while removal.status not in DONE:
             await asyncio.sleep(REMOVAL_SECONDS)
-            removal = await clients.store.read(Removal, removal.id, removal.id, Session())
+            removal = await clients.store.read(Removal, removal.id, Session())
         counts.update(removal.counts)
     return removal
 

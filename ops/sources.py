@@ -216,7 +216,7 @@ async def _found(clients: "Clients", name: str) -> "Source":
     from shared.clients.cosmos.session import Session
     from shared.documents.sources import Source
 
-    source = await clients.store.find(Source, name, name, Session()) if name.isprintable() else None
+    source = await clients.store.find(Source, name, Session()) if name.isprintable() else None
     if source is None:
         raise CommandError(Code.FAILED, f"There is no source named {name!r}.")
     return source

@@ -12,7 +12,6 @@ from datetime import datetime
 import azure.functions as func
 
 from shared.clients.telemetry.metrics import pipeline_metrics
-from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import chunk_id
 from shared.documents.threads import Chunk, Message
 from shared.domain.chunking.chunker import ChunkSettings, Embedder, Strategy, TextChunk, chunk_body
@@ -24,9 +23,9 @@ from shared.pipeline import topology
 from shared.pipeline.event_builders import PreparedChunk, chunks_prepared
 from shared.pipeline.event_types import ChunksPrepared, JSONParsed
 from shared.pipeline.events import Event
-from shared.pipeline.lifecycle.archives import messages_processed, was_removed
+from shared.pipeline.lifecycle.archives import messages_processed
 from shared.pipeline.stage import Stage, StageResult, Work
-from shared.threads.moving import ensure_in_place, load_following_merges
+from shared.threads.moving import load_announced_messages
 from shared.threads.rechunking import check_variants, sync_stored_chunks
 from stages.registration import register_stage
 
@@ -36,20 +35,15 @@ OVERLAP_TOKENS = 24  # about a tenth of a chunk: a sentence that is cut is whole
 
 
 async def chunk(event: Event[JSONParsed], work: Work) -> StageResult:
-    messages = await _load(event.data, work)
+    keys = event.data.message_keys
+    messages = await load_announced_messages(work.clients, keys, event.data.archive_id, work.session)
     if not messages:  # all of them were deleted with their archive
         return StageResult()
     tokens = await model_tokens(work.clients)
     settings = _settings(work, tokens.most)
     embed = await _sentence_embedder(settings, work)
     chunks = await asyncio.to_thread(_chunks_of, messages, tokens.tokenizer, settings, embed, work.now())
-    written = [(message.id, message.thread_id) for message in messages]
-    remaining = {message.id for message in messages}
-    named = [place for place in _documents(event.data) if place[0] in remaining]
-    try:
-        await _store(chunks, messages, work)
-    finally:  # also where a message has moved: nothing else knows of the chunks at the old place
-        await ensure_in_place(work.clients, written, work.session, named=named)
+    await _store(chunks, messages, work)
     await check_variants(work.clients, messages, work.session)
     return StageResult(
         [_announcement(event.data.archive_id, messages, chunks, settings.strategy)],
@@ -75,18 +69,6 @@ def _settings(work: Work, most: int) -> ChunkSettings:
     given = work.clients.settings
     size = min(given.CHUNKING_MAX_TOKENS, most)
     return ChunkSettings(Strategy(given.CHUNKING_STRATEGY), size, min(OVERLAP_TOKENS, size // 2))
-
-
-async def _load(data: JSONParsed, work: Work) -> list[Message]:
-    places = dict(zip(data.message_keys, data.message_threads, strict=False))
-    try:
-        return await load_following_merges(work.clients, Message, places, data.message_keys, work.session)
-    except DocumentNotFoundError:
-        if not await was_removed(work.clients.store, data.archive_id, work.session):
-            raise
-    # The archive was deleted meanwhile: the messages that remain are in other archives, too.
-    remaining = await work.clients.store.find_many(Message, list(places.items()), work.session)
-    return list(remaining.values())
 
 
 async def _sentence_embedder(settings: ChunkSettings, work: Work) -> Embedder | None:
@@ -156,14 +138,15 @@ def _announcement(
 def _contents(archive_id: str, messages: Sequence[Message]) -> str:
     """What tells the event from an earlier one of the same messages, which the broker would drop as a repeat.
 
-    They may have other content or conflicting copies, or another archive has moved messages of their thread.
+    They may have other content, conflicting copies or another thread.
     """
-    said = [archive_id, *(f"{message.variant} {message.conflicts}" for message in messages)]
+    labels = (f"{message.variant} {message.conflicts} {message.thread_id}" for message in messages)
+    said = [archive_id, *labels]
     return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
 
 
-def _documents(data: JSONParsed) -> list[tuple[str, str]]:
-    return list(zip(data.message_keys, data.message_threads, strict=False))
+def _documents(data: JSONParsed) -> list[str]:
+    return data.message_keys
 
 
 CHUNKING = Stage(topology.CHUNKING, chunk, _documents)

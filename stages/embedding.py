@@ -19,7 +19,6 @@ from shared.clients.telemetry.metrics import pipeline_metrics
 from shared.core.concurrency import batches_of
 from shared.core.errors import (
     ClassifiedError,
-    DocumentNotFoundError,
     ErrorKind,
     PermanentError,
     RefusesEverythingError,
@@ -39,8 +38,8 @@ from shared.pipeline.events import Event
 from shared.pipeline.failures import failure_record, isolate_poison
 from shared.pipeline.lifecycle.archives import chunk_embedded, chunk_given_up, chunks_recovered, is_settled
 from shared.pipeline.stage import Stage, StageResult, Work
-from shared.threads.moving import ThreadMovedError, ensure_in_place, find_unmerged, load_retained_chunks
-from shared.threads.rechunking import ensure_texts_unchanged, index_archives, index_labels
+from shared.threads.moving import load_announced_chunks
+from shared.threads.rechunking import ensure_texts_unchanged, index_labels, index_places
 from stages.registration import register_stage
 
 blueprint = func.Blueprint()
@@ -78,13 +77,13 @@ async def embed(event: Event[ChunksPrepared], work: Work) -> StageResult:
 
 
 async def _embed(data: ChunksPrepared, work: Work) -> StageResult:
-    chunks = await load_retained_chunks(work.clients, data, work.session)
+    chunks = await load_announced_chunks(work.clients, data, work.session)
     if data.chunk_ids and not chunks:  # deleted with their archive
         return StageResult(counts={"removed": len(data.chunk_ids)})
     model = await embedder(work.clients)
     await work.clients.index.versions.check(model.dimension)
-    thread_ids = {chunk.thread_id for chunk in chunks}
-    threads = await find_unmerged(work.clients, thread_ids, work.session)
+    thread_ids = sorted({chunk.thread_id for chunk in chunks})
+    threads = await work.clients.store.find_many(Thread, thread_ids, work.session)
     open_ones = [chunk for chunk in chunks if not is_settled(chunk, model.model)]
     done = await _embed_groups(open_ones, threads, model, work)
     if done.errors:
@@ -94,14 +93,9 @@ async def _embed(data: ChunksPrepared, work: Work) -> StageResult:
     settled = [chunk for chunk in chunks if chunk.embedding_generated and chunk.id not in opened]
     # The embedding for a first archive may have overtaken the chunking for a second one.
     shared = [chunk for chunk in settled if len(chunk.archive_ids) > 1]
-    await index_archives(work.clients, shared)
+    await index_places(work.clients, shared)
     await ensure_texts_unchanged(work.clients, [*open_ones, *relabelled, *shared], work.session)
     await _place_moved(data, chunks, work)
-    written = {(chunk.message_key, chunk.thread_id) for chunk in chunks}
-    remaining = {chunk.message_key for chunk in chunks}
-    places = zip(data.chunk_messages, data.chunk_threads, strict=False)
-    named = [place for place in places if place[0] in remaining]
-    await ensure_in_place(work.clients, written, work.session, named=named)
     generated = embeddings_generated(
         data,
         chunks,  # all that are settled now, those that were before and those given up included
@@ -168,12 +162,11 @@ def _failure_of(chunk: Chunk, done: Done) -> ClassifiedError | None:
 
 
 async def _place_moved(data: ChunksPrepared, chunks: Sequence[Chunk], work: Work) -> None:
-    """Name the threads of merged chunks again: an earlier delivery may have written the old one late."""
+    """Write the labels of moved chunks again: an earlier delivery may have written the old ones late."""
     named = dict(zip(data.chunk_ids, data.chunk_threads, strict=False))
     moved = [chunk for chunk in chunks if named.get(chunk.id, chunk.thread_id) != chunk.thread_id]
     embedded = [chunk for chunk in moved if chunk.status is not ProcessingStatus.FAILED_MAX_RETRIES]
-    labels = [{"chunk_id": chunk.id, "thread_id": chunk.thread_id} for chunk in embedded]
-    await work.clients.index.upsert(labels)
+    await index_places(work.clients, embedded)
 
 
 async def _relabel(chunks: Sequence[Chunk], model: Embedder, work: Work) -> list[Chunk]:
@@ -191,7 +184,7 @@ async def _embed_groups(
     chunks: Sequence[Chunk], threads: Mapping[str, Thread], model: Embedder, work: Work
 ) -> Done:
     """All groups at once: the encoder takes them in turn. What one has stored stays when another fails."""
-    ordered = sorted(chunks, key=lambda chunk: chunk.thread_id)  # a thread's chunks are one write
+    ordered = sorted(chunks, key=lambda chunk: chunk.partition)  # the chunks of a partition are one write
     embedding = [_embed_group(group, threads, model, work) for group in batches_of(ordered, GROUP)]
     results = await asyncio.gather(*embedding, return_exceptions=True)
     done = Done()
@@ -211,11 +204,7 @@ async def _embed_group(
     unstored = await unstored_vectors(work.clients)
     encoded = await _encode(chunks, model, unstored, work)
     await _store_vectors(encoded, threads, model, work)
-    try:
-        await work.clients.store.patch_all(Chunk, _outcomes(encoded, model), work.session)
-    except DocumentNotFoundError as error:
-        # It moved, and its vector now has the old thread: this stage has to write the new one.
-        raise ThreadMovedError(str(error)) from error
+    await work.clients.store.patch_all(Chunk, _outcomes(encoded, model), work.session)
     unstored.drop(_key(chunk, model) for chunk in chunks)
     return encoded
 
@@ -279,8 +268,8 @@ def _outcomes(encoded: Encoded, model: Embedder) -> list[Patch]:
     ]
 
 
-def _documents(data: ChunksPrepared) -> list[tuple[str, str]]:
-    return list(zip(data.chunk_ids, data.chunk_threads, strict=False))
+def _documents(data: ChunksPrepared) -> list[str]:
+    return data.chunk_ids
 
 
 EMBEDDING = Stage(topology.EMBEDDING, embed, _documents)

@@ -97,10 +97,10 @@ async def _new_versions(threads: Sequence[Thread], work: Work) -> list[ReadyThre
 async def _threads(thread_ids: Iterable[str], work: Work) -> list[Thread]:
     """Those that exist; of one that was merged since the event was published, the thread it is part of."""
     store, session = work.clients.store, work.session
-    found = await store.find_many(Thread, [(id_, id_) for id_ in sorted(set(thread_ids))], session)
+    found = await store.find_many(Thread, sorted(set(thread_ids)), session)
     merged = [thread.id for thread in found.values() if thread.merged_into is not None]
     targets = {await resolve_thread(work.clients, id_, session) for id_ in merged} - set(found)
-    found |= await store.find_many(Thread, [(id_, id_) for id_ in sorted(targets)], session)
+    found |= await store.find_many(Thread, sorted(targets), session)
     return [thread for _, thread in sorted(found.items()) if thread.merged_into is None]
 
 
@@ -125,9 +125,9 @@ async def _claim(ready: ReadyThread, claimer: str, work: Work) -> bool:
     return await thread_claimed(store, thread, ready.version, claimer=claimer, now=now, session=work.session)
 
 
-def _documents(data: EmbeddingsGenerated | SummaryRecheck) -> list[tuple[str, str]]:
+def _documents(data: EmbeddingsGenerated | SummaryRecheck) -> list[str]:
     """A failure is noted on the threads: their chunks are done."""
-    return [(thread_id, thread_id) for thread_id in data.named_threads()]
+    return list(data.named_threads())
 
 
 ORCHESTRATION = Stage(topology.ORCHESTRATION, orchestrate, _documents, internal={SummaryRecheck: recheck})

@@ -55,7 +55,7 @@ class Parsed:
         for known in (self.threads, self.touched):
             known.update({key: new for key, new in threaded.moved.items() if key in known})
         self.threads |= threaded.threads
-        self.touched |= threaded.touched
+        self.touched |= threaded.touched | threaded.moved
 
     def skip(self, skipped: list[Skipped]) -> None:
         self.skipped_count += len(skipped)
@@ -65,7 +65,7 @@ class Parsed:
 async def parse(event: Event[ArchiveIngested], work: Work) -> StageResult:
     started = work.runtime.monotonic()
     store, id_ = work.clients.store, event.data.archive_id
-    archive = await store.find(Archive, id_, id_, work.session)
+    archive = await store.find(Archive, id_, work.session)
     if archive is None and await find_removal(store, "archive", id_) is None:
         raise DocumentNotFoundError(f"archives/{id_} is not there")  # a race, as nobody deleted it
     if archive is None or archive.removing:
@@ -101,7 +101,7 @@ async def _arrived_late(archive: Archive, work: Work) -> bool:
     removal = await find_removal(store, "archive", archive.id)
     if removal is None or removal.finished_at is None or archive.ingestion_date > removal.finished_at:
         return False
-    return await store.delete(Archive, archive.id, archive.id, work.session, etag=archive.etag)
+    return await store.delete(Archive, archive.id, work.session, etag=archive.etag)
 
 
 async def _parse_all(path: Path, archive: Archive, work: Work, parsed: Parsed) -> None:
@@ -151,8 +151,8 @@ async def _mark_processed(archive: Archive, parsed: Parsed, work: Work) -> None:
     )
 
 
-def _documents(data: ArchiveIngested) -> list[tuple[str, str]]:
-    return [(data.archive_id, data.archive_id)]
+def _documents(data: ArchiveIngested) -> list[str]:
+    return [data.archive_id]
 
 
 PARSING = Stage(topology.PARSING, parse, _documents, failed_status=ArchiveStatus.FAILED.value)

@@ -29,7 +29,7 @@ blueprint = func.Blueprint()
 async def publish(event: Event[SummaryComplete], work: Work) -> StageResult:
     data = event.data
     store, session = work.clients.store, work.session
-    summary = await store.read(Summary, str(data.summary_id), data.thread_id, session)
+    summary = await store.read(Summary, str(data.summary_id), session, partition=data.thread_id)
     await _touch_digests(summary, work)
     report = _report(summary, work.now())
     threads, archives = await _evidence(report, work)
@@ -39,7 +39,7 @@ async def publish(event: Event[SummaryComplete], work: Work) -> StageResult:
         thread = threads.get(report.thread_id or "")
         await measure_report(work.clients, report, thread, archives, session)
     else:
-        report = await store.read(Report, report.id, report.scope, session)
+        report = await store.read(Report, report.id, session, partition=report.scope)
     # The summary may have been deleted before its report was stored.
     if await orphan_deleted(store, report.id, summary.id, report.scope, session):
         return StageResult()
@@ -61,7 +61,7 @@ async def _touch_digests(summary: Summary, work: Work) -> None:
     """Mark the digests that show the thread. They are made later, many at a time."""
     if summary.thread_id is None or summary.outdated:
         return
-    thread = await work.clients.store.find(Thread, summary.thread_id, summary.thread_id, work.session)
+    thread = await work.clients.store.find(Thread, summary.thread_id, work.session)
     if thread is not None and thread.merged_into is None:
         await touch_digests(work.clients, thread, work.session)
 
@@ -100,9 +100,9 @@ def _report(summary: Summary, now: datetime) -> Report:
 async def _evidence(report: Report, work: Work) -> tuple[dict[str, Thread], list[Archive]]:
     """Its threads and their archives, as they are now."""
     store, session = work.clients.store, work.session
-    threads = await store.find_many(Thread, [(id_, id_) for id_ in report.thread_ids], session)
+    threads = await store.find_many(Thread, report.thread_ids, session)
     ids = sorted({id_ for thread in threads.values() for id_ in thread.archive_ids})
-    found = await store.find_many(Archive, [(id_, id_) for id_ in ids], session)
+    found = await store.find_many(Archive, ids, session)
     return threads, [found[id_] for id_ in ids if id_ in found]
 
 
@@ -115,9 +115,8 @@ def _with_evidence(report: Report, archives: Sequence[Archive], work: Work) -> R
     return report.model_copy(update={"deliveries": planned, "next_delivery_at": due})
 
 
-def _documents(data: SummaryComplete) -> list[tuple[str, str]]:
-    is_thread = data.summary_type == SummaryType.THREAD
-    return [(data.thread_id, data.thread_id)] if is_thread else []
+def _documents(data: SummaryComplete) -> list[str]:
+    return [data.thread_id] if data.summary_type == SummaryType.THREAD else []
 
 
 REPORTING = Stage(topology.REPORTING, publish, _documents)

@@ -22,6 +22,7 @@ from shared.pipeline.events import Event
 from shared.pipeline.lifecycle.summaries import (
     CurrentChangedError,
     all_outdated,
+    outdate_merged,
     read_latest_thread,
     summary_revived,
     supersedes,
@@ -34,7 +35,7 @@ from shared.summarization.record_flags import marked_positions
 from shared.summarization.summarizers import EXTRACTIVE, check_backend, summarizer_for
 from shared.summarization.summary_document import load_corrections, summary_fields, thread_summary
 from shared.summarization.thread_context import VotePair, find_vote_pair, load_context, result_mail
-from shared.threads.moving import ThreadMovedError, outdate_merged, resolve_thread
+from shared.threads.moving import ThreadMovedError, resolve_thread
 from shared.threads.placements import placement_notes, shown_placements
 from shared.upkeep.requeue import request_summary
 from stages.registration import register_stage
@@ -79,10 +80,10 @@ async def _summarize_thread(
     started, session = work.runtime.monotonic(), work.session
     place = await resolve_thread(work.clients, thread_id, session)
     if place != thread_id:  # an earlier attempt may have written there after the merge
-        await outdate_merged(work.clients, thread_id, session)
-    thread = await work.clients.store.read(Thread, place, place, session)
+        await outdate_merged(work.clients.store, thread_id, session)
+    thread = await work.clients.store.read(Thread, place, session)
     id_ = thread_summary_id(place, version, data.prompt_template, data.llm_backend, data.llm_model)
-    summary = await work.clients.store.find(Summary, id_, place, session)
+    summary = await work.clients.store.find(Summary, id_, session, partition=place)
     if summary is None:
         async with _turn(id_, data, work):
             summary = await _made_once(id_, thread, version, data, work)
@@ -126,11 +127,11 @@ async def _made_once(
     id_: str, thread: Thread, version: str, data: SummarizationRequested, work: Work
 ) -> Summary:
     store, session = work.clients.store, work.session
-    made = await store.find(Summary, id_, thread.id, session)
+    made = await store.find(Summary, id_, session, partition=thread.id)
     if made is None:
         made = await _make(id_, thread, version, data, work)
         if not await store.create(made, session):
-            made = await store.read(Summary, id_, thread.id, session)
+            made = await store.read(Summary, id_, session, partition=thread.id)
     return made
 
 
@@ -180,7 +181,7 @@ async def _made_uncorrected(
     if data.llm_backend == EXTRACTIVE or content == version:
         return None
     id_ = thread_summary_id(thread.id, content, data.prompt_template, data.llm_backend, data.llm_model)
-    made = await work.clients.store.find(Summary, id_, thread.id, work.session)
+    made = await work.clients.store.find(Summary, id_, work.session, partition=thread.id)
     if made is None or made.reading is None or made.reading.corrections:
         return None
     return thread_summary(made)
@@ -195,7 +196,7 @@ async def _offer(read: Thread, summary: Summary, work: Work) -> None:
         held = None
         if thread.summary_id is not None:
             await store.refresh(Summary, session)  # a replica may not show it yet
-            held = await store.find(Summary, thread.summary_id, thread.id, session)
+            held = await store.find(Summary, thread.summary_id, session, partition=thread.id)
         if not supersedes(summary, held, thread):
             return
         # It has read the messages that the thread counted then, or that were about to leave.
@@ -223,7 +224,7 @@ async def _check_place(thread: Thread, now: Thread | None, summary: Summary, wor
     store, session = work.clients.store, work.session
     if now is None or now.created_at != thread.created_at:
         # The summary may quote deleted messages.
-        await store.delete(Summary, summary.id, thread.id, session)
+        await store.delete(Summary, summary.id, session, partition=thread.id)
         raise ThreadMovedError(f"thread {thread.id} was made anew")
     if now.merged_into is not None:
         await all_outdated(store, thread.id, session)
@@ -231,8 +232,8 @@ async def _check_place(thread: Thread, now: Thread | None, summary: Summary, wor
     return now
 
 
-def _documents(data: SummarizationRequested) -> list[tuple[str, str]]:
-    return [(thread_id, thread_id) for thread_id in data.thread_ids]
+def _documents(data: SummarizationRequested) -> list[str]:
+    return data.thread_ids
 
 
 SUMMARIZATION = Stage(topology.SUMMARIZATION, summarize, _documents)

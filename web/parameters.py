@@ -8,7 +8,7 @@ import azure.functions as func
 from pydantic import BaseModel, ValidationError
 
 from shared.clients.connections import Clients, clients
-from shared.core.ids import HASH_ID
+from shared.core.ids import HASH_ID, PATTERNS
 from shared.documents.sources import NAME_PATTERN
 from shared.documents.threads import Thread
 from shared.retrieval.parameters import QueryParameters, draft_name
@@ -72,8 +72,9 @@ def body_of(req: func.HttpRequest, model: type[Body], largest: int) -> Body:
     return model.model_validate_json(content)
 
 
-def id_of(req: func.HttpRequest, what: str, pattern: str = HASH_ID, name: str = "id") -> str:
-    return checked_id(str(req.route_params.get(name, "")), pattern, f"{what} with this id")
+def id_of(req: func.HttpRequest, what: str, pattern: str = "", name: str = "id") -> str:
+    value = str(req.route_params.get(name, ""))
+    return checked_id(value, pattern or PATTERNS.get(what, HASH_ID), f"{what} with this id")
 
 
 def checked_id(value: str, pattern: str, what: str) -> str:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import zlib
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -15,10 +16,16 @@ if TYPE_CHECKING:
 else:
     uuid = lazy("uuid")
 
+SOURCE_DIGITS = 4
+SOURCE_PARTITIONS = 32  # of the messages of a source. It is part of what is stored
 REPORT_PREFIX = "rpt-"
 _UUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
-HASH_ID = r"^[0-9a-f]{16}$"  # of archives, threads, messages, chunks and people
+HASH_ID = r"^[0-9a-f]{16}$"  # of archives and people
+MESSAGE_KEY = r"^[0-9a-f]{20}$"  # of messages and threads: four digits of the source, then of the message
+CHUNK_ID = r"^[0-9a-f]{20}-[0-9]{3,6}$"
+PATTERNS = {"thread": MESSAGE_KEY, "message": MESSAGE_KEY, "placement": MESSAGE_KEY, "chunk": CHUNK_ID}
+"""Of ids that addresses name; the others are a HASH_ID."""
 REPORT_ID = rf"^{REPORT_PREFIX}{_UUID}$"
 OPERATION_ID = r"^[0-9a-f]{32}$"  # of fetches and deletions
 CORRECTION_ID = r"^[0-9a-f]{32}$"
@@ -57,7 +64,37 @@ def archive_id(full_hash: str, source: str) -> str:
 @lru_cache(8192)
 def message_key(message_id: str, source: str = "") -> str:
     """Of a source's own copy of a message; without a source what all copies have in common."""
-    return _short(_join(source, message_id) if source else message_id)
+    if not source:
+        return _short(message_id)
+    return source_key(source) + _short(_join(source, message_id))
+
+
+def source_key(source: str) -> str:
+    """What the keys of all messages and threads of a source begin with."""
+    return _short(source)[:SOURCE_DIGITS]
+
+
+def source_partition(key: str) -> str:
+    """The partition of the threads of a source, by the key of any of its messages or threads."""
+    return key[:SOURCE_DIGITS]
+
+
+def message_partition(key: str) -> str:
+    """The partition of a message and its chunks. A message never moves, so it depends on nothing else.
+
+    Cosmos DB writes documents of one partition in one batch. With a partition for each message, an archive
+    would be thousands of small calls.
+    """
+    return _numbered(key, zlib.crc32(key.encode()) % SOURCE_PARTITIONS)
+
+
+def message_partitions(key: str) -> list[str]:
+    """All partitions of the messages of a source, by the key of any of them."""
+    return [_numbered(key, number) for number in range(SOURCE_PARTITIONS)]
+
+
+def _numbered(key: str, number: int) -> str:
+    return f"{source_partition(key)}{number:02x}"
 
 
 def node_without_id(key: str) -> str:
@@ -75,7 +112,12 @@ def thread_id(root_message_id: str, source: str = "") -> str:
 
 
 def chunk_id(key: str, chunk_index: int) -> str:
-    return _short(_join(key, str(chunk_index)))
+    return f"{key}-{chunk_index:03d}"
+
+
+def message_of_chunk(id_: str) -> str:
+    """The key of the message that a chunk is a part of."""
+    return id_.partition("-")[0]
 
 
 def subject_entry_id(period: int, subject: str, source: str) -> str:

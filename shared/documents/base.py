@@ -1,6 +1,5 @@
 """Fields and behaviour that all documents share."""
 
-import zlib
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Self
@@ -41,7 +40,7 @@ class Document(BaseModel):
 
     container: ClassVar[str]
     partition_field: ClassVar[str] = "id"
-    shared_partitions: ClassVar[int | None] = None
+    """What names the partition; `id` where the partition follows from the id."""
     key_field: ClassVar[str] = "id"
     current_version: ClassVar[str] = "1.0.0"
 
@@ -76,29 +75,30 @@ class Document(BaseModel):
             raise ValueError(f"id and {self.key_field} differ")
         return self
 
+    @classmethod
+    def follows_from_id(cls) -> bool:
+        """Whether the partition of a document follows from its id."""
+        return cls.partition_field == "id"
+
+    @classmethod
+    def partition_of(cls, id_: str) -> str:
+        """The partition key of the document with this id. Precondition: it follows from the id."""
+        return id_
+
+    @classmethod
+    def thread_field(cls) -> str:
+        """The field that names its thread; its own id where it is in none."""
+        return "thread_id" if "thread_id" in cls.model_fields else "id"
+
     @property
-    def partition_value(self) -> str:
-        """The value that determines the partition: a thread's id, a scope, a bucket."""
-        return str(getattr(self, self.partition_field))
+    def partition(self) -> str:
+        """The partition key that it is stored under."""
+        return self.named_partition or self.partition_of(self.id)
 
-    @classmethod
-    def partition_of(cls, partition_value: str) -> str:
-        """The partition key for this partition value: itself, or a hash of it where threads share partitions.
-
-        Cosmos DB writes documents of one partition in one batch. With a partition a thread, an archive would
-        be hundreds of small calls. The number of partitions is part of what is stored: changing it is a
-        migration (docs/scale.md).
-        """
-        if cls.shared_partitions is None:
-            return partition_value
-        return f"{zlib.crc32(partition_value.encode()) % cls.shared_partitions:03d}"
-
-    @classmethod
-    def all_partitions(cls) -> list[str]:
-        """Every partition key. Precondition: threads share the partitions of this container."""
-        if cls.shared_partitions is None:
-            raise TypeError(f"{cls.__name__} has as many partitions as there are values")
-        return [f"{number:03d}" for number in range(cls.shared_partitions)]
+    @property
+    def named_partition(self) -> str | None:
+        """The partition key where the id does not tell it: a scope, a stage, a day."""
+        return None if self.follows_from_id() else str(getattr(self, self.partition_field))
 
     def to_cosmos(self) -> dict[str, Any]:
         return self.model_dump(mode="json", by_alias=True)
@@ -110,13 +110,13 @@ class RetryableDocument(Document):
     requeued_at: UtcTime | None = None  # requeued at this time, and no attempt was recorded since
 
 
-class SharedPartitionDocument(RetryableDocument):
-    """A document that shares its partition with those of other threads."""
+class KeyedDocument(RetryableDocument):
+    """A document whose id begins with four digits of its source, and then has those of a message."""
 
     @computed_field
-    def shelf(self) -> str:
-        """The stored partition key. Computed from the thread, so that it cannot disagree with it."""
-        return self.partition_of(self.partition_value)
+    def pk(self) -> str:
+        """The stored partition key. Computed from the id, so that it cannot disagree with it."""
+        return self.partition_of(self.id)
 
 
 class _Status(StrEnum):

@@ -98,14 +98,14 @@ CONTAINERS: dict[str, ContainerSpec] = {
         ),
         ContainerSpec(
             "messages",
-            "/shelf",
+            "/pk",
             unindexed=("/body_raw", "/body_normalized", "/body_html"),
             unindexed_trees=("/trace", "/copies", "/segments"),
             composite=(*_SWEEP, *_LATE, ("/thread_id", "/date")),
         ),
         ContainerSpec(
             "threads",
-            "/shelf",
+            "/pk",
             unindexed_trees=("/threading",),
             composite=(
                 *_SWEEP,
@@ -124,7 +124,7 @@ CONTAINERS: dict[str, ContainerSpec] = {
         ContainerSpec("runs", "/kind", default_ttl=RUNS_KEPT_SECONDS),
         ContainerSpec(
             "chunks",
-            "/thread_id",
+            "/pk",
             unindexed=("/text",),
             composite=(*_SWEEP, *_LATE, ("/message_key", "/chunk_index"), ("/message_key", "/id")),
         ),

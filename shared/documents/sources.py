@@ -161,6 +161,7 @@ class Removal(Document):
     finished_at: UtcTime | None = None
     looked_again_at: UtcTime | None = None  # for what was still on its way when it was done
     archives: list[str] = []  # those that are done with, of a source
+    source_of: dict[str, str] = {}  # of each archive: it tells where its messages are stored
     blobs: list[str] = []  # where they were: an upload that arrives late would leave one behind
     unit: str | None = None  # the thread, or the failures, being removed: they are counted already
     counts: dict[str, int] = {}  # what was removed

@@ -4,11 +4,11 @@ from typing import Any
 
 from pydantic import Field
 
+from shared.core.ids import message_of_chunk, message_partition, source_partition
 from shared.documents.base import (
     Document,
+    KeyedDocument,
     ProcessingStatus,
-    RetryableDocument,
-    SharedPartitionDocument,
     Subdocument,
     UtcTime,
 )
@@ -48,10 +48,8 @@ class CopyElsewhere(Subdocument):
     identity: str
 
 
-class Message(SharedPartitionDocument):
+class Message(KeyedDocument):
     container = "messages"
-    partition_field = "thread_id"
-    shared_partitions = 48
     key_field = "message_key"
 
     message_key: str
@@ -86,10 +84,13 @@ class Message(SharedPartitionDocument):
     place: tuple[int, int, int] = (0, 0, 0)
     status: ProcessingStatus = ProcessingStatus.PENDING
 
+    @classmethod
+    def partition_of(cls, id_: str) -> str:
+        return message_partition(id_)
 
-class Thread(SharedPartitionDocument):
+
+class Thread(KeyedDocument):
     container = "threads"
-    shared_partitions = 8
     key_field = "thread_id"
 
     thread_id: str
@@ -125,6 +126,10 @@ class Thread(SharedPartitionDocument):
     merged_into: str | None = None  # set on a thread that is another one now
     status: ProcessingStatus = ProcessingStatus.PENDING
 
+    @classmethod
+    def partition_of(cls, id_: str) -> str:
+        return source_partition(id_)
+
     @property
     def genre(self) -> Genre | None:
         return self.outcome.genre if self.outcome else None
@@ -140,9 +145,8 @@ class ThreadEntry(Document):
     threads: dict[str, list[int]] = {}  # thread id to the first and last time it counts for, where it has
 
 
-class Chunk(RetryableDocument):
+class Chunk(KeyedDocument):
     container = "chunks"
-    partition_field = "thread_id"
     key_field = "chunk_id"
 
     chunk_id: str
@@ -161,3 +165,7 @@ class Chunk(RetryableDocument):
     embedding_generated: bool = False
     embedding_model: str | None = None
     status: ProcessingStatus = ProcessingStatus.PENDING
+
+    @classmethod
+    def partition_of(cls, id_: str) -> str:
+        return message_partition(message_of_chunk(id_))

@@ -108,7 +108,7 @@ async def run_operation(
     """Do what the operation asks for, unless it is done or another one works on it. Safe to repeat."""
     run = run or FetchRun()
     session = session or Session()
-    operation = await clients.store.read(Operation, operation_id, operation_id, session)
+    operation = await clients.store.read(Operation, operation_id, session)
     if operation.status in DONE:
         if operation.upload is not None:  # a crash may have left its blob
             await clients.blobs.delete(ARCHIVES_CONTAINER, operation.upload.path)
@@ -155,7 +155,7 @@ async def _lease(operation: Operation, clients: Clients, session: Session) -> So
     """The source, leased for as long as a fetch may take; or why it is not."""
     now = clients.runtime.now
     for _ in range(LEASE_TRIES):
-        source = await clients.store.find(Source, operation.source, operation.source, session)
+        source = await clients.store.find(Source, operation.source, session)
         if source is None:
             return "the source was deleted"
         free = source.lease_until is None or source.lease_until <= now()
@@ -206,7 +206,7 @@ async def _fetch_all(operation: Operation, source: Source, clients: Clients, run
 async def _take_file(
     fetched: Fetched, found: _Found, source: Source, operation: Operation, clients: Clients, run: FetchRun
 ) -> None:
-    if await clients.store.find(Source, source.id, source.id, Session()) is None:
+    if await clients.store.find(Source, source.id, Session()) is None:
         raise SourceRemovedError(f"the source {source.name} was deleted while it was fetched")
     origin = Origin(source.name, source.source_type, fetched.url, operation.created_at)
     incoming = Incoming(fetched.file, origin)
@@ -257,7 +257,7 @@ async def _release(
 ) -> None:
     """Write the outcome and the next time, and end the lease; unless another operation has taken it."""
     now = stored_time(clients.runtime.now())
-    current = await clients.store.read(Source, source.id, source.id, Session())
+    current = await clients.store.read(Source, source.id, Session())
     following = next_fetch(current, clients.runtime.now())
     outcome: dict[str, Any] = {
         "last_fetch_at": now,
@@ -268,14 +268,14 @@ async def _release(
     }
     if cursor is not None:
         outcome |= {"cursor": cursor, "last_success_at": now}
-    patch, is_ours = Patch(source.id, source.id, set=outcome), f"c.lease_owner = '{operation.id}'"
+    patch, is_ours = Patch(source.id, set=outcome), f"c.lease_owner = '{operation.id}'"
     await clients.store.patch(Source, patch, Session(), condition=is_ours)
 
 
 async def _patch_operation(
     operation: Operation, clients: Clients, session: Session, changes: dict[str, Any]
 ) -> Operation:
-    patched = await clients.store.patch(Operation, Patch(operation.id, operation.id, set=changes), session)
+    patched = await clients.store.patch(Operation, Patch(operation.id, set=changes), session)
     assert isinstance(patched, Operation)  # noqa: S101 - without a condition there is no conflict
     return patched
 

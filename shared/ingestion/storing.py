@@ -63,7 +63,7 @@ async def store_archive(
 ) -> Stored:
     """Store the file and announce it, or find that it was already. ArchiveError where it is no mail."""
     session, now = Session(), clients.runtime.now
-    known = await clients.store.find(Archive, incoming.archive_id, incoming.archive_id, session)
+    known = await clients.store.find(Archive, incoming.archive_id, session)
     await _check_removals(incoming, clients)  # after the look: a deletion is recorded before it acts
     if known is None:
         archive = await _prepare(incoming, clients, now())
@@ -76,7 +76,7 @@ async def store_archive(
             await _announce(archive, incoming, clients, session, now())
             progress("announced")
             return Stored(archive, duplicate=False, announced=True)
-        known = await clients.store.read(Archive, archive.id, archive.id, session)
+        known = await clients.store.read(Archive, archive.id, session)
     return await _again(known, incoming, clients, session, now())
 
 
@@ -101,7 +101,7 @@ async def _ensure_kept(archive: Archive, incoming: Incoming, clients: Clients) -
     try:
         removed = await _check_removals(incoming, clients)
     except (SourceRemovedError, ArchiveRemovedError):
-        await clients.store.delete(Archive, archive.id, archive.id, Session())
+        await clients.store.delete(Archive, archive.id, Session())
         await clients.blobs.delete(ARCHIVES_CONTAINER, archive.file_path)
         raise
     if removed is not None:

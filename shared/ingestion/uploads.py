@@ -85,7 +85,7 @@ async def _store(
 
 async def note_on_source(name: str, clients: Clients) -> str | None:
     """What to do where no source has this name: without its roles most decisions are not recognized."""
-    if await clients.store.find(Source, name, name, Session()) is not None:
+    if await clients.store.find(Source, name, Session()) is not None:
         return None
     return (
         f"No source is named {name}, so its chairs and maintainers are unknown and their decisions are not"

@@ -54,7 +54,7 @@ async def fill_in(data: EventData, clients: Clients, session: Session) -> EventD
             )
         case SummaryComplete() if data.summary_id is None:
             await clients.store.refresh(Thread, session)
-            thread = await clients.store.find(Thread, data.thread_id, data.thread_id, session)
+            thread = await clients.store.find(Thread, data.thread_id, session)
             if thread is None or thread.summary_id is None:
                 raise DocumentNotFoundError(f"thread {data.thread_id} does not exist, or has no summary")
             return data.model_copy(update={"summary_id": thread.summary_id})

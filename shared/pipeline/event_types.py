@@ -104,7 +104,7 @@ class ArchiveIngestionFailed(FailureData):
 
 class JSONParsed(EventData):
     routing_key = "json.parsed"
-    identity = ("archive_id", "message_keys")
+    identity = ("archive_id", "message_keys", "message_threads")
     ids_field = "message_keys"
 
     archive_id: Id

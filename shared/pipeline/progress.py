@@ -105,7 +105,7 @@ class ArchiveProgress:
 
 
 async def archive_progress(clients: Clients, archive_id: str) -> ArchiveProgress:
-    archive = await clients.store.read(Archive, archive_id, archive_id, Session())
+    archive = await clients.store.read(Archive, archive_id, Session())
     return await progress_of(archive, clients)
 
 
@@ -153,7 +153,7 @@ async def measure_report(
     arrived = max((archive.ingestion_date for archive in archives), default=None)
     if thread is None or arrived is None or _was_asked_for(thread, since=arrived):
         return None
-    others = clients.store.query(LAST_OTHER_REPORT, session, partition_value=report.scope, id=report.id)
+    others = clients.store.query(LAST_OTHER_REPORT, session, partition=report.scope, id=report.id)
     published = [datetime.fromisoformat(str(time)) async for time in others]
     if published and published[0] >= arrived:
         return None

@@ -88,12 +88,12 @@ async def ready_thread(clients: Clients, thread_id: str, session: Session) -> Re
     """The thread and its version; None where it is not ready, or not there."""
     store = clients.store
     await _refresh(clients, session)
-    messages, chunks = [
-        [MemberState.of(row) async for row in store.query(query, session, partition_value=thread_id)]
-        for query in (MESSAGE_STATES, CHUNK_STATES)
-    ]
+    messages, chunks = _members(
+        [row async for row in store.query(MESSAGE_STATES, session, thread=thread_id)],
+        [row async for row in store.query(CHUNK_STATES, session, thread=thread_id)],
+    )
     # Read after its members: its count is then at least as new as what was counted.
-    thread = await store.find(Thread, thread_id, thread_id, session)
+    thread = await store.find(Thread, thread_id, session)
     return None if thread is None else _if_ready(thread, messages, chunks)
 
 
@@ -106,9 +106,9 @@ async def _refresh(clients: Clients, session: Session) -> None:
 async def ready_threads(clients: Clients, threads: Sequence[Thread], session: Session) -> list[ReadyThread]:
     """Those that are ready, of many at once."""
     await _refresh(clients, session)
-    messages = await _states(clients, "messages", threads, session)
-    chunks = await _states(clients, "chunks", threads, session)
-    found = (_if_ready(thread, messages[thread.id], chunks[thread.id]) for thread in threads)
+    messages = await _rows(clients, "messages", threads, session)
+    chunks = await _rows(clients, "chunks", threads, session)
+    found = (_if_ready(thread, *_members(messages[thread.id], chunks[thread.id])) for thread in threads)
     return [ready for ready in found if ready is not None]
 
 
@@ -121,14 +121,24 @@ def _if_ready(
     return ReadyThread(thread, corrected_version(content, thread.corrections))
 
 
-async def _states(
+Rows = list[Mapping[str, Any]]
+
+
+def _members(messages: Rows, chunks: Rows) -> tuple[list[MemberState], list[MemberState]]:
+    """A chunk counts with its message: its own label may be an earlier one."""
+    keys = {row["id"] for row in messages}
+    own = [row for row in chunks if row["message_key"] in keys]
+    return [MemberState.of(row) for row in messages], [MemberState.of(row) for row in own]
+
+
+async def _rows(
     clients: Clients, container: str, threads: Sequence[Thread], session: Session
-) -> dict[str, list[MemberState]]:
-    """The states of their messages or chunks, by thread."""
-    states: dict[str, list[MemberState]] = {thread.id: [] for thread in threads}
+) -> dict[str, Rows]:
+    """The rows of their messages or chunks, by thread."""
+    rows: dict[str, Rows] = {thread.id: [] for thread in threads}
     for batch in batches_of(threads, THREADS_PER_QUERY):
         names = {f"thread{number}": thread.id for number, thread in enumerate(batch)}
         query = states_of_threads(container, len(batch))
         async for row in clients.store.query(query, session, **names):
-            states[row["thread_id"]].append(MemberState.of(row))
-    return states
+            rows[row["thread_id"]].append(row)
+    return rows

@@ -224,7 +224,7 @@ class Retry:
         mine = f"{self.number}:{delivery.message_id}"
         for _ in range(MAX_CLAIMS):
             await store.refresh(Lock, session)
-            known = await store.find(Lock, id_, id_, session)
+            known = await store.find(Lock, id_, session)
             if known is None:
                 now = clients.runtime.now()
                 until = now.timestamp() + CLAIM_KEPT_SECONDS

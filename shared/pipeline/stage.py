@@ -57,7 +57,6 @@ class Subject:
 
     model: type[Document]
     id: str
-    partition: str
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class Stage(Generic[Data]):
 
     row: StageRow[Data]
     handle: Callable[[Event[Data], Work], Awaitable[StageResult]]
-    documents: Callable[[Data], Iterable[tuple[str, str]]]  # id and partition of each that the event is about
+    documents: Callable[[Data], Iterable[str]]  # the ids of those that the event is about
     internal: Mapping[type[EventData], Handler] = field(default_factory=dict)  # the row's internal events
     failed_status: str | None = None  # what its documents become when it fails for good
 
@@ -87,4 +86,4 @@ class Stage(Generic[Data]):
         raise InvalidEventError(f"{event.event_type} is not for {self.name}: it takes {wanted}")
 
     def subjects(self, data: Data) -> list[Subject]:
-        return [Subject(self.row.document, id_, partition) for id_, partition in self.documents(data)]
+        return [Subject(self.row.document, id_) for id_ in self.documents(data)]

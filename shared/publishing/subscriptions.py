@@ -99,7 +99,7 @@ async def send_due_digests(clients: Clients, now: datetime) -> int:
 
 
 async def _send_due(clients: Clients, id_: str, key: str, now: datetime) -> bool:
-    subscription = await clients.store.find(Subscription, id_, key, Session())
+    subscription = await clients.store.find(Subscription, id_, Session(), partition=key)
     if subscription is None or subscription.next_due_at is None or subscription.next_due_at > now:
         return False  # ended, suspended, or taken by another instance since
     if subscription.attempts >= MAX_ATTEMPTS:
@@ -163,7 +163,7 @@ async def subscribe(clients: Clients, address: str, topic: Topic, cadence: Caden
     now = clients.runtime.now()
     key = address_key(address)
     id_ = subscription_id(key, topic.kind, topic.name)
-    known = await clients.store.find(Subscription, id_, key, Session())
+    known = await clients.store.find(Subscription, id_, Session(), partition=key)
     if known is None:
         new = Subscription(
             id=id_,
@@ -186,7 +186,7 @@ async def subscribe(clients: Clients, address: str, topic: Topic, cadence: Caden
 
 async def _created(clients: Clients, subscription: Subscription) -> bool:
     """False where the address has too many, or another request was faster."""
-    rows = clients.store.query(SUBSCRIPTIONS_OF_ADDRESS, Session(), partition_value=subscription.address_key)
+    rows = clients.store.query(SUBSCRIPTIONS_OF_ADDRESS, Session(), partition=subscription.address_key)
     confirmed = [row.get("confirmed_at") is not None async for row in rows]
     if confirmed.count(False) >= MAX_OPEN or len(confirmed) >= MAX_OF_ADDRESS:
         log.warning("The subscription %s is one too many for its address", subscription.id)
@@ -199,7 +199,7 @@ async def _created(clients: Clients, subscription: Subscription) -> bool:
 
 
 async def find_subscription(clients: Clients, key: str, id_: str) -> Subscription | None:
-    return await clients.store.find(Subscription, id_, key, Session())
+    return await clients.store.find(Subscription, id_, Session(), partition=key)
 
 
 async def confirm(clients: Clients, subscription: Subscription) -> None:
@@ -219,7 +219,7 @@ async def unsubscribe(clients: Clients, subscription: Subscription) -> None:
 async def forget_address(clients: Clients, address: str) -> int:
     """End all that an address has subscribed to; how many there were."""
     key = address_key(address)
-    rows = clients.store.query(SUBSCRIPTIONS_OF_ADDRESS, Session(), partition_value=key)
+    rows = clients.store.query(SUBSCRIPTIONS_OF_ADDRESS, Session(), partition=key)
     ids = [row["id"] async for row in rows]
-    await clients.store.delete_all(Subscription, ids, key, Session())
+    await clients.store.delete_all(Subscription, ids, Session(), partition=key)
     return len(ids)

@@ -174,7 +174,7 @@ class _DeliveryRun:
     _failures: Counter[str] = field(default_factory=Counter)
 
     async def deliver(self, id_: str, scope: str) -> None:
-        report = await self.clients.store.find(Report, id_, scope, Session())
+        report = await self.clients.store.find(Report, id_, Session(), partition=scope)
         for index, delivery in enumerate(report.deliveries if report else []):
             if report and delivery.status is DeliveryStatus.PENDING and self._is_due(delivery):
                 report = await self._attempt(report, index) or report

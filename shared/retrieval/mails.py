@@ -42,7 +42,7 @@ async def mail_with_id(clients: Clients, given: str) -> list[Message]:
 
 async def address_in_archive(clients: Clients, message: Message, sources: Sequence[str]) -> str | None:
     """Where the list's own archive has it, if a source of it says how that is addressed."""
-    found = await clients.store.find_many(Source, [(name, name) for name in sources], Session())
+    found = await clients.store.find_many(Source, sources, Session())
     for source in found.values():
         if source.archive_template:
             return archive_address(
@@ -131,7 +131,7 @@ async def _original(clients: Clients, message: Message, number: int) -> tuple[by
     if number >= len(message.copies):
         raise NotFoundError("the place of this message in its archive is unknown; parse the archive again")
     copy = message.copies[number]
-    archive = await clients.store.find(Archive, copy.archive_id, copy.archive_id, Session())
+    archive = await clients.store.find(Archive, copy.archive_id, Session())
     if archive is None:
         raise NotFoundError(f"archive {copy.archive_id} no longer exists")
     try:

@@ -7,7 +7,7 @@ from urllib.parse import quote, urlencode
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from shared.core.ids import HASH_ID
+from shared.core.ids import HASH_ID, MESSAGE_KEY
 from shared.core.times import stored_time
 from shared.documents.base import ProcessingStatus
 from shared.documents.sources import NAME_PATTERN
@@ -19,6 +19,7 @@ LARGEST_SIZE = 200
 _DRAFT = re.compile(r"draft-[a-z0-9]+(?:-[a-z0-9]+)+|(?:RFC|BCP|STD)[1-9][0-9]{0,5}")
 _LONGEST_DRAFT = 156
 HashId = Annotated[str, Field(pattern=HASH_ID)]
+MessageKey = Annotated[str, Field(pattern=MESSAGE_KEY)]
 SourceName = Annotated[str, Field(pattern=NAME_PATTERN)]
 Limit = Annotated[int, Field(ge=1, le=LARGEST_SIZE)]
 After = Annotated[str | None, Field(description="`next` of the previous page")]
@@ -90,7 +91,7 @@ ThreadOrder = Literal["-last_message_date", "last_message_date", "-first_message
 
 class ReportsAsked(QueryParameters):
     source: SourceName | None = None
-    thread: HashId | None = None
+    thread: MessageKey | None = None
     draft: AboutDraft = None
     since: Since = None
     until: Until = None

@@ -18,6 +18,7 @@ from shared.retrieval.parameters import (
     Day,
     HashId,
     Mention,
+    MessageKey,
     QueryParameters,
     SourceName,
     api_of,
@@ -44,8 +45,8 @@ class SearchAsked(QueryParameters):
     q: str = Field(min_length=1, max_length=400)
     mode: Mode = "hybrid"
     source: SourceName | None = None
-    thread: HashId | None = None
-    message: HashId | None = Field(None, description="a message's key: only passages of that mail")
+    thread: MessageKey | None = None
+    message: MessageKey | None = Field(None, description="a message's key: only passages of that mail")
     archive: HashId | None = None
     sender: str | None = Field(None, min_length=1, max_length=320, description="an address")
     draft: Mention | None = Field(None, description="a draft (one version or all), RFC, BCP or STD")

@@ -41,7 +41,7 @@ async def find_by_id(clients: Clients, model: type[Model], id_: str) -> Model:
 
 
 async def find_archive(clients: Clients, id_: str) -> Archive:
-    archive = await clients.store.find(Archive, id_, id_, Session())
+    archive = await clients.store.find(Archive, id_, Session())
     if archive is None:
         raise NotFoundError("There is no archive with this id.")
     return archive
@@ -59,24 +59,27 @@ async def summary_of(clients: Clients, document: Report | Thread) -> Summary | N
     """The summary that a report was made of, or that a thread has now."""
     if document.summary_id is None:
         return None
-    return await clients.store.find(Summary, document.summary_id, document.partition_value, Session())
+    return await clients.store.find(
+        Summary,
+        document.summary_id,
+        Session(),
+        partition=document.scope if isinstance(document, Report) else document.id,
+    )
 
 
 async def resolved_thread(clients: Clients, id_: str) -> Thread:
     """The thread; where it was merged into another, that one."""
-    thread = await clients.store.find(Thread, id_, id_, Session())
+    thread = await clients.store.find(Thread, id_, Session())
     if thread is not None and thread.merged_into is not None:
         current = await resolve_thread(clients, thread.merged_into, Session())
-        thread = await clients.store.find(Thread, current, current, Session())
+        thread = await clients.store.find(Thread, current, Session())
     if thread is None:
         raise NotFoundError("There is no thread with this id.")
     return thread
 
 
-async def cited_chunks(clients: Clients, citations: Sequence[Citation], thread_id: str) -> dict[str, Chunk]:
-    """Those of the cited chunks that are the thread's."""
-    keys = dict.fromkeys((citation.chunk_id, thread_id) for citation in citations)
-    return await clients.store.find_many(Chunk, list(keys), Session())
+async def cited_chunks(clients: Clients, citations: Sequence[Citation]) -> dict[str, Chunk]:
+    return await clients.store.find_many(Chunk, sorted({one.chunk_id for one in citations}), Session())
 
 
 async def report_detail(clients: Clients, id_: str) -> ReportDetail:

@@ -86,7 +86,7 @@ async def person_shown(clients: Clients, id_: str) -> PersonShown:
         raise NotFoundError("No report has a person with this id.")
     places = [(report.summary_id, report.scope) for report in page.items]
     summaries, sources = await asyncio.gather(
-        clients.store.find_many(Summary, places, Session()), _sources(clients, page.items)
+        clients.store.find_many_in(Summary, places, Session()), _sources(clients, page.items)
     )
     everyone = (participant for report in page.items for participant in report.participants)
     known = [participant for participant in everyone if _is(participant.email, id_)]
@@ -120,7 +120,7 @@ def stands_of(id_: str, report: Report, reading: StoredReading) -> Iterable[Pers
 
 async def _sources(clients: Clients, reports: Sequence[Report]) -> list[Source]:
     names = sorted({report.source for report in reports if report.source})
-    found = await clients.store.find_many(Source, [(name, name) for name in names], Session())
+    found = await clients.store.find_many(Source, names, Session())
     return [found[name] for name in names if name in found]
 
 

@@ -20,7 +20,7 @@ async def touch_digests(clients: Clients, thread: Thread, session: Session) -> l
     """Have every digest that the thread belongs to made again."""
     dates = [
         datetime.fromisoformat(row["date"])
-        async for row in clients.store.query(MESSAGE_DATES, session, partition_value=thread.id)
+        async for row in clients.store.query(MESSAGE_DATES, session, thread=thread.id)
     ]
     sources = thread.sources or [source for source in [thread.source] if source]
     scopes = scopes_of_thread(sources, thread.draft_mentions, dates)
@@ -31,7 +31,7 @@ async def touch_digests(clients: Clients, thread: Thread, session: Session) -> l
 async def touch(clients: Clients, scopes: Iterable[DigestScope]) -> None:
     store, now = clients.store, clients.runtime.now()
     wanted = {scope.id: scope for scope in scopes}
-    known = await store.find_many(Digest, [(id_, id_) for id_ in wanted], Session())
+    known = await store.find_many(Digest, wanted, Session())
     new = [
         Digest(id=id_, scope=scope.name, created_at=now) for id_, scope in wanted.items() if id_ not in known
     ]

@@ -97,7 +97,7 @@ async def _is_active(clients: Clients, thread: Thread, scope: DigestScope, sessi
     if any(date and start <= date < end for date in (thread.first_message_date, thread.last_message_date)):
         return True
     period = {"start": stored_time(start), "end": stored_time(end)}
-    query = clients.store.query(COUNT_OF_MESSAGES_WITHIN, session, partition_value=thread.id, **period)
+    query = clients.store.query(COUNT_OF_MESSAGES_WITHIN, session, thread=thread.id, **period)
     return any([count async for count in query])
 
 
@@ -113,7 +113,7 @@ def _is_decided(thread: Thread) -> bool:
 async def _with_summaries(clients: Clients, threads: list[Thread], session: Session) -> list[DigestThread]:
     keys = [(str(thread.summary_id), thread.id) for thread in threads]
     await clients.store.refresh(Summary, session)
-    found = await clients.store.find_many(Summary, keys, session)
+    found = await clients.store.find_many_in(Summary, keys, session)
     pairs = [
         DigestThread(thread, found[thread.summary_id])
         for thread in threads
@@ -285,7 +285,7 @@ async def _begin(clients: Clients, scope: DigestScope, now: datetime) -> Digest:
     """Note which touches this refresh has seen, before it reads any thread."""
     store = clients.store
     await store.create(Digest(id=scope.id, scope=scope.name, created_at=now), Session())
-    digest = await store.read(Digest, scope.id, scope.id, Session())
+    digest = await store.read(Digest, scope.id, Session())
     await digest_started(store, digest)
     return digest
 
@@ -295,7 +295,7 @@ async def _store(
 ) -> Summary:
     version = content_hash(selected)
     id_ = digest_summary_id(scope.name, version, TEMPLATE.format(scope.kind), MODEL)
-    known = await clients.store.find(Summary, id_, scope.name, session)
+    known = await clients.store.find(Summary, id_, session, partition=scope.name)
     if known is None:
         composed = compose(scope, selected, await _chunk_texts(clients, selected, session))
         known = _document(id_, scope, version, selected, composed, now)
@@ -306,11 +306,7 @@ async def _store(
 
 
 async def _chunk_texts(clients: Clients, selected: Selected, session: Session) -> dict[str, str]:
-    keys = {
-        (citation.chunk_id, entry.thread.id)
-        for entry in selected.shown
-        for citation in entry.summary.citations
-    }
+    keys = {citation.chunk_id for entry in selected.shown for citation in entry.summary.citations}
     await clients.store.refresh(Chunk, session)
     found = await clients.store.find_many(Chunk, sorted(keys), session)
     return {id_: chunk.text for id_, chunk in found.items()}

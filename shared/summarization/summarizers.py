@@ -86,14 +86,14 @@ class StoredBudget:
             return await self._reserve(tokens)
 
     async def _reserve(self, tokens: int) -> bool:
-        patch = Patch(self.archive_id, self.archive_id, increment={"reserved": tokens})
+        patch = Patch(self.archive_id, increment={"reserved": tokens})
         fits = f"c.used + c.reserved + {tokens:d} <= {self.limit:d}" if self.limit is not None else None
         changed = await self.store.patch(TokenAccount, patch, Session(), condition=fits)
         return changed is not Conflict.CONFLICT
 
     async def settle(self, reserved: int, used: int) -> None:
         spent = {"reserved": -reserved, "used": used, "calls": 1 if used else 0}
-        patch = Patch(self.archive_id, self.archive_id, increment=spent)
+        patch = Patch(self.archive_id, increment=spent)
         await self.store.patch(TokenAccount, patch, Session())
 
 

@@ -10,7 +10,8 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
 from shared.documents.base import ProcessingStatus
-from shared.documents.queries.threads import CHUNKS_OF_THREAD, MESSAGES_OF_THREAD, THREADS_OF_VOTE
+from shared.documents.containers import read_document
+from shared.documents.queries.threads import CHUNKS_OF_MESSAGES, THREADS_OF_VOTE
 from shared.documents.sources import Source
 from shared.documents.threads import Chunk, Message, Thread
 from shared.documents.values import SourceProfile
@@ -25,6 +26,7 @@ from shared.domain.summaries.models import ContextChunk, ContextMessage, ThreadC
 from shared.pipeline.lifecycle.threads import result_linked, vote_marked
 from shared.pipeline.readiness import MemberState, corrected_version, has_all_messages, version_of
 from shared.summarization.record_flags import flag_sentences, message_marks, record_flags
+from shared.threads.moving import load_messages
 
 VERSIONED = {"id", "status", "variant", "conflicts"}
 PROCESSED, GIVEN_UP = ProcessingStatus.PROCESSED, ProcessingStatus.FAILED_MAX_RETRIES
@@ -36,11 +38,11 @@ async def load_context(
     """All messages of the thread in order, and their chunks. `result`: a vote's result in another thread."""
     for model in (Message, Chunk):  # a replica may not show the latest ones yet
         await clients.store.refresh(model, session)
-    store, pk = clients.store, thread.id
-    messages = await store.query_documents(Message, MESSAGES_OF_THREAD, session, partition_value=pk)
+    messages = await load_messages(clients, thread.id, session)
     if not messages or not has_all_messages(thread.message_count, len(messages)):
         raise DocumentNotFoundError(f"{len(messages)} of {thread.message_count} messages are there")
-    chunks = await store.query_documents(Chunk, CHUNKS_OF_THREAD, session, partition_value=pk)
+    rows = await clients.store.query_by_ids(CHUNKS_OF_MESSAGES, [message.id for message in messages], session)
+    chunks = [read_document(Chunk, row) for row in rows]
     profile = await _profile(clients, thread, session)
     mails = mails_of(thread, messages, profile, result)
     flags = record_flags(thread, messages, People(mails, profile), len(mails))
@@ -121,7 +123,7 @@ def thread_mail(message: Message) -> ThreadMail:
 async def _profile(clients: Clients, thread: Thread, session: Session) -> SourceProfile:
     """The profile of its source; an empty one where that is not defined."""
     name = thread.source or next(iter(thread.sources), None)
-    source = await clients.store.find(Source, name, name, session) if name else None
+    source = await clients.store.find(Source, name, session) if name else None
     return source.profile if source else SourceProfile()
 
 
@@ -174,7 +176,5 @@ async def result_mail(
     """For a vote: the first mail of its result's thread, as an answer to it."""
     if pair is None or pair.vote != vote.id:
         return None
-    stored = await clients.store.query_documents(
-        Message, MESSAGES_OF_THREAD, session, partition_value=pair.result
-    )
+    stored = await load_messages(clients, pair.result, session)
     return replace(thread_mail(stored[0]), reply_to=vote.root_message_id) if stored else None

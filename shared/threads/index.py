@@ -139,7 +139,7 @@ class ThreadIndex:
 
     async def naming(self, bucket: str, names: Collection[str], session: Session) -> list[dict[str, Any]]:
         """The bucket's entries that name one of these threads."""
-        stored = self._store.query(ENTRIES_OF_BUCKET, session, partition_value=bucket)
+        stored = self._store.query(ENTRIES_OF_BUCKET, session, partition=bucket)
         return [row async for row in stored if not row["threads"].keys().isdisjoint(names)]
 
     async def _forget(
@@ -152,7 +152,7 @@ class ThreadIndex:
                 changed.append(_raw(stored["id"], stored["bucket"], others, now, stored["_etag"]))
             elif not others:
                 await self._store.delete(
-                    ThreadEntry, stored["id"], stored["bucket"], session, etag=stored["_etag"]
+                    ThreadEntry, stored["id"], session, partition=stored["bucket"], etag=stored["_etag"]
                 )
         if await self._store.write_all(changed, session) is Conflict.CONFLICT:
             raise EntryChangedError

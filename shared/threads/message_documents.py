@@ -174,17 +174,17 @@ def _write_own(arrival: Arrival, thread_id: str, source: str, created: str, writ
     known = provenance(source, arrival.copies, stored["archive_ids"] if stored else (), arrival.elsewhere)
     if stored is None:
         document = {**stored_message(arrival, thread_id, source, created), **known}
-        writes.created.append(_raw(document, arrival, thread_id))
+        writes.created.append(_raw(document, arrival))
     elif arrival.is_replaced:
         document = {**stored_message(arrival, thread_id, source, stored["created_at"]), **known}
-        writes.replaced.append(_raw(document, arrival, thread_id))
+        writes.replaced.append(_raw(document, arrival))
     elif any(known[name] != stored[name] for name in known) or stored["thread_id"] != thread_id:
-        patch = Patch(stored["id"], thread_id, set={**known, "thread_id": thread_id})
+        patch = Patch(stored["id"], set={**known, "thread_id": thread_id})
         writes.patches.append(patch)
         writes.flagged |= {thread_id} if known["conflicts"] != stored["conflicts"] else set()
-        if known["archive_ids"] != stored["archive_ids"]:
-            # Its chunks name its archives: pending, so that they do even if the event of this is lost.
-            writes.patches.append(Patch(stored["id"], thread_id, set=RESET_ATTEMPTS))
+        if known["archive_ids"] != stored["archive_ids"] or stored["thread_id"] != thread_id:
+            # Its chunks name its archives and thread: pending, so that they do even if the event is lost.
+            writes.patches.append(Patch(stored["id"], set=RESET_ATTEMPTS))
 
 
 def _write_elsewhere(row: Row, source: str, identity: str, writes: MessageWrites) -> None:
@@ -196,15 +196,15 @@ def _write_elsewhere(row: Row, source: str, identity: str, writes: MessageWrites
         name: known[name] for name in ("elsewhere", "sources", "conflicts") if known[name] != row[name]
     }
     if changed:
-        writes.patches.append(Patch(row["id"], row["thread_id"], set=changed))
+        writes.patches.append(Patch(row["id"], set=changed))
     if "conflicts" in changed:
         writes.touched_elsewhere[row["id"]] = row["thread_id"]
         writes.flagged.add(row["thread_id"])
 
 
-def _raw(document: dict[str, Any], arrival: Arrival, thread_id: str) -> RawDocument:
+def _raw(document: dict[str, Any], arrival: Arrival) -> RawDocument:
     size = arrival.message.json_bytes + ADDED_BYTES if len(arrival.copies) == 1 else None
-    return RawDocument(Message.container, thread_id, document, size)
+    return RawDocument(Message.container, document["pk"], document, size)
 
 
 def stored_message(arrival: Arrival, thread_id: str, source: str, created: str) -> dict[str, Any]:
@@ -220,7 +220,7 @@ def stored_message(arrival: Arrival, thread_id: str, source: str, created: str) 
         "source": source,
         "created_at": created,
         "thread_id": thread_id,
-        "shelf": Message.partition_of(thread_id),
+        "pk": Message.partition_of(key),
     }
 
 

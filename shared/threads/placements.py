@@ -17,7 +17,7 @@ MAX_SHOWN = 50
 
 async def load_placements(store: Store, source: str, session: Session) -> dict[str, str]:
     """The parent of each placed message of the source; empty where it has none. The caller has the lease."""
-    rows = store.query(ACTIVE_PLACEMENTS, session, partition_value=source)
+    rows = store.query(ACTIVE_PLACEMENTS, session, partition=source)
     return {row["message_id"]: row["parent"] async for row in rows}
 
 
@@ -37,7 +37,7 @@ def _placed(links: Links, parent: str) -> Links:
 async def placements_of(store: Store, thread: Thread, session: Session) -> list[Placement]:
     """Of messages that are in the thread, or were taken out of it; undone ones too, the latest last."""
     members = {member["id"] for member in thread.threading.get("members", [])}
-    rows = store.query(PLACEMENTS_OF_SOURCE, session, partition_value=thread.source or "")
+    rows = store.query(PLACEMENTS_OF_SOURCE, session, partition=thread.source or "")
     found = [read_document(Placement, row) async for row in rows]
     about = [
         placement

@@ -45,10 +45,8 @@ async def sync_stored_chunks(
     known = {chunk.message_key for chunk in chunks if chunk.id not in created}
     new = {chunk.message_key for chunk in chunks} - known
     chunked_before = [message.id for message in messages if message.id not in new]
-    thread_of = {message.id: message.thread_id for message in messages}
     found = await clients.store.query_by_ids(CHUNKS_OF_MESSAGES, chunked_before, session)
-    stored = [read_document(Chunk, row) for row in found]
-    current = [chunk for chunk in stored if chunk.thread_id == thread_of[chunk.message_key]]
+    current = [read_document(Chunk, row) for row in found]
     surplus = [chunk for chunk in current if chunk.id not in wanted]
     pairs = [(chunk, wanted[chunk.id]) for chunk in current if chunk.id in wanted]
     changed = [(old, new) for old, new in pairs if _content(old) != _content(new)]
@@ -56,8 +54,7 @@ async def sync_stored_chunks(
         _raise_for(await _replaced(clients, messages, session))
     # The vector first: after a crash, a chunk without its vector is found again, and the reverse is not.
     await clients.index.delete([chunk.id for chunk in surplus])
-    for chunk in surplus:
-        await clients.store.delete(Chunk, chunk.id, chunk.thread_id, session)
+    await clients.store.delete_all(Chunk, [chunk.id for chunk in surplus], session)
     await _update(changed, clients, session)
 
 
@@ -65,7 +62,7 @@ async def _update(changed: Sequence[tuple[Chunk, Chunk]], clients: Clients, sess
     other_text = [(old, new) for old, new in changed if _text(old) != _text(new)]
     await clients.store.upsert_all([_successor(new, old) for old, new in other_text], session)
     same_text = [(old, new) for old, new in changed if _text(old) == _text(new)]
-    patches = [Patch(new.id, new.thread_id, set=_position(new)) for _, new in same_text]
+    patches = [Patch(new.id, set=_position(new)) for _, new in same_text]
     patches += [chunk_relabelled(new) for old, new in same_text if old.embedding_generated]
     await clients.store.patch_all(Chunk, patches, session)
 
@@ -87,6 +84,7 @@ def _successor(chunk: Chunk, replaced: Chunk) -> Chunk:
 def _position(chunk: Chunk) -> dict[str, object]:
     """The fields that may differ although the text is the same."""
     return {
+        "thread_id": chunk.thread_id,
         "archive_id": chunk.archive_id,
         "archive_ids": chunk.archive_ids,
         "start_offset": chunk.start_offset,
@@ -102,11 +100,15 @@ async def index_labels(clients: Clients, chunks: Sequence[Chunk]) -> None:
 
 def _indexed(chunk: Chunk) -> dict[str, object]:
     fields = {name: chunk.metadata.get(name) for name in INDEXED}
-    return {"chunk_id": chunk.id, **archives_of_chunk(chunk), **fields}
+    return {**_labels(chunk), **fields}
+
+
+def _labels(chunk: Chunk) -> dict[str, object]:
+    return {"chunk_id": chunk.id, "thread_id": chunk.thread_id, **archives_of_chunk(chunk)}
 
 
 async def check_variants(clients: Clients, messages: Sequence[Message], session: Session) -> None:
-    """Raise where a message has other content or archives than the chunks just written.
+    """Raise where a message has other content or labels than the chunks just written.
 
     It is pending then, so that its chunks are made again even if this event comes to nothing.
     """
@@ -115,24 +117,24 @@ async def check_variants(clients: Clients, messages: Sequence[Message], session:
     _raise_for(replaced)
 
 
-async def _replaced(clients: Clients, messages: Sequence[Message], session: Session) -> list[tuple[str, str]]:
-    """Those (key and thread) that are stored with another content, or other archives, than they were read."""
+async def _replaced(clients: Clients, messages: Sequence[Message], session: Session) -> list[str]:
+    """Those that are stored with another content, or other labels, than they were read."""
     await clients.store.refresh(Message, session)
     stored = await clients.store.query_by_ids(STORED_VARIANTS, [message.id for message in messages], session)
-    now = {(row["id"], row["thread_id"]): (row["variant"], row.get("archive_ids", [])) for row in stored}
-    read = {(message.id, message.thread_id): (message.variant, message.archive_ids) for message in messages}
-    return [place for place, was in read.items() if now.get(place, was) != was]
+    now = {row["id"]: (row["variant"], row["thread_id"], row.get("archive_ids", [])) for row in stored}
+    read = {message.id: (message.variant, message.thread_id, message.archive_ids) for message in messages}
+    return [key for key, was in read.items() if now.get(key, was) != was]
 
 
-def _raise_for(replaced: Sequence[tuple[str, str]]) -> None:
+def _raise_for(replaced: Sequence[str]) -> None:
     if replaced:
-        raise MessageReplacedError(f"{len(replaced)} messages were replaced, among them {replaced[0][0]}")
+        raise MessageReplacedError(f"{len(replaced)} messages were changed, among them {replaced[0]}")
 
 
 async def ensure_texts_unchanged(clients: Clients, chunks: Sequence[Chunk], session: Session) -> None:
     """Raise where a chunk was overwritten since it was read, as `created_at` tells: its vector is outdated.
 
-    Where only its archives have changed, they are written to the index here, as the change may not have seen
+    Where only its labels have changed, they are written to the index here, as the change may not have seen
     the vector. That write may be overtaken, too, so the look is repeated.
     """
     await clients.store.refresh(Chunk, session)
@@ -140,41 +142,35 @@ async def ensure_texts_unchanged(clients: Clients, chunks: Sequence[Chunk], sess
         ids = [chunk.id for chunk in chunks]
         stored = await clients.store.query_by_ids(CHUNK_CREATION_TIMES, ids, session)
         await _ensure_same(clients, chunks, stored, session)
-        there = {(row["id"], row["thread_id"]) for row in stored if row.get("created_at")}
-        read = {chunk.id: chunk for chunk in chunks if (chunk.id, chunk.thread_id) in there}
-        others = {row["id"]: chunk for row in stored if (chunk := _elsewhere(row, read))}
+        read = {chunk.id: chunk for chunk in chunks}
+        others = {row["id"]: chunk for row in stored if (chunk := _with_labels(row, read))}
         if not others:
             return
-        await index_archives(clients, list(others.values()))
+        await index_places(clients, list(others.values()))
         chunks = [others.get(chunk.id, chunk) for chunk in chunks]
         await clients.store.refresh(Chunk, session)
-    raise ChunkReplacedError(f"the archives of {len(chunks)} chunks changed at every look")
+    raise ChunkReplacedError(f"the labels of {len(chunks)} chunks changed at every look")
 
 
 async def _ensure_same(
     clients: Clients, chunks: Sequence[Chunk], stored: Sequence[Mapping[str, Any]], session: Session
 ) -> None:
-    now = {
-        (row["id"], row["thread_id"]): _TIME.validate_python(row["created_at"])
-        for row in stored
-        if row.get("created_at")
-    }
-    created = {(chunk.id, chunk.thread_id): chunk.created_at for chunk in chunks}
-    replaced = [key for key, at in created.items() if now.get(key, at) != at]
+    now = {row["id"]: _TIME.validate_python(row["created_at"]) for row in stored if row.get("created_at")}
+    replaced = [chunk.id for chunk in chunks if now.get(chunk.id, chunk.created_at) != chunk.created_at]
     if replaced:
         await chunks_reset(clients.store, replaced, session)
-        raise ChunkReplacedError(f"{len(replaced)} chunks were replaced, among them {replaced[0][0]}")
+        raise ChunkReplacedError(f"{len(replaced)} chunks were replaced, among them {replaced[0]}")
 
 
-def _elsewhere(row: Mapping[str, Any], read: Mapping[str, Chunk]) -> Chunk | None:
-    """The chunk with the archives that it has now, where these are others."""
+def _with_labels(row: Mapping[str, Any], read: Mapping[str, Chunk]) -> Chunk | None:
+    """The chunk with the thread and archives that it has now, where these are others."""
     chunk = read.get(row["id"])
-    archives = {name: row[name] for name in ("archive_id", "archive_ids") if name in row}
-    if chunk is None or all(getattr(chunk, name) == value for name, value in archives.items()):
+    labels = {name: row[name] for name in ("thread_id", "archive_id", "archive_ids") if name in row}
+    if chunk is None or all(getattr(chunk, name) == value for name, value in labels.items()):
         return None
-    return chunk.model_copy(update=archives)
+    return chunk.model_copy(update=labels)
 
 
-async def index_archives(clients: Clients, chunks: Sequence[Chunk]) -> None:
-    """Write the archives of chunks that have their vector to the index."""
-    await clients.index.upsert([{"chunk_id": chunk.id, **archives_of_chunk(chunk)} for chunk in chunks])
+async def index_places(clients: Clients, chunks: Sequence[Chunk]) -> None:
+    """Write the thread and archives of chunks that have their vector to the index."""
+    await clients.index.upsert([_labels(chunk) for chunk in chunks])

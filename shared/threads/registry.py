@@ -6,8 +6,9 @@ Where messages move from one thread to another, there are five writes, in this o
    not stored yet.
 2. The threads, if they are as they were read. First those that get messages of others, which they name in
    `absorbing`, then those that only lose some, with `losing`. A message may be in two threads, never in none.
-3. The redirects (`merged_into`) of threads of which nothing is left. Their documents have yet to move.
-4. The messages move with all that belongs to them. `losing` is emptied, then `absorbing`.
+3. The redirects (`merged_into`) of threads of which nothing is left.
+4. The messages get their new label, and are pending: chunks and vectors follow. `losing` is emptied, then
+   `absorbing`.
 5. The new messages.
 
 After a crash the archive's event is delivered again and threads the same messages: it finds what is done, and
@@ -69,6 +70,8 @@ class Threaded:
     """Those that were added."""
     moved: dict[str, str] = field(default_factory=dict)
     """Those that were in another thread before."""
+    relabelled: list[Message] = field(default_factory=list)
+    """Those that got another label: they have to be announced."""
     touched: dict[str, str] = field(default_factory=dict)
     """A message of each thread whose summary has to be made again although it got no message."""
 
@@ -126,7 +129,8 @@ class _Plan:
     states: Mapping[str, ThreadState]
     """Those that the messages are in, changed or not."""
     losers: list[Thread] = field(default_factory=list)
-    """Those that messages have left, and that still exist: known when they have moved."""
+    """Those that messages have left, and that still exist: known when these have their labels."""
+    relabelled: list[Message] = field(default_factory=list)
 
     @property
     def is_moving(self) -> bool:
@@ -210,12 +214,10 @@ class Registry:
     async def _slice(self, arrivals: Sequence[Arrival], archive: ArchiveOfSource, session: Session) -> _Slice:
         """A copy that says something else than the first one has no part in threading."""
         taken = [arrival for arrival in arrivals if arrival.says_the_same]
-        places = [
-            (arrival.stored["id"], arrival.stored["thread_id"])
-            for arrival in taken
-            if arrival.stored is not None and arrival.is_replaced
+        replaced = [
+            arrival.stored["id"] for arrival in taken if arrival.stored is not None and arrival.is_replaced
         ]
-        before = await self._store.find_many(Message, places, session) if places else {}
+        before = await self._store.find_many(Message, replaced, session)
         parents = await load_placements(self._store, archive.source, session)
         return _Slice(
             archive.source,
@@ -295,7 +297,7 @@ class Registry:
         facts: dict[str, Fact] = {}
         absorbed = {old for thread in known.values() for old in thread.absorbing}
         for place in sorted(places & (known.keys() | absorbed)):
-            async for row in self._store.query(MEMBER_FACTS, session, partition_value=place):
+            async for row in self._store.query(MEMBER_FACTS, session, thread=place):
                 facts[row["message_id"]] = row
         facts |= slice_.facts
         return {
@@ -325,7 +327,9 @@ class Registry:
             if await self._store.write_all(threads, session) is Conflict.CONFLICT:
                 return False
         for thread in plan.threads:
-            plan.losers += await absorb(self._clients, thread, session)
+            losers, relabelled = await absorb(self._clients, thread, session)
+            plan.losers += losers
+            plan.relabelled += relabelled
         return await self._store_messages(writes, session)  # last: some may have moved
 
     async def _load(
@@ -391,7 +395,7 @@ class Registry:
         if len(created) < len(writes.created):
             return False
         await self._store.patch_all(Message, writes.patches, session)
-        replaced = {document.partition_value for document in writes.replaced}
+        replaced = {str(document.stored["thread_id"]) for document in writes.replaced}
         await threads_changed(self._store, sorted(replaced | writes.flagged), session)
         await self._store.upsert_all(writes.replaced, session)
         return True
@@ -418,7 +422,8 @@ def _threaded(plan: _Plan, homes: Mapping[str, str], elsewhere: Mapping[str, str
         message_key(min(ThreadState.from_document(loser.threading).members), source): loser.id
         for loser in plan.losers
     }
-    return Threaded(threads, moved, {**touched, **elsewhere})
+    moved |= {message.id: message.thread_id for message in plan.relabelled}
+    return Threaded(threads, moved, plan.relabelled, {**touched, **elsewhere})
 
 
 def _redirect_targets(threads: Mapping[str, Thread]) -> set[str]:

@@ -57,7 +57,7 @@ async def save_audit(store: Store, audit: Audit, now: datetime, **changes: Any) 
 
 async def find_audit(store: Store, id_: str) -> Audit:
     day = day_of_audit(id_)
-    audit = await store.find(Audit, id_, day, Session()) if day is not None else None
+    audit = await store.find(Audit, id_, Session(), partition=day) if day is not None else None
     if audit is None:
         raise UnknownOperationError(f"there is no operation {id_!r}: `status` lists the last ones")
     return audit

@@ -10,7 +10,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.dead_letter_mover import OperationObserver, RateLimiter
 from shared.core.concurrency import gather_limited
 from shared.core.errors import DocumentNotFoundError, InvalidEventError, PermanentError
-from shared.core.ids import HASH_ID
+from shared.core.ids import MESSAGE_KEY
 from shared.documents.queries.threads import LEFT_BY_EDITION, LEFT_BY_EDITION_OF_SOURCE
 from shared.documents.records import Audit, AuditStatus
 from shared.documents.sources import NAME_PATTERN
@@ -29,7 +29,7 @@ class ThreadSelection(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    thread: str | None = Field(default=None, pattern=HASH_ID)
+    thread: str | None = Field(default=None, pattern=MESSAGE_KEY)
     source: str | None = Field(default=None, pattern=NAME_PATTERN)
     all: bool = False
     rate: float = Field(default=RATE, gt=0, le=LARGEST_RATE)

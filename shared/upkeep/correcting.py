@@ -12,7 +12,7 @@ from shared.core.errors import EditConflictError, InvalidEditError, NotFoundErro
 from shared.core.ids import correction_id
 from shared.documents.edits import CorrectedValue, Correction, CorrectionAct, CorrectionEntry, SentencePlace
 from shared.documents.queries.several_containers import first_with_id
-from shared.documents.queries.threads import ACTIVE_CORRECTIONS, MESSAGES_OF_THREAD, THREADS_OF_MESSAGES
+from shared.documents.queries.threads import ACTIVE_CORRECTIONS, THREADS_OF_MESSAGES
 from shared.documents.readings import StoredReading
 from shared.documents.reports import Summary
 from shared.documents.threads import Message, Thread
@@ -28,7 +28,7 @@ from shared.documents.values import (
 from shared.domain.consensus.headlines import MAX_WORDS
 from shared.pipeline.lifecycle.threads import thread_corrected
 from shared.summarization.summary_document import corrections_of, sentence_place
-from shared.threads.moving import ThreadMovedError, resolve_thread
+from shared.threads.moving import ThreadMovedError, load_messages, resolve_thread
 from shared.upkeep.audit import Actor, audited
 from shared.upkeep.requeue import request_summary
 
@@ -99,7 +99,7 @@ async def correct(
     """Store the correction, and have the thread made anew. `etag`: of the one that it replaces."""
     session = Session()
     place = await resolve_thread(clients, thread_id, session)
-    thread = await clients.store.find(Thread, place, place, session)
+    thread = await clients.store.find(Thread, place, session)
     messages = await _messages(clients, place, session)
     if thread is None or not messages:
         raise InvalidEditError("There is no thread with this id.")
@@ -146,8 +146,7 @@ async def corrections_of_thread(clients: Clients, thread_id: str) -> list[Correc
 
 
 async def _messages(clients: Clients, thread_id: str, session: Session) -> list[Message]:
-    store, query = clients.store, MESSAGES_OF_THREAD
-    return await store.query_documents(Message, query, session, partition_value=thread_id)
+    return await load_messages(clients, thread_id, session)
 
 
 def _correction(
@@ -198,10 +197,10 @@ def _entry(
 
 async def _stored(clients: Clients, made: Correction, etag: str | None, session: Session) -> Correction:
     """Created, or in the place of the one that was there; the same one again is left as it is."""
-    before = await clients.store.find(Correction, made.id, made.message_key, session)
+    before = await clients.store.find(Correction, made.id, session, partition=made.message_key)
     if before is None:
         if await clients.store.create(made, session):
-            return await clients.store.read(Correction, made.id, made.message_key, session)
+            return await clients.store.read(Correction, made.id, session, partition=made.message_key)
         raise EditConflictError(_MEANWHILE)
     if not before.revoked:
         if (before.value, before.place) == (made.value, made.place):
@@ -251,10 +250,10 @@ async def correction_labels(clients: Clients) -> AsyncIterator[dict[str, Any]]:
     for row in await store.query_by_ids(THREADS_OF_MESSAGES, [*by_key], Session()):
         threads.setdefault(row["thread_id"], []).extend(by_key[row["id"]])
     for thread_id, corrections in sorted(threads.items()):
-        thread = await store.find(Thread, thread_id, thread_id, Session())
+        thread = await store.find(Thread, thread_id, Session())
         if thread is None or thread.summary_id is None:
             continue
-        summary = await store.find(Summary, thread.summary_id, thread_id, Session())
+        summary = await store.find(Summary, thread.summary_id, Session(), partition=thread_id)
         if summary is not None and summary.reading is not None:
             messages = await _messages(clients, thread_id, Session())
             yield _label(thread_id, messages, summary.reading, corrections)

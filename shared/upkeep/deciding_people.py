@@ -75,7 +75,7 @@ def decided(settings: dict[str, Any], addresses: Sequence[str], *, is_one_person
 
 
 async def _source(clients: Clients, name: str, session: Session) -> Source:
-    found = await clients.store.find(Source, name, name, session)
+    found = await clients.store.find(Source, name, session)
     if found is None:
         raise UndecidableError(f"There is no source {name!r}: `source list` lists all sources.")
     return found

@@ -81,7 +81,7 @@ class DueDocument:
 
     @property
     def subject(self) -> Subject:
-        return Subject(self.collection.model, self.id, self.partition)
+        return Subject(self.collection.model, self.id)
 
     @property
     def seen(self) -> SeenAttempt:

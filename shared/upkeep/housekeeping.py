@@ -66,7 +66,7 @@ async def _measure_queues(clients: Clients, _now: datetime) -> None:
 
 async def _check_integrity(clients: Clients, now: datetime) -> None:
     """Once a night, with repair; after a crash not again that night."""
-    rows = clients.store.query(LATEST_START, Session(), partition_value=KIND, requested_by=TIMER)
+    rows = clients.store.query(LATEST_START, Session(), partition=KIND, requested_by=TIMER)
     known = [datetime.fromisoformat(row["started_at"]) async for row in rows]
     if CHECKED.next_after(known[0] if known else now - FIRST_CHECK_GRACE) > now:
         return

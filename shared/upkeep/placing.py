@@ -19,11 +19,11 @@ from shared.core.ids import message_key
 from shared.documents.containers import read_document
 from shared.documents.edits import Placement, PlacementAct, PlacementEntry
 from shared.documents.queries.several_containers import first_with_id
-from shared.documents.queries.threads import MESSAGES_OF_THREAD, PLACEMENTS_OF_SOURCE, UNAPPLIED_PLACEMENTS
+from shared.documents.queries.threads import PLACEMENTS_OF_SOURCE, UNAPPLIED_PLACEMENTS
 from shared.documents.threads import Message, Thread
 from shared.domain.threading.assignment import ThreadState
 from shared.pipeline.lifecycle.threads import placement_applied, thread_corrected
-from shared.threads.moving import resolve_thread, threads_of_messages
+from shared.threads.moving import announce_messages, resolve_thread, threads_of_messages
 from shared.threads.placements import placements_of
 from shared.threads.registry import Registry
 from shared.upkeep.audit import Actor, audited
@@ -129,7 +129,7 @@ async def _found(
 ) -> tuple[Thread, Message]:
     thread = await _thread(clients, thread_id, session)
     key = message_key(message_id, thread.source or "")
-    message = await clients.store.find(Message, key, thread.id, session)
+    message = await clients.store.find(Message, key, session)
     if message is None or message.thread_id != thread.id:
         raise InvalidEditError("message_id: no such message in this thread.")
     return thread, message
@@ -137,7 +137,7 @@ async def _found(
 
 async def _thread(clients: Clients, thread_id: str, session: Session) -> Thread:
     place = await resolve_thread(clients, thread_id, session)
-    thread = await clients.store.find(Thread, place, place, session)
+    thread = await clients.store.find(Thread, place, session)
     if thread is None:
         raise InvalidEditError("There is no thread with this id.")
     return thread
@@ -176,7 +176,7 @@ def _leads_to(one: str, target: str, state: ThreadState) -> bool:
 
 async def _stored(clients: Clients, message: Message, entry: PlacementEntry, session: Session) -> Placement:
     """Created, or in the place of the one that was there; the same one again is left as it is."""
-    before = await clients.store.find(Placement, message.id, message.source, session)
+    before = await clients.store.find(Placement, message.id, session, partition=message.source)
     if before is not None:
         if not before.revoked and before.parent == entry.parent:
             return before
@@ -188,14 +188,14 @@ async def _stored(clients: Clients, message: Message, entry: PlacementEntry, ses
     )  # fmt: skip
     if not await clients.store.create(made, session):
         raise EditConflictError(_MEANWHILE)
-    return await clients.store.read(Placement, made.id, made.source, session)
+    return await clients.store.read(Placement, made.id, session, partition=made.source)
 
 
 _MEANWHILE = "The message was moved in the meantime. Read the thread again."
 
 
 async def _check_room(clients: Clients, source: str, session: Session) -> None:
-    rows = [row async for row in clients.store.query(PLACEMENTS_OF_SOURCE, session, partition_value=source)]
+    rows = [row async for row in clients.store.query(PLACEMENTS_OF_SOURCE, session, partition=source)]
     if len(rows) >= MAX_PLACEMENTS:
         raise InvalidEditError(f"A list has at most {MAX_PLACEMENTS} placements.")
 
@@ -225,9 +225,9 @@ async def _follow(clients: Clients, placement: Placement, session: Session) -> l
     home = await _thread_of(clients, placement, session)
     if home is None:
         return []
-    messages = await clients.store.query_documents(Message, MESSAGES_OF_THREAD, session, partition_value=home)
-    own: Sequence[Message] = [message for message in messages if message.id == placement.message_key]
-    threaded = await Registry(clients).rethread(own, placement.source, session, origin=None)
+    message = await clients.store.read(Message, placement.message_key, session)
+    threaded = await Registry(clients).rethread([message], placement.source, session, origin=None)
+    await announce_messages(clients, threaded.relabelled, session)
     changed = {placement.last.thread_id, home, *threaded.threads.values(), *threaded.touched.values()}
     return sorted(changed - {"-"})
 
@@ -242,8 +242,8 @@ async def _announced(
 ) -> Placement:
     """Their summaries and reports are made anew, also where they have the same messages as before."""
     for thread_id in changed:
-        if await clients.store.find(Thread, thread_id, thread_id, session) is not None:
+        if await clients.store.find(Thread, thread_id, session) is not None:
             await thread_corrected(clients.store, thread_id, session)
             await request_summary(clients, thread_id, session)
     await placement_applied(clients.store, placement, session)
-    return await clients.store.read(Placement, placement.id, placement.source, session)
+    return await clients.store.read(Placement, placement.id, session, partition=placement.source)

@@ -90,7 +90,7 @@ async def _embed_page(
 ) -> None:
     """Vectors first, then the chunk's model, as in the stage: a crash in between repeats them."""
     settled = await model.encode_each([chunk.text for chunk in chunks])
-    keys = [(thread_id, thread_id) for thread_id in {chunk.thread_id for chunk in chunks}]
+    keys = sorted({chunk.thread_id for chunk in chunks})
     threads = await clients.store.find_many(Thread, keys, session)
     now = stored_time(clients.runtime.now())
     items, patches = [], []

@@ -72,7 +72,7 @@ async def find_evidence(
     store: Store, collection: Collection, policy: Policy, now: datetime, *, was_open: bool
 ) -> FailureEvidence:
     since = stored_time(now - 2 * policy.interval)
-    rows = store.query(RECENT_FAILURES, Session(), partition_value=collection.stage, since=since)
+    rows = store.query(RECENT_FAILURES, Session(), partition=collection.stage, since=since)
     found = [row async for row in rows]
     if len(found) < FEWEST_FAILURES and not was_open:
         return FailureEvidence(())
@@ -125,7 +125,7 @@ async def sweep(clients: Clients, options: Options | None = None) -> Run | None:
 
 
 async def latest_run(clients: Clients, kind: str = KIND) -> Run | None:
-    found = await clients.store.query_documents(Run, LATEST_RUN, Session(), partition_value=kind)
+    found = await clients.store.query_documents(Run, LATEST_RUN, Session(), partition=kind)
     return found[0] if found else None
 
 
@@ -177,7 +177,7 @@ class _Sweep:
         store, now = self._clients.store, self._clients.runtime.now().timestamp()
         try:
             expired = [id_ async for id_ in store.query(EXPIRED_RETRY_LOCKS, Session(), now=now)]
-            await gather_limited(store.delete(Lock, str(id_), str(id_), Session()) for id_ in expired[:PAGE])
+            await gather_limited(store.delete(Lock, str(id_), Session()) for id_ in expired[:PAGE])
         except SDK_ERRORS:
             log.exception("the sweep could not remove old locks: the next one will")
 
@@ -297,7 +297,7 @@ class _Sweep:
         )
 
     async def _ready(self, page: Sequence[DueDocument]) -> dict[str, ReadyThread]:
-        found = await self._clients.store.find_many(Thread, [(due.id, due.id) for due in page], Session())
+        found = await self._clients.store.find_many(Thread, [due.id for due in page], Session())
         alive = [one for one in found.values() if one.merged_into is None and not self._claimed(one)]
         return {ready.thread.id: ready for ready in await ready_threads(self._clients, alive, Session())}
 
@@ -309,7 +309,7 @@ class _Sweep:
     async def _unblocked_threads(self, known: set[str]) -> list[DueDocument]:
         """Threads of documents that this run gave up: no event tells that they may be ready now."""
         wanted = sorted(self._unblocked - known)
-        found = await self._clients.store.find_many(Thread, [(name, name) for name in wanted], Session())
+        found = await self._clients.store.find_many(Thread, wanted, Session())
         return [
             DueDocument(THREADS, RetryReason.NEVER, thread.id, thread.id, 0, None, thread.lastError, None)
             for thread in found.values()

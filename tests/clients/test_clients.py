@@ -4,7 +4,6 @@ import asyncio
 import logging
 import re
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from shared.clients.cosmos.session import Patch, Session
 from shared.clients.cosmos.store import Conflict
 from shared.clients.search.fields import FacetValue, Filters
 from shared.core.errors import DocumentNotFoundError, ErrorKind, RejectedItemsError
-from shared.documents.queries.named_query import NamedQuery, Partitions
+from shared.documents.queries.named_query import NamedQuery
 from shared.documents.threads import Message, Thread
 from shared.pipeline.lifecycle.attempts import count_attempt
 from shared.pipeline.stage import Subject
@@ -81,7 +80,7 @@ class TestStore:
         changed = [message.model_copy(update={"subject": "second writer"}) for message in batch]
         created = await store.create_missing(changed, session)
         assert created == {document.id for i, document in enumerate(batch) if i % 3}
-        stored = await store.find_many(Message, [(message.id, "t1") for message in batch], session)
+        stored = await store.find_many(Message, [message.id for message in batch], session)
         assert [stored[message.id].subject for message in batch] == [
             "second writer" if i % 3 else "" for i in range(250)
         ]
@@ -97,7 +96,7 @@ class TestStore:
         batch = messages(place, 5)
         other = await Clients.connect(place.clients.settings)
         try:
-            await other.store.find(Message, "warm-up", "t1", Session())
+            await other.store.find(Message, "warm-up", Session())
             Faults(cloud.cosmos).lag(30)
             await place.clients.store.create_missing(batch[:3], Session())
             created = await asyncio.wait_for(other.store.create_missing(batch, Session()), 20)
@@ -119,17 +118,17 @@ class TestStore:
         ]
         await place.clients.store.create_missing(spread, session)
         found = await place.clients.store.find_many(
-            Message, [(message.id, message.thread_id) for message in spread], Session(session.tokens())
+            Message, [message.id for message in spread], Session(session.tokens())
         )
         assert set(found) == {message.id for message in spread}
 
     async def test_a_missing_document_is_a_race_where_it_was_announced(self, place: Bench) -> None:
         store = place.clients.store
-        assert await store.find(Message, "nobody", "t1", Session()) is None
+        assert await store.find(Message, "nobody", Session()) is None
         with pytest.raises(DocumentNotFoundError, match="messages/nobody does not exist"):
-            await store.read(Message, "nobody", "t1", Session())
+            await store.read(Message, "nobody", Session())
         with pytest.raises(DocumentNotFoundError):
-            await store.patch(Message, Patch("nobody", "t1", set={"subject": "x"}), Session())
+            await store.patch(Message, Patch("nobody", set={"subject": "x"}), Session())
         assert await store.find_many(Message, [], Session()) == {}
 
     async def test_create_says_whether_it_is_new(self, place: Bench) -> None:
@@ -141,13 +140,13 @@ class TestStore:
         store, session = place.clients.store, Session()
         (one,) = messages(place, 1)
         await store.create(one, session)
-        read = await store.read(Message, one.id, "t1", session)
+        read = await store.read(Message, one.id, session)
         first = await store.replace(read.model_copy(update={"subject": "first"}), session)
         assert isinstance(first, Message)
         assert (
             await store.replace(read.model_copy(update={"subject": "second"}), session) is Conflict.CONFLICT
         )
-        assert (await store.read(Message, one.id, "t1", session)).subject == "first"
+        assert (await store.read(Message, one.id, session)).subject == "first"
         with pytest.raises(ValueError, match="was read"):
             await store.replace(one, session)
 
@@ -155,15 +154,13 @@ class TestStore:
         store, session = place.clients.store, Session()
         (one,) = messages(place, 1)
         await store.create(one, session)
-        patch = Patch(
-            one.id, "t1", set={"subject": "set"}, increment={"attemptCount": 2}, remove=["body_html"]
-        )
+        patch = Patch(one.id, set={"subject": "set"}, increment={"attemptCount": 2}, remove=["body_html"])
         changed = await store.patch(Message, patch, session, condition="c.attemptCount = 0")
         assert isinstance(changed, Message)
         assert (changed.subject, changed.attemptCount, changed.body_html) == ("set", 2, None)
         assert await store.patch(Message, patch, session, condition="c.attemptCount = 0") is Conflict.CONFLICT
         with pytest.raises(ValueError, match="1 to 10 operations"):
-            Patch(one.id, "t1").operations()
+            Patch(one.id).operations()
 
     async def test_many_patches_go_in_batches_over_partitions(self, place: Bench) -> None:
         store, session = place.clients.store, Session()
@@ -174,47 +171,35 @@ class TestStore:
         await store.create_missing(batch, session)
         await store.patch_all(
             Message,
-            [Patch(message.id, message.thread_id, set={"subject": "done"}) for message in batch],
+            [Patch(message.id, set={"subject": "done"}) for message in batch],
             session,
         )
-        found = await store.find_many(
-            Message, [(message.id, message.thread_id) for message in batch], session
-        )
+        found = await store.find_many(Message, [message.id for message in batch], session)
         assert {document.subject for document in found.values()} == {"done"}
 
     async def test_a_query_comes_page_by_page_with_its_parameters(self, place: Bench) -> None:
         thread = place.name("pages")
         await place.clients.store.create_missing(messages(place, 230, thread), Session())
-        query = NamedQuery(
-            "of_thread", "messages", "SELECT c.id FROM c WHERE c.thread_id = @partition_value", Partitions.ONE
-        )
-        one = [
-            document async for document in place.clients.store.query(query, Session(), partition_value=thread)
-        ]
-        assert len(one) == 230
         query = NamedQuery("of_thread", "messages", "SELECT c.id FROM c WHERE c.thread_id = @thread")
         everywhere = [
             document async for document in place.clients.store.query(query, Session(), thread=thread)
         ]
         assert len(everywhere) == 230
         with pytest.raises(ValueError, match="of_thread is a query of all partition"):
-            await anext(place.clients.store.query(query, Session(), partition_value=thread, thread=thread))
-        query = replace(query, partitions=Partitions.ONE)
-        with pytest.raises(ValueError, match="of_thread must filter by @partition_value"):
-            await anext(place.clients.store.query(query, Session(), partition_value=thread, thread=thread))
+            await anext(place.clients.store.query(query, Session(), partition=thread, thread=thread))
 
     async def test_many_are_written_if_they_are_as_they_were_read(self, place: Bench) -> None:
         store, session = place.clients.store, Session()
         threads = [thread_called(place.name(f"w{number}")) for number in range(20)]
         assert await store.write_all(threads, session) is None
-        keys = [(thread.id, thread.id) for thread in threads]
+        keys = [thread.id for thread in threads]
         found = await store.find_many(Thread, keys, session)
         changed = [document.model_copy(update={"subject": "changed"}) for document in found.values()]
         new = thread_called(place.name("new"))
         assert await store.write_all([*changed, new], session) is None
         assert await store.write_all(changed, session) is Conflict.CONFLICT
         assert await store.write_all([new], session) is Conflict.CONFLICT
-        stored = await store.find_many(Thread, [*keys, (new.id, new.id)], session)
+        stored = await store.find_many(Thread, [*keys, new.id], session)
         assert {document.subject for document in stored.values()} == {"changed", new.subject}
 
     async def test_a_database_of_another_layout_is_refused_with_what_to_do(self, place: Bench) -> None:
@@ -234,18 +219,18 @@ class TestStore:
         (one,) = messages(place, 1)
         session = Session()
         await place.clients.store.create(one, session)
-        assert await place.clients.store.delete(Message, one.id, "t1", session) is True
-        assert await place.clients.store.find(Message, one.id, "t1", session) is None
-        assert await place.clients.store.delete(Message, one.id, "t1", session) is False
+        assert await place.clients.store.delete(Message, one.id, session) is True
+        assert await place.clients.store.find(Message, one.id, session) is None
+        assert await place.clients.store.delete(Message, one.id, session) is False
 
     async def test_an_attempt_is_counted_up_and_never_down(self, place: Bench) -> None:
         store, session = place.clients.store, Session()
         thread = thread_called(place.name("t"))
         await store.create(thread, session)
-        subject = Subject(Thread, thread.id, thread.id)
+        subject = Subject(Thread, thread.id)
         for attempt, expected in ((1, 1), (3, 3), (2, 3), (3, 3)):
             await count_attempt(store, [subject], attempt=attempt, now=NOW, session=session)
-            found = await store.read(Thread, thread.id, thread.id, session)
+            found = await store.read(Thread, thread.id, session)
             assert (found.attemptCount, found.lastAttemptTime) == (expected, NOW)
 
 
@@ -448,7 +433,7 @@ class TestWhatTheSdksRaise:
     ) -> None:
         Faults(cloud.cosmos).plan({**fault, "operation": "docs.*"})
         with pytest.raises(Exception) as raised:  # noqa: PT011 - whatever the SDK raises is sorted
-            await place.clients.store.find(Message, "m", "t1", Session())
+            await place.clients.store.find(Message, "m", Session())
         assert classify(raised.value).kind is kind, repr(raised.value)
 
     async def test_from_cosmos_where_the_sdk_fails_to_forget_its_token(
@@ -463,10 +448,10 @@ class TestWhatTheSdksRaise:
         known.rid_to_session_token.clear()  # as where two names were filed under one id, and one has gone
         Faults(cloud.cosmos).plan({**status(404, substatus=1002), "operation": "docs.*"})
         with pytest.raises(KeyError) as raised:
-            await store.find(Thread, place.name("t"), place.name("t"), Session())
+            await store.find(Thread, place.name("t"), Session())
         assert classify(raised.value).kind is ErrorKind.RACE
         Faults(cloud.cosmos).plan()
-        assert await store.find(Thread, place.name("t"), place.name("t"), Session())
+        assert await store.find(Thread, place.name("t"), Session())
         assert classify(KeyError("a bug of our own")).kind is ErrorKind.PERMANENT
 
     @pytest.mark.parametrize(("fault", "kind"), SEARCH, ids=str)
@@ -494,7 +479,7 @@ class TestWhatTheSdksRaise:
     async def test_the_time_that_cosmos_asks_for_is_known(self, place: Bench, cloud: AppCloud) -> None:
         Faults(cloud.cosmos).plan({**status(429, retry_after_ms=40), "operation": "docs.*"})
         with pytest.raises(Exception) as raised:  # noqa: PT011
-            await place.clients.store.find(Message, "m", "t1", Session())
+            await place.clients.store.find(Message, "m", Session())
         assert classify(raised.value).retry_after == pytest.approx(0.04)
 
     async def test_a_service_that_is_not_there_is_transient(self, place: Bench) -> None:

@@ -5,7 +5,19 @@ from datetime import UTC, datetime, timedelta, timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.core.ids import archive_id, chunk_id, file_hash, message_key, message_key_without_id, thread_id
+from shared.core.ids import (
+    MESSAGE_KEY,
+    archive_id,
+    chunk_id,
+    file_hash,
+    message_key,
+    message_key_without_id,
+    message_of_chunk,
+    message_partition,
+    message_partitions,
+    source_key,
+    thread_id,
+)
 
 NOON = datetime(2024, 2, 5, 12, 0, tzinfo=UTC)
 
@@ -13,7 +25,17 @@ NOON = datetime(2024, 2, 5, 12, 0, tzinfo=UTC)
 def test_ids_are_the_first_sixteen_digits_of_a_sha256() -> None:
     assert message_key("<a@x>") == "79baa4529ab1d2f0"
     assert thread_id("<a@x>") == message_key("<a@x>")
-    assert {len(one) for one in (message_key("x"), chunk_id("x", 1), archive_id(file_hash(b""), "a"))} == {16}
+    assert {len(one) for one in (message_key("x"), archive_id(file_hash(b""), "a"))} == {16}
+
+
+def test_the_key_of_a_source_s_message_begins_with_its_source() -> None:
+    keys = [message_key(f"<{number}@x>", "list") for number in range(50)]
+    assert {len(key) for key in keys} == {20}
+    assert {key[:4] for key in keys} == {source_key("list")} != {source_key("other")}
+    partitions = {message_partition(key) for key in keys}
+    assert 10 < len(partitions) <= 32
+    assert partitions <= set(message_partitions(keys[0]))
+    assert {message_of_chunk(chunk_id(key, 7)) for key in keys} == set(keys)
 
 
 def test_a_message_without_an_id_is_known_by_what_it_says() -> None:
@@ -31,7 +53,10 @@ def test_fields_cannot_run_into_each_other(one: list[str], other: list[str]) -> 
     assert (keys[0] == keys[1]) == (one == other)
 
 
-@given(st.text(), st.integers(0, 99), st.text(), st.integers(0, 99))
+_KEYS = st.from_regex(MESSAGE_KEY, fullmatch=True)
+
+
+@given(_KEYS, st.integers(0, 99), _KEYS, st.integers(0, 99))
 def test_chunks_of_different_messages_never_share_an_id(
     key: str, index: int, other: str, number: int
 ) -> None:

@@ -5,6 +5,7 @@ import pytest
 from pydantic import ValidationError
 
 from shared.core.errors import InvalidDocumentError, NewerVersionError
+from shared.documents.base import KeyedDocument
 from shared.documents.containers import CONTAINERS, DOCUMENTS, read_document
 from shared.documents.records import Lock
 from shared.documents.sources import Archive
@@ -65,7 +66,7 @@ def test_what_a_later_version_added_is_stored_again_as_it_was() -> None:
         "_ts": 12,
         "_rid": "x",
         "_etag": "e",
-        "shelf": "999",
+        "pk": "999",
     }
     stored["from"] = {**stored["from"], "pronouns": "they"}
     read = read_document(Message, stored)
@@ -74,7 +75,7 @@ def test_what_a_later_version_added_is_stored_again_as_it_was() -> None:
     assert changed["from"]["pronouns"] == "they"
     assert changed["schema_version"] == "1.9.0"
     assert not {name for name in changed if name.startswith("_")}
-    assert changed["shelf"] == Message.partition_of("t2")
+    assert changed["pk"] == Message.partition_of(read.id)
     assert read.etag == "e"
 
 
@@ -119,7 +120,7 @@ def test_the_sender_is_stored_as_from() -> None:
     stored = message.to_cosmos()
     assert stored["from"] == {"name": "A", "email": "a@x"}
     assert read_document(Message, stored) == message
-    assert message.partition_value == "t"
+    assert (message.partition, message.named_partition) == (Message.partition_of(message.id), None)
 
 
 def test_the_etag_is_read_but_not_stored() -> None:
@@ -137,7 +138,7 @@ def test_a_broken_document_is_named_with_the_path_of_the_fault() -> None:
 
 def test_every_document_has_a_container_partitioned_by_its_partition_field() -> None:
     assert {name: spec.partition_path for name, spec in CONTAINERS.items()} == {
-        name: f"/{'shelf' if model.shared_partitions else model.partition_field}"
+        name: "/pk" if issubclass(model, KeyedDocument) else f"/{model.partition_field}"
         for name, model in DOCUMENTS.items()
     }
 

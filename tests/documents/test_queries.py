@@ -13,7 +13,7 @@ import pytest
 
 from shared.documents.containers import CONTAINERS
 from shared.documents.queries import several_containers
-from shared.documents.queries.named_query import ListQuery, NamedQuery, Partitions
+from shared.documents.queries.named_query import ListQuery, NamedQuery
 from shared.upkeep.due_documents import COLLECTIONS
 from tests.support.services import ROOT
 
@@ -119,18 +119,6 @@ def test_no_name_is_used_for_two_texts() -> None:
         constants[query.name] += 1
     listed = {query.name for query in listed_queries()}
     assert [name for name, count in constants.items() if count > 1 or name in listed] == []
-
-
-def test_a_query_of_one_shared_partition_filters_by_its_thread() -> None:
-    shared = {name for name, spec in CONTAINERS.items() if spec.partition_path == "/shelf"}
-    wrong = [
-        query.name
-        for query in EVERY
-        if query.partitions is Partitions.ONE
-        and query.container in shared
-        and "@partition_value" not in query.text
-    ]
-    assert wrong == []
 
 
 def ordered_by(text: str) -> list[str]:

@@ -69,10 +69,10 @@ class Place:
 
     async def source(self) -> Source:
         name = f"src-{self.tag}"
-        return await self.clients.store.read(Source, name, name, Session())
+        return await self.clients.store.read(Source, name, Session())
 
     async def archive(self, id_: str) -> Archive:
-        return await self.clients.store.read(Archive, id_, id_, Session())
+        return await self.clients.store.read(Archive, id_, Session())
 
     async def blob(self, archive: Archive) -> bytes:
         pieces = [p async for p in self.clients.blobs.read(ARCHIVES_CONTAINER, archive.file_path)]

@@ -133,7 +133,7 @@ async def test_a_failure_is_recorded_announced_and_shown_on_the_source_and_the_n
         assert "answered 500" in (source.last_fetch_error or "")
         assert source.lease_owner is None
         record = await place.clients.store.read(
-            FailureRecord, f"ingestion-src-{place.tag}-1", "ingestion", Session()
+            FailureRecord, f"ingestion-src-{place.tag}-1", Session(), partition="ingestion"
         )
         assert (record.stage, record.attempt_count) == ("ingestion", 4)
         place.later(hours=1)

@@ -60,7 +60,7 @@ async def test_what_is_no_archive_is_said_in_the_operation_and_its_blob_goes(pla
     operation = await join_and_request(place.clients, upload, "test")
     done = await run_operation(operation, place.clients)
     assert (done.status, "mail" in (done.error or "")) == (OperationStatus.FAILED, True)
-    stored = await place.clients.store.read(Operation, operation, operation, Session())
+    stored = await place.clients.store.read(Operation, operation, Session())
     assert stored.archives == []
     with pytest.raises(DocumentNotFoundError):
         await place.clients.blobs.read_part(ARCHIVES_CONTAINER, upload.path, 0, 1)

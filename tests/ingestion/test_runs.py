@@ -34,7 +34,7 @@ async def test_a_request_leases_the_source_writes_the_operation_and_queues_it(pl
     assert source.lease_owner == operation_id
     assert source.lease_until is not None
     assert source.lease_until > place.time
-    operation = await place.clients.store.read(Operation, operation_id, operation_id, Session())
+    operation = await place.clients.store.read(Operation, operation_id, Session())
     assert (operation.source, operation.status) == (source.name, OperationStatus.PENDING)
     assert operation_id in await queued(place, 1)
 
@@ -83,7 +83,7 @@ async def test_an_operation_that_is_done_does_nothing_when_it_is_delivered_again
 async def test_the_operation_of_a_source_that_was_deleted_is_skipped(place: Place) -> None:
     source = await place.add_source("http", "http://127.0.0.1:1/x")
     operation_id = await place.request()
-    await place.clients.store.delete(Source, source.id, source.id, Session())
+    await place.clients.store.delete(Source, source.id, Session())
     assert (await place.run(operation_id)).error == "the source was deleted"
 
 
@@ -136,7 +136,7 @@ async def due(place: Place, *others: Place) -> list[str]:
     names = {f"src-{other.tag}" for other in (place, *others)}
     asked = await request_due_fetches(place.clients, place.time)
     store = place.clients.store
-    operations = [await store.read(Operation, request, request, Session()) for request in asked]
+    operations = [await store.read(Operation, request, Session()) for request in asked]
     return [operation.id for operation in operations if operation.source in names]
 
 

@@ -81,7 +81,7 @@ async def test_a_pending_archive_that_was_worked_on_is_not_announced_again(place
     content = place.mbox("one")
     archive = (await place.upload(content)).archive
     await place.announced(1)
-    attempt = Patch(archive.id, archive.id, set={"lastAttemptTime": "2026-03-11T10:00:00.000000Z"})
+    attempt = Patch(archive.id, set={"lastAttemptTime": "2026-03-11T10:00:00.000000Z"})
     await place.clients.store.patch(type(archive), attempt, Session())
     again = await place.upload(content)
     assert (again.duplicate, again.announced) == (True, False)
@@ -92,9 +92,7 @@ async def test_an_archive_that_is_through_is_not_announced_again(place: Place, s
     content = place.mbox("one")
     archive = (await place.upload(content)).archive
     await place.announced(1)
-    await place.clients.store.patch(
-        type(archive), Patch(archive.id, archive.id, set={"status": status}), Session()
-    )
+    await place.clients.store.patch(type(archive), Patch(archive.id, set={"status": status}), Session())
     again = await place.upload(content)
     assert (again.duplicate, again.announced, again.archive.status) == (True, False, status)
 
@@ -167,7 +165,7 @@ async def test_two_files_with_one_id_are_told_apart_by_the_whole_hash(place: Pla
     content = place.mbox("one")
     archive = (await place.upload(content)).archive
     await place.announced(1)
-    patch = Patch(archive.id, archive.id, set={"file_hash": archive.id + "0" * 48})
+    patch = Patch(archive.id, set={"file_hash": archive.id + "0" * 48})
     await place.clients.store.patch(type(archive), patch, Session())
     with pytest.raises(GaveUpError, match=f"another archive has its id {archive.id}") as raised:
         await place.upload(content)
@@ -175,6 +173,6 @@ async def test_two_files_with_one_id_are_told_apart_by_the_whole_hash(place: Pla
     (told,) = await place.failures(1)
     assert (told.data.error_type, told.data.source_name) == ("HashCollisionError", f"list-{place.tag}")
     record = await place.clients.store.read(
-        FailureRecord, f"ingestion-list-{place.tag}-1", "ingestion", Session()
+        FailureRecord, f"ingestion-list-{place.tag}-1", Session(), partition="ingestion"
     )
     assert record.abandoned_reason == "non_retryable_error"

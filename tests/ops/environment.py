@@ -150,7 +150,7 @@ async def an_archive(place: OpsPlace, name: str, **changes: Any) -> Archive:
 
 
 async def read_archive(place: OpsPlace, id_: str) -> Archive:
-    found: Archive = await place.clients.store.read(Archive, id_, id_, Session())
+    found: Archive = await place.clients.store.read(Archive, id_, Session())
     return found
 
 

@@ -52,7 +52,7 @@ async def test_a_request_that_is_given_up_becomes_a_dead_letter_that_names_its_c
         row.name,
         "MaxDeliveryCountExceeded",
     )
-    record = await place.clients.store.read(FailureRecord, cause.failure_id, row.name, Session())
+    record = await place.clients.store.read(FailureRecord, cause.failure_id, Session(), partition=row.name)
     assert (record.delivery_count, record.abandoned_reason) == (1, "non_retryable_error")
     place.empty(row.name)
 
@@ -86,7 +86,7 @@ async def test_a_request_that_was_tried_for_hours_is_given_up_on_record(place: O
     delivery = Delivery(place.bench.name("x").encode(), "m", properties=tried)
     await run_request(REMOVAL, delivery, place.clients, failing(ServiceRequestError("no answer")))
     id_ = failure_id(invalid_key("removal", delivery.body), 1)
-    record = await place.clients.store.read(FailureRecord, id_, "removal", Session())
+    record = await place.clients.store.read(FailureRecord, id_, Session(), partition="removal")
     assert (record.attempt_count, record.abandoned_reason) == (41, "max_attempts_exceeded")
     place.empty("removal")
 

@@ -390,7 +390,7 @@ async def test_damage_is_found_and_repaired(place: OpsPlace, tmp_path: Path) -> 
     assert (await ops("verify", "--repair")).code == 2
     repaired = data_only(await ops("verify", "--recent", "--no-archives", "--repair", "--yes", "--json"))
     assert repaired["counts"]["report_without_summary"]["repaired"] >= 1
-    assert await place.clients.store.find(Report, report.id, "t1", Session()) is None
+    assert await place.clients.store.find(Report, report.id, Session(), partition="t1") is None
 
 
 async def test_threads_are_read_anew_on_record(place: OpsPlace, ops: Commands) -> None:

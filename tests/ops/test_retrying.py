@@ -51,7 +51,7 @@ async def failed_thread(place: OpsPlace, name: str, message: ProcessingStatus) -
 
 
 async def read_thread(place: OpsPlace, id_: str) -> Thread:
-    found: Thread = await place.clients.store.read(Thread, id_, id_, Session())
+    found: Thread = await place.clients.store.read(Thread, id_, Session())
     return found
 
 
@@ -103,7 +103,7 @@ async def test_what_is_done_or_gone_meanwhile_is_left_out_of_a_reset_and_a_retry
         place.clients, collection_named("archives"), [archive.id for archive in wanted]
     )
     await place.clients.store.upsert(done.model_copy(update={"status": ArchiveStatus.PROCESSED}), Session())
-    await place.clients.store.delete(Archive, gone.id, gone.id, Session())
+    await place.clients.store.delete(Archive, gone.id, Session())
     for act in (reset_documents, retry_documents):
         outcome = await act(place.clients, chosen)
         assert outcome.changed == 1

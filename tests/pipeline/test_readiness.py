@@ -80,12 +80,12 @@ def test_a_version_is_new_until_its_summary_is_requested(requested: str | None, 
 
 
 async def _store_thread(store: Store, id_: str, *, chunk: str, messages: int = 2) -> None:
-    """Two messages and a chunk, all in the one partition that all these threads share or not."""
+    """Two messages and a chunk of the first."""
     documents = [
         new_thread(id_, message_count=messages),
         new_message(f"{id_}-m1", id_, status="processed"),
         new_message(f"{id_}-m2", id_, status="processed"),
-        new_chunk(f"{id_}-c1", id_, status=chunk),
+        new_chunk(f"{id_}-c1", id_, message_key=f"{id_}-m1", status=chunk),
     ]
     await store.upsert_all(documents, Session())
 

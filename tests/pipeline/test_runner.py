@@ -28,7 +28,7 @@ from shared.clients.telemetry.metrics import Metrics
 from shared.core.errors import PermanentError
 from shared.core.ids import invalid_key
 from shared.core.runtime import Runtime
-from shared.documents.queries.named_query import NamedQuery, Partitions
+from shared.documents.queries.named_query import NamedQuery
 from shared.documents.records import FailureRecord
 from shared.documents.threads import Message
 from shared.pipeline.runner import StageRunner
@@ -65,13 +65,13 @@ def no_faults_left(cloud: AppCloud, bus_service: RunningService) -> Iterator[Non
 async def chunks_stored(place: Bench) -> list[str]:
     """Which of the toy's chunks are there, without the test's own tag."""
     text = "SELECT c.id FROM c WHERE ENDSWITH(c.id, @tag) ORDER BY c.id"
-    query = NamedQuery("tagged", "chunks", text, Partitions.ONE)
-    found = place.clients.store.query(query, Session(), partition_value="t1", tag=f"-{place.tag}")
+    query = NamedQuery("tagged", "chunks", text)
+    found = place.clients.store.query(query, Session(), tag=f"-{place.tag}")
     return [document["id"].rpartition("-")[0] async for document in found]
 
 
 async def failures_of(place: Bench, key: str, attempt: int = 1) -> FailureRecord | None:
-    return await place.clients.store.find(FailureRecord, f"{key}-{attempt}", "chunking", Session())
+    return await place.clients.store.find(FailureRecord, f"{key}-{attempt}", Session(), partition="chunking")
 
 
 async def run_once(place: Bench, toy: Toy, **options: Any) -> Exception | None:
@@ -141,7 +141,7 @@ async def test_without_the_token_the_race_is_real_and_won_by_retrying(place: Ben
     # Another process, which has not seen the write: its own client remembers no session.
     other = await Clients.connect(place.clients.settings)
     try:
-        await other.store.find(Message, "warm-up", "t1", Session())
+        await other.store.find(Message, "warm-up", Session())
         toy = Toy(withhold_session=True)
         runner = StageRunner(toy.stage(), other)
         Faults(cloud.cosmos).lag(600)
@@ -172,7 +172,7 @@ async def test_event_handler_reraises_for_requeue(place: Bench, cloud: AppCloud)
     )
     (failed,) = await place.take_all("failures", 1)
     assert (failed.event_type, failed.data.retry_count) == ("ChunkingFailed", 4)
-    stored = await place.clients.store.read(Message, place.name("m1"), "t1", Session())
+    stored = await place.clients.store.read(Message, place.name("m1"), Session())
     assert (stored.attemptCount, stored.lastError is not None) == (1, True)
     Faults(cloud.search).plan()
     toy = Toy()
@@ -532,7 +532,7 @@ async def test_an_older_attempt_never_lowers_the_count(place: Bench) -> None:
         await place.publish(place.parsed("m1"), session, attempt)
         assert await run_once(place, Toy(at_step=refuse)) is not None
         await place.take_all("chunking", 1)
-        stored = await place.clients.store.read(Message, place.name("m1"), "t1", Session())
+        stored = await place.clients.store.read(Message, place.name("m1"), Session())
         assert (stored.attemptCount, stored.lastError) == (expected, "PermanentError: no")
     failures = [
         await failures_of(place, event_of(place.parsed("m1")).idempotency_key(), attempt)

@@ -94,14 +94,16 @@ class Bench:
         await self._run(Delivery(**{**values, "properties": properties, **fields}))
 
     async def _run(self, delivery: Delivery) -> None:
-        stage = Stage(CHUNKING, self.work, lambda _: [("m1", "t1")], **self.stage)
+        stage = Stage(CHUNKING, self.work, lambda _: ["m1"], **self.stage)
         await StageRunner(stage, self.clients, metrics=self.metrics).run(delivery)
 
     async def fields(self, document: Document) -> dict[str, Any]:
         return await stored_fields(self.clients.store, document)
 
     async def record(self, key: str = KEY, attempt: int = 1) -> FailureRecord | None:
-        return await self.clients.store.find(FailureRecord, f"{key}-{attempt}", "chunking", Session())
+        return await self.clients.store.find(
+            FailureRecord, f"{key}-{attempt}", Session(), partition="chunking"
+        )
 
     def counted(self, metric: str) -> list[tuple[dict[str, Any], Any]]:
         """The labels of what was counted, and how much."""
@@ -434,5 +436,5 @@ async def test_a_document_of_another_partition_is_not_touched(bench: Bench) -> N
     await bench.clients.store.upsert(new_message("m2"), Session())
     bench.result = failing(PermanentError("no"))
     await bench.deliver()
-    other = await bench.clients.store.read(Message, "m2", "t1", Session())
+    other = await bench.clients.store.read(Message, "m2", Session())
     assert other.lastError is None

@@ -18,7 +18,7 @@ KEY, THREAD = message_key("<m0@example.org>", "list"), thread_id("<m0@example.or
 
 
 async def stored(place: MailIn) -> Message:
-    return await place.clients.store.read(Message, KEY, THREAD, Session())
+    return await place.clients.store.read(Message, KEY, Session())
 
 
 async def test_each_copy_is_read_from_its_own_place(cloud: AppCloud, bus_service: RunningService) -> None:

@@ -39,7 +39,7 @@ async def test_citations_of_an_outdated_report_are_found_where_their_messages_ar
         summary = await summary_of(place.clients, report)
         assert summary is not None
         current = await cited_in(place.clients, report, summary)
-        await place.clients.store.patch(Report, Patch(id_, ROOT, set={"outdated": True}), Session())
+        await place.clients.store.patch(Report, Patch(id_, partition=ROOT, set={"outdated": True}), Session())
         outdated = await cited_in(place.clients, await find_by_id(place.clients, Report, id_), summary)
         assert [report.page for report in outdated] == [report.page for report in current]
         assert current[0].page == f"/threads/{ROOT}?report={id_}&at={current[0].message_key}#c1"

@@ -20,10 +20,10 @@ import numpy as np
 from shared.clients import connections
 from shared.clients.calls import Calls
 from shared.clients.cosmos import lease, session, store
+from shared.core import ids
 from shared.core.errors import EncoderStartError
 from shared.core.ids import delivery_id
 from shared.documents.reports import Report
-from shared.documents.threads import Message, Thread
 from shared.domain.summaries.extractive import ExtractiveSummarizer
 from shared.domain.summaries.markdown import render_html
 from shared.embedding.encoder import EncodingResult, Vectors, normalised
@@ -173,11 +173,11 @@ def read_documents_once() -> None:
 
 def set_scale(*, small: bool) -> None:
     """A small run has few shared partitions, as a whole container is asked often, and polls a lease seldom."""
-    Message.shared_partitions, Thread.shared_partitions = (2, 2) if small else _PARTITIONS
+    replace_in(ids, "SOURCE_PARTITIONS", 2 if small else _PARTITIONS)
     _LEASE_DEFAULTS["poll"] = 1.0 if small else lease.POLL_SECONDS
 
 
-_PARTITIONS = (Message.shared_partitions, Thread.shared_partitions)
+_PARTITIONS = ids.SOURCE_PARTITIONS
 _LEASE_DEFAULTS: dict[str, Any] = lease.Lease.__init__.__kwdefaults__ or {}
 
 

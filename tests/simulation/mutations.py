@@ -11,14 +11,14 @@ from shared.clients.cosmos.lease import Lease
 from shared.clients.cosmos.session import Patch, Session
 from shared.clients.cosmos.store import Store
 from shared.documents.reports import Digest
-from shared.documents.threads import Chunk, Thread
+from shared.documents.threads import Chunk
 from shared.pipeline import readiness, runner
 from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.lifecycle import threads
 from shared.pipeline.retry import Retry
 from shared.publishing import webhooks
 from shared.summarization import digests
-from shared.threads import moving, registry
+from shared.threads import moving, rechunking, registry
 from shared.upkeep import correcting, sweep
 from shared.upkeep.removal import run as removal
 from shared.upkeep.requeue import Requeuer
@@ -254,19 +254,18 @@ def no_session_token() -> None:
 
 
 @mutation(
-    "nobody looks whether a thread that is written to was merged", _pausing, ("late_merge",), whole=True
+    "nobody looks whether labels changed while they were passed on; no sweep",
+    _pausing,
+    ("late_merge",),
+    whole=True,
 )
-def no_place_check() -> None:
+def labels_unchecked() -> None:
     async def unchecked(*_: Any, **__: Any) -> None:
         return None
 
-    async def found(clients: Any, thread_ids: set[str], session: Session) -> Any:
-        return await clients.store.find_many(Thread, [(id_, id_) for id_ in sorted(thread_ids)], session)
-
-    replace_in(chunking, "ensure_in_place", unchecked)
-    replace_in(embedding, "ensure_in_place", unchecked)
-    # What chunking left in a merged thread, embedding would find before it writes there.
-    replace_in(embedding, "find_unmerged", found)
+    replace_in(chunking, "check_variants", unchecked)
+    replace_in(embedding, "ensure_texts_unchanged", unchecked)
+    Rules.sweeps = False
 
 
 @mutation("the duplicate window of the topic is one second", _crashing)
@@ -330,21 +329,14 @@ def no_refresh() -> None:
     replace_in(Store, "refresh", behind)
 
 
-@mutation("the vector of a moved chunk stays in the old thread", _pausing)
-def vectors_not_moved() -> None:
-    async def upsert(*_: Any) -> None:
-        return None
+@mutation("chunking does not pass the label of a message on", _pausing, ("late_merge", "overlap"))
+def label_not_passed_on() -> None:
+    position = rechunking._position
 
-    original = moving._move
+    def without_thread(chunk: Any) -> Any:
+        return {name: value for name, value in position(chunk).items() if name != "thread_id"}
 
-    async def move(clients: Any, model: Any, *rest: Any) -> None:
-        kept, clients.index.upsert = clients.index.upsert, upsert
-        try:
-            await original(clients, model, *rest)
-        finally:
-            clients.index.upsert = kept
-
-    replace_in(moving, "_move", move)
+    replace_in(rechunking, "_position", without_thread)
 
 
 @mutation("a redirect is not followed; no sweep", _undisturbed, ("late_merge", "overlap"))
@@ -379,23 +371,10 @@ def revived_under_old_id() -> None:
 # And those that were thought of last.
 
 
-@mutation("a document that moves is deleted at the old place first", _crashing, ("late_merge", "overlap"))
-def delete_before_create() -> None:
-    move = moving._move
-
-    async def deleted_first(clients: Any, documents: Any, old: str, new: Any, session: Any) -> None:
-        if documents:
-            model = type(documents[0])
-            shelf = model.partition_of(old)
-            gone = [document.id for document in documents if model.partition_of(new[document.id]) != shelf]
-            await clients.store.delete_all(model, gone, old, session)
-        await move(clients, documents, old, new, session)
-
-    replace_in(moving, "_move", deleted_first)
-
-
 @mutation(
-    "a merge is said to be finished before its documents have moved", _crashing, ("late_merge", "overlap")
+    "a merge is said to be finished before its messages have their labels",
+    _crashing,
+    ("late_merge", "overlap"),
 )
 def merge_finished_first() -> None:
     absorb = moving.absorb
@@ -422,7 +401,7 @@ def delivery_noted_first() -> None:
 @mutation("any refresh of a digest may name its summary", _standing_still, ("digests",))
 def digest_named_by_any() -> None:
     async def named(store: Any, digest: Any, summary_id: Any, session: Any) -> bool:
-        patch = Patch(digest.id, digest.id, set={"named": digest.touches, "summary_id": summary_id})
+        patch = Patch(digest.id, set={"named": digest.touches, "summary_id": summary_id})
         await store.patch(Digest, patch, session)
         return True
 
@@ -436,7 +415,7 @@ def touches_taken_for_seen() -> None:
     made = digests.digest_made  # type: ignore[attr-defined]
 
     async def all_seen(store: Any, digest: Any) -> None:
-        latest = await store.read(Digest, digest.id, digest.id, Session())
+        latest = await store.read(Digest, digest.id, Session())
         await made(store, latest)
 
     replace_in(digests, "digest_made", all_seen)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.timeout(900)  # each starts processes of its own
 LISTED = {
     "flag-before-vector", "complete-first", "no-lease", "lease-not-renewed", "no-current-summary-check",
     "create-overwrites", "attempts-per-delivery", "no-sweep", "sweep-uncounted", "no-etag",
-    "done-before-announcing", "claim-for-ever", "no-session-token", "no-place-check",
+    "done-before-announcing", "claim-for-ever", "no-session-token", "labels-unchecked", "label-not-passed-on",
     "duplicate-window-too-short", "retry-number-ignored",
 }  # fmt: skip
 

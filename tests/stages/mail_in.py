@@ -11,6 +11,7 @@ from shared.core.ids import archive_id, file_hash
 from shared.core.runtime import Runtime
 from shared.documents.queries.named_query import NO_FENCE, NamedQuery
 from shared.documents.sources import Archive
+from shared.pipeline.event_builders import json_parsed
 from shared.pipeline.event_types import ArchiveIngested, EventData
 from shared.pipeline.events import Event
 from shared.pipeline.stage import Stage, StageResult, Work
@@ -42,6 +43,16 @@ def mail(
         lines.append(f"In-Reply-To: <m{parent}@example.org>")
     text = body or f"This is what message {number} says about RFC 8446.\n\n> quoted\n\nAnd more."
     return ("\n".join([*lines, "", text, ""]) + "\n").encode()
+
+
+async def chunk_pending(place: "MailIn") -> list[Event[Any]]:
+    """Chunk messages that got another label. Their events are those of the topic, or the sweep's."""
+    prepared = list[Event[Any]]()
+    for message in await place.stored("messages"):
+        if message["status"] == "pending":
+            again = json_parsed(message["archive_id"], [(message["id"], message["thread_id"])])
+            prepared += await place.run(CHUNKING, event_of(again))
+    return prepared
 
 
 def archive_of(content: bytes, name: str = "list", arrived: datetime = NOW) -> Archive:

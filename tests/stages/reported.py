@@ -1,16 +1,19 @@
 """Threads that went through all stages up to their reports, on the local cloud; the bus is real."""
 
 import re
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 from shared.clients.cosmos.session import Patch, Session
 from shared.core.ids import message_key, thread_id
 from shared.documents.reports import Report, Summary
 from shared.documents.threads import Chunk, Thread
+from shared.pipeline.events import Event
 from shared.upkeep.requeue import request_summary
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
-from tests.stages.mail_in import MailIn
+from tests.stages.mail_in import MailIn, chunk_pending
 
 
 class ReportedThreads:
@@ -41,12 +44,20 @@ class ReportedThreads:
             int(found): name for found in re.findall(rb"\nMessage-ID: <m(\d+)@", b"".join(mails))
         }
         content = b"".join(mails).replace(b"@example.org", f"@{self.mail_in.place.tag}.org".encode())
-        for prepared in await self.mail_in.take_in(content, name):
-            data = prepared.data
-            done = {"embedding_generated": True, "embedding_model": "toy", "status": "processed"}
-            places = zip(data.chunk_ids, data.chunk_threads, strict=True)
-            patches = [Patch(id_, thread, set=done) for id_, thread in places]
-            await self.store.patch_all(Chunk, patches, Session(prepared.session))
+        await self._settle(await self.mail_in.take_in(content, name))
+
+    async def _settle(self, prepared: Sequence[Event[Any]]) -> None:
+        done = {"embedding_generated": True, "embedding_model": "toy", "status": "processed"}
+        for event in prepared:
+            patches = [Patch(id_, set=done) for id_ in event.data.chunk_ids]
+            await self.store.patch_all(Chunk, patches, Session(event.session))
+
+    async def pass_labels_on(self) -> None:
+        """From messages that got another thread to their chunks; then their threads may be asked for."""
+        prepared = await chunk_pending(self.mail_in)
+        await self._settle(prepared)
+        for thread in sorted({thread for event in prepared for thread in event.data.thread_ids}):
+            await request_summary(self.clients, thread, Session())
 
     async def request(self, *numbers: int) -> None:
         for number in numbers:
@@ -62,14 +73,14 @@ class ReportedThreads:
         return len(requested)
 
     async def thread(self, number: int) -> Thread:
-        return await self.store.read(Thread, self.thread_id(number), self.thread_id(number), Session())
+        return await self.store.read(Thread, self.thread_id(number), Session())
 
     async def summary(self, number: int) -> Summary:
         thread = await self.thread(number)
         assert thread.summary_id is not None
-        return await self.store.read(Summary, thread.summary_id, thread.id, Session())
+        return await self.store.read(Summary, thread.summary_id, Session(), partition=thread.id)
 
     async def report(self, number: int) -> Report:
         thread = await self.thread(number)
         assert thread.report_id is not None
-        return await self.store.read(Report, thread.report_id, thread.id, Session())
+        return await self.store.read(Report, thread.report_id, Session(), partition=thread.id)

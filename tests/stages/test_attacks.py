@@ -167,9 +167,7 @@ async def test_the_original_bytes_of_every_message_can_be_had_again(
         content = file.getvalue()
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(content)
-        patch = Patch(
-            archive_of(content).id, archive_of(content).id, set={"format": "zip" if packed else "mbox"}
-        )
+        patch = Patch(archive_of(content).id, set={"format": "zip" if packed else "mbox"})
         await place.clients.store.patch(Archive, patch, Session())
         stored = [stored_message["id"] for stored_message in await place.stored("messages")]
         assert len(stored) == 5 + packed
@@ -197,11 +195,11 @@ async def test_a_mail_of_another_list_is_shown_in_the_thread_that_it_answers_and
             await take_in(place, attack)
             shown = await current(place)
             assert without_flags(shown[CALL]) == without_flags(honest[CALL])
-            thread = await place.clients.store.read(Thread, CALL, CALL, Session())
+            thread = await place.clients.store.read(Thread, CALL, Session())
             conversation = await conversation_of(place.clients, thread)
             assert thread.message_count == len(conversation.messages) == 5
             (found,) = conversation.elsewhere
             assert (found.source, found.message_id, found.answers) == ("other", "<there>", "<m-ann>")
             assert found.beginning == SUPPORTS
-            there = await place.clients.store.read(Thread, found.thread_id, found.thread_id, Session())
+            there = await place.clients.store.read(Thread, found.thread_id, Session())
             assert there.source == "other"

@@ -88,7 +88,7 @@ def request(version: str = "v1", thread: str = ROOT, **changes: Any) -> Event[Su
 
 async def stored_summary(place: MailIn, scope: str = ROOT) -> Summary:
     (found,) = [summary for summary in await place.stored("summaries") if summary["scope"] == scope]
-    return await place.clients.store.read(Summary, found["id"], scope, Session())
+    return await place.clients.store.read(Summary, found["id"], Session(), partition=scope)
 
 
 async def test_the_model_is_asked_once_a_version_however_often_the_event_comes(
@@ -231,7 +231,7 @@ async def test_an_archives_token_budget_holds_across_workers_and_restarts(
     async with asking(cloud, bus_service, lambda _: paid, **chat) as (place, endpoint):
         await place.take_in(content)
         await place.run(SUMMARIZATION, request())
-        account = await place.clients.store.read(TokenAccount, archive, archive, Session())
+        account = await place.clients.store.read(TokenAccount, archive, Session())
         assert (account.used, account.reserved, account.calls) == (5500, 0, 1)
         restarted = await Clients.connect(place.clients.settings)
         try:

@@ -72,7 +72,7 @@ async def make(place: MailIn) -> list[str]:
 
 async def digest(place: MailIn, scope: str) -> Summary:
     (current,) = [summary for summary in await place.stored("summaries") if of(summary, scope)]
-    return await place.clients.store.read(Summary, current["id"], scope, Session())
+    return await place.clients.store.read(Summary, current["id"], Session(), partition=scope)
 
 
 def of(summary: dict[str, Any], scope: str) -> bool:
@@ -93,7 +93,7 @@ async def test_threads_become_digests_of_weeks_months_and_drafts_with_verified_c
         assert "strongly object" in week.content_markdown
         assert "Lunch" not in week.content_markdown
         assert "<script" not in week.content_html
-        report = await place.clients.store.read(Report, f"rpt-{week.id}", FIRST, Session())
+        report = await place.clients.store.read(Report, f"rpt-{week.id}", Session(), partition=FIRST)
         dates = [thread.last_message_date for thread in report.threads]
         assert len(dates) == 2
         assert dates == sorted(dates, reverse=True)  # type: ignore[type-var]  # each has one
@@ -118,7 +118,7 @@ async def test_threads_become_digests_of_weeks_months_and_drafts_with_verified_c
             assert all(citation.thread_id in summary.thread_ids for citation in summary.citations)
             assert all(summary.citations[n] for claim in summary.claims for n in claim.citations)
             assert bool(summary.claims) is (scope != SECOND or "Where do we eat" in summary.content_markdown)
-            report = await place.clients.store.read(Report, f"rpt-{summary.id}", scope, Session())
+            report = await place.clients.store.read(Report, f"rpt-{summary.id}", Session(), partition=scope)
             assert (report.summary_type, report.thread_id) == (summary.summary_type, None)
 
 
@@ -224,7 +224,7 @@ async def test_a_digest_that_has_lost_its_threads_is_outdated(
         await make(place)
         (thread,) = await place.stored("threads")
         store = place.clients.store
-        await store.delete(Thread, thread["id"], thread["id"], Session())
+        await store.delete(Thread, thread["id"], Session())
         assert await refresh_digest(place.clients, parse_scope(SECOND), place.now) is None
         assert not [summary for summary in await place.stored("summaries") if of(summary, SECOND)]
         assert not [report for report in await place.stored("reports") if of(report, SECOND)]
@@ -237,9 +237,11 @@ async def test_a_digest_that_cannot_be_made_holds_up_no_other_and_says_why(
         await take_in(place, *AGREED, *LATER)
         await report_all(place)
         broken = next(summary for summary in await place.stored("summaries") if summary["title"] == "Lunch")
-        patch = Patch(broken["id"], broken["scope"], set={"claims": [{"text": "without citations"}]})
+        patch = Patch(
+            broken["id"], partition=broken["scope"], set={"claims": [{"text": "without citations"}]}
+        )
         container = place.clients.store._container("summaries")
-        await container.patch_item(patch.id, patch.partition_value, patch.operations())
+        await container.patch_item(patch.id, broken["scope"], patch.operations())
         with pytest.raises(InvalidDocumentError):
             await refresh_due(place.clients, place.now)
         states = {digest["scope"]: digest for digest in await place.stored("digests")}

@@ -123,7 +123,7 @@ async def test_a_hit_whose_message_is_gone_is_still_shown(
         await through(place, SECOND)
         (chunk,) = await place.stored("chunks")
         thread, key = chunk["thread_id"], chunk["message_key"]
-        await place.clients.store.delete(Message, key, thread, Session())
+        await place.clients.store.delete(Message, key, Session())
         (hit,) = (await find(place.clients, SearchAsked(q="Tuesday", mode="words"))).items
         assert (hit.message_key, hit.thread_id) == (key, thread)
         with pytest.raises(NotFoundError, match="no message with this id"):
@@ -156,7 +156,7 @@ async def test_a_thread_is_asked_for_once_a_version_and_again_when_it_grows(
         (again,) = await place.run(ORCHESTRATION, grown)
         assert again.data.content_hashes != request.data.content_hashes
         assert again.message_id != request.message_id
-        thread = await place.clients.store.read(Thread, ROOT, ROOT, Session())
+        thread = await place.clients.store.read(Thread, ROOT, Session())
         assert thread.content_hash == again.data.content_hashes[0]
 
 
@@ -182,7 +182,7 @@ async def test_a_chunk_that_is_given_up_does_not_hold_its_thread_back(
         (prepared,) = await place.take_in(FIRST)
         poison = prepared.data.chunk_ids[0]
         given_up = {"status": "failed_max_retries", "lastError": "UnencodableTextError: no"}
-        await place.clients.store.patch(Chunk, Patch(poison, ROOT, set=given_up), Session())
+        await place.clients.store.patch(Chunk, Patch(poison, set=given_up), Session())
         event, told = await place.run(EMBEDDING, prepared)
         assert poison in event.data.chunk_ids
         assert told.data.chunk_ids == [poison]  # an earlier delivery may have broken off before it said so

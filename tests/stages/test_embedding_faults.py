@@ -309,7 +309,7 @@ async def _through_faults(
     await all_embedded(place)
     session = Session()
     for chunk in (await place.chunks()).values():
-        stored = await place.mail.clients.store.read(Chunk, chunk["id"], chunk["thread_id"], session)
+        stored = await place.mail.clients.store.read(Chunk, chunk["id"], session)
         assert stored.attemptCount <= attempt
     return attempt
 

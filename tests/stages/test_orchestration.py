@@ -56,7 +56,7 @@ async def settle(place: MailIn, prepared: Event[Any]) -> Event[EmbeddingsGenerat
     data, session = prepared.data, Session(prepared.session)
     done = {"embedding_generated": True, "embedding_model": "toy", "status": "processed"}
     places = list(zip(data.chunk_ids, data.chunk_threads, strict=True))
-    patches = [Patch(id_, thread, set=done) for id_, thread in places]
+    patches = [Patch(id_, set=done) for id_, thread in places]
     await place.clients.store.patch_all(Chunk, patches, session)
     generated = EmbeddingsGenerated(
         chunk_ids=data.chunk_ids,
@@ -104,7 +104,7 @@ async def test_a_ready_thread_is_asked_for_when_it_has_stayed_the_same_for_the_q
     (again,) = rechecks(first)
     second = await handle(place, again, after=QUIET)
     ((thread, version),) = asked([second])
-    stored = await place.clients.store.read(Thread, ROOT, ROOT, Session())
+    stored = await place.clients.store.read(Thread, ROOT, Session())
     assert (thread, stored.content_hash, stored.requesting) == (ROOT, version, None)
     assert asked([await handle(place, again, after=2 * QUIET), await handle(place, event)]) == []
 
@@ -178,14 +178,10 @@ async def test_threads_in_any_order_and_many_at_once_are_each_asked_for_once(has
     content = b"".join(mail(number, subject=f"Topic {number}") for number in range(12))
     (event,) = await embedded(hasty, content)
     message = (await hasty.stored("messages"))[0]
-    await hasty.clients.store.patch(
-        Message, Patch(message["id"], message["thread_id"], set={"status": "pending"}), Session()
-    )
+    await hasty.clients.store.patch(Message, Patch(message["id"], set={"status": "pending"}), Session())
     first = await handle(hasty, event)
     assert len(asked([first])) == 11
-    await hasty.clients.store.patch(
-        Message, Patch(message["id"], message["thread_id"], set={"status": "processed"}), Session()
-    )
+    await hasty.clients.store.patch(Message, Patch(message["id"], set={"status": "processed"}), Session())
     second = await handle(hasty, event, after=1)
     assert [thread for thread, _ in asked([second])] == [message["thread_id"]]
 
@@ -207,7 +203,7 @@ async def test_a_store_that_fails_at_any_step_leads_to_one_request_in_the_end(
             Faults(cloud.cosmos).plan()
     outcomes.append(await handle(hasty, event, after=1))
     assert len({version for _, version in asked(outcomes)}) == 1
-    stored = await hasty.clients.store.read(Thread, ROOT, ROOT, Session())
+    stored = await hasty.clients.store.read(Thread, ROOT, Session())
     assert stored.content_hash == asked(outcomes)[0][1]
 
 
@@ -216,13 +212,13 @@ async def test_a_thread_that_was_done_or_given_up_is_open_again_with_another_ver
     for number, status in enumerate(("processed", "failed_max_retries")):
         (event,) = await embedded(hasty, mail(number, parent=number - 1 if number else None))
         ended = {"status": status, "attemptCount": 5, "lastError": "X: no"}
-        await hasty.clients.store.patch(Thread, Patch(ROOT, ROOT, set=ended), Session())
+        await hasty.clients.store.patch(Thread, Patch(ROOT, set=ended), Session())
         await handle(hasty, event, note=False)
-        stored = await hasty.clients.store.read(Thread, ROOT, ROOT, Session())
+        stored = await hasty.clients.store.read(Thread, ROOT, Session())
         assert (stored.status, stored.attemptCount, stored.lastError) == ("pending", 0, None)
-        await hasty.clients.store.patch(Thread, Patch(ROOT, ROOT, set=ended), Session())
+        await hasty.clients.store.patch(Thread, Patch(ROOT, set=ended), Session())
         await handle(hasty, event)  # it comes again, and the summary was faster
-        stored = await hasty.clients.store.read(Thread, ROOT, ROOT, Session())
+        stored = await hasty.clients.store.read(Thread, ROOT, Session())
         assert (stored.status, stored.attemptCount) == (status, 5)
 
 
@@ -277,6 +273,6 @@ async def test_when_the_attempts_are_used_up_the_failure_is_told(hasty: MailIn, 
         Faults(cloud.cosmos).plan()
     (failed,) = await hasty.place.take_all("failures", 1)
     assert (failed.event_type, failed.data.thread_ids) == ("OrchestrationFailed", [ROOT])
-    thread = await hasty.clients.store.read(Thread, ROOT, ROOT, Session())
+    thread = await hasty.clients.store.read(Thread, ROOT, Session())
     assert "CosmosHttpResponseError" in (thread.lastError or "")
     assert {chunk["lastError"] for chunk in await hasty.stored("chunks")} == {None}

@@ -76,7 +76,7 @@ async def settled_version(place: MailIn) -> str:
     """The version of the thread when all its chunks are embedded."""
     store, embedded = place.clients.store, {"embedding_generated": True, "status": "processed"}
     for chunk in await place.stored("chunks"):
-        await store.patch(Chunk, Patch(chunk["id"], chunk["thread_id"], set=embedded), Session())
+        await store.patch(Chunk, Patch(chunk["id"], set=embedded), Session())
     ready = await ready_thread(place.clients, ROOT, Session())
     assert ready is not None
     return ready.version
@@ -89,15 +89,15 @@ async def test_a_thread_becomes_a_report_whose_citations_all_verify(
         await place.take_in(THREAD)
         complete = await summarized(place, await settled_version(place))
         store = place.clients.store
-        summary = await store.read(Summary, complete.data.summary_id, ROOT, Session())
+        summary = await store.read(Summary, complete.data.summary_id, Session(), partition=ROOT)
         texts = {chunk["id"]: chunk["text"] for chunk in await place.stored("chunks")}
         assert summary.citations
         assert verify_stored(summary.citations, texts) == []
         assert "I object" in summary.content_markdown
-        thread = await store.read(Thread, ROOT, ROOT, Session())
+        thread = await store.read(Thread, ROOT, Session())
         assert (thread.summary_id, thread.status) == (summary.id, "processed")
         (published,) = await place.run(REPORTING, complete)
-        report = await store.read(Report, published.data.report_id, ROOT, Session())
+        report = await store.read(Report, published.data.report_id, Session(), partition=ROOT)
         assert (report.summary_id, report.id) == (summary.id, f"rpt-{summary.id}")
 
 
@@ -107,7 +107,7 @@ async def test_hostile_mail_injects_nothing_into_the_html(
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(THREAD)
         complete = await summarized(place)
-        summary = await place.clients.store.read(Summary, complete.data.summary_id, ROOT, Session())
+        summary = await place.clients.store.read(Summary, complete.data.summary_id, Session(), partition=ROOT)
         assert "<script" not in summary.content_html
         assert 'href="javascript' not in summary.content_html
         targets = re.findall(r'href="#(citation-\d+)"', summary.content_html)
@@ -144,7 +144,7 @@ async def test_the_latest_summary_and_its_report_are_current_whatever_is_repeate
             assert await current(place) == {"summaries": [second.data.summary_id]} | {
                 "reports": [f"rpt-{second.data.summary_id}"]
             }
-        thread = await place.clients.store.read(Thread, ROOT, ROOT, Session())
+        thread = await place.clients.store.read(Thread, ROOT, Session())
         assert thread.summary_id == second.data.summary_id
 
 
@@ -168,7 +168,7 @@ async def test_only_a_report_that_brings_news_is_timed_against_the_objective(
         await place.take_in(THREAD + mail(4, parent=0), arrived=NOW + timedelta(minutes=1000))
         assert await reported("v3", 1061) == {("true",): 1, ("false",): 1}
         await place.take_in(THREAD + mail(4, parent=0) + b"\n", arrived=NOW + timedelta(minutes=1100))
-        again = Patch(ROOT, ROOT, set={"edition": f"{NOW + timedelta(days=1):%Y%m%d}-0123abcd"})
+        again = Patch(ROOT, set={"edition": f"{NOW + timedelta(days=1):%Y%m%d}-0123abcd"})
         await place.clients.store.patch(Thread, again, Session())
         assert await reported("v4", 9000) == {("true",): 1, ("false",): 1}  # an operator had it read anew
 
@@ -208,7 +208,7 @@ async def test_the_retry_of_a_request_outdates_what_its_first_attempt_wrote_afte
         other = thread_id("<m8@example.org>", "list")
         (complete,) = await place.run(SUMMARIZATION, event_of(request(thread_ids=[other])))
         await place.take_in(mail(8, parent=0, subject="It links the two"))
-        late = Patch(complete.data.summary_id, other, set={"outdated": False})
+        late = Patch(complete.data.summary_id, partition=other, set={"outdated": False})
         await place.clients.store.patch(Summary, late, Session())
         await place.run(SUMMARIZATION, event_of(request(thread_ids=[other])))
         assert complete.data.summary_id not in (await current(place))["summaries"]
@@ -243,7 +243,7 @@ async def test_the_ledger_settles_the_flags_that_a_failed_event_left(
         left = await current(place)
         for summary, outdated in ((first, False), (second, True)):
             id_ = summary.data.summary_id
-            flags = Patch(id_, ROOT, set={"outdated": outdated})
+            flags = Patch(id_, partition=ROOT, set={"outdated": outdated})
             await place.clients.store.patch(Summary, flags, Session())
             await place.clients.store.patch(Report, replace(flags, id=f"rpt-{id_}"), Session())
         assert await current(place) != left
@@ -284,7 +284,7 @@ async def test_of_two_summaries_that_race_the_one_that_read_more_is_current(
         slow = await summarized(place, "v1")
         (left,) = (await current(place))["summaries"]
         assert left != slow.data.summary_id
-        thread = await place.clients.store.read(Thread, ROOT, ROOT, Session())
+        thread = await place.clients.store.read(Thread, ROOT, Session())
         assert thread.summary_id == left
 
 
@@ -295,11 +295,11 @@ async def test_a_thread_that_grows_while_its_summary_is_made_is_not_done_with_it
         await place.take_in(THREAD)
         meanwhile(monkeypatch, lambda: place.take_in(mail(4, parent=2, body="I still object to this.")))
         early = await summarized(place, "v1")
-        thread = await place.clients.store.read(Thread, ROOT, ROOT, Session())
+        thread = await place.clients.store.read(Thread, ROOT, Session())
         assert (thread.summary_id, thread.status) == (early.data.summary_id, "pending")
         place.now += timedelta(minutes=1)
         whole = await summarized(place, await settled_version(place))
-        thread = await place.clients.store.read(Thread, ROOT, ROOT, Session())
+        thread = await place.clients.store.read(Thread, ROOT, Session())
         assert (thread.summary_id, thread.status) == (whole.data.summary_id, "processed")
 
 
@@ -314,18 +314,18 @@ async def test_a_version_that_comes_back_makes_its_summary_current_again(
         await settled_version(place)
         for edition in ("e1", "e2", "e1"):
             place.now += timedelta(minutes=1)
-            await store.patch(Thread, Patch(ROOT, ROOT, set={"edition": edition}), Session())
-            thread = await store.read(Thread, ROOT, ROOT, Session())
+            await store.patch(Thread, Patch(ROOT, set={"edition": edition}), Session())
+            thread = await store.read(Thread, ROOT, Session())
             context = await load_context(place.clients, thread, Session(), window=3000)
             versions[edition] = context.version
             asked = {"content_hash": context.version, "status": "pending"}
-            await store.patch(Thread, Patch(ROOT, ROOT, set=asked), Session())
+            await store.patch(Thread, Patch(ROOT, set=asked), Session())
             events[edition] = await summarized(place, context.version)
             await place.run(REPORTING, events[edition])
         assert versions["e1"] != versions["e2"]
         now = events["e1"].data.summary_id
         assert await current(place) == {"summaries": [now], "reports": [f"rpt-{now}"]}
-        thread = await place.clients.store.read(Thread, ROOT, ROOT, Session())
+        thread = await place.clients.store.read(Thread, ROOT, Session())
         assert (thread.summary_id, thread.report_id, thread.status) == (now, f"rpt-{now}", "processed")
 
 
@@ -335,11 +335,11 @@ async def test_a_summary_is_made_only_of_the_version_that_was_asked_for(
     """A request that comes late finds a thread with other content: its own id would be that of a lie."""
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(THREAD)
-        asked = Patch(ROOT, ROOT, set={"content_hash": "another version"})
+        asked = Patch(ROOT, set={"content_hash": "another version"})
         await place.clients.store.patch(Thread, asked, Session())
         assert await place.run(SUMMARIZATION, event_of(request("another version"))) == []
         assert await place.stored("summaries") == []
-        thread = await place.clients.store.read(Thread, ROOT, ROOT, Session())
+        thread = await place.clients.store.read(Thread, ROOT, Session())
         assert (thread.summary_id, thread.status) == (None, "pending")
 
 
@@ -349,7 +349,7 @@ async def test_claims_and_stances_are_stored_with_their_places(
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(THREAD)
         complete = await summarized(place)
-        summary = await place.clients.store.read(Summary, complete.data.summary_id, ROOT, Session())
+        summary = await place.clients.store.read(Summary, complete.data.summary_id, Session(), partition=ROOT)
         assert summary.claims
         for claim in summary.claims:
             assert all(summary.citations[position].quote for position in claim.citations)
@@ -365,7 +365,7 @@ async def test_a_report_has_what_readers_filter_by(cloud: AppCloud, bus_service:
         await place.take_in(THREAD + mail(5, parent=0, body="See RFC 8446 and draft-ietf-tls-esni-18."))
         complete = await summarized(place)
         (published,) = await place.run(REPORTING, complete)
-        report = await place.clients.store.read(Report, published.data.report_id, ROOT, Session())
+        report = await place.clients.store.read(Report, published.data.report_id, Session(), partition=ROOT)
         assert {participant.email for participant in report.participants} == {
             "ada@example.org",
             "bo@example.org",
@@ -395,7 +395,7 @@ async def test_a_thread_of_forty_messages_is_summarised_from_all_of_it(
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(b"".join(mails))
         complete = await summarized(place)
-        summary = await place.clients.store.read(Summary, complete.data.summary_id, ROOT, Session())
+        summary = await place.clients.store.read(Summary, complete.data.summary_id, Session(), partition=ROOT)
         for objection in ("nobody will keep it", "strongly object"):
             assert objection in summary.content_markdown
         assert not {"agreed", "dissent"} & {claim.section for claim in summary.claims[1:]}
@@ -441,10 +441,10 @@ async def test_only_those_whom_the_source_names_rule(
         call = mail(0, subject="Call for adoption: TLS 1.3", body=CALL)
         await place.take_in(call + mail(4, parent=0, body=RULING))
         complete = await summarized(place)
-        summary = await place.clients.store.read(Summary, complete.data.summary_id, ROOT, Session())
-        thread = await place.clients.store.read(Thread, ROOT, ROOT, Session())
+        summary = await place.clients.store.read(Summary, complete.data.summary_id, Session(), partition=ROOT)
+        thread = await place.clients.store.read(Thread, ROOT, Session())
         (published,) = await place.run(REPORTING, complete)
-        report = await place.clients.store.read(Report, published.data.report_id, ROOT, Session())
+        report = await place.clients.store.read(Report, published.data.report_id, Session(), partition=ROOT)
         assert summary.reading
         assert report.outcome == thread.outcome == summary.reading.shown_outcome
         assert (report.outcome.tier == "said", report.outcome.basis == "ruled") == (ruled, ruled)
@@ -468,7 +468,9 @@ async def test_what_is_stored_is_what_the_evaluation_reads_of_the_same_mails(
         stored = await place.stored("threads")
         for thread in stored:
             (complete,) = await place.run(SUMMARIZATION, event_of(request(thread_ids=[thread["id"]])))
-            found = await place.clients.store.read(Summary, complete.data.summary_id, thread["id"], Session())
+            found = await place.clients.store.read(
+                Summary, complete.data.summary_id, Session(), partition=thread["id"]
+            )
             members = [
                 message for message in await place.stored("messages") if message["thread_id"] == thread["id"]
             ]

@@ -103,7 +103,7 @@ async def test_a_failure_in_the_form_of_the_specification_is_in_the_ledger(place
         )
     stage = STAGE_OF_FAILURE[name]
     record = await clients.store.find(
-        FailureRecord, failures.ledger_record(parse_event(body)).id, stage, Session()
+        FailureRecord, failures.ledger_record(parse_event(body)).id, Session(), partition=stage
     )
     assert record is not None
     assert (record.service_name, record.error_type) == (stage, GOLDEN[name]["data"]["error_type"])

@@ -61,12 +61,12 @@ class Toy:
         self.at_step("started")
         session = Session() if self.withhold_session else work.session
         data = event.data
-        keys = list(zip(data.message_keys, data.message_threads, strict=True))
+        keys = data.message_keys
         messages = await work.clients.store.find_many(Message, keys, session)
         if len(messages) < len(keys):
             raise DocumentNotFoundError("not all announced messages are there")
         self.at_step("loaded")
-        chunks = [chunk_of(messages[key]) for key, _ in keys]
+        chunks = [chunk_of(messages[key]) for key in keys]
         await work.clients.store.create_missing(chunks, work.session)
         self.at_step("stored")
         await work.clients.index.upsert([_indexed(chunk) for chunk in chunks])
@@ -116,8 +116,8 @@ def _indexed(chunk: Chunk) -> dict[str, Any]:
     }
 
 
-def _documents(data: JSONParsed) -> list[tuple[str, str]]:
-    return list(zip(data.message_keys, data.message_threads, strict=False))
+def _documents(data: JSONParsed) -> list[str]:
+    return data.message_keys
 
 
 def message(key: str) -> Message:

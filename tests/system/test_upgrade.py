@@ -126,7 +126,7 @@ def run(settings: Any, work: Callable[[Clients], Any]) -> Any:
 
 
 async def started(clients: Clients, archive: str) -> bool:
-    found = await clients.store.find(Archive, archive, archive, Session())
+    found = await clients.store.find(Archive, archive, Session())
     return found is not None and found.status != ArchiveStatus.PENDING
 
 
@@ -137,12 +137,12 @@ async def incomplete(clients: Clients, archives: list[str]) -> list[str]:
 
 async def plant(clients: Clients, archive: str) -> None:
     """As a later version would have it."""
-    patch = Patch(archive, archive, set={LATER_FIELD: {"kept": True}})
+    patch = Patch(archive, set={LATER_FIELD: {"kept": True}})
     await clients.store.patch(Archive, patch, Session())
 
 
 async def field_of(clients: Clients, archive: str) -> Any:
-    found = await clients.store.read(Archive, archive, archive, Session())
+    found = await clients.store.read(Archive, archive, Session())
     return (found.model_extra or {}).get(LATER_FIELD)
 
 

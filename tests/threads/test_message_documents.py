@@ -31,7 +31,7 @@ def stored_documents(messages: Sequence[ParsedMessage]) -> list[dict[str, Any]]:
     arrivals: list[Arrival] = arrivals_of(map(prepare_message, messages), ARCHIVE, {}, {})
     places = {message.node: f"thread of {message.node}" for message in messages}
     writes = message_writes(arrivals, places, "list", CREATED)
-    assert all(document.partition_value == document.stored["thread_id"] for document in writes.created)
+    assert all(document.partition == Message.partition_of(document.id) for document in writes.created)
     assert all(len(json.dumps(write.stored)) <= write.size for write in writes.created if write.size)
     return [document.stored for document in writes.created]
 

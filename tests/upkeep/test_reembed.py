@@ -66,7 +66,7 @@ async def embed_with_old_model(place: MailIn) -> list[Chunk]:
         [indexed_chunk(chunk, vector.tolist(), None, OLD, "2026-01-01T00:00:00Z") for chunk in chunks]
     )
     done = {"embedding_generated": True, "embedding_model": OLD, "status": "processed"}
-    patches = [Patch(chunk.id, chunk.thread_id, set=done) for chunk in chunks]
+    patches = [Patch(chunk.id, set=done) for chunk in chunks]
     await place.clients.store.patch_all(Chunk, patches, Session())
     return chunks
 

@@ -65,7 +65,7 @@ async def test_a_thread_that_has_not_changed_gets_a_summary_and_a_report_of_thei
     assert await place.work_off(1) == 1
     after = await place.summary(0)
     assert after.id != before.id
-    assert (await place.store.read(Summary, before.id, before.scope, Session())).outdated
+    assert (await place.store.read(Summary, before.id, Session(), partition=before.scope)).outdated
     assert not after.outdated
     assert (await place.report(0)).id != report.id
     assert (await place.thread(0)).status is ProcessingStatus.PROCESSED
@@ -97,7 +97,7 @@ async def test_one_that_was_stopped_goes_on_with_what_is_left(place: ReportedThr
 async def test_a_request_that_was_lost_is_made_again_by_who_resumes(place: ReportedThreads) -> None:
     operation, thread = await started(place, source="other"), place.thread_id(9)
     lost = {"edition": operation, "status": "pending"}  # as after a crash before the request went out
-    await place.store.patch(Thread, Patch(thread, thread, set=lost), Session())
+    await place.store.patch(Thread, Patch(thread, set=lost), Session())
     assert (await run_resummarizing(place.clients, operation)).status is AuditStatus.SUCCEEDED
     assert await place.work_off(1) == 1
     assert (await place.thread(9)).status is ProcessingStatus.PROCESSED

@@ -68,7 +68,7 @@ class Site:
             connected = await Clients.connect(self.settings)
             try:
                 due = await refresh_due(connected, datetime.now(UTC))
-                keys = [(parse_scope(scope).id, parse_scope(scope).id) for scope in due]
+                keys = [parse_scope(scope).id for scope in due]
                 found = await connected.store.find_many(Digest, keys, Session())
                 # A month in which nothing was settled has no consensus digest.
                 return [digest.scope for digest in found.values() if digest.summary_id]

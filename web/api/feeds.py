@@ -101,7 +101,7 @@ async def _feed(
     feed = Feed(kind, name, title, quote(urlsplit(req.url).path, safe="/%"), page)
     reports = await _reports(connected, **filters)
     keys = [(report.summary_id, report.scope) for report in reports]
-    summaries = await connected.store.find_many(Summary, keys, Session())
+    summaries = await connected.store.find_many_in(Summary, keys, Session())
     entries = [
         entry_of(report, summaries.get(report.summary_id), page_of("reports", report.id))
         for report in reports

@@ -8,7 +8,7 @@ from shared.clients.connections import clients
 from shared.documents.threads import Chunk, Message
 from shared.retrieval.listing import CHUNKS
 from shared.retrieval.mails import original_bytes
-from shared.retrieval.parameters import After, HashId, Limit, QueryParameters
+from shared.retrieval.parameters import After, Limit, MessageKey, QueryParameters
 from shared.retrieval.read_models import ChunkItem, ChunkList, FacetCount, MessageDetail, SearchAnswer
 from shared.retrieval.search import SearchAsked, find
 from shared.retrieval.threads import find_by_id
@@ -47,8 +47,8 @@ async def get_chunk(req: func.HttpRequest) -> func.HttpResponse:
 
 
 class ChunksAsked(QueryParameters):
-    thread: HashId | None = None
-    message: HashId | None = None
+    thread: MessageKey | None = None
+    message: MessageKey | None = None
     limit: Limit = 50
     after: After = None
 

@@ -12,7 +12,7 @@ import azure.functions as func
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from shared.core.ids import HASH_ID
+from shared.core.ids import HASH_ID, PATTERNS
 from shared.retrieval.parameters import QueryParameters
 from web.caching import answer_of
 from web.problems import json_errors
@@ -66,7 +66,8 @@ def documented(
     method: str, path: str, answers: Answers, *, name: str = "", **described: Any
 ) -> Callable[[Function], Function]:
     """Add a function to the document. The first line of its docstring is the summary; an id is a hash."""
-    described.setdefault("ids", dict.fromkeys(re.findall(r"\{(\w+)\}", path), HASH_ID))
+    named = re.findall(r"(\w+)s/\{(\w+)\}", path)
+    described.setdefault("ids", {name: PATTERNS.get(what, HASH_ID) for what, name in named})
 
     def remember(function: Function) -> Function:
         summary = (function.__doc__ or function.__name__.replace("_", " ").capitalize()).strip()

@@ -38,11 +38,11 @@ async def get_operation(req: func.HttpRequest) -> func.HttpResponse:
     """The state of a requested fetch or deletion."""
     what = "operation with this id (operations are kept for a week)"
     id_, store = checked_id(req.route_params["id"], OPERATION_ID, what), (await clients()).store
-    operation = await store.find(Operation, id_, id_, Session())
+    operation = await store.find(Operation, id_, Session())
     if operation is not None:
         links = {"source": api_of("sources", operation.source)}
         return answer_json(req, _shown(operation, OperationDetail, links))
-    removal = await store.find(Removal, id_, id_, Session())
+    removal = await store.find(Removal, id_, Session())
     if removal is None:
         raise Problem(404, f"There is no {what}.")
     return answer_json(req, _shown(removal, RemovalDetail, {}))

@@ -65,7 +65,7 @@ async def create_source(req: func.HttpRequest) -> func.HttpResponse:
     source = source_of(definition, connected.runtime.now())
     if not await connected.store.create(source, session):
         raise Problem(409, f"A source named {definition.name!r} already exists.")
-    created = await connected.store.read(Source, source.id, source.id, session)
+    created = await connected.store.read(Source, source.id, session)
     return answer(201, _shown(created), Location=api_of("sources", source.id), ETag=created.etag or "")
 
 
@@ -131,7 +131,7 @@ async def delete_source(req: func.HttpRequest) -> func.HttpResponse:
     _check_match(req, source)
     if wanted.derived:
         return await accept_removal(connected, "source", source.name)
-    await connected.store.delete(Source, source.id, source.id, Session())
+    await connected.store.delete(Source, source.id, Session())
     detail = "Only the source definition was deleted. Its archives, messages and reports are kept."
     return answer(200, {"name": source.name, "deleted": True, "cascade": False, "detail": detail})
 
@@ -204,7 +204,7 @@ def _checked(
 async def _found(req: func.HttpRequest, connected: Clients) -> Source:
     name, source = req.route_params["name"], None
     if re.fullmatch(NAME_PATTERN, name):
-        source = await connected.store.find(Source, name, name, Session())
+        source = await connected.store.find(Source, name, Session())
     if source is None:
         raise Problem(404, "There is no source with this name.")
     return source

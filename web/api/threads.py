@@ -7,7 +7,7 @@ from shared.clients.connections import clients
 from shared.core.errors import InvalidCursorError
 from shared.retrieval.conversation import Placed
 from shared.retrieval.listing import THREADS
-from shared.retrieval.parameters import HashId, Limit, QueryParameters, ThreadsAsked, api_of
+from shared.retrieval.parameters import Limit, MessageKey, QueryParameters, ThreadsAsked, api_of
 from shared.retrieval.read_models import (
     MessageInThread,
     MessagesOfThread,
@@ -43,7 +43,7 @@ async def get_thread(req: func.HttpRequest) -> func.HttpResponse:
 
 class MessagesAsked(QueryParameters):
     limit: Limit = 100
-    after: HashId | None = Field(None, description="`next` of the previous page")
+    after: MessageKey | None = Field(None, description="`next` of the previous page")
 
 
 @endpoint("threads_messages", "GET", f"{ONE}/messages", {200: MessagesOfThread}, query=MessagesAsked)

@@ -55,7 +55,7 @@ async def _add(
     source = source_of(definition, connected.runtime.now())
     if not await connected.store.create(source, Session()):
         return _page(req, who, address=definition.url, fault=f"A source named {source.name} already exists.")
-    stored = await connected.store.read(Source, source.id, source.id, Session())
+    stored = await connected.store.read(Source, source.id, Session())
     await request_fetch(
         stored, connected, requested_by=f"operator's page: {who.name}", now=connected.runtime.now()
     )

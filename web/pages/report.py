@@ -22,8 +22,7 @@ async def _by_thread(report: Report, shown: ShownSummary) -> list[tuple[Thread, 
     """A digest's claims by thread, in its order. Threads without a claim are listed, too."""
     if report.thread_id is not None:
         return []
-    keys = [(thread_id, thread_id) for thread_id in report.thread_ids]
-    found = await (await clients()).store.find_many(Thread, keys, Session())
+    found = await (await clients()).store.find_many(Thread, report.thread_ids, Session())
     claims: dict[str | None, list[CitedClaim]] = {}
     for claim in (claim for section in shown.sections for claim in section.claims):
         claims.setdefault(claim.claim.thread_id, []).append(claim)

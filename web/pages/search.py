@@ -72,7 +72,7 @@ def _by_thread(items: Sequence[FoundItem]) -> dict[str, list[FoundItem]]:
 
 async def _threads(connected: Clients, items: Sequence[FoundItem]) -> dict[str, Thread]:
     """The outcomes of the threads that passages were found in, in one call."""
-    keys = [(id_, id_) for id_ in dict.fromkeys(item.thread_id for item in items)]
+    keys = list(dict.fromkeys(item.thread_id for item in items))
     try:
         return await connected.store.find_many(Thread, keys, Session()) if keys else {}
     except SDK_ERRORS:  # hits without what came of their threads are better than none

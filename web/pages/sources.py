@@ -63,7 +63,7 @@ async def source_page(req: func.HttpRequest) -> func.HttpResponse:
     wanted = parse_query(req, ListAsked, form=True)
     threads, source, (calls, digests) = await asyncio.gather(
         threads_of_list(connected, name, wanted, A_PAGE),
-        connected.store.find(Source, name, name, Session()),
+        connected.store.find(Source, name, Session()),
         _beside(connected, name, wanted),
     )
     nothing = not threads.items and not wanted.narrowed and source is None

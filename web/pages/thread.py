@@ -48,7 +48,7 @@ async def _reading(req: func.HttpRequest, connected: Clients, thread: Thread) ->
         conversation.messages,
         summary,
         report,
-        await cited_chunks(connected, citations, thread.id),
+        await cited_chunks(connected, citations),
         connected.runtime.now(),
         conversation.elsewhere,
         sends_mail=connected.settings.SMTP_URL is not None,

@@ -123,7 +123,7 @@ class Lease:
     async def _release(self, lock: Lock, session: Session, *, for_good: bool) -> bool:
         """False where its time was over and somebody else has it, or had: there is nothing to release."""
         if for_good:
-            return await self._store.delete(Lock, lock.id, lock.id, Session(), etag=lock.etag)
+            return await self._store.delete(Lock, lock.id, Session(), etag=lock.etag)
         free = {"owner": "", "expires": 0.0, "session": session.tokens()}
         return await self._store.replace(lock.model_copy(update=free), Session()) is not Conflict.CONFLICT
 
@@ -139,10 +139,10 @@ class Lease:
 
     async def _try(self) -> Lock | None:
         session, now = Session(), self._runtime.now().timestamp()
-        known = await self._store.find(Lock, self._name, self._name, session)
+        known = await self._store.find(Lock, self._name, session)
         if known is None:
             await self._store.create(Lock(id=self._name, created_at=self._runtime.now()), session)
-            known = await self._store.read(Lock, self._name, self._name, session)
+            known = await self._store.read(Lock, self._name, session)
         if known.owner and known.expires > now:
             return None
         # By the clock, too: the turns of a lock that is lost and made anew are not below those before.

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from shared.core.errors import TransientError
 from shared.core.json_size import json_bytes_at_most
 from shared.core.lazy_import import lazy
-from shared.documents.containers import document_class
 from shared.documents.threads import FENCE, Message, Thread
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ class Storable(Protocol):
     def container(self) -> str: ...
 
     @property
-    def partition_value(self) -> str: ...
+    def partition(self) -> str: ...
 
     def to_cosmos(self) -> dict[str, Any]: ...
 
@@ -53,7 +52,7 @@ class RawDocument:
     """A document as it is stored, where a model of each would cost more than it tells."""
 
     container: str
-    partition_value: str
+    partition: str
     stored: dict[str, Any]
     size: int | None = None
     """Bytes at most, where that is known."""
@@ -73,7 +72,8 @@ class Patch:
     """Changes to one document: what is set, added up, or removed."""
 
     id: str
-    partition_value: str
+    partition: str | None = None
+    """Where it does not follow from the id."""
     set: Mapping[str, Any] = field(default_factory=dict)
     increment: Mapping[str, float] = field(default_factory=dict)
     remove: Sequence[str] = ()
@@ -93,8 +93,7 @@ def by_partition(documents: Iterable[Some]) -> dict[tuple[str, str], list[Some]]
     """Those of one container and partition together."""
     groups: dict[tuple[str, str], list[Some]] = defaultdict(list)
     for document in documents:
-        container = document.container
-        groups[container, document_class(container).partition_of(document.partition_value)].append(document)
+        groups[document.container, document.partition].append(document)
     return dict(groups)
 
 
@@ -199,6 +198,6 @@ def _raising(turn: int) -> tuple[Any, ...]:
 async def _make_fence(container: "ContainerProxy", partition: str) -> None:
     """It lets everybody pass. It has no field of a message or thread, so their queries skip it."""
     try:
-        await container.create_item({"id": FENCE, "shelf": partition, "turn": 0})
+        await container.create_item({"id": FENCE, "pk": partition, "turn": 0})
     except cosmos.CosmosResourceExistsError:
         log.debug("somebody else made the fence of partition %s", partition)

@@ -28,10 +28,10 @@ from shared.clients.cosmos.session import (
 )
 from shared.core.concurrency import batches_of, gather_limited
 from shared.core.errors import DocumentNotFoundError, TransientError
-from shared.core.ids import checked_id
+from shared.core.ids import checked_id, message_partitions
 from shared.core.lazy_import import lazy
 from shared.documents.base import Document
-from shared.documents.containers import document_class, read_document
+from shared.documents.containers import read_document
 from shared.documents.queries.named_query import NamedQuery, Partitions
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Store:
     # reading
 
     async def find(
-        self, model: type[Model], id_: str, partition_value: str, session: Session
+        self, model: type[Model], id_: str, session: Session, *, partition: str | None = None
     ) -> Model | None:
         """The document, or None where there is none."""
         container = model.container
@@ -90,7 +90,7 @@ class Store:
             try:
                 stored = await self._container(container).read_item(
                     checked_id(id_),
-                    model.partition_of(partition_value),
+                    _partition(model, id_, partition),
                     session_token=session.token(container),
                 )
             except cosmos.CosmosResourceNotFoundError as error:
@@ -100,20 +100,31 @@ class Store:
         self._observe(container, stored, session)
         return read_document(model, stored)
 
-    async def read(self, model: type[Model], id_: str, partition_value: str, session: Session) -> Model:
+    async def read(
+        self, model: type[Model], id_: str, session: Session, *, partition: str | None = None
+    ) -> Model:
         """The document that an event announces."""
-        document = await self.find(model, id_, partition_value, session)
+        document = await self.find(model, id_, session, partition=partition)
         if document is None:
             raise DocumentNotFoundError(f"{model.container}/{id_} does not exist")
         return document
 
-    async def find_many(
+    async def find_many(self, model: type[Model], ids: Iterable[str], session: Session) -> dict[str, Model]:
+        """Those of the documents that are there, by id."""
+        return await self._find_many(model, [(id_, _partition(model, id_, None)) for id_ in ids], session)
+
+    async def find_many_in(
+        self, model: type[Model], keys: Iterable[tuple[str, str]], session: Session
+    ) -> dict[str, Model]:
+        """The same by id and partition, where this does not follow from the id."""
+        wanted = [(id_, _partition(model, id_, partition)) for id_, partition in keys]
+        return await self._find_many(model, wanted, session)
+
+    async def _find_many(
         self, model: type[Model], keys: Sequence[tuple[str, str]], session: Session
     ) -> dict[str, Model]:
-        """Those of the (id, partition_value) pairs that are there, by id."""
-        wanted = [(id_, model.partition_of(partition_value)) for id_, partition_value in keys]
         pages = await gather_limited(
-            self._read_items(model.container, batch, session) for batch in batches_of(wanted, READ_BATCH_SIZE)
+            self._read_items(model.container, batch, session) for batch in batches_of(keys, READ_BATCH_SIZE)
         )
         return {stored["id"]: read_document(model, stored) for page in pages for stored in page}
 
@@ -126,26 +137,14 @@ class Store:
             )
 
     async def query(
-        self, query: NamedQuery, session: Session, *, partition_value: str | None = None, **parameters: Any
+        self, query: NamedQuery, session: Session, *, partition: str | None = None, **parameters: Any
     ) -> AsyncIterator[dict[str, Any]]:
-        """Rows of a query, fetched page by page. Without a partition value it runs over all partitions.
-
-        Where threads share a partition, the query itself must filter by its @partition_value.
-        """
-        if (partition_value is not None) != (query.partitions is Partitions.ONE):
+        """Rows of a query, fetched page by page. Without a partition it runs over all of them."""
+        if (partition is not None) != (query.partitions is Partitions.ONE):
             raise ValueError(
                 f"{query.name} is a query of {query.partitions} partition(s): see where it is named"
             )
-        options: dict[str, Any] = {}
-        if partition_value is not None:
-            model = document_class(query.container)
-            options["partition_key"] = model.partition_of(partition_value)
-            if "@partition_value" in query.text:
-                parameters["partition_value"] = partition_value
-            elif model.shared_partitions is not None:
-                raise ValueError(
-                    f"{query.name} must filter by @partition_value: other threads share its partition"
-                )
+        options: dict[str, Any] = {} if partition is None else {"partition_key": partition}
         options["parameters"] = [{"name": f"@{name}", "value": value} for name, value in parameters.items()]
         options["session_token"] = session.token(query.container)
         options["max_item_count"] = PAGE_ITEMS
@@ -249,10 +248,10 @@ class Store:
         return Conflict.CONFLICT if any(conflicts) else None
 
     async def delete_all(
-        self, model: type[Document], ids: Sequence[str], partition_value: str, session: Session
+        self, model: type[Document], ids: Iterable[str], session: Session, *, partition: str | None = None
     ) -> None:
-        """Delete these of one partition_value; those that are gone already do not matter."""
-        await gather_limited(self.delete(model, id_, partition_value, session) for id_ in ids)
+        """Delete these; those that are gone already do not matter."""
+        await gather_limited(self.delete(model, id_, session, partition=partition) for id_ in ids)
 
     async def replace(self, document: Model, session: Session) -> Model | Conflict:
         """Replace it as it was read; CONFLICT where it has changed or gone since."""
@@ -284,7 +283,7 @@ class Store:
             try:
                 stored = await self._container(container).patch_item(
                     checked_id(patch.id),
-                    model.partition_of(patch.partition_value),
+                    _partition(model, patch.id, patch.partition),
                     patch.operations(),
                     filter_predicate=f"FROM c WHERE {condition}" if condition else None,
                 )
@@ -312,7 +311,7 @@ class Store:
         """
         groups: dict[str, list[Patch]] = {}
         for patch in patches:
-            groups.setdefault(model.partition_of(patch.partition_value), []).append(patch)
+            groups.setdefault(_partition(model, patch.id, patch.partition), []).append(patch)
         await gather_limited(
             self._patching(model.container, partition, batch, session, condition)
             for partition, group in groups.items()
@@ -333,43 +332,37 @@ class Store:
         if not await self._refreshed(container, session):
             raise PartitionsChangedError(f"the partitions of {container} change")
 
-    async def catch_up(
-        self, model: type[Document], partition_values: Iterable[str], session: Session
-    ) -> None:
-        """See all that was written to these partitions. Under the threading lease, also raise their fence.
+    async def catch_up(self, model: type[Document], ids: Iterable[str], session: Session) -> None:
+        """See all that was written where these are. Under the threading lease, also raise the fence there.
 
         The earlier holder of the lease cannot write there any more.
         """
-        partitions = sorted({model.partition_of(value) for value in partition_values})
-        if self._turn(model.container, session) is None:
-            await self.refresh(model, session)
-            return
-        await gather_limited(self._batch(model.container, partition, [], session) for partition in partitions)
+        await self._catch_up(model, sorted({model.partition_of(id_) for id_ in ids}), session)
 
-    async def catch_up_all(self, model: type[Document], session: Session) -> None:
-        """The same for all partitions of a container whose documents share them."""
+    async def catch_up_source(self, model: type[Document], key: str, session: Session) -> None:
+        """The same for all messages of the source that the key is of."""
+        await self._catch_up(model, message_partitions(key), session)
+
+    async def _catch_up(self, model: type[Document], partitions: Sequence[str], session: Session) -> None:
         if self._turn(model.container, session) is None:
             await self.refresh(model, session)
             return
-        partitions = model.all_partitions()
         await gather_limited(self._batch(model.container, partition, [], session) for partition in partitions)
 
     async def delete(
         self,
         model: type[Document],
         id_: str,
-        partition_value: str,
         session: Session,
         *,
+        partition: str | None = None,
         etag: str | None = None,
     ) -> bool:
         """Whether it was there, and, where an etag is given, still as it was read."""
-        container = model.container
+        container, place = model.container, _partition(model, id_, partition)
         if self._turn(container, session) is not None:
             deletion = ("delete", (checked_id(id_),), {"if_match_etag": etag} if etag is not None else {})
-            return not await self._conflicts(
-                container, model.partition_of(partition_value), [deletion], session
-            )
+            return not await self._conflicts(container, place, [deletion], session)
         unchanged: dict[str, Any] = (
             {"etag": etag, "match_condition": MatchConditions.IfNotModified} if etag is not None else {}
         )
@@ -377,7 +370,7 @@ class Store:
             try:
                 await self._container(container).delete_item(
                     checked_id(id_),
-                    model.partition_of(partition_value),
+                    place,
                     response_hook=lambda headers, _: session.observe(container, headers.get(SESSION_HEADER)),
                     **unchanged,
                 )
@@ -529,6 +522,17 @@ class Store:
     @staticmethod
     def _turn(container: str, session: Session) -> int | None:
         return session.turn if container in FENCED else None
+
+
+def _partition(model: type[Document], id_: str, named: str | None) -> str:
+    """The partition of the document with this id: it follows from that, or the caller has to name it."""
+    if model.follows_from_id():
+        if named is not None:
+            raise ValueError(f"the partition of a document in {model.container} follows from its id")
+        return model.partition_of(id_)
+    if named is None:
+        raise ValueError(f"the partition of a document in {model.container} has to be named")
+    return named
 
 
 def _range_of(token: str) -> str:

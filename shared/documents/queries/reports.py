@@ -50,8 +50,7 @@ REPORT_IDS_OF_SCOPE = _REPORTS.one("reports_of", "SELECT VALUE c.id FROM c")
 
 LAST_OTHER_REPORT = _REPORTS.one(
     "last_other_report",
-    "SELECT TOP 1 VALUE c.published_at FROM c WHERE c.scope = @partition_value AND c.id != @id"
-    " ORDER BY c.published_at DESC",
+    "SELECT TOP 1 VALUE c.published_at FROM c WHERE c.id != @id ORDER BY c.published_at DESC",
 )
 
 REPORTS_OF_THREAD = _REPORTS.all("reports_of_thread", "SELECT * FROM c WHERE c.thread_id = @id")

@@ -21,7 +21,8 @@ from shared.documents.queries.named_query import (
 def states_of_threads(container: str, count: int) -> NamedQuery:
     """The states of the messages or chunks of the threads @thread0, @thread1 and so on: one query for all."""
     names = ", ".join(f"@thread{number}" for number in range(count))
-    text = f"SELECT c.id, c.thread_id, c.status, c.variant, c.conflicts FROM c WHERE c.thread_id IN ({names})"
+    fields = "c.id, c.thread_id, c.message_key, c.status, c.variant, c.conflicts"
+    text = f"SELECT {fields} FROM c WHERE c.thread_id IN ({names})"
     return NamedQuery("states_of_threads", container, text)
 
 
@@ -190,14 +191,14 @@ def finished_since(collection: RetryableCollection) -> NamedQuery:
 def _due(collection: RetryableCollection, name: str, condition: str, order: str) -> NamedQuery:
     fields = ", ".join(f"c.{field}" for field in (*_DUE, *collection.fields))
     text = (
-        f"SELECT {fields}, c.{collection.model.partition_field} AS place FROM c"
+        f"SELECT {fields}, c.{collection.model.thread_field()} AS place FROM c"
         f" WHERE {OPEN} AND {collection.alive} AND {condition} ORDER BY c.{order}"
     )
     return NamedQuery(name, collection.name, text)
 
 
 def _shown(collection: RetryableCollection, name: str, condition: str, order: str) -> NamedQuery:
-    names = dict.fromkeys((*_SHOWN, collection.model.partition_field, *collection.fields))
+    names = dict.fromkeys((*_SHOWN, collection.model.thread_field(), *collection.fields))
     fields = ", ".join(f"c.{field}" for field in names)
     text = f"SELECT {fields} FROM c WHERE {condition} ORDER BY c.{order}"
     return NamedQuery(f"{collection.name}_{name}", collection.name, text)

@@ -132,33 +132,30 @@ THREAD_LIST = ListQuery(
     ),
 )
 
-MESSAGES_TO_CHECK = _MESSAGES.one(
+MESSAGES_TO_CHECK = _MESSAGES.all(
     "held_messages",
     "SELECT c.id, c.status, c.archive_id, c.attemptCount, LENGTH(c.body_normalized) AS length, c._ts FROM c"
-    " WHERE c.thread_id = @partition_value",
+    " WHERE c.thread_id = @thread",
 )
 
 ALL_MESSAGE_THREADS = _MESSAGES.all(
     "message_homes", f"SELECT c.id, c.thread_id, c._ts FROM c WHERE c._ts <= @before AND {NO_FENCE}"
 )
 
-MESSAGES_OF_THREAD = _MESSAGES.one(
-    "messages_of_thread", "SELECT * FROM c WHERE c.thread_id = @partition_value ORDER BY c.date"
-)
+MESSAGES_OF_THREAD = _MESSAGES.all("messages_of_thread", "SELECT * FROM c WHERE c.thread_id = @thread")
 
-MESSAGE_STATES = _MESSAGES.one(
+MESSAGE_STATES = _MESSAGES.all(
     "message_states",
-    "SELECT c.id, c.status, c.variant, c.conflicts FROM c WHERE c.thread_id = @partition_value",
+    "SELECT c.id, c.status, c.variant, c.conflicts FROM c WHERE c.thread_id = @thread",
 )
 
-MESSAGE_DATES = _MESSAGES.one(
-    "message_dates", "SELECT c.date FROM c WHERE c.thread_id = @partition_value AND NOT IS_NULL(c.date)"
+MESSAGE_DATES = _MESSAGES.all(
+    "message_dates", "SELECT c.date FROM c WHERE c.thread_id = @thread AND NOT IS_NULL(c.date)"
 )
 
-COUNT_OF_MESSAGES_WITHIN = _MESSAGES.one(
+COUNT_OF_MESSAGES_WITHIN = _MESSAGES.all(
     "messages_within",
-    "SELECT VALUE COUNT(1) FROM c"
-    " WHERE c.thread_id = @partition_value AND c.date >= @start AND c.date < @end",
+    "SELECT VALUE COUNT(1) FROM c WHERE c.thread_id = @thread AND c.date >= @start AND c.date < @end",
 )
 
 STORED_VARIANTS = _MESSAGES.all(
@@ -173,10 +170,10 @@ STORED_COPIES = _MESSAGES.all(
     " WHERE ARRAY_CONTAINS(@ids, c.post_id)",
 )
 
-MEMBER_FACTS = _MESSAGES.one(
+MEMBER_FACTS = _MESSAGES.all(
     "member_facts",
     'SELECT c.id, c.message_id, c.subject, c["from"], c.date, c.archive_ids, c.draft_mentions FROM c'
-    " WHERE c.thread_id = @partition_value",
+    " WHERE c.thread_id = @thread",
 )
 
 MESSAGES_WITH_ID = _MESSAGES.all(
@@ -206,10 +203,10 @@ MESSAGE_ARCHIVES = _MESSAGES.all(
     f"SELECT c.id, c.thread_id, c.archive_id, c.archive_ids FROM c WHERE c._ts <= @before AND {NO_FENCE}",
 )
 
-MESSAGE_ARCHIVES_OF_THREAD = _MESSAGES.one(
+MESSAGE_ARCHIVES_OF_THREAD = _MESSAGES.all(
     "message_places",
     "SELECT c.id, c.post_id, c.source, c.archive_id, c.archive_ids, c.variant, c.copies, c.elsewhere FROM c"
-    " WHERE c.thread_id = @partition_value",
+    " WHERE c.thread_id = @thread",
 )
 
 ENTRIES_TO_CHECK = _THREAD_INDEX.all(
@@ -224,25 +221,24 @@ THREAD_ENTRIES = _THREAD_INDEX.all(
 
 _OF_OTHER_MODELS = "FROM c WHERE c.embedding_generated = true AND c.embedding_model != @model"
 
-CHUNKS_TO_CHECK = _CHUNKS.one(
+CHUNKS_TO_CHECK = _CHUNKS.all(
     "held_chunks",
-    "SELECT c.id, c.message_key, c.token_count, c.archive_id, c.attemptCount, c.embedding_generated, c._ts"
-    " FROM c",
+    "SELECT c.id, c.thread_id, c.message_key, c.token_count, c.archive_id, c.attemptCount,"
+    " c.embedding_generated, c._ts FROM c"
+    " WHERE c.thread_id = @thread OR ARRAY_CONTAINS(@keys, c.message_key)",
 )
 
 ALL_CHUNK_THREADS = _CHUNKS.all(
     "chunk_homes", "SELECT c.id, c.thread_id, c.message_key, c._ts FROM c WHERE c._ts <= @before"
 )
 
-CHUNK_TEXTS = _CHUNKS.one("chunk_texts", "SELECT c.id, c.text FROM c WHERE ARRAY_CONTAINS(@ids, c.id)")
-
 EXISTING_CHUNK_IDS = _CHUNKS.all(
     "existing_chunks", "SELECT VALUE c.id FROM c WHERE ARRAY_CONTAINS(@ids, c.id)"
 )
 
-CHUNKS_OF_THREAD = _CHUNKS.one("chunks_of_thread", "SELECT * FROM c")
-
-CHUNK_STATES = _CHUNKS.one("chunk_states", "SELECT c.id, c.status, c.embedding_generated FROM c")
+CHUNK_STATES = _CHUNKS.all(
+    "chunk_states", "SELECT c.id, c.status, c.message_key FROM c WHERE c.thread_id = @thread"
+)
 
 CHUNKS_OF_MESSAGES = _CHUNKS.all(
     "chunks_of_messages", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.message_key)"
@@ -266,8 +262,10 @@ CHUNK_THREADS_OF_ARCHIVE = _CHUNKS.all("chunk_threads", f"SELECT VALUE c.thread_
 
 CHUNKS_BY_ID = _CHUNKS.all("chunks_anywhere", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.id)")
 
-CHUNK_ARCHIVES_OF_THREAD = _CHUNKS.one(
-    "thread_chunks", "SELECT c.id, c.message_key, c.archive_id, c.archive_ids, c.embedding_generated FROM c"
+CHUNK_ARCHIVES_OF_THREAD = _CHUNKS.all(
+    "thread_chunks",
+    "SELECT c.id, c.message_key, c.archive_id, c.archive_ids, c.embedding_generated FROM c"
+    " WHERE c.thread_id = @thread OR ARRAY_CONTAINS(@keys, c.message_key)",
 )
 
 CHUNK_LIST = ListQuery(

@@ -32,7 +32,7 @@ async def archive_processed(
         "skipped": skipped,
         "lastError": None,
     }
-    await store.patch(Archive, Patch(archive_id, archive_id, set=done), session)
+    await store.patch(Archive, Patch(archive_id, set=done), session)
 
 
 async def archive_removing(store: Store, archive_id: str, session: Session) -> bool:
@@ -41,7 +41,7 @@ async def archive_removing(store: Store, archive_id: str, session: Session) -> b
     The flag is never taken back: the removal ends with the archive's own document.
     """
     try:
-        await store.patch(Archive, Patch(archive_id, archive_id, set={"removing": True}), session)
+        await store.patch(Archive, Patch(archive_id, set={"removing": True}), session)
     except DocumentNotFoundError:
         return False
     return True
@@ -53,12 +53,12 @@ DONE = frozenset({OperationStatus.SUCCEEDED, OperationStatus.FAILED})
 async def find_removal(store: Store, kind: str, target: str) -> Removal | None:
     """The deletion of it, under way or done."""
     id_ = removal_id(kind, target)
-    return await store.find(Removal, id_, id_, Session())
+    return await store.find(Removal, id_, Session())
 
 
 async def was_removed(store: Store, archive_id: str, session: Session) -> bool:
     """Whether the archive is being deleted, or was; not if it was never seen, or has come in again."""
-    archive = await store.find(Archive, archive_id, archive_id, session)
+    archive = await store.find(Archive, archive_id, session)
     if archive is not None:
         return archive.removing
     return await find_removal(store, "archive", archive_id) is not None
@@ -66,7 +66,7 @@ async def was_removed(store: Store, archive_id: str, session: Session) -> bool:
 
 async def is_removing(store: Store, archive_id: str, session: Session) -> bool:
     """Whether the archive is being deleted, or is gone. Ask with the threading lock held."""
-    archive = await store.find(Archive, archive_id, archive_id, session)
+    archive = await store.find(Archive, archive_id, session)
     return archive is None or archive.removing
 
 
@@ -74,16 +74,24 @@ async def messages_processed(store: Store, messages: Sequence[Message], session:
     """Precondition: all their chunks are stored. One that was processed before stays as it is."""
     done = {"status": ProcessingStatus.PROCESSED.value, "lastError": None}
     patches = [
-        Patch(message.id, message.thread_id, set=done)
+        Patch(message.id, set=done)
         for message in messages
         if message.status is not ProcessingStatus.PROCESSED
     ]
     await store.patch_all(Message, patches, session)
 
 
-async def messages_reset(store: Store, keys: Iterable[tuple[str, str]], session: Session) -> None:
-    """Have these (id, thread) chunked again. Precondition: their chunks may be of another content."""
-    await store.patch_all(Message, [Patch(id_, thread, set=RESET_ATTEMPTS) for id_, thread in keys], session)
+async def messages_relabelled(
+    store: Store, messages: Sequence[Message], thread_id: str, session: Session
+) -> None:
+    """Precondition: this thread has them as members. They are pending until their chunks have the label."""
+    changes = {"thread_id": thread_id, **RESET_ATTEMPTS}
+    await store.patch_all(Message, [Patch(message.id, set=changes) for message in messages], session)
+
+
+async def messages_reset(store: Store, ids: Iterable[str], session: Session) -> None:
+    """Have these chunked again. Precondition: their chunks may be of another content."""
+    await store.patch_all(Message, [Patch(id_, set=RESET_ATTEMPTS) for id_ in ids], session)
 
 
 NOT_EMBEDDED = {"embedding_generated": False, "embedding_model": None}
@@ -103,18 +111,18 @@ def chunk_embedded(chunk: Chunk, *, model: str) -> Patch:
         "status": ProcessingStatus.PROCESSED.value,
         "lastError": None,
     }
-    return Patch(chunk.id, chunk.thread_id, set=outcome)
+    return Patch(chunk.id, set=outcome)
 
 
 def chunk_given_up(chunk: Chunk, failure: ClassifiedError) -> Patch:
     """Precondition: the model or the index refuses it for good. Its thread gets ready without it."""
     outcome = {"status": ProcessingStatus.FAILED_MAX_RETRIES.value, "lastError": error_text(failure)}
-    return Patch(chunk.id, chunk.thread_id, set=outcome)
+    return Patch(chunk.id, set=outcome)
 
 
 def chunk_reembedded(chunk: Chunk, *, model: str) -> Patch:
     """Precondition: it is embedded, and its vector of this model is in the model's own index."""
-    return Patch(chunk.id, chunk.thread_id, set={"embedding_model": model})
+    return Patch(chunk.id, set={"embedding_model": model})
 
 
 def chunk_relabelled(chunk: Chunk) -> Patch:
@@ -122,7 +130,7 @@ def chunk_relabelled(chunk: Chunk) -> Patch:
 
     It is pending, so that the index learns of that even if the event is lost.
     """
-    return Patch(chunk.id, chunk.thread_id, set=RESET_ATTEMPTS)
+    return Patch(chunk.id, set=RESET_ATTEMPTS)
 
 
 async def chunks_recovered(store: Store, chunks: Iterable[Chunk], session: Session) -> None:
@@ -131,11 +139,11 @@ async def chunks_recovered(store: Store, chunks: Iterable[Chunk], session: Sessi
     Precondition: they are announced now.
     """
     recovered = [chunk for chunk in chunks if chunk.status is ProcessingStatus.PROCESSED and chunk.lastError]
-    patches = [Patch(chunk.id, chunk.thread_id, set={"lastError": None}) for chunk in recovered]
+    patches = [Patch(chunk.id, set={"lastError": None}) for chunk in recovered]
     await store.patch_all(Chunk, patches, session)
 
 
-async def chunks_reset(store: Store, keys: Iterable[tuple[str, str]], session: Session) -> None:
-    """Have these (id, thread) embedded again. Precondition: they may have the vector of another text."""
+async def chunks_reset(store: Store, ids: Iterable[str], session: Session) -> None:
+    """Have these embedded again. Precondition: they may have the vector of another text."""
     undone = {**NOT_EMBEDDED, "status": ProcessingStatus.PENDING.value}
-    await store.patch_all(Chunk, [Patch(id_, thread, set=undone) for id_, thread in keys], session)
+    await store.patch_all(Chunk, [Patch(id_, set=undone) for id_ in ids], session)

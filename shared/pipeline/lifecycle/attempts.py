@@ -41,7 +41,7 @@ async def count_attempt(
     counted = {"attemptCount": attempt, "lastAttemptTime": stored_time(now)}
     higher = f"NOT IS_DEFINED(c.attemptCount) OR c.attemptCount <= {attempt:d}"
     for model, group in _by_model(subjects):
-        patches = [Patch(subject.id, subject.partition, set=counted) for subject in group]
+        patches = [Patch(subject.id, set=counted) for subject in group]
         # Without those that are gone: the stage finds out when it reads.
         await store.patch_all(model, patches, session, condition=higher)
 
@@ -70,12 +70,10 @@ async def attempt_failed(
     for_good = failed_status is not None and failure.kind is ErrorKind.PERMANENT
     state = {"status": failed_status} if for_good else {}
     for model, group in _by_model(subjects):
-        keys = [(subject.id, subject.partition) for subject in group]
-        found = await store.find_many(model, keys, session)
+        found = await store.find_many(model, [subject.id for subject in group], session)
         patches = [
             Patch(
                 document.id,
-                document.partition_value,
                 set={
                     "attemptCount": max(document.attemptCount, attempt),
                     "lastAttemptTime": stored_time(now),
@@ -179,7 +177,7 @@ async def reset(store: Store, subject: Subject, session: Session, *, error: str 
     DocumentNotFoundError where it is gone. Precondition: it is not processed.
     """
     fresh = {**RESET_ATTEMPTS, "status": ProcessingStatus.PENDING.value, "lastError": error}
-    patch = Patch(subject.id, subject.partition, set=fresh)
+    patch = Patch(subject.id, set=fresh)
     done = await store.patch(subject.model, patch, session, condition="c.status != 'processed'")
     return done is not Conflict.CONFLICT
 
@@ -206,7 +204,7 @@ async def reopened(
         **also,
     }
     try:
-        await store.patch(subject.model, Patch(subject.id, subject.partition, set=changes), session)
+        await store.patch(subject.model, Patch(subject.id, set=changes), session)
     except DocumentNotFoundError:
         return False
     return True
@@ -216,7 +214,7 @@ async def _patched(
     store: Store, subject: Subject, changes: Mapping[str, Any], condition: str, session: Session
 ) -> bool:
     """Whether the condition held. It does not where the document has gone meanwhile."""
-    patch = Patch(subject.id, subject.partition, set=changes)
+    patch = Patch(subject.id, set=changes)
     try:
         patched = await store.patch(subject.model, patch, session, condition=condition)
     except DocumentNotFoundError:

@@ -19,7 +19,7 @@ async def delivery_attempted(
     seen = report.deliveries[position].attempts
     changes = {"attempts": seen + 1, "last_attempt_at": now, "next_attempt_at": retry_at}
     changed = _with(report, position, **changes)
-    patch = Patch(report.id, report.scope, set=_stored(changed, position))
+    patch = Patch(report.id, partition=report.scope, set=_stored(changed, position))
     condition = f"c.deliveries[{position:d}].attempts = {seen:d}"
     stored = await store.patch(Report, patch, Session(), condition=condition)
     return None if stored is Conflict.CONFLICT else stored
@@ -59,7 +59,7 @@ async def delivery_superseded(store: Store, report: Report, position: int) -> Re
 
 async def _change(store: Store, report: Report, position: int, **changes: object) -> Report:
     changed = _with(report, position, **changes)
-    patch = Patch(report.id, report.scope, set=_stored(changed, position))
+    patch = Patch(report.id, partition=report.scope, set=_stored(changed, position))
     stored = await store.patch(Report, patch, Session())
     return changed if isinstance(stored, Conflict) else stored
 
@@ -148,7 +148,7 @@ async def digest_refused(store: Store, subscription: Subscription, now: datetime
 
 
 async def subscription_ended(store: Store, subscription: Subscription) -> None:
-    await store.delete(Subscription, subscription.id, subscription.address_key, Session())
+    await store.delete(Subscription, subscription.id, Session(), partition=subscription.address_key)
 
 
 async def _wait_for_next(

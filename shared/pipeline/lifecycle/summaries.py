@@ -45,7 +45,7 @@ def _precedence(summary: Summary, thread: Thread) -> tuple[int, datetime, str]:
 async def read_latest_thread(store: Store, thread_id: str, session: Session) -> Thread | None:
     """As the primary has it."""
     await store.refresh(Thread, session)
-    return await store.find(Thread, thread_id, thread_id, session)
+    return await store.find(Thread, thread_id, session)
 
 
 async def thread_flags_settled(store: Store, thread_id: str, session: Session) -> str | None:
@@ -54,7 +54,7 @@ async def thread_flags_settled(store: Store, thread_id: str, session: Session) -
     async def current() -> str | None:
         return _summary_of(await read_latest_thread(store, thread_id, session))
 
-    expected = _summary_of(await store.find(Thread, thread_id, thread_id, session))
+    expected = _summary_of(await store.find(Thread, thread_id, session))
     return await _flags_settled(store, thread_id, expected, current, session)
 
 
@@ -72,7 +72,9 @@ async def report_flag_settled(
         if outdated == flag:
             return
         flag = outdated
-        await store.patch(Report, Patch(report.id, report.scope, set={"outdated": outdated}), session)
+        await store.patch(
+            Report, Patch(report.id, partition=report.scope, set={"outdated": outdated}), session
+        )
     raise CurrentChangedError(f"the current summary of {thread_id} changes all the time")
 
 
@@ -85,7 +87,7 @@ async def digest_flags_settled(store: Store, scope: str, session: Session) -> st
     id_ = digest_id(scope)
 
     async def found() -> str | None:
-        digest = await store.find(Digest, id_, id_, session)
+        digest = await store.find(Digest, id_, session)
         return None if digest is None else digest.summary_id
 
     async def current() -> str | None:
@@ -121,16 +123,23 @@ async def all_outdated(store: Store, scope: str, session: Session) -> None:
     await _set_flags(store, scope, None, session)
 
 
+async def outdate_merged(store: Store, thread_id: str, session: Session) -> None:
+    """Mark the summaries of a thread that was merged as outdated."""
+    thread = await store.find(Thread, thread_id, session)
+    if thread is None or thread.merged_into is not None:
+        await all_outdated(store, thread_id, session)
+
+
 async def summary_revived(store: Store, summary: Summary, now: datetime, session: Session) -> Summary:
     """Let it be named again. Precondition: its thread, or digest, has the same content as when it was made.
 
     It gets the time of now, because the latest summary is the current one, and is announced as a new one.
     """
     latest = {"generated_at": stored_time(now)}
-    revived = await store.patch(Summary, Patch(summary.id, summary.scope, set=latest), session)
-    report = await store.find(Report, report_id(summary.id), summary.scope, session)
+    revived = await store.patch(Summary, Patch(summary.id, partition=summary.scope, set=latest), session)
+    report = await store.find(Report, report_id(summary.id), session, partition=summary.scope)
     if report is not None:
-        patch = Patch(report.id, report.scope, set={"published_at": stored_time(now)})
+        patch = Patch(report.id, partition=report.scope, set={"published_at": stored_time(now)})
         await store.patch(Report, patch, session)
     return summary if isinstance(revived, Conflict) else revived
 
@@ -142,11 +151,11 @@ async def orphan_deleted(store: Store, id_: str, summary_id: str, scope: str, se
     """
     for _ in range(MAX_ROUNDS):
         await store.refresh(Summary, session)
-        if await store.find(Summary, summary_id, scope, session) is not None:
+        if await store.find(Summary, summary_id, session, partition=scope) is not None:
             return False
         await store.refresh(Report, session)
-        report = await store.find(Report, id_, scope, session)
-        if report is None or await store.delete(Report, id_, scope, session, etag=report.etag):
+        report = await store.find(Report, id_, session, partition=scope)
+        if report is None or await store.delete(Report, id_, session, partition=scope, etag=report.etag):
             return True
     raise CurrentChangedError(f"report {id_}, whose summary is gone, changes all the time")
 
@@ -155,7 +164,7 @@ async def _set_flags(store: Store, scope: str, current: str | None, session: Ses
     for model, name in ((Summary, "id"), (Report, "summary_id")):
         rows = await _rows(store, model, scope, session)
         wrong = [row for row in rows if bool(row["outdated"]) != (row[name] != current)]
-        patches = [Patch(row["id"], scope, set={"outdated": row[name] != current}) for row in wrong]
+        patches = [Patch(row["id"], partition=scope, set={"outdated": row[name] != current}) for row in wrong]
         await store.patch_all(model, patches, session)
 
 
@@ -165,7 +174,7 @@ async def _rows(
     """All of the scope, as the primary has them: a flag that is missed here would stay wrong."""
     await store.refresh(model, session)
     query = SUMMARY_FLAGS if model is Summary else REPORT_FLAGS
-    return [row async for row in store.query(query, session, partition_value=scope)]
+    return [row async for row in store.query(query, session, partition=scope)]
 
 
 WAITS = "c.touches > c.made AND c.touches > c.working"
@@ -176,14 +185,14 @@ async def digest_touched(store: Store, digest_id: str) -> None:
 
     Only the primary knows: by a replica that is behind, a touch that was seen long ago seems to wait.
     """
-    touch = Patch(digest_id, digest_id, increment={"touches": 1})
+    touch = Patch(digest_id, increment={"touches": 1})
     await store.patch(Digest, touch, Session(), condition=f"NOT ({WAITS})")
 
 
 async def digest_started(store: Store, digest: Digest) -> None:
     """Note which touches this refresh has seen. Precondition: it has not looked at any thread yet."""
     seen = {"working": digest.touches}
-    await store.patch(Digest, Patch(digest.id, digest.id, set=seen), Session())
+    await store.patch(Digest, Patch(digest.id, set=seen), Session())
 
 
 async def digest_named(store: Store, digest: Digest, summary_id: str | None, session: Session) -> bool:
@@ -192,7 +201,7 @@ async def digest_named(store: Store, digest: Digest, summary_id: str | None, ses
     Precondition: the summary is stored, and no refresh that has seen more touches has named one. So a worker
     that stood still cannot put an old digest in the place of a newer one.
     """
-    named = Patch(digest.id, digest.id, set={"named": digest.touches, "summary_id": summary_id})
+    named = Patch(digest.id, set={"named": digest.touches, "summary_id": summary_id})
     earlier = f"NOT IS_DEFINED(c.named) OR c.named <= {digest.touches:d}"
     return await store.patch(Digest, named, session, condition=earlier) is not Conflict.CONFLICT
 
@@ -202,7 +211,7 @@ async def digest_made(store: Store, digest: Digest) -> None:
 
     It stays dirty where it was touched since the refresh started.
     """
-    done = Patch(digest.id, digest.id, set={"made": digest.touches, "lastError": None})
+    done = Patch(digest.id, set={"made": digest.touches, "lastError": None})
     await store.patch(Digest, done, Session(), condition=f"c.made <= {digest.touches:d}")
 
 
@@ -212,7 +221,7 @@ async def digest_failed(store: Store, digest_id: str, failure: ClassifiedError, 
     Also where a later refresh made it meanwhile: what this one wrote last may still arrive, and undo it.
     """
     state = {"lastError": error_text(failure), "lastAttemptTime": stored_time(now)}
-    patch = Patch(digest_id, digest_id, set=state, increment={"attemptCount": 1})
+    patch = Patch(digest_id, set=state, increment={"attemptCount": 1})
     await store.patch(Digest, patch, Session())
-    again = Patch(digest_id, digest_id, increment={"touches": 1})
+    again = Patch(digest_id, increment={"touches": 1})
     await store.patch(Digest, again, Session(), condition="c.touches <= c.made")

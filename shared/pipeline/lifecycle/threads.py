@@ -31,7 +31,7 @@ def thread_changed(thread: Thread) -> Thread:
 
 async def threads_changed(store: Store, thread_ids: Sequence[str], session: Session) -> None:
     """The same, where a message of each is about to get other content. Precondition: they are stored."""
-    patches = [Patch(thread_id, thread_id, set=RESET_ATTEMPTS) for thread_id in thread_ids]
+    patches = [Patch(thread_id, set=RESET_ATTEMPTS) for thread_id in thread_ids]
     await store.patch_all(Thread, patches, session)
 
 
@@ -56,7 +56,7 @@ async def thread_claimed(
     }
     claimed = await store.patch(
         Thread,
-        Patch(thread.id, thread.id, set={"requesting": claim, **({} if is_mine else _reopened(thread))}),
+        Patch(thread.id, set={"requesting": claim, **({} if is_mine else _reopened(thread))}),
         session,
         # A worker that stood still since it read the thread may have an older version than the last request,
         # or one of a thread that a deletion has made anew since. The version that was requested last can be
@@ -93,7 +93,7 @@ async def summary_requested(
     Who claimed it before ends the claim. A worker that stood still for long may find the claim of a later
     version, or that one requested: then its own is not the latest, and the thread stays as it is.
     """
-    patch = Patch(thread_id, thread_id, set=requested_version(version, ends_claim=ends_claim))
+    patch = Patch(thread_id, set=requested_version(version, ends_claim=ends_claim))
     await store.patch(Thread, patch, session, condition=f"c.requesting.version = '{version}'")
 
 
@@ -129,9 +129,7 @@ async def thread_summarized(
     }
     if thread.summary_id != summary.id:
         said["report_id"] = None  # what has none is found: the event that makes it may be lost
-    done = Patch(
-        thread.id, thread.id, set={**said, "status": ProcessingStatus.PROCESSED.value, "lastError": None}
-    )
+    done = Patch(thread.id, set={**said, "status": ProcessingStatus.PROCESSED.value, "lastError": None})
     same = _same_summary(thread)
     not_grown = f"{same} AND c.message_count = {thread.message_count:d}"
     awaited = (thread.requesting or {}).get("version") or thread.content_hash
@@ -142,7 +140,7 @@ async def thread_summarized(
         and await store.patch(Thread, done, session, condition=not_grown) is not Conflict.CONFLICT
     ):
         return True
-    grown = Patch(thread.id, thread.id, set=said)
+    grown = Patch(thread.id, set=said)
     return await store.patch(Thread, grown, session, condition=same) is not Conflict.CONFLICT
 
 
@@ -168,7 +166,7 @@ async def thread_reported(store: Store, report: Report, session: Session) -> Non
     """
     if report.thread_id is None:
         return
-    patch = Patch(report.thread_id, report.thread_id, set={"report_id": report.id})
+    patch = Patch(report.thread_id, set={"report_id": report.id})
     condition = f"c.summary_id = '{uuid.UUID(report.summary_id)}' AND NOT IS_STRING(c.merged_into)"
     await store.patch(Thread, patch, session, condition=condition)
 
@@ -179,7 +177,7 @@ async def thread_reopened(store: Store, thread_id: str, edition: str, session: S
     The edition is a part of its version, so that orchestration, the sweep and the checks ask for its summary
     as they do for one that has grown. False where this edition was asked for before.
     """
-    patch = Patch(thread_id, thread_id, set={"edition": edition, **RESET_ATTEMPTS})
+    patch = Patch(thread_id, set={"edition": edition, **RESET_ATTEMPTS})
     condition = f"NOT IS_STRING(c.merged_into) AND {_another('edition', edition)}"
     return await store.patch(Thread, patch, session, condition=condition) is not Conflict.CONFLICT
 
@@ -189,20 +187,20 @@ async def thread_corrected(store: Store, thread_id: str, session: Session) -> bo
 
     Precondition: the correction, or its revocation, is stored.
     """
-    patch = Patch(thread_id, thread_id, set=RESET_ATTEMPTS, increment={"corrections": 1})
+    patch = Patch(thread_id, set=RESET_ATTEMPTS, increment={"corrections": 1})
     condition = "NOT IS_STRING(c.merged_into)"
     return await store.patch(Thread, patch, session, condition=condition) is not Conflict.CONFLICT
 
 
 async def vote_marked(store: Store, thread_id: str, subject: str, session: Session) -> None:
     """Let others find it by what is voted on. Precondition: it calls a vote, or brings a result."""
-    patch = Patch(thread_id, thread_id, set={"vote_subject": subject})
+    patch = Patch(thread_id, set={"vote_subject": subject})
     await store.patch(Thread, patch, session)
 
 
 async def result_linked(store: Store, result: str, vote: str, session: Session) -> None:
     """Precondition: the thread `result` brings the result of the thread `vote`."""
-    patch = Patch(result, result, set={"vote_thread": vote})
+    patch = Patch(result, set={"vote_thread": vote})
     await store.patch(Thread, patch, session, condition=_another("vote_thread", vote))
 
 
@@ -218,7 +216,6 @@ async def report_missing(store: Store, thread_id: str, summary_id: str, error: s
     summary, which is announced once more.
     """
     patch = Patch(
-        thread_id,
         thread_id,
         set={"status": ProcessingStatus.PENDING.value, "lastError": error, "requeued_at": None},
     )
@@ -251,7 +248,7 @@ async def merge_finished(store: Store, thread: Thread, session: Session) -> None
 
     One that absorbs others by now, for somebody else, goes on with that.
     """
-    patch = Patch(thread.id, thread.id, set={"absorbing": []})
+    patch = Patch(thread.id, set={"absorbing": []})
     await store.patch(Thread, patch, session, condition=_names("absorbing", thread.absorbing))
 
 
@@ -261,7 +258,7 @@ async def messages_left(store: Store, thread: Thread, to: str, session: Session)
     False where messages of it go elsewhere, for somebody else, than when it was read.
     """
     others = [one for one in thread.losing if one != to]
-    patch = Patch(thread.id, thread.id, set={"losing": others, **RESET_ATTEMPTS})
+    patch = Patch(thread.id, set={"losing": others, **RESET_ATTEMPTS})
     condition = f"NOT IS_STRING(c.merged_into) AND {_names('losing', thread.losing)}"
     return await store.patch(Thread, patch, session, condition=condition) is not Conflict.CONFLICT
 

@@ -103,7 +103,7 @@ def _event(letter: DeadLetter) -> Event[Any] | None:
 async def _records(store: Store, stage: str, ids: Iterable[str]) -> dict[str | None, dict[str, Any]]:
     found = dict[str | None, dict[str, Any]]()
     for batch in batches_of(sorted(ids), IDS_PER_QUERY):
-        async for record in store.query(FAILURES_BY_ID, Session(), partition_value=stage, ids=batch):
+        async for record in store.query(FAILURES_BY_ID, Session(), partition=stage, ids=batch):
             found[record["id"]] = record
     return found
 
@@ -148,7 +148,7 @@ async def satisfied_letters(clients: Clients, letters: Sequence[DeadLetter]) -> 
         and isinstance(data, SummaryComplete)
         and data.summary_type == SummaryType.THREAD
     }
-    keys = sorted({(data.thread_id, data.thread_id) for data in completed.values()})
+    keys = sorted({data.thread_id for data in completed.values()})
     threads = await clients.store.find_many(Thread, keys, Session())
     return found | {
         number

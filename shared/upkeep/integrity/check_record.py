@@ -18,7 +18,6 @@ from shared.documents.containers import read_document
 from shared.documents.queries.operations import ALL_ARCHIVE_IDS, SOURCES_IN_FLIGHT
 from shared.documents.queries.reports import REPORT_EVIDENCE, SUMMARIES_TO_CHECK
 from shared.documents.queries.threads import (
-    CHUNKS_BY_ID,
     MEMBER_FACTS,
     MESSAGE_ARCHIVES,
     MESSAGES_OF_ARCHIVE,
@@ -44,7 +43,7 @@ Places = set[tuple[str | int, ...]]
 async def check_archives(clients: Clients, before: int) -> AsyncIterator[Finding]:
     ids = [str(row) async for row in clients.store.query(ALL_ARCHIVE_IDS, Session())]
     for id_ in sorted(ids):
-        archive = await clients.store.find(Archive, id_, id_, Session())
+        archive = await clients.store.find(Archive, id_, Session())
         if archive is None or archive.status is not ArchiveStatus.PROCESSED:
             continue
         async for finding in _check_archive(clients, archive):
@@ -147,8 +146,7 @@ async def _changed_texts(
     }
     changed: dict[str, list[str]] = {}
     for ids in batches_of(list(first), PAGE_SIZE):
-        places = [(id_, row["thread_id"]) for id_ in ids if (row := first[id_].stored) is not None]
-        for id_, message in (await clients.store.find_many(Message, places, session)).items():
+        for id_, message in (await clients.store.find_many(Message, ids, session)).items():
             arrival = first[id_]
             names = _differences(message, arrival, archive.source)
             changed |= {arrival.message.node: names} if names else {}
@@ -191,7 +189,7 @@ async def _without_archive(clients: Clients, ids: set[str], before: int) -> Asyn
 
 
 async def _is_gone(clients: Clients, archive_id: str) -> bool:
-    return await clients.store.find(Archive, archive_id, archive_id, Session()) is None
+    return await clients.store.find(Archive, archive_id, Session()) is None
 
 
 SUMMARIES_AT_ONCE = 50  # whole documents, which can be large
@@ -226,10 +224,10 @@ async def _check_facts(clients: Clients, id_: str) -> Finding | None:
     """Under the lease, so that no message is between two threads."""
     session = Session()
     async with Lease(clients.store, THREADING, clients.runtime).held(session):
-        thread = await clients.store.find(Thread, id_, id_, session)
+        thread = await clients.store.find(Thread, id_, session)
         if thread is None or not thread.source or _is_unfinished(thread):
             return None
-        rows = clients.store.query(MEMBER_FACTS, session, partition_value=id_)
+        rows = clients.store.query(MEMBER_FACTS, session, thread=id_)
         facts = [row async for row in rows]
     changed = list(_thread_differences(thread, facts))
     if not changed or await is_in_flight(clients, thread.source):
@@ -264,9 +262,8 @@ def _thread_differences(thread: Thread, facts: Sequence[Mapping[str, Any]]) -> I
 async def _check_citations(clients: Clients, summary: Summary) -> AsyncIterator[Finding]:
     """A citation's chunk has to be a part of its message: the quote is found in the chunk."""
     ids = sorted({citation.chunk_id for citation in summary.citations})
-    rows = await clients.store.query_by_ids(CHUNKS_BY_ID, ids, Session())
-    chunks = {row["id"]: read_document(Chunk, row) for row in rows}
-    keys = sorted({(chunk.message_key, chunk.thread_id) for chunk in chunks.values()})
+    chunks = await clients.store.find_many(Chunk, ids, Session())
+    keys = sorted({chunk.message_key for chunk in chunks.values()})
     messages = await clients.store.find_many(Message, keys, Session())
     texts = {id_: chunk.text for id_, chunk in chunks.items()}
     broken = verify_stored(summary.citations, texts)  # these are found by another check
@@ -296,7 +293,7 @@ def _wrong(citation: Citation, chunk: Chunk, messages: Mapping[str, Message]) ->
 
 async def _check_report(clients: Clients, row: Mapping[str, Any]) -> AsyncIterator[Finding]:
     """An archive that was deleted since is no damage: the report is then made again."""
-    keys = [(archive["archive_id"], archive["archive_id"]) for archive in row["evidence"]]
+    keys = [archive["archive_id"] for archive in row["evidence"]]
     found = await clients.store.find_many(Archive, keys, Session())
     for named in row["evidence"]:
         archive = found.get(named["archive_id"])

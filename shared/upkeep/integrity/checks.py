@@ -1,7 +1,7 @@
 """Checks summaries, reports and index entries: broken citations, and references to what does not exist."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -13,17 +13,13 @@ from shared.core.concurrency import in_pages
 from shared.core.ids import report_id
 from shared.documents.base import ProcessingStatus
 from shared.documents.containers import read_document
-from shared.documents.queries.named_query import NamedQuery
 from shared.documents.queries.operations import PENDING_ARCHIVE_IDS
 from shared.documents.queries.reports import REPORTS_TO_CHECK, SUMMARIES_TO_CHECK
 from shared.documents.queries.threads import (
     ALL_CHUNK_THREADS,
     ALL_MESSAGE_THREADS,
-    CHUNK_TEXTS,
-    CHUNKS_BY_ID,
     CHUNKS_TO_CHECK,
     ENTRIES_TO_CHECK,
-    EXISTING_CHUNK_IDS,
     MESSAGES_TO_CHECK,
     THREADS_TO_CHECK,
 )
@@ -41,6 +37,7 @@ class FindingKind(StrEnum):
     VECTOR_MISPLACED = "vector_misplaced"  # its thread is corrected
     MESSAGE_WITHOUT_CHUNKS = "message_without_chunks"  # chunked again
     CHUNK_WITHOUT_MESSAGE = "chunk_without_message"  # deleted, with its vector
+    CHUNK_MISLABELLED = "chunk_mislabelled"  # its message is chunked again
     MESSAGE_WITHOUT_THREAD = "message_without_thread"  # threaded again
     THREAD_COUNT_WRONG = "thread_count_wrong"  # its archives parsed again, or threaded again
     CITATION_BROKEN = "citation_broken"  # the summary is made again
@@ -85,6 +82,7 @@ class _ThreadMembers:
     thread: Row
     messages: list[Row]
     chunks: list[Row]
+    strays: list[Row]
 
 
 async def check_threads(clients: Clients, before: int) -> AsyncIterator[Finding]:
@@ -102,6 +100,8 @@ async def check_threads(clients: Clients, before: int) -> AsyncIterator[Finding]
         for members in settled:
             for finding in _structure(members):
                 yield finding
+            async for finding in _strays(clients, members.strays):
+                yield finding
             async for finding in _unchunked(clients, members):
                 yield finding
         async for finding in _vectors(clients, settled):
@@ -109,10 +109,17 @@ async def check_threads(clients: Clients, before: int) -> AsyncIterator[Finding]
 
 
 async def _load(clients: Clients, thread: Row) -> _ThreadMembers:
-    async def rows(query: NamedQuery) -> list[Row]:
-        return [row async for row in clients.store.query(query, Session(), partition_value=thread["id"])]
-
-    return _ThreadMembers(thread, await rows(MESSAGES_TO_CHECK), await rows(CHUNKS_TO_CHECK))
+    store, id_ = clients.store, thread["id"]
+    messages = [row async for row in store.query(MESSAGES_TO_CHECK, Session(), thread=id_)]
+    keys = [row["id"] for row in messages]
+    chunks = [row async for row in store.query(CHUNKS_TO_CHECK, Session(), thread=id_, keys=keys)]
+    own = set(keys)
+    return _ThreadMembers(
+        thread,
+        messages,
+        [chunk for chunk in chunks if chunk["message_key"] in own],
+        [chunk for chunk in chunks if chunk["message_key"] not in own or chunk["thread_id"] != id_],
+    )
 
 
 def _structure(members: _ThreadMembers) -> list[Finding]:
@@ -122,19 +129,25 @@ def _structure(members: _ThreadMembers) -> list[Finding]:
         detail = f"it counts {counted} messages and has {stored}"
         data = {"archives": members.thread["archive_ids"], "lost": not has_all_messages(counted, stored)}
         findings.append(Finding(FindingKind.THREAD_COUNT_WRONG, "threads", id_, id_, detail, data))
-    keys = {row["id"] for row in members.messages}
-    findings += [
-        _orphaned_chunk(chunk["id"], id_, chunk["message_key"])
-        for chunk in members.chunks
-        if chunk["message_key"] not in keys
-    ]
     return findings
 
 
-def _orphaned_chunk(id_: str, thread: str, key: str) -> Finding:
-    return Finding(
-        FindingKind.CHUNK_WITHOUT_MESSAGE, "chunks", id_, thread, f"message {key} is not in its thread"
-    )
+async def _strays(clients: Clients, chunks: Sequence[Row]) -> AsyncIterator[Finding]:
+    """Of chunks whose message does not have their label: those without a message, and those to be relabelled.
+
+    A pending message passes its label on when it is chunked.
+    """
+    found = await clients.store.find_many(Message, {chunk["message_key"] for chunk in chunks}, Session())
+    for chunk in chunks:
+        id_, thread, key = chunk["id"], chunk["thread_id"], chunk["message_key"]
+        message = found.get(key)
+        if message is None:
+            detail = f"message {key} is not there"
+            yield Finding(FindingKind.CHUNK_WITHOUT_MESSAGE, "chunks", id_, thread, detail)
+        elif message.thread_id != thread and is_finished(message.status):
+            detail = f"chunk {id_} has the label of thread {thread}"
+            data = message.model_dump(include={"attemptCount", "archive_id"})
+            yield Finding(FindingKind.CHUNK_MISLABELLED, "messages", key, message.thread_id, detail, data)
 
 
 async def _unchunked(clients: Clients, members: _ThreadMembers) -> AsyncIterator[Finding]:
@@ -143,7 +156,7 @@ async def _unchunked(clients: Clients, members: _ThreadMembers) -> AsyncIterator
         if row["id"] in chunked or row["status"] != ProcessingStatus.PROCESSED or not row["length"]:
             continue
         thread_id = members.thread["id"]
-        message = await clients.store.find(Message, row["id"], thread_id, Session())
+        message = await clients.store.find(Message, row["id"], Session())
         if message is not None and message.body_normalized.strip():
             detail = f"{row['length']} characters of its own, and no chunk"
             yield Finding(FindingKind.MESSAGE_WITHOUT_CHUNKS, "messages", row["id"], thread_id, detail, row)
@@ -174,20 +187,14 @@ async def check_orphans(clients: Clients, before: int) -> AsyncIterator[Finding]
             yield Finding(FindingKind.MESSAGE_WITHOUT_THREAD, "messages", row["id"], thread, detail)
     async for page in in_pages(clients.store.query(ALL_CHUNK_THREADS, Session(), before=before), PAGE_SIZE):
         lost = await _missing_threads(clients, page)
-        rows = [row for row in page if row["thread_id"] in lost]
-        keys = [(row["message_key"], row["thread_id"]) for row in rows]
-        found = await clients.store.find_many(Message, keys, Session())
-        for row in rows:
-            message = found.get(row["message_key"])
-            if message is None or message.thread_id != row["thread_id"]:
-                yield _orphaned_chunk(row["id"], row["thread_id"], row["message_key"])
+        async for finding in _strays(clients, [row for row in page if row["thread_id"] in lost]):
+            yield finding
 
 
 async def _missing_threads(clients: Clients, page: list[Row]) -> dict[str, Row]:
     """The threads of these rows that do not exist, with one row of each."""
     by_thread = {row["thread_id"]: row for row in page}
-    keys = [(thread_id, thread_id) for thread_id in by_thread]
-    found = await clients.store.find_many(Thread, keys, Session())
+    found = await clients.store.find_many(Thread, by_thread, Session())
     return {thread_id: row for thread_id, row in by_thread.items() if thread_id not in found}
 
 
@@ -227,22 +234,13 @@ async def _parts(clients: Clients, condition: str) -> list[str]:
 
 async def _without_chunk(clients: Clients, page: list[dict[str, Any]], before: int) -> list[Finding]:
     old = [vector for vector in page if _is_old(vector.get("embedding_date"), before)]
-    missing = await _missing(clients, {vector["chunk_id"]: vector.get("thread_id") or "" for vector in old})
-    if missing:  # its chunk may be in another thread: that is for the check of threads to tell
-        elsewhere = {
-            str(row) async for row in clients.store.query(EXISTING_CHUNK_IDS, Session(), ids=sorted(missing))
-        }
-        missing = {id_: thread for id_, thread in missing.items() if id_ not in elsewhere}
+    thread_of = {vector["chunk_id"]: vector.get("thread_id") or "" for vector in old}
+    found = await clients.store.find_many(Chunk, thread_of, Session())
     return [
         Finding(FindingKind.VECTOR_WITHOUT_CHUNK, "index", id_, thread, "there is no such chunk")
-        for id_, thread in missing.items()
+        for id_, thread in thread_of.items()
+        if id_ not in found
     ]
-
-
-async def _missing(clients: Clients, thread_of: dict[str, str]) -> dict[str, str]:
-    keys = [(id_, thread) for id_, thread in thread_of.items() if thread]
-    found = await clients.store.find_many(Chunk, keys, Session())
-    return {id_: thread for id_, thread in thread_of.items() if id_ not in found}
 
 
 def _is_old(date: str | None, before: int) -> bool:
@@ -275,11 +273,11 @@ async def _current(clients: Clients, summary: Summary) -> AsyncIterator[Finding]
         detail = f"{number} citations do not hold, among them of chunk {broken[0].chunk_id}"
         yield _about(FindingKind.CITATION_BROKEN, summary, detail)
         return
-    report = await clients.store.find(Report, report_id(summary.id), summary.scope, Session())
+    report = await clients.store.find(Report, report_id(summary.id), Session(), partition=summary.scope)
     if report is None:
         yield _about(FindingKind.SUMMARY_WITHOUT_REPORT, summary, "no report was published of it")
     elif summary.thread_id is not None:
-        thread = await clients.store.find(Thread, summary.thread_id, summary.thread_id, Session())
+        thread = await clients.store.find(Thread, summary.thread_id, Session())
         if thread is not None and thread.summary_id == summary.id and thread.report_id != report.id:
             detail = f"its thread says that its report is {thread.report_id}"
             yield _about(FindingKind.SUMMARY_WITHOUT_REPORT, summary, detail)
@@ -287,13 +285,8 @@ async def _current(clients: Clients, summary: Summary) -> AsyncIterator[Finding]
 
 async def _texts(clients: Clients, summary: Summary) -> dict[str, str]:
     ids = sorted({citation.chunk_id for citation in summary.citations})
-    if not ids:
-        return {}
-    if summary.thread_id is None:  # a digest cites chunks of several threads
-        rows = await clients.store.query_by_ids(CHUNKS_BY_ID, ids, Session())
-        return {row["id"]: row["text"] for row in rows}
-    found = clients.store.query(CHUNK_TEXTS, Session(), partition_value=summary.thread_id, ids=ids)
-    return {row["id"]: row["text"] async for row in found}
+    found = await clients.store.find_many(Chunk, ids, Session())
+    return {id_: chunk.text for id_, chunk in found.items()}
 
 
 def _about(kind: FindingKind, summary: Summary, detail: str) -> Finding:
@@ -304,7 +297,7 @@ def _about(kind: FindingKind, summary: Summary, detail: str) -> Finding:
 async def check_reports(clients: Clients, before: int) -> AsyncIterator[Finding]:
     async for page in in_pages(clients.store.query(REPORTS_TO_CHECK, Session(), before=before), PAGE_SIZE):
         keys = [(row["summary_id"], row["scope"]) for row in page]
-        found = await clients.store.find_many(Summary, keys, Session())
+        found = await clients.store.find_many_in(Summary, keys, Session())
         for row in page:
             if row["summary_id"] not in found:
                 detail = f"summary {row['summary_id']} is not there"
@@ -325,5 +318,4 @@ async def check_entries(clients: Clients, before: int) -> AsyncIterator[Finding]
 
 
 async def _threads(clients: Clients, names: list[Any]) -> set[str]:
-    keys = [(name, name) for name in sorted(set(names))]
-    return set(await clients.store.find_many(Thread, keys, Session()))
+    return set(await clients.store.find_many(Thread, sorted(set(names)), Session()))

@@ -9,7 +9,6 @@ from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
 from shared.core.ids import report_id
-from shared.documents.queries.threads import CHUNK_CREATION_TIMES
 from shared.documents.reports import Report, Summary
 from shared.documents.sources import Archive
 from shared.documents.threads import Chunk, Thread, ThreadEntry
@@ -47,6 +46,7 @@ class Repairer:
             FindingKind.VECTOR_MISPLACED: self._place_vector,
             FindingKind.MESSAGE_WITHOUT_CHUNKS: self._chunk_again,
             FindingKind.CHUNK_WITHOUT_MESSAGE: self._delete_chunk,
+            FindingKind.CHUNK_MISLABELLED: self._chunk_again,
             FindingKind.MESSAGE_WITHOUT_THREAD: self._thread_again,
             FindingKind.THREAD_COUNT_WRONG: self._recount,
             FindingKind.CITATION_BROKEN: self._summarize_again,
@@ -94,7 +94,7 @@ class Repairer:
         undone: Mapping[str, Any],
     ) -> due_documents.DueDocument | None:
         error = f"Inconsistent: {finding.kind}: {finding.detail}"[:500]
-        subject = Subject(collection.model, id_, partition)
+        subject = Subject(collection.model, id_)
         if not await reopened(
             self.clients.store, subject, Session(), attempts=attempts, error=error, also=undone
         ):
@@ -124,7 +124,7 @@ class Repairer:
     async def _parse_again(self, archive_id: str, finding: Finding) -> bool:
         if archive_id in self.done:
             return True
-        archive = await self.clients.store.find(Archive, archive_id, archive_id, Session())
+        archive = await self.clients.store.find(Archive, archive_id, Session())
         if archive is None:
             return False
         self.done.add(archive_id)
@@ -138,7 +138,7 @@ class Repairer:
             return True
         self.done.add(thread_id)
         async with Lease(self.clients.store, THREADING, self.clients.runtime).held(session):
-            thread = await self.clients.store.find(Thread, thread_id, thread_id, session)
+            thread = await self.clients.store.find(Thread, thread_id, session)
             if thread is not None:
                 await drop_thread(self.clients, thread, session)
             rebuilt = await rebuild_thread(self.clients, thread_id, session)
@@ -172,7 +172,7 @@ class Repairer:
         return bool(await self._requeuer().requeue([due], rebuild, **noted))
 
     async def _publish_again(self, finding: Finding) -> bool:
-        summary = await self.clients.store.find(Summary, finding.id, finding.partition, Session())
+        summary = await self.clients.store.find(Summary, finding.id, Session(), partition=finding.partition)
         if summary is None or summary.thread_id is None:
             return False
         complete = summary_complete(summary, backend=summary.generated_by, model=summary.generated_by)
@@ -191,33 +191,31 @@ class Repairer:
         return True
 
     async def _delete_chunk(self, finding: Finding) -> bool:
-        """With its vector, unless the chunk exists in another thread, too: then the vector is that one's."""
-        copies = await self.clients.store.query_by_ids(CHUNK_CREATION_TIMES, [finding.id], Session())
-        if all(copy["thread_id"] == finding.partition for copy in copies):
-            await self.clients.index.delete([finding.id])
-        await self.clients.store.delete(Chunk, finding.id, finding.partition, Session())
+        """With its vector, which goes first: a chunk without its vector is found again."""
+        await self.clients.index.delete([finding.id])
+        await self.clients.store.delete(Chunk, finding.id, Session())
         return True
 
     async def _delete_summary(self, finding: Finding) -> bool:
-        await self.clients.store.delete(Report, report_id(finding.id), finding.partition, Session())
-        await self.clients.store.delete(Summary, finding.id, finding.partition, Session())
+        await self.clients.store.delete(Report, report_id(finding.id), Session(), partition=finding.partition)
+        await self.clients.store.delete(Summary, finding.id, Session(), partition=finding.partition)
         return True
 
     async def _delete_report(self, finding: Finding) -> bool:
-        return await self.clients.store.delete(Report, finding.id, finding.partition, Session())
+        return await self.clients.store.delete(Report, finding.id, Session(), partition=finding.partition)
 
     async def _forget_threads(self, finding: Finding) -> bool:
         """Under the threading lease, because entries are read and then written as a whole."""
         store, session = self.clients.store, Session()
         async with Lease(store, THREADING, self.clients.runtime).held(session):
-            entry = await store.find(ThreadEntry, finding.id, finding.partition, session)
+            entry = await store.find(ThreadEntry, finding.id, session, partition=finding.partition)
             if entry is None:
                 return True
             lost = finding.data["threads"]
-            existing = await store.find_many(Thread, [(name, name) for name in lost], session)
+            existing = await store.find_many(Thread, lost, session)
             remaining = {k: v for k, v in entry.threads.items() if k not in lost or k in existing}
             if remaining:
                 await store.upsert(entry.model_copy(update={"threads": remaining}), session)
             else:
-                await store.delete(ThreadEntry, entry.id, entry.bucket, session)
+                await store.delete(ThreadEntry, entry.id, session, partition=entry.bucket)
         return True

@@ -62,7 +62,7 @@ def enabled_queues() -> list[str]:
 
 async def say_consumers(clients: Clients, queues: list[str]) -> None:
     session, now = Session(), clients.runtime.now()
-    found = await clients.store.find(Run, ID, KIND, session)
+    found = await clients.store.find(Run, ID, session, partition=KIND)
     seen = {**(found.cursor if found else {}), **dict.fromkeys(queues, stored_time(now))}
     created = found.created_at if found else now
     note = Run(id=ID, kind=KIND, requested_by="timer", started_at=now, created_at=created, cursor=seen)
@@ -71,7 +71,7 @@ async def say_consumers(clients: Clients, queues: list[str]) -> None:
 
 async def last_consumers(clients: Clients) -> dict[str, datetime]:
     """By queue, when one was last known to take its messages."""
-    found = await clients.store.find(Run, ID, KIND, Session())
+    found = await clients.store.find(Run, ID, Session(), partition=KIND)
     return {queue: datetime.fromisoformat(time) for queue, time in (found.cursor if found else {}).items()}
 
 

@@ -31,7 +31,7 @@ class BulkResult:
 
 
 def _document(collection: Collection, row: dict[str, Any]) -> DueDocument:
-    return DueDocument.of(collection, RetryReason.FAILED, row, str(row[collection.model.partition_field]))
+    return DueDocument.of(collection, RetryReason.FAILED, row, str(row[collection.model.thread_field()]))
 
 
 def collection_named(name: str) -> Collection:

@@ -110,12 +110,12 @@ class Belonging:
         threads = {announced.thread_id}
         if announced.summary_id:
             scope = announced.thread_id
-            stored = await self.clients.store.find(Summary, announced.summary_id, scope, self.session)
+            stored = await self.clients.store.find(
+                Summary, announced.summary_id, self.session, partition=scope
+            )
             threads |= set(stored.thread_ids) if stored is not None else set()
         for thread_id in sorted(threads):
-            rows = self.clients.store.query(
-                MESSAGE_ARCHIVES_OF_THREAD, self.session, partition_value=thread_id
-            )
+            rows = self.clients.store.query(MESSAGE_ARCHIVES_OF_THREAD, self.session, thread=thread_id)
             async for row in rows:
                 if set(row["archive_ids"]) == {self.archive}:
                     return True
@@ -296,7 +296,7 @@ class _OfSource:
             return named_in(body, "removal_id") == removal_id("source", self.source)
         if queue == INGESTION.name:
             id_ = named_in(body, "operation_id")
-            found = await self.clients.store.find(Operation, id_, id_, Session()) if id_ else None
+            found = await self.clients.store.find(Operation, id_, Session()) if id_ else None
             return found is not None and found.source == self.source
         try:
             event = parse_event(body).data

@@ -29,7 +29,7 @@ async def request_removal(
 ) -> Removal | None:
     """The deletion of the archive or source, a new one or the one under way; None where there is neither."""
     store, session, id_ = clients.store, Session(), removal_id(kind, target)
-    known = await store.find(Removal, id_, id_, session)
+    known = await store.find(Removal, id_, session)
     if known is not None and known.status not in DONE:
         return known
     if not await _exists(clients, kind, target, session):
@@ -38,7 +38,7 @@ async def request_removal(
         id=id_, target_kind=kind, target=target, requested_by=requested_by, created_at=now, updated_at=now
     )
     if not await _stored(store, removal, known, session):
-        current = await store.read(Removal, id_, id_, session)
+        current = await store.read(Removal, id_, session)
         if stored_time(current.created_at) != stored_time(now):  # not our own write, whose answer was lost
             return current
     if kind == "archive" and not await archive_removing(store, target, session):
@@ -78,8 +78,8 @@ async def resume_removals(clients: Clients, now: datetime) -> list[str]:
 
 async def _exists(clients: Clients, kind: str, target: str, session: Session) -> bool:
     if kind == "archive":
-        return await clients.store.find(Archive, target, target, session) is not None
-    if await clients.store.find(Source, target, target, session) is not None:
+        return await clients.store.find(Archive, target, session) is not None
+    if await clients.store.find(Source, target, session) is not None:
         return True
     # An upload may name a source that has no definition.
     async for _ in clients.store.query(ARCHIVE_IDS_OF_SOURCE, session, source=target):

@@ -25,7 +25,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
 from shared.clients.search.fields import Filters
 from shared.core.errors import PipelineError
-from shared.core.ids import removal_id
+from shared.core.ids import removal_id, source_key, source_partition
 from shared.documents.containers import read_document
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.queries.operations import ARCHIVE_IDS_OF_SOURCE, FAILURES_OF_ARCHIVE
@@ -42,7 +42,7 @@ from shared.documents.sources import Archive, OperationStatus, Removal, Source
 from shared.documents.threads import Chunk, Message, Thread
 from shared.pipeline.lifecycle.archives import DONE, archive_removing
 from shared.threads.index import ThreadIndex
-from shared.threads.rechunking import index_archives
+from shared.threads.rechunking import index_places
 from shared.upkeep.removal.letters import LETTERS, RemovalLetters
 from shared.upkeep.removal.thread_part import (
     LATE_AFTER,
@@ -88,7 +88,7 @@ class RemovalRun:
 
 async def run_removal(removal_id: str, clients: Clients, run: RemovalRun | None = None) -> Removal:
     """Do what is left of it. If its status is still running when this returns, it needs another run."""
-    removal = await clients.store.read(Removal, removal_id, removal_id, Session())
+    removal = await clients.store.read(Removal, removal_id, Session())
     remover = _Remover(clients, removal, run or RemovalRun())
     if removal.status not in DONE:
         return await remover.run()
@@ -139,7 +139,7 @@ class _Remover:
 
     async def _ensure_gone(self, archive_id: str) -> None:
         await self._store.refresh(Archive, self._session)
-        if await self._store.find(Archive, archive_id, archive_id, self._session) is not None:
+        if await self._store.find(Archive, archive_id, self._session) is not None:
             raise _BackError
 
     async def run(self) -> Removal:
@@ -171,7 +171,7 @@ class _Remover:
 
     async def _source(self) -> None:
         name = self._removal.target
-        await self._store.delete(Source, name, name, Session())
+        await self._store.delete(Source, name, Session())
         while archives := await self._ids(ARCHIVE_IDS_OF_SOURCE, source=name):
             for archive in sorted(archives):
                 await self._archive(archive)
@@ -194,11 +194,24 @@ class _Remover:
 
     async def _delete_archive(self, archive_id: str) -> None:
         """Not one that came in again since: it is not marked."""
-        archive = await self._store.find(Archive, archive_id, archive_id, Session())
+        archive = await self._store.find(Archive, archive_id, Session())
         if archive is not None and archive.removing:
-            await self._store.delete(Archive, archive_id, archive_id, Session(), etag=archive.etag)
+            await self._store.delete(Archive, archive_id, Session(), etag=archive.etag)
+
+    async def _keys(self, archive_id: str) -> set[str]:
+        """What the keys of its messages begin with; of an unknown source, by those that are there."""
+        source = self._removal.source_of.get(archive_id)
+        if source is not None:
+            return {source_key(source)}
+        await self._store.refresh(Message, self._session)
+        found = await self._ids(MESSAGE_THREADS_OF_ARCHIVE, archive=archive_id)
+        return {source_partition(key) for key in found}
 
     async def _mark(self, archive_id: str) -> None:
+        archive = await self._store.find(Archive, archive_id, self._session)
+        if archive is not None:
+            self._removal.source_of = {**self._removal.source_of, archive_id: archive.source}
+            await self._save()
         if not await archive_removing(self._store, archive_id, self._session):
             log.info("archive %s is gone already: what is left of it goes now", archive_id)
         if self._removal.target_kind != "archive":
@@ -223,13 +236,13 @@ class _Remover:
         while True:
             # With the lease: who stood still with it before cannot write messages or threads any more.
             async with Lease(self._store, THREADING, self._runtime).held(self._session):
-                await self._catch_up()
+                await self._catch_up(archive_id)
             await self._letters.take(archive_id, self._session)
             async for thread_id in self._threads(archive_id):
                 await self._thread(archive_id, thread_id)
             await self._delete_failures(archive_id)
             await self._delete_strays(archive_id)
-            await self._catch_up()
+            await self._catch_up(archive_id)
             self._removal.left = await self._left(archive_id)
             if not any(self._removal.left.values()):
                 return
@@ -239,11 +252,12 @@ class _Remover:
             await self._save()
             await self._runtime.sleep(SETTLING_SECONDS * 2**self._removal.rounds)
 
-    async def _catch_up(self) -> None:
+    async def _catch_up(self, archive_id: str) -> None:
         """See what the stages wrote: what a replica does not show yet would stay for ever."""
-        await self._store.catch_up_all(Thread, self._session)
-        await self._store.catch_up_all(Message, self._session)
-        for model in (Chunk, Summary, Report):
+        for key in await self._keys(archive_id):
+            await self._store.catch_up(Thread, [key], self._session)
+            await self._store.catch_up_source(Message, key, self._session)
+        for model in (Thread, Message, Chunk, Summary, Report):
             await self._store.refresh(model, self._session)
 
     async def _threads(self, archive_id: str) -> AsyncIterator[str]:
@@ -285,7 +299,7 @@ class _Remover:
             await self._save()
             self._run.progress("failures_counted")
         for row in found:
-            await self._store.delete(FailureRecord, row["id"], row["stage"], Session())
+            await self._store.delete(FailureRecord, row["id"], Session(), partition=row["stage"])
         self._run.progress("failures")
 
     async def _delete_strays(self, archive_id: str) -> None:
@@ -293,8 +307,8 @@ class _Remover:
         await self._delete_vectors(archive_id)
         for thread_id in self._emptied:
             for model, query in DERIVED:
-                left = await self._rows(query, partition_value=thread_id)
-                await self._store.delete_all(model, left, thread_id, Session())
+                left = await self._rows(query, partition=thread_id)
+                await self._store.delete_all(model, left, Session(), partition=thread_id)
         if await self._stray_entries(archive_id):
             async with Lease(self._store, THREADING, self._runtime).held(self._session):
                 gone = await self._gone()
@@ -307,10 +321,10 @@ class _Remover:
         rows = await self._store.query_by_ids(CHUNKS_BY_ID, ids, self._session)
         kept = {row["id"]: read_document(Chunk, row) for row in rows}
         await self._clients.index.delete([id_ for id_ in ids if id_ not in kept])
-        await index_archives(self._clients, list(kept.values()))
+        await index_places(self._clients, list(kept.values()))
 
     async def _delete_blob(self, archive_id: str) -> None:
-        archive = await self._store.find(Archive, archive_id, archive_id, Session())
+        archive = await self._store.find(Archive, archive_id, Session())
         if archive is not None:
             await self._clients.blobs.delete(ARCHIVES_CONTAINER, archive.file_path)
             self._removal.blobs = [*self._removal.blobs, archive.file_path]
@@ -335,7 +349,7 @@ class _Remover:
             "*", filters=Filters(archive_id=archive_id), top=1, total=True
         )
         for model, query in DERIVED:
-            found = [await self._rows(query, partition_value=thread_id) for thread_id in self._emptied]
+            found = [await self._rows(query, partition=thread_id) for thread_id in self._emptied]
             left[model.container] = sum(map(len, found))
         left["thread_index"] = await self._stray_entries(archive_id)
         return {**left, "vectors": hits.total or 0}
@@ -348,8 +362,7 @@ class _Remover:
 
     async def _gone(self) -> set[str]:
         """The emptied threads, without those that another archive has created again since."""
-        keys = [(thread_id, thread_id) for thread_id in sorted(self._emptied)]
-        return self._emptied - set(await self._store.find_many(Thread, keys, self._session))
+        return self._emptied - set(await self._store.find_many(Thread, sorted(self._emptied), self._session))
 
     async def _ids(self, query: NamedQuery, **parameters: str) -> set[str]:
         return {str(row) for row in await self._rows(query, **parameters)}
@@ -369,7 +382,7 @@ class _Remover:
         """What is stored, where it is this run's own write, which the SDK has sent twice."""
         session, removal = Session(), self._removal
         await self._store.refresh(Removal, session)
-        stored = await self._store.read(Removal, removal.id, removal.id, session)
+        stored = await self._store.read(Removal, removal.id, session)
         if stored.to_cosmos() != removal.to_cosmos():
             raise AnotherRunError(f"removals/{removal.id} was changed by another run")
         return stored

@@ -22,7 +22,6 @@ from shared.documents.queries.reports import (
 from shared.documents.queries.threads import (
     CHUNK_ARCHIVES_OF_THREAD,
     MESSAGE_ARCHIVES_OF_THREAD,
-    MESSAGES_OF_THREAD,
     REDIRECTS_TO,
     STORED_COPIES,
 )
@@ -41,7 +40,7 @@ from shared.pipeline.topology import PARSING
 from shared.summarization.digest_touching import touch
 from shared.threads.index import ThreadIndex
 from shared.threads.message_documents import provenance
-from shared.threads.moving import absorb
+from shared.threads.moving import absorb, announce_messages, load_messages
 from shared.threads.registry import Registry
 from shared.upkeep.requeue import request_summary
 
@@ -60,21 +59,20 @@ async def drop_thread(
         index = ThreadIndex(clients.store, clients.runtime.now)
         await index.leave(names, state, thread.source or "", session)
     for name in reversed(names):
-        await clients.store.delete(Thread, name, name, session)
+        await clients.store.delete(Thread, name, session)
 
 
 async def rebuild_thread(clients: Clients, thread_id: str, session: Session) -> set[str]:
-    """Thread the messages that are left in the partition; the ids of the threads that they make now.
+    """Thread the messages that are left with this label; the ids of the threads that they make now.
 
     The caller holds the threading lease and has dropped the thread.
     """
-    messages = await clients.store.query_documents(
-        Message, MESSAGES_OF_THREAD, session, partition_value=thread_id
-    )
+    messages = await load_messages(clients, thread_id, session)
     rebuilt: set[str] = set()
     for source in sorted({message.source for message in messages}):
         own = [message for message in messages if message.source == source]
         threaded = await Registry(clients).rethread(own, source, session, origin=thread_id)
+        await announce_messages(clients, threaded.relabelled, session)
         rebuilt |= {*threaded.threads.values(), *threaded.touched.values()}
     return rebuilt
 
@@ -136,11 +134,11 @@ class ThreadPart:
 async def _latest_thread(clients: Clients, thread_id: str, session: Session) -> Thread | None:
     """Its members are seen as they are now, and those of a thread that it absorbs are with them."""
     store = clients.store
-    for model in (Thread, Message):
-        await store.catch_up(model, [thread_id], session)
+    await store.catch_up(Thread, [thread_id], session)
+    await store.catch_up_source(Message, thread_id, session)
     for derived in (Chunk, Summary, Report):
         await store.refresh(derived, session)
-    thread = await store.find(Thread, thread_id, thread_id, session)
+    thread = await store.find(Thread, thread_id, session)
     if thread is not None:
         await absorb(clients, thread, session)
     return thread
@@ -149,9 +147,16 @@ async def _latest_thread(clients: Clients, thread_id: str, session: Session) -> 
 async def find_part(clients: Clients, archive: str, thread_id: str, session: Session) -> ThreadPart:
     store, thread = clients.store, await _latest_thread(clients, thread_id, session)
     part = ThreadPart(archive, thread_id, thread)
-    async for row in store.query(MESSAGE_ARCHIVES_OF_THREAD, session, partition_value=thread_id):
+    async for row in store.query(MESSAGE_ARCHIVES_OF_THREAD, session, thread=thread_id):
         _take(row, part)
-    async for row in store.query(CHUNK_ARCHIVES_OF_THREAD, session, partition_value=thread_id):
+    keys = [*part.gone, *part.staying]
+    rows = [row async for row in store.query(CHUNK_ARCHIVES_OF_THREAD, session, thread=thread_id, keys=keys)]
+    # A chunk whose message is in another thread now has the old label until chunking passes on the new one.
+    strange = sorted({row["message_key"] for row in rows} - set(keys))
+    elsewhere = await store.find_many(Message, strange, session)
+    for row in rows:
+        if row["message_key"] in elsewhere:
+            continue
         if row["message_key"] not in part.staying:
             part.chunks_gone.append(row)
         elif row["message_key"] in part.shared or archive in (row["archive_id"], *row.get("archive_ids", ())):
@@ -202,10 +207,10 @@ async def delete_summary(store: Store, row: dict[str, Any], session: Session) ->
     """Unless it was made anew since: who stood still may find what others wrote after the deletion."""
     for _ in range(MAX_DELETE_ATTEMPTS):
         await store.refresh(Summary, session)
-        found = await store.find(Summary, row["id"], row["scope"], session)
+        found = await store.find(Summary, row["id"], session, partition=row["scope"])
         if found is None or stored_time(found.created_at) != row["created_at"]:
             return
-        if await store.delete(Summary, found.id, found.scope, session, etag=found.etag):
+        if await store.delete(Summary, found.id, session, partition=found.scope, etag=found.etag):
             return
 
 
@@ -218,7 +223,7 @@ async def remove_part(
     chunks = [chunk["id"] for chunk in part.chunks_gone]
     await clients.index.delete(chunks)
     progress("vectors")
-    await store.delete_all(Chunk, chunks, part.thread_id, session)
+    await store.delete_all(Chunk, chunks, session)
     progress("chunks")
     await _keep_shared(clients, part, session)
     conflicts = await _forget_elsewhere(clients, part, session)
@@ -233,9 +238,9 @@ async def remove_part(
         # One whose summary was made anew since was so, too.
         await orphan_deleted(store, id_, summary_id, scope, session)
     for failure in part.failures:
-        await store.delete(FailureRecord, failure["id"], failure["stage"], session)
+        await store.delete(FailureRecord, failure["id"], session, partition=failure["stage"])
     progress("derived")
-    await store.delete_all(Message, part.gone, part.thread_id, session)
+    await store.delete_all(Message, part.gone, session)
     progress("messages")
     await _finish_thread(clients, part, progress, session)
     for thread_id in sorted(conflicts):
@@ -250,11 +255,11 @@ async def _keep_shared(clients: Clients, part: ThreadPart, session: Session) -> 
         for chunk in part.chunks_shared
         if (left := sorted(part.archives_of[chunk["message_key"]]))
     }
-    patches = [Patch(id_, part.thread_id, set=left) for id_, left in archives.items()]
+    patches = [Patch(id_, set=left) for id_, left in archives.items()]
     await clients.store.patch_all(Chunk, patches, session)
     embedded = [chunk["id"] for chunk in part.chunks_shared if chunk["embedding_generated"]]
     await clients.index.upsert([{"chunk_id": id_, **archives[id_]} for id_ in embedded])
-    patches = [Patch(key, part.thread_id, set=known) for key, known in part.shared.items()]
+    patches = [Patch(key, set=known) for key, known in part.shared.items()]
     await clients.store.patch_all(Message, patches, session)
 
 
@@ -268,7 +273,7 @@ async def _forget_elsewhere(clients: Clients, part: ThreadPart, session: Session
         if row["id"] in part.gone or others == row["elsewhere"]:
             continue
         known = provenance(row["source"], row["copies"], row["archive_ids"], others)
-        patches.append(Patch(row["id"], row["thread_id"], set=known))
+        patches.append(Patch(row["id"], set=known))
         threads |= {row["thread_id"]} if known["conflicts"] != row["conflicts"] else set()
     await clients.store.patch_all(Message, patches, session)
     return threads
@@ -277,10 +282,10 @@ async def _forget_elsewhere(clients: Clients, part: ThreadPart, session: Session
 async def _read_again(clients: Clients, part: ThreadPart, session: Session) -> None:
     """Before the messages go: the reading waits for the lease that the caller holds."""
     for archive_id in sorted(part.read_again):
-        archive = await clients.store.find(Archive, archive_id, archive_id, session)
+        archive = await clients.store.find(Archive, archive_id, session)
         if archive is None or archive.removing:
             continue
-        subject = Subject(Archive, archive_id, archive_id)
+        subject = Subject(Archive, archive_id)
         why = f"read again: archive {part.archive}, which had the same messages, was deleted"
         await reopened(clients.store, subject, session, attempts=1, error=why, also={})
         now = clients.runtime.now()
@@ -304,7 +309,7 @@ async def _finish_thread(
             "archive_ids": archives,
             "archive_id": archives[0],
         }
-        await clients.store.patch(Thread, Patch(thread.id, thread.id, set=changes), session)
+        await clients.store.patch(Thread, Patch(thread.id, set=changes), session)
     if part.loses and part.staying:
         rebuilt = await rebuild_thread(clients, part.thread_id, session)
         progress("thread_rebuilt")
@@ -329,7 +334,7 @@ async def delete_late_summaries(clients: Clients, since: datetime, session: Sess
     ]
     scopes = sorted({row["scope"] for row in rows})
     await store.refresh(Thread, session)
-    threads = await store.find_many(Thread, [(scope, scope) for scope in scopes], session)
+    threads = await store.find_many(Thread, scopes, session)
     for row in rows:
         if _is_late(row, threads.get(row["scope"])):
             await delete_summary(store, row, session)
@@ -351,7 +356,9 @@ async def delete_late_reports(clients: Clients, since: datetime, session: Sessio
         async for row in store.query(REPORTS_PUBLISHED_SINCE, session, since=stored_time(since - MADE_BEFORE))
     ]
     await store.refresh(Summary, session)
-    summaries = await store.find_many(Summary, [(row["summary_id"], row["scope"]) for row in rows], session)
+    summaries = await store.find_many_in(
+        Summary, [(row["summary_id"], row["scope"]) for row in rows], session
+    )
     for row in rows:
         if row["summary_id"] not in summaries:
             await orphan_deleted(store, row["id"], row["summary_id"], row["scope"], session)

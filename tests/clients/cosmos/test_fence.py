@@ -13,14 +13,16 @@ from shared.documents.threads import FENCE, Message
 from tests.support.cosmos_engine import clients_on_engine
 from tests.support.documents import new_message
 
+ONE, *OTHERS = [f"abcd{number}" for number in range(200)]
+SAME = next(key for key in OTHERS if Message.partition_of(key) == Message.partition_of(ONE))
+ELSEWHERE = next(key for key in OTHERS if Message.partition_of(key) != Message.partition_of(ONE))
+
 WRITES: dict[str, Callable[[Store, Session], Awaitable[object]]] = {
-    "create": lambda store, session: store.create_missing([new_message("m2")], session),
-    "replace": lambda store, session: store.upsert_all([new_message("m1", subject="late")], session),
-    "patch": lambda store, session: store.patch_all(
-        Message, [Patch("m1", "t1", set={"subject": "late"})], session
-    ),
-    "delete": lambda store, session: store.delete(Message, "m1", "t1", session),
-    "catch up": lambda store, session: store.catch_up(Message, ["t1"], session),
+    "create": lambda store, session: store.create_missing([new_message(SAME)], session),
+    "replace": lambda store, session: store.upsert_all([new_message(ONE, subject="late")], session),
+    "patch": lambda store, session: store.patch_all(Message, [Patch(ONE, set={"subject": "late"})], session),
+    "delete": lambda store, session: store.delete(Message, ONE, session),
+    "catch up": lambda store, session: store.catch_up(Message, [ONE, SAME], session),
 }
 
 
@@ -31,7 +33,7 @@ def in_turn(turn: int) -> Session:
 
 
 async def messages_in(store: Store) -> dict[str, str]:
-    found = await store.find_many(Message, [("m1", "t1"), ("m2", "t1")], Session())
+    found = await store.find_many(Message, [ONE, SAME], Session())
     return {id_: message.subject for id_, message in found.items()}
 
 
@@ -40,7 +42,7 @@ async def messages_in(store: Store) -> dict[str, str]:
 async def test_what_an_earlier_turn_writes_late_is_refused(write: str, other: str) -> None:
     async with clients_on_engine() as clients:
         store = clients.store
-        await store.create_missing([new_message("m1", subject="first")], in_turn(6))
+        await store.create_missing([new_message(ONE, subject="first")], in_turn(6))
         await WRITES[other](store, in_turn(7))
         before = await messages_in(store)
         with pytest.raises(TurnOverError):
@@ -52,7 +54,7 @@ async def test_what_an_earlier_turn_writes_late_is_refused(write: str, other: st
 async def test_the_same_turn_and_later_ones_write(write: str) -> None:
     async with clients_on_engine() as clients:
         store = clients.store
-        await store.create_missing([new_message("m1")], in_turn(6))
+        await store.create_missing([new_message(ONE)], in_turn(6))
         await WRITES[write](store, in_turn(6))
         await WRITES[write](store, in_turn(7))
 
@@ -60,27 +62,26 @@ async def test_the_same_turn_and_later_ones_write(write: str) -> None:
 async def test_another_partition_is_open() -> None:
     async with clients_on_engine() as clients:
         store = clients.store
-        assert Message.partition_of("t1") != Message.partition_of("t2")
-        await store.catch_up(Message, ["t1"], in_turn(7))
-        assert await store.create_missing([new_message("m2", "t2")], in_turn(6)) == {"m2"}
+        await store.catch_up(Message, [ONE], in_turn(7))
+        assert await store.create_missing([new_message(ELSEWHERE)], in_turn(6)) == {ELSEWHERE}
 
 
 async def test_an_error_behind_the_fence_is_that_of_the_operation() -> None:
     async with clients_on_engine() as clients:
         store, session = clients.store, in_turn(6)
-        await store.create_missing([new_message("m1")], session)
-        assert await store.create_missing([new_message("m1"), new_message("m2")], session) == {"m2"}
-        assert await store.delete(Message, "m1", "t1", session)
-        assert not await store.delete(Message, "m1", "t1", session)
+        await store.create_missing([new_message(ONE)], session)
+        assert await store.create_missing([new_message(ONE), new_message(SAME)], session) == {SAME}
+        assert await store.delete(Message, ONE, session)
+        assert not await store.delete(Message, ONE, session)
 
 
 async def test_the_fence_is_no_message() -> None:
     async with clients_on_engine() as clients:
         store = clients.store
-        await store.create_missing([new_message("m1")], in_turn(6))
+        await store.create_missing([new_message(ONE)], in_turn(6))
         rows = [row async for row in store.query(ALL_MESSAGE_THREADS, Session(), before=2**40)]
-        assert [row["id"] for row in rows] == ["m1"]
-        assert len(await store._read_items("messages", [(FENCE, Message.partition_of("t1"))], Session())) == 1
+        assert [row["id"] for row in rows] == [ONE]
+        assert len(await store._read_items("messages", [(FENCE, Message.partition_of(ONE))], Session())) == 1
 
 
 async def test_each_holder_of_the_lease_has_a_higher_turn_while_it_holds_it() -> None:
@@ -94,7 +95,7 @@ async def test_each_holder_of_the_lease_has_a_higher_turn_while_it_holds_it() ->
         assert turns == sorted(set(turns))
         assert turns[0] > 0
         # A lock that was lost does not begin below the fences.
-        await clients.store.delete(Lock, THREADING, THREADING, Session())
+        await clients.store.delete(Lock, THREADING, Session())
         async with Lease(clients.store, THREADING, clients.runtime).held(session):
             assert (session.turn or 0) >= turns[0]
 

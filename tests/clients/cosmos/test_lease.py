@@ -69,7 +69,7 @@ async def a_store() -> AsyncIterator[tuple[Store, Time]]:
 
 
 async def lock_in(store: Store) -> Lock:
-    return await store.read(Lock, "slow", "slow", Session())
+    return await store.read(Lock, "slow", Session())
 
 
 async def taken_by(store: Store, owner: str, *, seconds: float = HELD_SECONDS) -> None:
@@ -129,13 +129,13 @@ async def test_a_lock_that_was_lost_is_neither_renewed_nor_released(
 ) -> None:
     async with a_store() as (store, time):
         async with Lease(store, "slow", time.runtime).held():
-            await store.delete(Lock, "slow", "slow", Session())
+            await store.delete(Lock, "slow", Session())
             await time.wait_for_sleeper()
             time.move(time.asked[-1])
             while "was lost while it was held" not in caplog.text:  # noqa: ASYNC110 - the log tells nobody
                 await asyncio.sleep(0)
         assert time.asked == [HELD_SECONDS / 3]
-        assert await store.find(Lock, "slow", "slow", Session()) is None
+        assert await store.find(Lock, "slow", Session()) is None
 
 
 async def test_a_lock_that_another_took_over_stays_the_others() -> None:
@@ -252,7 +252,7 @@ async def test_a_lock_held_for_good_leaves_no_document() -> None:
     async with a_store() as (store, time):
         async with Lease(store, "slow", time.runtime).held(for_good=True):
             assert (await lock_in(store)).owner
-        assert await store.find(Lock, "slow", "slow", Session()) is None
+        assert await store.find(Lock, "slow", Session()) is None
 
 
 async def test_a_lock_held_for_good_that_another_took_over_is_not_deleted() -> None:

@@ -30,7 +30,7 @@ async def test_what_is_written_to_one_container_first_is_not_asked_of_another(
             await getattr(clients.store, how)(removal(number), Session())
         operation = Operation(id="o", source="s", requested_by="t", created_at=NOW)
         await getattr(clients.store, how)(operation, Session())
-        assert await clients.store.find(Operation, "o", "o", Session()) is not None
-        assert await clients.store.find(Removal, "r0", "r0", Session()) is not None
+        assert await clients.store.find(Operation, "o", Session()) is not None
+        assert await clients.store.find(Removal, "r0", Session()) is not None
     finally:
         await clients.close()

@@ -38,7 +38,7 @@ async def write(store: Store, target: str) -> None:
 
 
 async def targets(store: Store, session: Session) -> set[str]:
-    found = await store.find_many(Removal, [(id_, id_) for id_ in MANY], session)
+    found = await store.find_many(Removal, MANY, session)
     return {removal.target for removal in found.values()}
 
 

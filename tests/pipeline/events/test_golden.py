@@ -117,7 +117,7 @@ def report(**changes: Any) -> Report:
 
 def due(collection: Collection, document: Archive | Message | Chunk) -> DueDocument:
     fields = document.to_cosmos()
-    partition = document.partition_value
+    partition = document.id if isinstance(document, Archive) else document.thread_id
     return DueDocument(collection, RetryReason.FAILED, document.id, partition, 1, None, None, None, fields)
 
 

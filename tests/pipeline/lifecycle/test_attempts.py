@@ -29,8 +29,8 @@ from tests.support.documents import CREATED, new_archive, new_chunk, new_message
 NOW = "2026-01-02T03:04:05.000000Z"
 BEFORE = CREATED - timedelta(hours=1)
 EARLIER = "2026-01-02T02:04:05.000000Z"
-ARCHIVE = Subject(Archive, "a1", "a1")
-GONE = Subject(Archive, "gone", "gone")
+ARCHIVE = Subject(Archive, "a1")
+GONE = Subject(Archive, "gone")
 PERMANENT = ClassifiedError(ErrorKind.PERMANENT, "Trouble", "it does not work")
 TRANSIENT = ClassifiedError(ErrorKind.TRANSIENT, "Trouble", "it does not work")
 
@@ -67,12 +67,15 @@ async def test_an_attempt_is_counted_on_the_documents_that_are_there_and_not_ahe
     store: Store,
 ) -> None:
     """All of a partition are one batch, and those that refuse it are left out of it."""
-    ahead, behind = new_message("m1", attemptCount=2), new_message("m3")
+    first, *others = [f"abcd{number}" for number in range(400)]
+    ids = [first, *(id_ for id_ in others if Message.partition_of(id_) == Message.partition_of(first))][:4]
+    ahead, behind = new_message(ids[1], attemptCount=2), new_message(ids[3])
     await store.create_missing([ahead, behind], Session())
-    subjects = [Subject(Message, id_, "t1") for id_ in ("m0", "m1", "m2", "m3")]
-    await count_attempt(store, subjects, attempt=1, now=CREATED, session=Session())
-    found = await store.find_many(Message, [("m1", "t1"), ("m3", "t1")], Session())
-    assert {id_: message.attemptCount for id_, message in found.items()} == {"m1": 2, "m3": 1}
+    await count_attempt(
+        store, [Subject(Message, id_) for id_ in ids], attempt=1, now=CREATED, session=Session()
+    )
+    found = await store.find_many(Message, ids, Session())
+    assert {id_: message.attemptCount for id_, message in found.items()} == {ids[1]: 2, ids[3]: 1}
 
 
 class Bare(Archive):
@@ -131,12 +134,12 @@ async def test_each_document_of_an_event_remembers_the_failure_and_those_that_ar
     documents, session = [new_message("m1"), new_message("m2"), new_chunk("c1")], Session()
     for document in documents:
         await store.upsert(document, session)
-    subjects = [Subject(type(document), document.id, "t1") for document in documents]
-    gone = Subject(Message, "gone", "t1")
+    subjects = [Subject(type(document), document.id) for document in documents]
+    gone = Subject(Message, "gone")
     await attempt_failed(store, [*subjects, gone], attempt=3, failure=TRANSIENT, now=CREATED, session=session)
     stored = [await stored_fields(store, document, session) for document in documents]
     assert [fields["attemptCount"] for fields in stored] == [3, 3, 3]
-    assert await store.find(Message, "gone", "t1", session) is None
+    assert await store.find(Message, "gone", session) is None
 
 
 # requeued, given up
@@ -247,7 +250,7 @@ async def test_a_requeue_is_recorded_only_while_its_attempt_is_the_last(
 async def test_all_but_what_is_processed_can_be_reset(store: Store, status: str, allowed: bool) -> None:
     await store.upsert(tried(status=status), Session())
     assert await reset(store, ARCHIVE, Session()) is allowed
-    stored = await store.read(Archive, "a1", "a1", Session())
+    stored = await store.read(Archive, "a1", Session())
     assert (stored.status == "pending") is allowed
 
 

@@ -46,13 +46,13 @@ def test_a_chunk_ends_as_embedded_or_with_its_error() -> None:
         "status": "processed",
         "lastError": None,
     }
-    assert chunk_embedded(chunk, model="new") == Patch("c1", "t1", set=embedded)
+    assert chunk_embedded(chunk, model="new") == Patch("c1", set=embedded)
     given_up = {"status": "failed_max_retries", "lastError": "Trouble: too long"}
-    assert chunk_given_up(chunk, FAILURE) == Patch("c1", "t1", set=given_up)
+    assert chunk_given_up(chunk, FAILURE) == Patch("c1", set=given_up)
 
 
 def test_a_chunk_with_another_models_vector_changes_its_model_alone() -> None:
-    assert chunk_reembedded(new_chunk(), model="new") == Patch("c1", "t1", set={"embedding_model": "new"})
+    assert chunk_reembedded(new_chunk(), model="new") == Patch("c1", set={"embedding_model": "new"})
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ async def test_a_recovered_chunk_that_had_no_error_is_not_written(store: Store) 
 
 async def test_a_reset_chunk_is_embedded_again(store: Store) -> None:
     chunk = new_chunk(status="processed", embedding_generated=True, embedding_model="m")
-    assert await changes_to(store, chunk, lambda: chunks_reset(store, [("c1", "t1")], Session())) == {
+    assert await changes_to(store, chunk, lambda: chunks_reset(store, ["c1"], Session())) == {
         "embedding_generated": False,
         "embedding_model": None,
         "status": "pending",

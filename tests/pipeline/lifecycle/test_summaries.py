@@ -107,13 +107,13 @@ async def test_a_revived_summary_is_the_latest_again_and_current_once_it_is_name
 
 
 async def _has_report(store: Store, made: Summary) -> bool:
-    return await store.find(Report, new_report(made).id, made.scope, Session()) is not None
+    return await store.find(Report, new_report(made).id, Session(), partition=made.scope) is not None
 
 
 async def test_a_report_goes_when_its_summary_is_gone_and_stays_when_that_is_there(store: Store) -> None:
     kept, gone = summary("a", 1), summary("b", 2)
     await _store(store, kept, gone)
-    await store.delete(Summary, gone.id, gone.scope, Session())
+    await store.delete(Summary, gone.id, Session(), partition=gone.scope)
     for made, is_gone in ((kept, False), (gone, True)):
         report = new_report(made)
         assert await orphan_deleted(store, report.id, made.id, made.scope, Session()) is is_gone

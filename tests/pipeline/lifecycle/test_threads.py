@@ -34,12 +34,12 @@ UNTRIED = {"attemptCount": 0, "lastAttemptTime": None, "lastError": None, "reque
 
 
 async def _claim(store: Store, *, by: str, version: str = VERSION, after: timedelta = timedelta(0)) -> bool:
-    thread = await store.read(Thread, "t1", "t1", Session())
+    thread = await store.read(Thread, "t1", Session())
     return await thread_claimed(store, thread, version, claimer=by, now=CREATED + after, session=Session())
 
 
 async def _thread(store: Store) -> Thread:
-    return await store.read(Thread, "t1", "t1", Session())
+    return await store.read(Thread, "t1", Session())
 
 
 async def test_only_the_report_of_the_threads_own_summary_is_its_report(store: Store) -> None:

@@ -23,7 +23,7 @@ async def deliver(place: MailIn, patience: float = TIMEOUT_SECONDS, **later: flo
     place.now += timedelta(**later)
     await deliver_due(place.clients, place.now, patience=patience)
     (newest,) = [report for report in await place.stored("reports") if not report["outdated"]]
-    return await place.clients.store.read(Report, newest["id"], newest["scope"], Session())
+    return await place.clients.store.read(Report, newest["id"], Session(), partition=newest["scope"])
 
 
 async def test_a_report_reaches_every_webhook_signed_and_once(
@@ -106,7 +106,7 @@ async def test_a_crash_in_an_attempt_counts_as_one_and_does_not_lose_the_report(
                 "next_attempt_at": stored_time(place.now + timedelta(seconds=30)),
             }
             left = {"deliveries": [claimed], "next_delivery_at": claimed["next_attempt_at"]}
-            patch = Patch(event.data.report_id, stored["scope"], set=left)
+            patch = Patch(event.data.report_id, partition=stored["scope"], set=left)
             await place.clients.store.patch(Report, patch, Session())
             await deliver(place)
             assert receiver.got == []

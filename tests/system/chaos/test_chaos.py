@@ -259,7 +259,7 @@ async def _unrest(app: World, deleted: list[str]) -> list[str]:
     """Deletions under way, and dead letters that the sweep has not resolved yet."""
     clients = await Clients.connect(app.settings())
     try:
-        keys = [(id_, id_) for id_ in (removal_id("archive", archive) for archive in deleted)]
+        keys = [removal_id("archive", archive) for archive in deleted]
         removals = await clients.store.find_many(Removal, keys, Session())
         left = [f"the deletion of {removal.target} is {removal.status}" for removal in removals.values()
                 if removal.status != "succeeded"]  # fmt: skip

@@ -76,9 +76,9 @@ async def test_an_archive_becomes_a_report_through_a_real_model(
         (again,) = await place.run(SUMMARIZATION, event_of(asked))
         (published,) = await place.run(REPORTING, complete)
         store, archive = place.clients.store, archive_of(THREAD).id
-        account = await store.read(TokenAccount, archive, archive, Session())
-        summary = await store.read(Summary, complete.data.summary_id, ROOT, Session())
-        report = await store.read(Report, published.data.report_id, ROOT, Session())
+        account = await store.read(TokenAccount, archive, Session())
+        summary = await store.read(Summary, complete.data.summary_id, Session(), partition=ROOT)
+        report = await store.read(Report, published.data.report_id, Session(), partition=ROOT)
         texts = {chunk["id"]: chunk["text"] for chunk in await place.stored("chunks")}
     assert account.calls == 1
     assert account.used == complete.data.tokens_prompt + complete.data.tokens_completion

@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from shared.clients.cosmos.session import Patch, Session
 from shared.core.ids import thread_id
-from shared.documents.queries.named_query import NamedQuery, Partitions
+from shared.documents.queries.named_query import NamedQuery
 from shared.documents.records import Run, RunStatus
 from shared.documents.reports import Report, Summary
 from shared.documents.threads import Chunk, Message, Thread, ThreadEntry
@@ -84,12 +84,8 @@ async def work_off(place: MailIn) -> None:
 
 
 async def one(place: MailIn, container: str, thread: str) -> dict[str, Any]:
-    query = NamedQuery(
-        "one", container, "SELECT TOP 1 * FROM c WHERE c.thread_id = @partition_value", Partitions.ONE
-    )
-    (row,) = [
-        document async for document in place.clients.store.query(query, Session(), partition_value=thread)
-    ]
+    query = NamedQuery("one", container, "SELECT TOP 1 * FROM c WHERE c.thread_id = @thread")
+    (row,) = [document async for document in place.clients.store.query(query, Session(), thread=thread)]
     return row
 
 
@@ -114,7 +110,7 @@ async def misplace_a_vector(place: MailIn) -> None:
 async def lose_chunks(place: MailIn) -> None:
     chunk = await one(place, "chunks", OTHER)
     await place.clients.index.delete([chunk["id"]])
-    await place.clients.store.delete(Chunk, chunk["id"], OTHER, Session())
+    await place.clients.store.delete(Chunk, chunk["id"], Session())
 
 
 async def leave_a_chunk(place: MailIn) -> None:
@@ -124,27 +120,29 @@ async def leave_a_chunk(place: MailIn) -> None:
 
 
 async def lose_a_thread(place: MailIn) -> None:
-    await place.clients.store.delete(Thread, OTHER, OTHER, Session())
+    await place.clients.store.delete(Thread, OTHER, Session())
 
 
 async def lose_a_message(place: MailIn) -> None:
     message = await one(place, "messages", OTHER)
-    await place.clients.store.delete(Message, message["id"], OTHER, Session())
+    await place.clients.store.delete(Message, message["id"], Session())
 
 
 async def miscount(place: MailIn) -> None:
-    await place.clients.store.patch(Thread, Patch(ROOT, ROOT, set={"message_count": 1}), Session())
+    await place.clients.store.patch(Thread, Patch(ROOT, set={"message_count": 1}), Session())
 
 
 async def current_summary(place: MailIn, thread: str) -> Summary:
-    thread_ = await place.clients.store.read(Thread, thread, thread, Session())
-    return await place.clients.store.read(Summary, str(thread_.summary_id), thread, Session())
+    thread_ = await place.clients.store.read(Thread, thread, Session())
+    return await place.clients.store.read(Summary, str(thread_.summary_id), Session(), partition=thread)
 
 
 async def break_a_citation(place: MailIn) -> None:
     summary = await current_summary(place, ROOT)
     wrong = [{**citation.model_dump(), "quote": "nobody said this"} for citation in summary.citations]
-    await place.clients.store.patch(Summary, Patch(summary.id, ROOT, set={"citations": wrong}), Session())
+    await place.clients.store.patch(
+        Summary, Patch(summary.id, partition=ROOT, set={"citations": wrong}), Session()
+    )
 
 
 async def leave_a_summary(place: MailIn) -> None:
@@ -157,7 +155,7 @@ async def leave_a_summary(place: MailIn) -> None:
 
 async def lose_a_report(place: MailIn) -> None:
     summary = await current_summary(place, ROOT)
-    await place.clients.store.delete(Report, f"rpt-{summary.id}", ROOT, Session())
+    await place.clients.store.delete(Report, f"rpt-{summary.id}", Session(), partition=ROOT)
 
 
 async def leave_a_report(place: MailIn) -> None:
@@ -223,13 +221,15 @@ async def test_damage_is_found_and_repaired_and_then_gone(
     assert await found(place) == []
 
 
-async def test_a_stray_copy_of_a_chunk_goes_without_the_vector_of_the_real_one(place: MailIn) -> None:
+async def test_a_chunk_with_the_label_of_another_thread_gets_that_of_its_message(place: MailIn) -> None:
     chunk = await one(place, "chunks", ROOT)
-    await place.clients.store.upsert(Chunk.model_validate({**chunk, "thread_id": "gone"}), Session())
+    await place.clients.store.patch(Chunk, Patch(chunk["id"], set={"thread_id": "gone"}), Session())
+    await place.clients.index.upsert([{"chunk_id": chunk["id"], "thread_id": "gone"}])
     done = await verify(with_clock(place.clients, later), VerifyOptions(repair=True, requested_by="test"))
-    assert done.counts[FindingKind.CHUNK_WITHOUT_MESSAGE] == {"found": 1, "repaired": 1}
-    assert await indexed(place.clients.index, chunk["id"]) is not None
-    assert await found(place) == []
+    assert done.counts[FindingKind.CHUNK_MISLABELLED] == {"found": 1, "repaired": 1}
+    await work_off(place)
+    assert (await place.clients.store.read(Chunk, chunk["id"], Session())).thread_id == ROOT
+    assert (await indexed(place.clients.index, chunk["id"]) or {})["thread_id"] == ROOT
 
 
 async def test_a_look_without_repair_leaves_its_report_and_changes_nothing(place: MailIn) -> None:
@@ -237,7 +237,7 @@ async def test_a_look_without_repair_leaves_its_report_and_changes_nothing(place
     for _ in range(2):
         done = await verify(with_clock(place.clients, later), VerifyOptions(requested_by="ops"))
         assert done.counts[FindingKind.VECTOR_WITHOUT_CHUNK] == {"found": 1, "repaired": 0}
-    kept = await place.clients.store.read(Run, done.id, "verify", Session())
+    kept = await place.clients.store.read(Run, done.id, Session(), partition="verify")
     assert (kept.status, kept.dry_run, kept.counts) == (RunStatus.SUCCEEDED, True, done.counts)
     assert kept.examples == [
         {

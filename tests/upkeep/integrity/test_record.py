@@ -10,7 +10,6 @@ import pytest_asyncio
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.cosmos.session import Patch, RawDocument, Session
 from shared.core.ids import message_key, thread_id
-from shared.documents.queries.threads import THREADS_OF_MESSAGES
 from shared.documents.reports import Report, Summary
 from shared.documents.sources import Archive
 from shared.documents.threads import Message, Thread
@@ -66,8 +65,7 @@ async def found(place: MailIn) -> list[Finding]:
 
 
 async def stored(place: MailIn, key: str) -> Message:
-    (row,) = await place.clients.store.query_by_ids(THREADS_OF_MESSAGES, [key], Session())
-    return await place.clients.store.read(Message, key, row["thread_id"], Session())
+    return await place.clients.store.read(Message, key, Session())
 
 
 async def test_a_record_that_nobody_touched_is_as_its_archives_have_it(place: MailIn) -> None:
@@ -82,10 +80,11 @@ Tamper = Callable[[MailIn], Awaitable[Undo]]
 
 
 async def _patch(place: MailIn, model: type[Any], id_: str, partition: str, **fields: Any) -> Undo:
-    before = (await place.clients.store.read(model, id_, partition, Session())).to_cosmos()
+    named = None if model.follows_from_id() else partition
+    before = (await place.clients.store.read(model, id_, Session(), partition=named)).to_cosmos()
 
     async def patch(changes: dict[str, Any]) -> None:
-        await place.clients.store.patch(model, Patch(id_, partition, set=changes), Session())
+        await place.clients.store.patch(model, Patch(id_, named, set=changes), Session())
 
     await patch(fields)
     return lambda: patch({name: before[name] for name in fields})
@@ -108,12 +107,12 @@ async def _forgotten_conflict(place: MailIn) -> Undo:
 
 async def _deleted(place: MailIn) -> Undo:
     message = (await stored(place, KEYS[4])).to_cosmos()
-    await place.clients.store.delete(Message, KEYS[4], LUNCH, Session())
+    await place.clients.store.delete(Message, KEYS[4], Session())
     return lambda: _put(place, message)
 
 
 async def _put(place: MailIn, message: dict[str, Any]) -> None:
-    document = RawDocument(Message.container, message["thread_id"], message, None)
+    document = RawDocument(Message.container, Message.partition_of(message["id"]), message, None)
     await place.clients.store.upsert_all([document], Session())
 
 
@@ -122,17 +121,27 @@ async def _added(place: MailIn) -> Undo:
     node = "<m9@example.org>"
     key = message_key(node, "list")
     copy = {**message["copies"][0], "place": [0, 999, 10]}
-    await _put(place, {**message, "id": key, "message_key": key, "message_id": node, "copies": [copy]})
-    return lambda: place.clients.store.delete(Message, key, LUNCH, Session())
+    await _put(
+        place,
+        {
+            **message,
+            "id": key,
+            "message_key": key,
+            "pk": Message.partition_of(key),
+            "message_id": node,
+            "copies": [copy],
+        },
+    )
+    return lambda: place.clients.store.delete(Message, key, Session())
 
 
 async def _moved(place: MailIn) -> Undo:
     message = (await stored(place, KEYS[4])).to_cosmos()
-    await place.clients.store.delete(Message, KEYS[4], LUNCH, Session())
-    await _put(place, {**message, "thread_id": ROOT, "shelf": Message.partition_of(ROOT)})
+    await place.clients.store.delete(Message, KEYS[4], Session())
+    await _put(place, {**message, "thread_id": ROOT})
 
     async def undo() -> None:
-        await place.clients.store.delete(Message, KEYS[4], ROOT, Session())
+        await place.clients.store.delete(Message, KEYS[4], Session())
         await _put(place, message)
 
     return undo
@@ -141,7 +150,7 @@ async def _moved(place: MailIn) -> Undo:
 async def _moved_with_its_thread(place: MailIn) -> Undo:
     """As somebody does who knows how threads are stored."""
     undo_message = await _moved(place)
-    threads = {id_: await place.clients.store.read(Thread, id_, id_, Session()) for id_ in (ROOT, LUNCH)}
+    threads = {id_: await place.clients.store.read(Thread, id_, Session()) for id_ in (ROOT, LUNCH)}
     members = {id_: list(thread.threading["members"]) for id_, thread in threads.items()}
     (node,) = [member for member in members[LUNCH] if member["id"] == "<m4@example.org>"]
     members[LUNCH].remove(node)
@@ -206,8 +215,8 @@ async def _other_file(place: MailIn) -> Undo:
 async def _archive_without_record(place: MailIn) -> Undo:
     """Its messages say that they come from an archive that is not there."""
     archive = archive_of(OTHER_WORDS)
-    known = await place.clients.store.read(Archive, archive.id, archive.id, Session())
-    await place.clients.store.delete(Archive, archive.id, archive.id, Session())
+    known = await place.clients.store.read(Archive, archive.id, Session())
+    await place.clients.store.delete(Archive, archive.id, Session())
     return lambda: place.clients.store.upsert(known, Session())
 
 

@@ -14,7 +14,7 @@ from shared.pipeline.event_builders import summary_request
 from shared.pipeline.readiness import ready_thread
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
-from tests.stages.mail_in import MailIn, archive_of, mail
+from tests.stages.mail_in import MailIn, archive_of, chunk_pending, mail
 from tests.support.documents import CREATED
 from tests.support.events import event_of
 
@@ -59,9 +59,7 @@ class Clock:
 
 async def embed_all(place: MailIn) -> None:
     async for document in place.clients.store.query(PENDING, Session()):
-        thread = await place.clients.store.read(
-            Thread, document["thread_id"], document["thread_id"], Session()
-        )
+        thread = await place.clients.store.read(Thread, document["thread_id"], Session())
         named = ("message_key", "message_id", "thread_id", "chunk_index", "text", "token_count")
         vector = {
             **archives_of_chunk(read_document(Chunk, document)),
@@ -76,13 +74,12 @@ async def embed_all(place: MailIn) -> None:
             "embedding_model": "toy",
             "status": ProcessingStatus.PROCESSED.value,
         }
-        await place.clients.store.patch(
-            Chunk, Patch(document["id"], document["thread_id"], set=done), Session()
-        )
+        await place.clients.store.patch(Chunk, Patch(document["id"], set=done), Session())
 
 
 async def finish(place: MailIn) -> None:
     """Embed, summarise and report whatever waits for it."""
+    await chunk_pending(place)
     await embed_all(place)
     waiting = [document["id"] async for document in place.clients.store.query(WAITING, Session())]
     for thread in waiting:

@@ -70,7 +70,7 @@ class Deletion:
         return await asyncio.to_thread(self._kills.run, step, nth, removal=self._id, **asked)
 
     async def receipt(self) -> dict[str, Any]:
-        removal = await self._place.clients.store.read(Removal, self._id, self._id, Session())
+        removal = await self._place.clients.store.read(Removal, self._id, Session())
         return removal.model_dump(include={"status", "counts", "left", "archives", "rounds", "error"})
 
 

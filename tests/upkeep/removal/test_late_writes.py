@@ -89,7 +89,7 @@ async def test_the_document_of_a_deleted_archive_that_arrives_late_goes_when_its
         late = archive_of(FIRST, arrived=NOW - timedelta(hours=1))
         await place.clients.store.upsert(late, Session())
         assert await place.run(PARSING, event_of(ingested(late))) == []
-        assert await place.clients.store.find(Archive, archive, archive, Session()) is None
+        assert await place.clients.store.find(Archive, archive, Session()) is None
         uploaded = archive_of(FIRST, arrived=NOW + timedelta(hours=1))
         await place.clients.store.upsert(uploaded, Session())
         with pytest.raises(DocumentNotFoundError):  # made since: that its blob is missing is a failure

@@ -252,7 +252,7 @@ async def test_events_of_a_deleted_archive_bring_nothing_back(
         (parsed,) = await place.run(PARSING, arrived)
         (prepared,) = await place.run(CHUNKING, parsed)
         archive = arrived.data.archive_id
-        await place.clients.store.patch(Archive, Patch(archive, archive, set={"removing": True}), Session())
+        await place.clients.store.patch(Archive, Patch(archive, set={"removing": True}), Session())
         assert await place.run(PARSING, arrived) == []  # marked, and not gone yet
         assert await place.run(EMBEDDING, prepared) == []
         assert {chunk["status"] for chunk in await place.stored("chunks")} == {"pending"}
@@ -365,6 +365,6 @@ async def test_a_thread_that_changes_no_member_keeps_its_summary(
         assert (done.counts["messages"], done.counts["messages_kept"]) == (0, 1)
         assert await place.stored("summaries") == before
         root = thread_id("<m0@example.org>", "list")
-        thread = await place.clients.store.read(Thread, root, root, Session())
+        thread = await place.clients.store.read(Thread, root, Session())
         assert (thread.archive_ids, thread.sources) == ([archive_of(FIRST).id], ["list"])
         await drain(place)

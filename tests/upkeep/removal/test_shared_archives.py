@@ -149,7 +149,7 @@ async def test_an_upload_whose_blob_a_deletion_took_has_it_again_when_it_is_ackn
         stored = await _take(place, content)
         assert happened == [stored.archive.id]
         assert await blob(place, stored.archive) == content
-        archive = await place.clients.store.read(Archive, stored.archive.id, stored.archive.id, Session())
+        archive = await place.clients.store.read(Archive, stored.archive.id, Session())
         assert not archive.removing
         await empty(place)
 

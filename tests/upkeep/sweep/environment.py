@@ -113,7 +113,9 @@ class SweepPlace:
 
     async def again(self, document: Document) -> Any:
         """The document as it is now."""
-        return await self.store.read(type(document), document.id, document.partition_value, Session())
+        return await self.store.read(
+            type(document), document.id, Session(), partition=document.named_partition
+        )
 
     async def fail_stage(self, stage: str, times: int, error: str = "ServiceUnavailableError") -> None:
         for number in range(times):

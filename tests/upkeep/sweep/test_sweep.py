@@ -175,7 +175,7 @@ async def test_a_requeued_document_that_fails_again_is_due_by_its_backoff_and_ke
     asked = await place.again(message)
     assert (asked.requeued_at, asked.lastError) == (place.now, "NoOutcome: no attempt at it was recorded")
     place.wait(minutes=15)
-    subject = Subject(Message, message.id, message.thread_id)
+    subject = Subject(Message, message.id)
     failure = classify(TransientError("the store is down"))
     await attempt_failed(place.store, [subject], attempt=1, failure=failure, now=place.now, session=Session())
     assert (await place.again(message)).requeued_at is None
@@ -390,7 +390,7 @@ async def test_a_run_leaves_its_summary_and_a_dry_run_changes_nothing(place: Swe
     assert await place.quiet()
     assert await latest_run(place.clients) is None  # of runs that did something
     done = await place.sweep()
-    kept = await place.store.read(Run, done.id, "sweep", Session())
+    kept = await place.store.read(Run, done.id, Session(), partition="sweep")
     assert (kept.status, kept.counts, kept.finished_at) == (RunStatus.SUCCEEDED, done.counts, place.now)
     assert {example["what"] for example in kept.examples} == {"requeued", "given up"}
     await place.published("parsing")

@@ -32,7 +32,7 @@ def figures(found: ArchiveProgress) -> dict[str, tuple[int, int, int]]:
 async def embed(place: MailIn) -> None:
     done = {"embedding_generated": True, "status": "processed"}
     chunks = [
-        Patch(chunk["id"], chunk["thread_id"], set=done)
+        Patch(chunk["id"], set=done)
         for chunk in await place.stored("chunks")
         if not chunk["embedding_generated"]
     ]
@@ -43,7 +43,7 @@ async def asked_for(place: MailIn) -> str:
     """As orchestration does: the version that is there, noted as the one that was asked for."""
     ready = await ready_thread(place.clients, ROOT, Session())
     assert ready is not None
-    asked = Patch(ROOT, ROOT, set={"content_hash": ready.version})
+    asked = Patch(ROOT, set={"content_hash": ready.version})
     await place.clients.store.patch(Thread, asked, Session())
     return ready.version
 
@@ -137,10 +137,10 @@ async def test_what_was_given_up_is_counted_and_named_and_holds_nothing_up(
         await place.run(CHUNKING, parsed)
         await embed(place)
         given_up = {"status": "failed_max_retries", "lastError": "X: no"}
-        await place.clients.store.patch(Thread, Patch(ROOT, ROOT, set=given_up), Session())
+        await place.clients.store.patch(Thread, Patch(ROOT, set=given_up), Session())
         chunk = (await place.stored("chunks"))[0]["id"]
         lost = {**given_up, "embedding_generated": False}
-        await place.clients.store.patch(Chunk, Patch(chunk, ROOT, set=lost), Session())
+        await place.clients.store.patch(Chunk, Patch(chunk, set=lost), Session())
         found = await progress(place, archive)
         assert found.complete
         assert figures(found)["embedding"] == (3, 4, 1)
@@ -156,7 +156,7 @@ async def test_an_archive_that_could_not_be_read_says_so(
     async with mail_in(cloud, bus_service) as place:
         archive = await place.ingest(b"no mail at all")
         id_ = archive.data.archive_id
-        await place.clients.store.patch(Archive, Patch(id_, id_, set={"status": "failed"}), Session())
+        await place.clients.store.patch(Archive, Patch(id_, set={"status": "failed"}), Session())
         found = await progress(place, archive)
         assert (found.failed, found.complete, found.percent) == (True, False, 0)
         assert found.gaps == ["1 archive could not be parsed"]

@@ -10,7 +10,7 @@ from datetime import datetime
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import NotFoundError
-from shared.core.ids import HASH_ID, person_id
+from shared.core.ids import HASH_ID, MESSAGE_KEY, person_id
 from shared.documents.readings import StoredReading
 from shared.documents.reports import Report, Summary, Topic, TopicKind
 from shared.documents.sources import NAME_PATTERN, Source, SourceRole
@@ -130,7 +130,8 @@ def _is(address: str, id_: str) -> bool:
 
 async def find_topic(connected: Clients, kind: TopicKind, name: str) -> Topic | None:
     """None where there is nothing of this name."""
-    label, is_hash = "", re.fullmatch(HASH_ID, name) is not None
+    label = ""
+    is_id = re.fullmatch(MESSAGE_KEY if kind is TopicKind.THREADS else HASH_ID, name) is not None
     try:
         match kind:
             case TopicKind.SOURCES:
@@ -138,10 +139,10 @@ async def find_topic(connected: Clients, kind: TopicKind, name: str) -> Topic | 
             case TopicKind.DRAFTS:
                 known = draft_base(name) == name and any(await of_draft(connected, name))
             case TopicKind.PEOPLE:
-                known, label = is_hash, (await person_shown(connected, name)).name if is_hash else ""
+                known, label = is_id, (await person_shown(connected, name)).name if is_id else ""
             case TopicKind.THREADS:
-                known = is_hash
-                if is_hash:
+                known = is_id
+                if is_id:
                     thread = await resolved_thread(connected, name)
                     name, label = thread.id, thread.subject
     except NotFoundError:

@@ -74,6 +74,7 @@ async def test_a_thread_is_split_and_names_are_decided_on(place: OpsPlace, tmp_p
     thread, message = threads.thread_id(0), threads.id_of(1)
     why = ("--reason", "it was irony")
     split = (await ops("thread", "move", thread, message, "--split", *why, "--json")).json()
+    await threads.pass_labels_on()
     assert await threads.work_off(2) == 2
     assert (await threads.thread(1)).message_count == 1
     shown = await ops("thread", "history", thread)

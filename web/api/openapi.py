@@ -66,8 +66,8 @@ def documented(
     method: str, path: str, answers: Answers, *, name: str = "", **described: Any
 ) -> Callable[[Function], Function]:
     """Add a function to the document. The first line of its docstring is the summary; an id is a hash."""
-    named = re.findall(r"(\w+)s/\{(\w+)\}", path)
-    described.setdefault("ids", {name: PATTERNS.get(what, HASH_ID) for what, name in named})
+    named = re.findall(r"(\w+)/\{(\w+)\}", path)
+    described.setdefault("ids", {name: PATTERNS.get(what.removesuffix("s"), HASH_ID) for what, name in named})
 
     def remember(function: Function) -> Function:
         summary = (function.__doc__ or function.__name__.replace("_", " ").capitalize()).strip()

@@ -139,7 +139,7 @@ def test_senders_have_names_also_where_their_passages_are_on_another_page(site: 
 def test_search_lists_a_thread_once_and_masks_addresses(site: Site) -> None:
     found = page(site, "/search?q=receipt&mode=words")
     threads = [link.attributes["href"] for link in found.all("a") if link.attributes["href"].count("/") == 2]
-    threads = [address for address in threads if re.fullmatch(r"/threads/[0-9a-f]{16}", address)]
+    threads = [address for address in threads if re.fullmatch(r"/threads/[0-9a-f]{20}", address)]
     assert threads
     assert len(threads) == len(set(threads))
     assert not re.search(r"[a-z0-9]@[a-z]", found.text)

@@ -200,12 +200,12 @@ async def _missing_threads(clients: Clients, page: list[Row]) -> dict[str, Row]:
 
 DIGITS = "0123456789abcdef"
 MAX_PER_RANGE = 50_000  # a search goes no further than its 100,000th result
-MAX_PREFIX = 4
+NO_HASH = ("chunk_id lt '0'", "chunk_id ge 'g'")
+MAX_PREFIX = 8  # the first four digits are the same for all chunks of a source
 
 
 async def check_vectors(clients: Clients, before: int) -> AsyncIterator[Finding]:
-    ranges = ["chunk_id lt '0'", "chunk_id ge 'g'"]
-    for condition in [*ranges, *(_between(digit) for digit in DIGITS)]:
+    for condition in [*NO_HASH, *(_between(digit) for digit in DIGITS)]:
         async for finding in _check_range(clients, condition, before):
             yield finding
 
@@ -224,7 +224,7 @@ async def _check_range(clients: Clients, condition: str, before: int) -> AsyncIt
 
 async def _parts(clients: Clients, condition: str) -> list[str]:
     """The range, or smaller ones where it has more results than a search returns."""
-    if await clients.index.count_of(condition) <= MAX_PER_RANGE or condition.count("'") < MAX_PREFIX:
+    if condition in NO_HASH or await clients.index.count_of(condition) <= MAX_PER_RANGE:
         return [condition]
     prefix = condition.split("'")[1]
     if len(prefix) >= MAX_PREFIX:

@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from shared.clients.connections import Clients
@@ -15,10 +16,11 @@ from shared.clients.cosmos.session import Session
 from shared.core.concurrency import batches_of
 from shared.documents.base import ProcessingStatus
 from shared.documents.queries.several_containers import states_of_threads
-from shared.documents.queries.threads import CHUNK_STATES, MESSAGE_STATES
+from shared.documents.queries.threads import CHUNK_STATES, MESSAGE_STATES, MESSAGES_OF_THREAD
 from shared.documents.threads import Chunk, Message, Thread
 
 THREADS_PER_QUERY = 100
+_NO_DATE = datetime.min.replace(tzinfo=UTC)
 
 
 class MemberState(NamedTuple):
@@ -142,3 +144,9 @@ async def _rows(
         async for row in clients.store.query(query, session, **names):
             rows[row["thread_id"]].append(row)
     return rows
+
+
+async def load_messages(clients: Clients, thread_id: str, session: Session) -> list[Message]:
+    """The messages with the label of this thread, by date; those without one come first."""
+    found = await clients.store.query_documents(Message, MESSAGES_OF_THREAD, session, thread=thread_id)
+    return sorted(found, key=lambda message: (message.date or _NO_DATE, message.place, message.id))

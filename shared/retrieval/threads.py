@@ -14,6 +14,7 @@ from shared.documents.reports import Report, Summary
 from shared.documents.sources import Archive
 from shared.documents.threads import Chunk, Message, Thread
 from shared.documents.values import Citation
+from shared.pipeline.readiness import load_messages
 from shared.retrieval.conversation import Placed, in_reading_order, in_time, placed_by_operator
 from shared.retrieval.parameters import page_of_message
 from shared.retrieval.read_models import (
@@ -24,7 +25,7 @@ from shared.retrieval.read_models import (
     SummaryDetail,
     message_links,
 )
-from shared.threads.moving import load_messages, resolve_thread
+from shared.threads.moving import resolve_thread
 
 Model = TypeVar("Model", Chunk, Message, Report)
 MOST_ANSWERS = 50

@@ -24,9 +24,14 @@ from shared.domain.mail.models import read_segments
 from shared.domain.mail.segments import NormalizedBody
 from shared.domain.summaries.models import ContextChunk, ContextMessage, ThreadContext
 from shared.pipeline.lifecycle.threads import result_linked, vote_marked
-from shared.pipeline.readiness import MemberState, corrected_version, has_all_messages, version_of
+from shared.pipeline.readiness import (
+    MemberState,
+    corrected_version,
+    has_all_messages,
+    load_messages,
+    version_of,
+)
 from shared.summarization.record_flags import flag_sentences, message_marks, record_flags
-from shared.threads.moving import load_messages
 
 VERSIONED = {"id", "status", "variant", "conflicts"}
 PROCESSED, GIVEN_UP = ProcessingStatus.PROCESSED, ProcessingStatus.FAILED_MAX_RETRIES

@@ -7,13 +7,12 @@ summaries become outdated.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from datetime import UTC, datetime
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session, TurnOverError
 from shared.core.errors import DocumentNotFoundError, OvertakenError
 from shared.core.ids import message_key
-from shared.documents.queries.threads import MESSAGES_OF_THREAD, THREADS_OF_MESSAGES
+from shared.documents.queries.threads import THREADS_OF_MESSAGES
 from shared.documents.threads import Chunk, Message, Thread
 from shared.domain.threading.assignment import ThreadState
 from shared.pipeline.event_builders import json_parsed
@@ -22,19 +21,13 @@ from shared.pipeline.events import Event, split_to_fit
 from shared.pipeline.lifecycle.archives import messages_relabelled, was_removed
 from shared.pipeline.lifecycle.summaries import outdate_merged
 from shared.pipeline.lifecycle.threads import merge_finished, messages_left
+from shared.pipeline.readiness import load_messages
 
 MAX_REDIRECTS = 50  # damaged documents may point to each other
-_NO_DATE = datetime.min.replace(tzinfo=UTC)
 
 
 class ThreadMovedError(OvertakenError):
     """A message or thread became part of another thread while it was worked on: the stage repeats."""
-
-
-async def load_messages(clients: Clients, thread_id: str, session: Session) -> list[Message]:
-    """The messages with the label of this thread, by date; those without one come first."""
-    found = await clients.store.query_documents(Message, MESSAGES_OF_THREAD, session, thread=thread_id)
-    return sorted(found, key=lambda message: (message.date or _NO_DATE, message.place, message.id))
 
 
 async def resolve_thread(clients: Clients, thread_id: str, session: Session) -> str:

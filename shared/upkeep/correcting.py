@@ -27,8 +27,9 @@ from shared.documents.values import (
 )
 from shared.domain.consensus.headlines import MAX_WORDS
 from shared.pipeline.lifecycle.threads import thread_corrected
+from shared.pipeline.readiness import load_messages
 from shared.summarization.summary_document import corrections_of, sentence_place
-from shared.threads.moving import ThreadMovedError, load_messages, resolve_thread
+from shared.threads.moving import ThreadMovedError, resolve_thread
 from shared.upkeep.audit import Actor, audited
 from shared.upkeep.requeue import request_summary
 

@@ -35,12 +35,13 @@ from shared.pipeline.event_builders import archive_ingested
 from shared.pipeline.events import Event
 from shared.pipeline.lifecycle.attempts import reopened
 from shared.pipeline.lifecycle.summaries import orphan_deleted
+from shared.pipeline.readiness import load_messages
 from shared.pipeline.stage import Subject
 from shared.pipeline.topology import PARSING
 from shared.summarization.digest_touching import touch
 from shared.threads.index import ThreadIndex
 from shared.threads.message_documents import provenance
-from shared.threads.moving import absorb, announce_messages, load_messages
+from shared.threads.moving import absorb, announce_messages
 from shared.threads.registry import Registry
 from shared.upkeep.requeue import request_summary
 

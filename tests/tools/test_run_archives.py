@@ -1,6 +1,9 @@
 """The report that `make run` prints: its title is a stranger's."""
 
 import io
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from aiohttp import web
@@ -9,7 +12,12 @@ from rich.console import Console
 
 from tools.run_archives import client as app_module
 from tools.run_archives.client import AppError, Taken, open_app
-from tools.run_archives.report import _print_a_report, _print_outcomes, _without_repetition
+from tools.run_archives.report import (
+    _print_a_report,
+    _print_outcomes,
+    _without_repetition,
+    show_archives,
+)
 
 TITLE = "\x1b]0;owned\x07\x1b[2J\x9b31mAll agree"
 REPORT = {"report_id": "rpt-1", "title": TITLE, "has_consensus": True, "participants": [], "thread_id": "t"}
@@ -98,3 +106,42 @@ def test_a_report_in_the_terminal_repeats_neither_title_nor_sentence() -> None:
     assert "# T" not in shown
     assert "Key points" not in shown
     assert "Possible objections" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "said"),
+    [
+        ((), {"FUNCTIONS_URL": "http://127.0.0.1:1"}, "usage: localcloud up -- python"),
+        (("x.mbox",), {}, "FUNCTIONS_URL is not set"),
+        (
+            (__file__,),
+            {"FUNCTIONS_URL": "http://127.0.0.1:1"},
+            "the app at http://127.0.0.1:1 does not answer",
+        ),
+    ],
+)
+def test_the_command_says_in_a_line_what_it_misses(
+    arguments: tuple[str, ...], environment: dict[str, str], said: str
+) -> None:
+    command = [sys.executable, "-m", "tools.run_archives", *arguments]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert said in " ".join((ended.stdout + ended.stderr).split())
+    assert "Traceback" not in ended.stderr
+
+
+async def test_a_large_archive_that_the_app_has_already_is_said_to_be_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        done = {"id": "o1", "status": "succeeded", "error": "", "archives": list[str]()}
+        return web.json_response({} if request.path == "/api/sources" else done)
+
+    monkeypatch.setattr(app_module, "LARGEST_UPLOAD", 0)
+    archive, printed, app = tmp_path / "large.mbox", io.StringIO(), web.Application()
+    archive.write_text("From a\n")
+    app.router.add_post("/{path:.*}", answer)
+    async with TestServer(app) as server:
+        base = str(server.make_url("")).rstrip("/")
+        assert await show_archives(base, archive, Console(file=printed, width=300)) == 1
+    assert "the app has it already, and found no change" in printed.getvalue()

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markdown import Markdown
@@ -36,7 +37,10 @@ async def show_archives(base: str, archives: Path, console: Console) -> int:
             return await _show(app, archives, console)
     except AppError as error:
         console.print(_text(f"error: {error}", style="red"))
-        return 1
+    except (aiohttp.ClientError, TimeoutError) as error:
+        said = f"error: the app at {base} does not answer: {type(error).__name__}: {error}"
+        console.print(_text(said, style="red"))
+    return 1
 
 
 async def _show(app: App, archives: Path, console: Console) -> int:
@@ -70,7 +74,7 @@ async def _take_in(app: App, archives: Path) -> tuple[list[Taken], list[AppError
         except AppError as error:
             refused.append(error)
     if not taken:
-        raise refused[0]
+        raise refused[0] if refused else AppError(f"{archives}: the app has it already, and found no change")
     return taken, refused
 
 

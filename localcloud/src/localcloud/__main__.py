@@ -97,7 +97,8 @@ async def _join(project: Project, command: Sequence[str], in_use: FolderInUseErr
     if settings is None:
         sys.stderr.write(f"localcloud: {in_use}, which is not responding\n")
         return 1
-    _say(f"{project.name} is already running at {settings['FUNCTIONS_URL']}/ (process {in_use.pid}).")
+    where = f" at {settings['FUNCTIONS_URL']}/" if "FUNCTIONS_URL" in settings else ""
+    _say(f"{project.name} is already running{where} (process {in_use.pid}).")
     return await run_command(command, settings)
 
 

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from localcloud.__main__ import main
 from localcloud.ports import NoFreePortsError, Ports, busy_ports, choose_ports
 from localcloud.up.catalogue import NAMES, UnknownServiceError, plan_services
+from localcloud.up.command import note_settings
 from localcloud.up.data_folder import DataFolderError, data_folder
 from localcloud.up.project import Project, ProjectError, read_project
 from localcloud.up.settings_file import SettingsFileError, settings_of_all, write_local_settings
@@ -202,3 +204,16 @@ def test_a_file_that_cannot_be_used_is_refused_with_the_reason(tmp_path: Path, t
     (tmp_path / "localcloud.toml").write_text(text)
     with pytest.raises(ProjectError, match=said):
         read_project(tmp_path)
+
+
+def test_a_command_joins_a_local_cloud_without_an_app(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / ".localcloud"
+    command = [sys.executable, "-c", "import os; print(os.environ['COSMOS_ENDPOINT'])"]
+    with data_folder(data, fresh=False):
+        note_settings(data, {"COSMOS_ENDPOINT": "http://localhost:1"})
+        assert main(["up", "--root", str(tmp_path), "--", *command]) == 0
+    shown = capfd.readouterr().out
+    assert "is already running (process " in shown
+    assert "http://localhost:1\n" in shown

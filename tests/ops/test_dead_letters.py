@@ -3,6 +3,7 @@
 import asyncio
 import json
 import uuid
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,9 +11,11 @@ import pytest
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.amqp import AmqpAnnotatedMessage
 
+from shared.clients.blobs import Blobs
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.dead_letter_mover import OperationObserver
 from shared.clients.servicebus.dead_letters import MessageCopy
+from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import invalid_key
 from shared.documents.records import Audit, AuditStatus
 from shared.pipeline.events import parse_event
@@ -279,6 +282,26 @@ async def test_what_is_dead_lettered_later_is_not_part_of_it(place: OpsPlace) ->
     assert (resumed.status, resumed.counts["requeued"]) == (AuditStatus.SUCCEEDED, 2)
     assert {letter.properties["idempotency_key"] for letter in await place.dead()}
     assert len(await place.dead()) == 2
+
+
+async def test_a_second_run_that_begins_at_the_same_time_keeps_to_the_first_plan(place: OpsPlace) -> None:
+    await place.failed_events(2, "ValueError", "no")
+    audit = await request_operation(place.clients, REQUEUE, {"queues": ["parsing"], "limit": 1}, ME)
+
+    class Overtaken(Blobs):
+        """The first run comes between this one's look for a plan and its own plan."""
+
+        async def read(self, container: str, path: str) -> AsyncIterator[bytes]:
+            try:
+                async for piece in super().read(container, path):
+                    yield piece
+            except DocumentNotFoundError:
+                await run_operation(place.clients, audit.id, patience=15)
+                raise
+
+    second = replace(place.clients, blobs=Overtaken(place.clients.blobs._client))
+    assert (await run_operation(second, audit.id, patience=15)).counts["requeued"] == 1
+    assert (len(await place.waiting()), len(await place.dead())) == (1, 1)
 
 
 async def test_an_operation_that_is_stopped_is_resumed_to_the_same_end(place: OpsPlace) -> None:

@@ -97,7 +97,7 @@ class _Job(Job):
             header = {"operation": self.audit.id, "action": self.audit.action, "plan": plan}
             await self._journal.begin(header)
             self.watch.step("planned")
-            return JournalState(plan)
+            return await self._journal.read()  # another run may have planned it first
 
     async def _move(self, queue: str, chosen: set[int], noted: set[int]) -> None:
         async def note(numbers: Sequence[int]) -> None:

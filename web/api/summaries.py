@@ -1,4 +1,4 @@
-"""Digests over HTTP: have one made at once."""
+"""Digests that are made at once, and summaries that are made again in the background."""
 
 import azure.functions as func
 from pydantic import BaseModel, ConfigDict, Field
@@ -54,7 +54,6 @@ async def refresh_one_digest(req: func.HttpRequest) -> func.HttpResponse:
 
 
 PATH = "api/resummaries"
-LONGEST_BODY = 4096
 
 
 class ResummaryShown(BaseModel):

@@ -6,7 +6,7 @@ from dataclasses import replace
 from shared.documents.readings import StoredReading
 from shared.documents.threads import Message, Thread
 from shared.domain.consensus.linked_thread import CLAIMS_ROLE, CONFUSABLE, SAME_NAME, UNAUTHENTICATED, People
-from shared.domain.threading.assignment import BY_OPERATOR, BY_SUBJECT
+from shared.domain.threading.assignment import BY_LIMIT, BY_OPERATOR, BY_SUBJECT
 
 _HIDDEN = "hidden-text"
 CONFLICTING = "conflicting content under the same Message-ID"
@@ -17,6 +17,7 @@ _SENTENCES = {
     "conflicting_copies": "Messages with conflicting copies: {}. The first copy in list order counts.",
     "joined_by_subject": "Messages threaded by subject only: {}.",
     "moved_by_operator": "Messages moved by an operator: {}.",
+    "beyond_limit": "Messages that begin a thread because the one that they name is full: {}.",
     "hidden_text": "Messages with hidden text (not read): {}.",
     "unauthenticated_senders": "Messages with an unauthenticated sender: {}.",
     "same_names": "A sender name is used by several addresses. Messages: {}.",
@@ -38,6 +39,7 @@ def record_flags(thread: Thread, messages: Sequence[Message], people: People, ma
         "conflicting_copies": sum(message.conflicts > 0 for message in messages),
         "joined_by_subject": via.count(BY_SUBJECT),
         "moved_by_operator": via.count(BY_OPERATOR),
+        "beyond_limit": via.count(BY_LIMIT),
         "hidden_text": sum(_HIDDEN in message.warnings for message in messages),
     }
     marks = [mark for number in range(mails) for mark in people.marks(number)]

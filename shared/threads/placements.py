@@ -9,7 +9,7 @@ from shared.documents.edits import Placement, PlacementAct
 from shared.documents.queries.threads import ACTIVE_PLACEMENTS, PLACEMENTS_OF_SOURCE
 from shared.documents.readings import ShownPlacement
 from shared.documents.threads import Thread
-from shared.domain.threading.assignment import Links
+from shared.domain.threading.assignment import BY_OPERATOR, Links
 from shared.domain.threading.subject_links import NEVER
 
 MAX_SHOWN = 50
@@ -31,7 +31,7 @@ def placed(links: Sequence[Links], parents: Mapping[str, str]) -> list[Links]:
 def _placed(links: Links, parent: str) -> Links:
     """The message seeks nothing by its subject; others may still find it by that."""
     entries = [entry._replace(seeks=NEVER) for entry in links.entries]
-    return Links(links.node, [parent] if parent else [], entries, decided=True)
+    return Links(links.node, [parent] if parent else [], entries, decided=BY_OPERATOR)
 
 
 async def placements_of(store: Store, thread: Thread, session: Session) -> list[Placement]:

@@ -34,11 +34,11 @@ from shared.domain.threading.assignment import (
     ThreadingResult,
     ThreadState,
     Wanted,
-    assign_links,
     links_of,
     wanted_by,
     wanted_by_known,
 )
+from shared.domain.threading.limit import assign_within_limit
 from shared.domain.threading.prepared_message import PreparedMessage
 from shared.pipeline.lifecycle.threads import thread_merged, threads_changed
 from shared.threads.index import IndexLookup, ThreadIndex
@@ -138,19 +138,6 @@ class _Plan:
         return bool(moves) or any(thread.absorbing for thread in self.threads)
 
 
-class LoadedThreads:
-    """The loaded threads, behind the port that the threading algorithm reads from."""
-
-    def __init__(self, states: Collection[ThreadState] = ()) -> None:
-        self._states = states
-
-    def by_message_ids(self, ids: Sequence[str]) -> Collection[ThreadState]:  # noqa: ARG002 - all loaded threads are candidates
-        return self._states
-
-    def by_subject_keys(self, keys: Sequence[str]) -> Sequence[ThreadState]:  # noqa: ARG002
-        return ()
-
-
 class Registry:
     def __init__(self, clients: Clients) -> None:
         self._clients = clients
@@ -248,7 +235,7 @@ class Registry:
             loaded, wanted_by_known(arrived, loaded.states().values()), slice_.source, session
         )
         states = loaded.states()
-        result = assign_links(slice_.links, LoadedThreads(states.values()), slice_.source)
+        result = assign_within_limit(slice_.links, states, slice_.source)
         reborn = await self._reborn(result, loaded, names, session)
         gone = {merge.thread_id for merge in result.merges}
         states = {name: state for name, state in states.items() if name not in gone} | result.threads

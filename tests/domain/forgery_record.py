@@ -20,9 +20,8 @@ from shared.domain.threading.prepared_message import prepare_message
 from shared.summarization.record_flags import record_flags
 from shared.summarization.thread_context import mails_of
 from shared.threads.message_documents import ArchiveOfSource, arrivals_of, message_writes, parsed_mail
-from shared.threads.registry import LoadedThreads
 from tests.support.documents import CREATED
-from tests.support.threads import assign
+from tests.support.threads import InMemoryThreads, assign
 
 
 @dataclass
@@ -80,7 +79,7 @@ class InMemoryRecord:
 
     def threads(self, source: str) -> dict[str, ReadThread]:
         messages = {message.message_id: message for message in self.messages(source)}
-        result = assign([parsed_mail(message) for message in messages.values()], LoadedThreads(), source)
+        result = assign([parsed_mail(message) for message in messages.values()], InMemoryThreads(), source)
         return {
             name: self._thread(name, state, messages, self._profiles.get(source, SourceProfile()))
             for name, state in result.threads.items()

@@ -27,6 +27,9 @@ MAX_ANCESTORS = 32
 """So many of the nearest, and the root: what a hostile mail can make us keep and look up."""
 BY_SUBJECT = "subject"
 BY_OPERATOR = "operator"
+BY_LIMIT = "limit"
+"""It is in a thread of its own, because the thread that it names is full."""
+DECIDED = frozenset({BY_OPERATOR, BY_LIMIT})
 
 
 class Links(NamedTuple):
@@ -34,8 +37,8 @@ class Links(NamedTuple):
     ancestors: list[str]
     """The ids that it names, the direct parent first, the claimed root last."""
     entries: list[SubjectEntry]
-    decided: bool = False
-    """An operator has said where it belongs: under its only ancestor, or on its own."""
+    decided: str = ""
+    """`BY_OPERATOR` or `BY_LIMIT`: it belongs under its only ancestor, or on its own, whatever it says."""
 
 
 class ThreadMember(NamedTuple):
@@ -44,7 +47,7 @@ class ThreadMember(NamedTuple):
     wants: tuple[str, ...] = ()
     """Ids that are not here and would be nearer, the nearest first; by subject, all that it names."""
     via: str = ""
-    """By what it has its edge: its headers, else `BY_SUBJECT` or `BY_OPERATOR`."""
+    """By what it has its edge: its headers, else `BY_SUBJECT`, `BY_OPERATOR` or `BY_LIMIT`."""
     root: str = ""
     """The root that it claims, where that is not its parent: then it says that its parent is an answer."""
 
@@ -240,7 +243,7 @@ class _MailSet:
 
     def add_mail(self, links: Links) -> None:
         """In place of what was known of it: it may have come with other content."""
-        claimed, via = links.ancestors[-1] if links.ancestors else "", BY_OPERATOR if links.decided else ""
+        claimed, via = links.ancestors[-1] if links.ancestors else "", links.decided
         self.members[links.node] = ThreadMember(claimed, tuple(links.ancestors), via)
         self.entries[links.node] = set(links.entries)
 
@@ -270,7 +273,7 @@ class _MailSet:
         )
         for one, parent in found.items():
             member = members[one]
-            if parent and member.via != BY_OPERATOR and (one in orphans or not member.parent):
+            if parent and member.via not in DECIDED and (one in orphans or not member.parent):
                 named = (*member.wants, member.parent) if member.parent else ()
                 members[one] = ThreadMember(parent, named, BY_SUBJECT)
 
@@ -296,7 +299,7 @@ def _orphans(by_headers: Mapping[str, ThreadMember]) -> set[str]:
     return {
         one
         for one, member in by_headers.items()
-        if member.parent and member.parent not in by_headers and member.via != BY_OPERATOR
+        if member.parent and member.parent not in by_headers and member.via not in DECIDED
     }
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shared.core.ids import message_key, thread_id
 from shared.domain.mail.models import ParsedAddress, ParsedMail
-from shared.domain.threading.assignment import Links, Merge, ThreadState, assign_links, links_of
+from shared.domain.threading.assignment import BY_OPERATOR, Links, Merge, ThreadState, assign_links, links_of
 from tests.support.threads import InMemoryThreads, assign
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -125,9 +125,9 @@ def test_the_same_ids_in_two_sources_are_two_threads() -> None:
 def test_an_operators_word_stands_over_headers_and_subjects() -> None:
     mails = [message("<a>"), message("<x>"), message("<b>", ["<a>"]), message("<c>", ["<a>", "<b>"])]
     known = threads_of(mails)
-    known.apply(assign_links([Links("<b>", ["<x>"], [], decided=True)], known))
+    known.apply(assign_links([Links("<b>", ["<x>"], [], decided=BY_OPERATOR)], known))
     assert groups(known) == [["<a>"], ["<b>", "<c>", "<x>"]]
-    known.apply(assign_links([Links("<b>", [], [], decided=True)], known))
+    known.apply(assign_links([Links("<b>", [], [], decided=BY_OPERATOR)], known))
     assert groups(known) == [["<a>"], ["<b>", "<c>"], ["<x>"]]
     known.apply(assign_links([links_of(mails[2])], known))
     assert groups(known) == [["<a>", "<b>", "<c>"], ["<x>"]]

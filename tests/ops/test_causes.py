@@ -8,12 +8,14 @@ import pytest
 from azure.core.exceptions import ServiceRequestError
 from azure.servicebus import ServiceBusMessage
 
+from shared.clients.classify import classify
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
 from shared.core.errors import PermanentError
 from shared.core.ids import failure_id, invalid_key
 from shared.documents.records import FailureRecord
 from shared.pipeline.delivery import Delivery
+from shared.pipeline.failures import error_hash
 from shared.pipeline.retry import REQUESTS
 from shared.pipeline.runner import StageFailedError, run_request
 from shared.pipeline.topology import INGESTION, OPERATIONS, REMOVAL, QueueRow
@@ -111,3 +113,15 @@ async def test_where_nothing_of_ours_saw_the_failure_the_cause_says_so(place: Op
         "Not consumed after 10 attempts. Each delivery ended before its failure"
     )
     assert expired.cause.error == "Expired."
+
+
+async def test_a_cause_without_a_record_is_read_from_the_dead_letter_itself(place: OpsPlace) -> None:
+    delivery = Delivery(place.bench.name("x").encode(), "m")
+    await run_request(OPERATIONS, delivery, place.clients, failing(ValueError("no")))
+    (copy,) = await place.waiting("operations")
+    properties: dict[str | bytes, Any] = dict(delivery_from_sdk(copy).properties.items())
+    await place.dead_letter([ServiceBusMessage(b"unrecorded", application_properties=properties)])
+    (found,) = await choose(place.clients, LetterSelection(queues=["parsing"]))
+    assert (found.cause.error_type, found.cause.error) == ("ValueError", "ValueError: no")
+    assert found.cause.error_hash == error_hash("parsing", classify(ValueError("no")))
+    place.empty("operations")

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
-from shared.clients.servicebus.dead_letters import DeadLetter, peek_all
+from shared.clients.servicebus.dead_letters import FAILURE_PREFIX, DeadLetter, peek_all
 from shared.core.concurrency import batches_of
 from shared.core.errors import ClassifiedError, ErrorKind, InvalidEventError, NewerVersionError, PipelineError
 from shared.core.ids import cause_id, failure_id, invalid_key, report_id
@@ -109,7 +109,11 @@ async def _records(store: Store, stage: str, ids: Iterable[str]) -> dict[str | N
 
 
 def _cause(letter: DeadLetter, record: dict[str, Any] | None) -> Cause:
-    reason = letter.reason or "unknown"
+    reason, told = letter.reason or "unknown", letter.properties
+    if record is None and (error := told.get(f"{FAILURE_PREFIX}last_error")):
+        type_ = str(told.get(f"{FAILURE_PREFIX}error_type", ""))
+        failure = ClassifiedError(ErrorKind.PERMANENT, type_, str(error).removeprefix(f"{type_}: "))
+        return Cause(reason, error_hash(letter.queue, failure), type_, str(error), letter.enqueued_at)
     if record is None:
         # Nothing of ours saw the failure: the broker knows no more than how it ended.
         failure = ClassifiedError(ErrorKind.PERMANENT, reason, letter.description)

@@ -6,6 +6,7 @@ It needs chromium, and the standard ports for the addresses in the pictures. The
 and leaves the data of other runs alone.
 """
 
+import argparse
 import asyncio
 import io
 import re
@@ -36,6 +37,7 @@ FIRST_POSITION = "aside.summary ul.claims a[href*='#']"
 
 
 def main() -> None:
+    argparse.ArgumentParser(prog="python -m tools.docs_pictures", description=__doc__).parse_args()
     with tempfile.TemporaryDirectory(prefix="docs-pictures-") as folder, started(Path(folder)) as start:
         printed = Console(record=True, width=WIDTH, file=io.StringIO(), highlight=False)
         if asyncio.run(show_archives(ADDRESS, ROOT / "samples", printed)):

@@ -47,6 +47,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _offset(text: str) -> int | None:
+    if text != "auto" and not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be a number or auto, not {text!r}")
     return None if text == "auto" else int(text)
 
 

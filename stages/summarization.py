@@ -29,7 +29,7 @@ from shared.pipeline.lifecycle.summaries import (
     thread_flags_settled,
 )
 from shared.pipeline.lifecycle.threads import thread_reopened, thread_summarized
-from shared.pipeline.readiness import ready_thread, uncorrected_version
+from shared.pipeline.readiness import uncorrected_version, version_of_members
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.summarization.record_flags import marked_positions
 from shared.summarization.summarizers import EXTRACTIVE, check_backend, summarizer_for
@@ -201,22 +201,21 @@ async def _offer(read: Thread, summary: Summary, work: Work) -> None:
             return
         # It has read the messages that the thread counted then, or that were about to leave.
         counted = thread.model_copy(update={"message_count": read.message_count, "losing": read.losing})
-        covers_all = await _covers_all(summary, work)
+        covers_all = await _covers_all(summary, counted, work)
         if await thread_summarized(store, counted, summary, session, covers_all=covers_all):
             return
         now = await read_latest_thread(store, read.id, session)
     raise CurrentChangedError(f"thread {read.id} changed at every attempt to give it a summary")
 
 
-async def _covers_all(summary: Summary, work: Work) -> bool:
+async def _covers_all(summary: Summary, thread: Thread, work: Work) -> bool:
     """Whether the thread has this version now, and no mail has come since it was requested.
 
     Where that mail's event is a dead letter, only the sweep finds the thread, which is not done then.
     """
     if not summary.content_hash or summary.thread_id is None:
         return True
-    now = await ready_thread(work.clients, summary.thread_id, work.session)
-    return now is not None and now.version == summary.content_hash
+    return await version_of_members(work.clients, thread, work.session) == summary.content_hash
 
 
 async def _check_place(thread: Thread, now: Thread | None, summary: Summary, work: Work) -> Thread:

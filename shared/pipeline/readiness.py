@@ -90,13 +90,31 @@ async def ready_thread(clients: Clients, thread_id: str, session: Session) -> Re
     """The thread and its version; None where it is not ready, or not there."""
     store = clients.store
     await _refresh(clients, session)
-    messages, chunks = _members(
-        [row async for row in store.query(MESSAGE_STATES, session, thread=thread_id)],
-        [row async for row in store.query(CHUNK_STATES, session, thread=thread_id)],
-    )
+    messages, chunks = await _members_of(clients, thread_id, session)
     # Read after its members: its count is then at least as new as what was counted.
     thread = await store.find(Thread, thread_id, session)
     return None if thread is None else _if_ready(thread, messages, chunks)
+
+
+async def version_of_members(clients: Clients, thread: Thread, session: Session) -> str | None:
+    """The version that the members of this thread make now; None where it is not ready.
+
+    Whoever goes by it writes on the condition that the thread is as it was read.
+    """
+    for model in (Message, Chunk):
+        await clients.store.refresh(model, session)
+    ready = _if_ready(thread, *await _members_of(clients, thread.id, session))
+    return None if ready is None else ready.version
+
+
+async def _members_of(
+    clients: Clients, thread_id: str, session: Session
+) -> tuple[list[MemberState], list[MemberState]]:
+    store = clients.store
+    return _members(
+        [row async for row in store.query(MESSAGE_STATES, session, thread=thread_id)],
+        [row async for row in store.query(CHUNK_STATES, session, thread=thread_id)],
+    )
 
 
 async def _refresh(clients: Clients, session: Session) -> None:

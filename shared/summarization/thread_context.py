@@ -41,8 +41,10 @@ async def load_context(
     clients: Clients, thread: Thread, session: Session, *, window: int, result: ThreadMail | None = None
 ) -> ThreadContext:
     """All messages of the thread in order, and their chunks. `result`: a vote's result in another thread."""
-    for model in (Message, Chunk):  # a replica may not show the latest ones yet
-        await clients.store.refresh(model, session)
+    for model in (Message, Chunk):
+        # Who asks for a version sends the tokens of what it was found by. Else a replica may be behind.
+        if session.token(model.container) is None:
+            await clients.store.refresh(model, session)
     messages = await load_messages(clients, thread.id, session)
     if not messages or not has_all_messages(thread.message_count, len(messages)):
         raise DocumentNotFoundError(f"{len(messages)} of {thread.message_count} messages are there")

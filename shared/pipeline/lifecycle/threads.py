@@ -131,7 +131,10 @@ async def thread_summarized(
         said["report_id"] = None  # what has none is found: the event that makes it may be lost
     done = Patch(thread.id, set={**said, "status": ProcessingStatus.PROCESSED.value, "lastError": None})
     same = _same_summary(thread)
-    not_grown = f"{same} AND c.message_count = {thread.message_count:d}"
+    not_grown = (
+        f"{same} AND c.message_count = {thread.message_count:d} AND c.corrections = {thread.corrections:d}"
+        f" AND {_equals('edition', thread.edition)}"
+    )
     awaited = (thread.requesting or {}).get("version") or thread.content_hash
     if (
         covers_all

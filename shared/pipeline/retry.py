@@ -91,7 +91,7 @@ class Backoff:
     jitter: bool = False  # U(0, delay), so that failures at the same time are not retried at the same time
 
     def decide(
-        self, retries: int, age: float = 0.0, *, asked_for: float | None = None, random: Random | None = None
+        self, retries: int, age: float = 0.0, *, asked_for: float | None = None, source: Random | None = None
     ) -> RetryDecision:
         """After so many retries of an event of this age. `asked_for` is the wait that the service wants."""
         if retries >= self.max_retries:
@@ -99,8 +99,8 @@ class Backoff:
         if age >= self.max_age_seconds:
             return RetryDecision(None, TTL_EXCEEDED)
         delay = exponential(self.base_seconds, retries + 1, self.cap_seconds, factor=self.factor)
-        if self.jitter and random is not None:
-            delay = random.uniform(0, delay)
+        if self.jitter and source is not None:
+            delay = source.uniform(0, delay)
         return RetryDecision(max(delay, min(asked_for or 0.0, self.cap_seconds)))
 
     def near_limit(self, retries: int, age: float) -> str | None:
@@ -182,7 +182,7 @@ class Retry:
             return RetryDecision(None, NON_RETRYABLE)
         retries = self.races if failure.kind is ErrorKind.RACE else self.backoffs
         return backoff.decide(
-            retries, self.age(runtime), asked_for=failure.retry_after, random=runtime.random
+            retries, self.age(runtime), asked_for=failure.retry_after, source=runtime.random
         )
 
     def after(

@@ -104,7 +104,7 @@ def test_the_settings_give_each_bound_its_own_value() -> None:
 
 def test_the_delay_of_a_race_is_drawn_between_zero_and_its_ceiling() -> None:
     source = random.Random(1)
-    delays = [Backoff(jitter=True).decide(0, random=source).delay or 0.0 for _ in range(2000)]
+    delays = [Backoff(jitter=True).decide(0, source=source).delay or 0.0 for _ in range(2000)]
     assert 0 <= min(delays) < 0.1
     assert 4.9 < max(delays) <= 5
     assert 2.4 < sum(delays) / len(delays) < 2.6

@@ -29,7 +29,7 @@ def report(
     detail = run_command(lambda clients: report_detail(clients, id_))
     if json:
         return print_json(detail.model_dump(mode="json", by_alias=True))
-    typer.echo(clean(detail.summary.content_markdown if detail.summary else detail.title))
+    typer.echo(clean(detail.summary.content_markdown))
     if detail.outdated:
         print_note("This report is outdated: a newer one exists, or its mail was removed.")
     return None

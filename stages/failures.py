@@ -11,11 +11,8 @@ from shared.clients.telemetry.metrics import PipelineSpan
 from shared.core.errors import ClassifiedError, ErrorKind
 from shared.core.ids import failed_event_of
 from shared.documents.records import FailureRecord
-from shared.domain.summaries.digest_scopes import is_digest
-from shared.pipeline.event_types import ReportDeliveryFailed, SummarizationFailed
 from shared.pipeline.events import Event, parse_event
 from shared.pipeline.failures import failure_record
-from shared.pipeline.lifecycle.summaries import digest_flags_settled, thread_flags_settled
 from shared.pipeline.topology import FAILURES, STAGE_OF_FAILURE
 from stages.registration import register_request
 
@@ -27,14 +24,6 @@ async def keep(body: bytes, clients: Clients, recording: PipelineSpan) -> None:
     event = parse_event(body)
     recording.set_attribute("pipeline.event_id", event.event_id)
     await record_failure(event, clients.store)
-    await _settle_flags(event, clients.store)
-
-
-async def _settle_flags(event: Event[Any], store: Store) -> None:
-    """The stage that failed may have set the flags by an earlier summary."""
-    if isinstance(event.data, SummarizationFailed | ReportDeliveryFailed):
-        settle = digest_flags_settled if is_digest(event.data.thread_id) else thread_flags_settled
-        await settle(store, event.data.thread_id, Session())
 
 
 async def record_failure(event: Event[Any], store: Store) -> bool:

@@ -1,6 +1,6 @@
 """Summarization: a thread that is ready becomes a summary whose every claim is cited and verified.
 
-A summary's id is made of the thread, its version, the template and the model. Earlier ones stay, outdated.
+A summary's id is made of the thread, its version, the template and the model. Earlier ones stay.
 """
 
 import logging
@@ -10,6 +10,7 @@ from dataclasses import replace
 import azure.functions as func
 
 from shared.clients.cosmos.lease import Lease
+from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import thread_summary_id
 from shared.documents.reports import Summary
 from shared.documents.threads import Thread
@@ -21,21 +22,18 @@ from shared.pipeline.event_types import SummarizationRequested, SummaryComplete
 from shared.pipeline.events import Event
 from shared.pipeline.lifecycle.summaries import (
     CurrentChangedError,
-    all_outdated,
-    outdate_merged,
     read_latest_thread,
-    summary_revived,
     supersedes,
-    thread_flags_settled,
 )
 from shared.pipeline.lifecycle.threads import thread_reopened, thread_summarized
 from shared.pipeline.readiness import uncorrected_version, version_of_members
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.summarization.record_flags import marked_positions
+from shared.summarization.report_document import evidence_of
 from shared.summarization.summarizers import EXTRACTIVE, check_backend, summarizer_for
 from shared.summarization.summary_document import load_corrections, summary_fields, thread_summary
 from shared.summarization.thread_context import VotePair, find_vote_pair, load_context, result_mail
-from shared.threads.moving import ThreadMovedError, resolve_thread
+from shared.threads.moving import ThreadMovedError, find_resolved
 from shared.threads.placements import placement_notes, shown_placements
 from shared.upkeep.requeue import request_summary
 from stages.registration import register_stage
@@ -62,7 +60,7 @@ async def summarize(event: Event[SummarizationRequested], work: Work) -> StageRe
         except _OutdatedRequestError:
             log.info("thread %s has another version than the one that a summary was asked for", thread)
             continue
-        announced.append(complete)
+        announced += [complete] if complete is not None else []
         unread += [pair] if pair is not None and pair.is_unread else []
 
     async def renew_votes() -> None:
@@ -76,35 +74,30 @@ async def summarize(event: Event[SummarizationRequested], work: Work) -> StageRe
 
 async def _summarize_thread(
     thread_id: str, version: str, data: SummarizationRequested, work: Work
-) -> tuple[SummaryComplete, VotePair | None]:
+) -> tuple[SummaryComplete | None, VotePair | None]:
     started, session = work.runtime.monotonic(), work.session
-    place = await resolve_thread(work.clients, thread_id, session)
-    if place != thread_id:  # an earlier attempt may have written there after the merge
-        await outdate_merged(work.clients.store, thread_id, session)
-    thread = await work.clients.store.read(Thread, place, session)
-    id_ = thread_summary_id(place, version, data.prompt_template, data.llm_backend, data.llm_model)
-    summary = await work.clients.store.find(Summary, id_, session, partition=place)
+    thread = await find_resolved(work.clients, thread_id, session)
+    if thread is None:
+        raise DocumentNotFoundError(f"thread {thread_id} does not exist")
+    id_ = thread_summary_id(thread.id, version, data.prompt_template, data.llm_backend, data.llm_model)
+    summary, covers_all = await work.clients.store.find(Summary, id_, session, partition=thread.id), None
     if summary is None:
         async with _turn(id_, data, work):
-            summary = await _made_once(id_, thread, version, data, work)
-    elif summary.outdated and version in (thread.content_hash, (thread.requesting or {}).get("version")):
-        # The thread has this version again; no event of an earlier one is repeated.
-        summary = await summary_revived(work.clients.store, summary, work.now(), session)
-    await _offer(thread, summary, work)
-    await thread_flags_settled(work.clients.store, place, session)
+            summary, covers_all = await _made_once(id_, thread, version, data, work)
+    number = await _offer(thread, summary, work, covers_all=covers_all)
     pair = await find_vote_pair(work.clients, thread, session)
-    return _announcement(summary, data, (work.runtime.monotonic() - started) * 1000), pair
-
-
-def _announcement(summary: Summary, data: SummarizationRequested, milliseconds: float) -> SummaryComplete:
-    return summary_complete(
+    if number is None:
+        return None, pair
+    complete = summary_complete(
         summary,
+        number,
         backend=data.llm_backend,
         model=data.llm_model,
         citations=summary.citations,
         usage=summary.metadata,
-        latency_ms=milliseconds,
+        latency_ms=(work.runtime.monotonic() - started) * 1000,
     )
+    return complete, pair
 
 
 def _turn(id_: str, data: SummarizationRequested, work: Work) -> AbstractAsyncContextManager[None]:
@@ -125,14 +118,17 @@ def _turn(id_: str, data: SummarizationRequested, work: Work) -> AbstractAsyncCo
 
 async def _made_once(
     id_: str, thread: Thread, version: str, data: SummarizationRequested, work: Work
-) -> Summary:
+) -> tuple[Summary, bool | None]:
+    """The summary; True beside one that was made now, of all that the thread had when it was read."""
     store, session = work.clients.store, work.session
-    made = await store.find(Summary, id_, session, partition=thread.id)
+    waited = data.llm_backend != EXTRACTIVE
+    made = await store.find(Summary, id_, session, partition=thread.id) if waited else None
     if made is None:
         made = await _make(id_, thread, version, data, work)
-        if not await store.create(made, session):
-            made = await store.read(Summary, id_, session, partition=thread.id)
-    return made
+        if await store.create(made, session):
+            return made, True
+        made = await store.read(Summary, id_, session, partition=thread.id)
+    return made, None
 
 
 async def _make(id_: str, thread: Thread, version: str, data: SummarizationRequested, work: Work) -> Summary:
@@ -167,7 +163,7 @@ async def _make(id_: str, thread: Thread, version: str, data: SummarizationReque
         generated_at=read_at,  # the later one has read more, however long each took to be made
         created_at=work.now(),
         content_hash=version,
-        outdated=True,  # until the thread names it
+        evidence=await evidence_of(clients, [thread], work.session),
         prompt_template=data.prompt_template,
         **fields,
     )
@@ -187,25 +183,28 @@ async def _made_uncorrected(
     return thread_summary(made)
 
 
-async def _offer(read: Thread, summary: Summary, work: Work) -> None:
-    """Name it in the thread, unless the thread has a better one. `read`: the thread when the work began."""
+async def _offer(thread: Thread, summary: Summary, work: Work, *, covers_all: bool | None) -> int | None:
+    """Name it in the thread, unless the thread has a better one. Its number; None where it is not named.
+
+    `covers_all`: whether it was made of all that the thread had when it was read; None where that is unknown.
+    """
     store, session = work.clients.store, work.session
-    now: Thread | None = read
     for _ in range(MAX_OFFERS):
-        thread = await _check_place(read, now, summary, work)
         held = None
-        if thread.summary_id is not None:
+        if thread.summary_id not in (None, summary.id):
             await store.refresh(Summary, session)  # a replica may not show it yet
-            held = await store.find(Summary, thread.summary_id, session, partition=thread.id)
+            held = await store.find(Summary, str(thread.summary_id), session, partition=thread.id)
         if not supersedes(summary, held, thread):
-            return
-        # It has read the messages that the thread counted then, or that were about to leave.
-        counted = thread.model_copy(update={"message_count": read.message_count, "losing": read.losing})
-        covers_all = await _covers_all(summary, counted, work)
-        if await thread_summarized(store, counted, summary, session, covers_all=covers_all):
-            return
-        now = await read_latest_thread(store, read.id, session)
-    raise CurrentChangedError(f"thread {read.id} changed at every attempt to give it a summary")
+            return None
+        if covers_all is None:
+            covers_all = await _covers_all(summary, thread, work)
+        number = await thread_summarized(
+            store, thread, summary, session, now=work.now(), covers_all=covers_all
+        )
+        if number is not None:
+            return number
+        thread, covers_all = await _check_place(thread, summary, work), None
+    raise CurrentChangedError(f"thread {thread.id} changed at every attempt to give it a summary")
 
 
 async def _covers_all(summary: Summary, thread: Thread, work: Work) -> bool:
@@ -218,16 +217,16 @@ async def _covers_all(summary: Summary, thread: Thread, work: Work) -> bool:
     return await version_of_members(work.clients, thread, work.session) == summary.content_hash
 
 
-async def _check_place(thread: Thread, now: Thread | None, summary: Summary, work: Work) -> Thread:
-    """ThreadMovedError where the thread was merged or made anew since it was read."""
+async def _check_place(read: Thread, summary: Summary, work: Work) -> Thread:
+    """The thread at the primary. ThreadMovedError where it was merged or made anew since it was read."""
     store, session = work.clients.store, work.session
-    if now is None or now.created_at != thread.created_at:
+    now = await read_latest_thread(store, read.id, session)
+    if now is None or now.created_at != read.created_at:
         # The summary may quote deleted messages.
-        await store.delete(Summary, summary.id, session, partition=thread.id)
-        raise ThreadMovedError(f"thread {thread.id} was made anew")
+        await store.delete(Summary, summary.id, session, partition=read.id)
+        raise ThreadMovedError(f"thread {read.id} was made anew")
     if now.merged_into is not None:
-        await all_outdated(store, thread.id, session)
-        raise ThreadMovedError(f"thread {thread.id} was merged into another")
+        raise ThreadMovedError(f"thread {read.id} was merged into another")
     return now
 
 

@@ -132,7 +132,8 @@ def digest_summary_id(scope: str, version: str, template: str, model: str) -> st
     return _uuid(_DIGEST_SUMMARIES, json.dumps([scope, version, template, model]))
 
 
-def digest_id(scope: str) -> str:
+def scope_id(scope: str) -> str:
+    """Of the documents that there is one of for a scope: its digest, its report."""
     return _hash(scope)[:32]
 
 

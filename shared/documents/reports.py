@@ -15,13 +15,13 @@ class DeliveryStatus(StrEnum):
     PENDING = "pending"
     DELIVERED = "delivered"
     FAILED = "failed"
-    SUPERSEDED = "superseded"  # there was a later report before this one got through
 
 
 class ReportDelivery(Subdocument):
     """What became of a report on its way to one webhook."""
 
     channel: str
+    summary_id: str  # what it delivers: a later report has deliveries of its own
     status: DeliveryStatus = DeliveryStatus.PENDING
     attempts: int = Field(default=0, ge=0)
     last_attempt_at: UtcTime | None = None
@@ -35,6 +35,7 @@ class ReportedArchive(Subdocument):
 
     archive_id: str
     file_hash: str
+    arrived_at: UtcTime | None = None
 
 
 class ReportedThread(Subdocument):
@@ -52,13 +53,15 @@ class ReportedThread(Subdocument):
 
 
 class Report(Document):
+    """The one of its scope. Earlier ones are made of their summaries again where they are asked for."""
+
     container = "reports"
     partition_field = "scope"
-    key_field = "report_id"
 
-    report_id: str
+    report_id: str  # its address: it follows from the summary, and `id` from the scope
     scope: str = Field(min_length=1)  # its summary's
     summary_id: str
+    summary_number: int = 0  # of the thread or digest when it named the summary: the highest one stays
     summary_type: SummaryType = SummaryType.THREAD
     thread_id: str | None  # None where it is about several threads
     thread_ids: list[str] = []
@@ -80,7 +83,6 @@ class Report(Document):
     last_message_date: UtcTime | None = None
     evidence: list[ReportedArchive] = []  # the archives that it was made from
     flags: dict[str, int] = {}  # what a reader has to know of the record: see record_flags.py
-    outdated: bool = False
     notified: bool = False  # all webhooks that there were have it
     delivery_channels: list[str] = []  # those that have it
     deliveries: list[ReportDelivery] = []
@@ -157,7 +159,7 @@ class Summary(Document):
     generated_at: UtcTime
     content_hash: str | None = None
     prompt_template: str | None = None
-    outdated: bool = False  # there is a later one, or its thread is another one now
+    evidence: list[ReportedArchive] = []  # the archives that it was made from
     metadata: SummaryMetadata = SummaryMetadata()
 
 
@@ -182,6 +184,7 @@ class Digest(Document):
     made: int = 0  # the touches that the last one that ended had seen
     named: int = 0  # the touches that the refresh which named the summary had seen
     summary_id: str | None = None  # the current one
+    summary_number: int = 0  # as a thread's
 
 
 UNCONFIRMED_SECONDS = 48 * 3600

@@ -110,7 +110,9 @@ class Thread(KeyedDocument):
     outcome: ShownOutcome | None = None  # of the summary
     open_call: ShownOpenCall | None = None  # likewise
     flags: dict[str, int] = {}  # of the summary, likewise
-    summary_id: str | None = None
+    summary_id: str | None = None  # the current one
+    summary_number: int = 0  # raised whenever another summary is named, or none; never restarts
+    revision: int = 0  # raised by whatever changes what a summary would say
     content_hash: str | None = None  # the version that a summary was last asked for
     requesting: dict[str, Any] | None = None  # the version that an event is about to ask for (orchestration)
     edition: str | None = None  # the operation that last had it read anew, though nothing in it had changed

@@ -145,6 +145,7 @@ def summary_request(thread_id: str, version: str, settings: Settings) -> Summari
 
 def summary_complete(
     summary: Summary,
+    number: int,
     *,
     backend: str,
     model: str,
@@ -158,7 +159,7 @@ def summary_complete(
         thread_id=summary.thread_id or summary.scope,
         summary_id=summary.id,
         summary_type=summary.summary_type.value,
-        generated_at=summary.generated_at,
+        summary_number=number,
         summary_markdown=summary.content_markdown[:MARKDOWN_IN_EVENT],
         citations=[
             EventCitation(message_id=it.message_id, chunk_id=it.chunk_id, offset=it.offset or 0)
@@ -175,11 +176,11 @@ def summary_complete(
 def report_published(report: Report) -> ReportPublished:
     return ReportPublished(
         thread_id=report.thread_id or report.scope,
-        report_id=report.id,
+        report_id=report.report_id,
         format=report.format,
         notified=report.notified,
         delivery_channels=report.delivery_channels,
-        summary_url=f"/api/reports/{report.id}",
+        summary_url=f"/api/reports/{report.report_id}",
     )
 
 

@@ -232,7 +232,7 @@ class EventCitation(BaseModel):
 
 class SummaryComplete(EventData):
     routing_key = "summary.complete"
-    identity = ("thread_id", "summary_id", "llm_model", "generated_at")
+    identity = ("thread_id", "summary_id", "llm_model", "summary_number")
     ids_field = "thread_id"
 
     thread_id: Id
@@ -245,7 +245,7 @@ class SummaryComplete(EventData):
     latency_ms: Amount
     summary_id: str | None = None  # extension: the stored summary, which holds the whole text
     summary_type: str = "thread"  # extension: where it is about several threads, thread_id is its scope
-    generated_at: datetime | None = None  # extension: one that is current again is announced anew
+    summary_number: Count | None = None  # extension: one that is current again has another number
 
 
 class SummarizationFailed(FailureData):

@@ -6,7 +6,6 @@ complete when every one of its threads is reported or given up, and nothing else
 """
 
 import asyncio
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,7 +15,6 @@ from shared.clients.cosmos.session import Session
 from shared.clients.telemetry.metrics import Metrics, pipeline_metrics
 from shared.core.ids import day_of_audit
 from shared.documents.queries.named_query import NamedQuery
-from shared.documents.queries.reports import LAST_OTHER_REPORT
 from shared.documents.queries.several_containers import ARCHIVE_PROGRESS_COUNTS
 from shared.documents.reports import Report
 from shared.documents.sources import Archive, ArchiveStatus
@@ -140,28 +138,24 @@ def _gap(count: int, unit: str, what: str) -> str:
     return f"{count} {unit if count == 1 else unit + 's'} {what}" if count else ""
 
 
-async def measure_report(
-    clients: Clients,
+def measure_report(
     report: Report,
-    thread: Thread | None,
-    archives: Iterable[Archive],
-    session: Session,
+    before: Report | None,
+    thread: Thread,
+    objective: timedelta,
     *,
     metrics: Metrics | None = None,
 ) -> timedelta | None:
-    """Record how long this new report took; None where it brings no news."""
-    arrived = max((archive.ingestion_date for archive in archives), default=None)
-    if thread is None or arrived is None or _was_asked_for(thread, since=arrived):
+    """Record how long this new report took; None where it brings no news. `before`: the one it replaced."""
+    arrived = max((archive.arrived_at for archive in report.evidence if archive.arrived_at), default=None)
+    if arrived is None or _was_asked_for(thread, since=arrived):
         return None
-    others = clients.store.query(LAST_OTHER_REPORT, session, partition=report.scope, id=report.id)
-    published = [datetime.fromisoformat(str(time)) async for time in others]
-    if published and published[0] >= arrived:
+    if before is not None and before.published_at >= arrived:
         return None
     taken = report.published_at - arrived
     instruments = metrics or pipeline_metrics()
     instruments.report_latency.record(max(taken.total_seconds(), 0.0))
-    met = taken <= timedelta(minutes=clients.settings.SLO_REPORT_MINUTES)
-    instruments.report_objective.add(1, {"met": str(met).lower()})
+    instruments.report_objective.add(1, {"met": str(taken <= objective).lower()})
     return taken
 
 

@@ -98,7 +98,7 @@ def _entry(row: Mapping[str, Any], base: str, since: str) -> DigestEntry:
     return DigestEntry(
         one_line(row.get("title") or "No subject"),
         one_line(_said(row)),
-        f"{base}/threads/{quote(thread)}" if thread else f"{base}/reports/{quote(row['id'])}",
+        f"{base}/threads/{quote(thread)}" if thread else f"{base}/reports/{quote(row['report_id'])}",
         str(row.get("last_message_date") or row["published_at"])[:10],
         tuple(entry for entry in decided if entry.outcome),
     )

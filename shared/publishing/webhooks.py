@@ -42,7 +42,6 @@ from shared.pipeline.lifecycle.deliveries import (
     delivery_attempted,
     delivery_failed,
     delivery_given_up,
-    delivery_superseded,
 )
 from shared.pipeline.retry import exponential
 from shared.pipeline.topology import DELIVERIES
@@ -78,7 +77,7 @@ def payload(report: Report, public_url: str) -> bytes:
             "draft_mentions", "first_message_date", "last_message_date",
         )
     }  # fmt: skip
-    url = f"{public_url.rstrip('/')}/api/reports/{report.id}"
+    url = f"{public_url.rstrip('/')}/api/reports/{report.report_id}"
     body = {"event": "report.published", **facts, "url": url}
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
 
@@ -97,7 +96,7 @@ async def send(
         "Content-Type": "application/json",
         "User-Agent": "rough-consensus",
         "X-Rough-Consensus-Event": "report.published",
-        "X-Rough-Consensus-Delivery": delivery_id(report.id, hook.name),
+        "X-Rough-Consensus-Delivery": delivery_id(report.report_id, hook.name),
         "X-Rough-Consensus-Signature": sign(hook.secret.get_secret_value(), body, int(now.timestamp())),
     }
     try:
@@ -132,7 +131,7 @@ FAILURES_UNTIL_LEFT_ALONE = 3
 
 def planned_deliveries(settings: Settings, report: Report, now: datetime) -> list[ReportDelivery]:
     return [
-        ReportDelivery(channel=hook.name, next_attempt_at=now)
+        ReportDelivery(channel=hook.name, summary_id=report.summary_id, next_attempt_at=now)
         for hook in _webhooks(settings)
         if hook.wants(report.summary_type, report.source)
     ]
@@ -189,8 +188,6 @@ class _DeliveryRun:
         hook = next(hooks, None)
         if hook is None:
             return await self._give_up(report, index, "the webhook is no longer in the settings")
-        if report.outdated:
-            return await delivery_superseded(self.clients.store, report, index)
         if delivery.attempts >= MAX_ATTEMPTS:
             return await self._give_up(report, index, delivery.error or "its last attempt was cut off")
         if self._failures[hook.name] >= FAILURES_UNTIL_LEFT_ALONE:
@@ -214,7 +211,7 @@ class _DeliveryRun:
 
     async def _failed(self, report: Report, index: int, error: NotDeliveredError) -> Report:
         delivery = report.deliveries[index]
-        log.warning("Report %s did not reach webhook %s: %s", report.id, delivery.channel, error)
+        log.warning("Report %s did not reach webhook %s: %s", report.report_id, delivery.channel, error)
         if error.for_good or delivery.attempts >= MAX_ATTEMPTS:
             return await self._give_up(report, index, str(error))
         wait = max(_delay(delivery.attempts), error.retry_after or 0.0)
@@ -225,7 +222,7 @@ class _DeliveryRun:
         """Announce it first: if a crash makes this repeat, the broker drops the duplicate event."""
         delivery = report.deliveries[index]
         failed = ReportDeliveryFailed(
-            report_id=report.id,
+            report_id=report.report_id,
             thread_id=report.thread_id or report.scope,
             delivery_channel=delivery.channel,
             error_type=NotDeliveredError.__name__,

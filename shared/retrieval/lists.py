@@ -43,9 +43,7 @@ async def latest_archives(connected: Clients, source: str | None = None) -> list
 
 async def latest_reports(connected: Clients, size: int, **filters: object) -> list[Report]:
     """The current reports of the discussions that had a message last."""
-    page = await REPORTS.page(
-        connected.store, sort="-last_message_date", filters={"current": True, **filters}, size=size
-    )
+    page = await REPORTS.page(connected.store, sort="-last_message_date", filters=filters, size=size)
     return page.items
 
 

@@ -100,13 +100,12 @@ class ReportsAsked(QueryParameters):
     consensus: ConsensusFilter | None = None
     type: SummaryType | None = None
     outcome: OutcomeKind | None = Field(None, description=_AS_SHOWN)
-    outdated: bool = Field(default=False, description="include earlier versions")
     sort: ReportOrder = "-published_at"
     limit: Limit = 50
     after: After = None
 
     def filters(self) -> dict[str, object]:
-        return {**_filters(self), "current": None if self.outdated else True}
+        return _filters(self)
 
 
 class ThreadsAsked(QueryParameters):
@@ -130,7 +129,7 @@ class ThreadsAsked(QueryParameters):
 
 
 def _filters(asked: ReportsAsked | ThreadsAsked) -> dict[str, object]:
-    other = {"since", "until", "participant", "outdated", "sort", "limit", "after"}
+    other = {"since", "until", "participant", "sort", "limit", "after"}
     stored = asked.model_dump(mode="json", exclude=other)
     return {**stored, **stored_period(asked.since, asked.until), **by_person(asked.participant)}
 

@@ -216,7 +216,6 @@ class ReportItem(ReadModel):
     first_message_date: UtcTime | None
     last_message_date: UtcTime | None
     flags: dict[str, int]
-    outdated: bool
     notified: bool
     links: Links
 
@@ -258,7 +257,6 @@ class SummaryDetail(ReadModel):
     generated_at: UtcTime
     prompt_template: str | None
     content_hash: str | None
-    outdated: bool
     notes: list[str]
 
     @classmethod
@@ -274,7 +272,8 @@ class ReportList(ReadModel):
 
 class ReportDetail(ReportItem):
     evidence: list[ReportedArchive]
-    summary: SummaryDetail | None
+    outdated: bool
+    summary: SummaryDetail
 
 
 class Highlight(ReadModel):
@@ -345,8 +344,8 @@ def _thread_links(thread: Thread) -> Links:
 
 
 def _report_links(report: Report) -> Links:
-    own = api_of("reports", report.id)
-    links = {"self": own, "markdown": f"{own}/markdown", "page": page_of("reports", report.id)}
+    own = api_of("reports", report.report_id)
+    links = {"self": own, "markdown": f"{own}/markdown", "page": page_of("reports", report.report_id)}
     if report.thread_id:
         links["thread"] = api_of("threads", report.thread_id)
     return links

@@ -8,12 +8,14 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import MAX_IDS_PER_QUERY
 from shared.core.errors import NotFoundError
+from shared.core.ids import REPORT_PREFIX, report_id, scope_id
 from shared.documents.queries.several_containers import first_with_id
 from shared.documents.queries.threads import MESSAGES_AND_ANSWERS_OF_OTHER_LISTS, THREADS_OF_MESSAGES
 from shared.documents.reports import Report, Summary
 from shared.documents.sources import Archive
 from shared.documents.threads import Chunk, Message, Thread
 from shared.documents.values import Citation
+from shared.pipeline.lifecycle.summaries import is_current
 from shared.pipeline.readiness import load_messages
 from shared.retrieval.conversation import Placed, in_reading_order, in_time, placed_by_operator
 from shared.retrieval.parameters import page_of_message
@@ -25,9 +27,10 @@ from shared.retrieval.read_models import (
     SummaryDetail,
     message_links,
 )
-from shared.threads.moving import resolve_thread
+from shared.summarization.report_document import report_of
+from shared.threads.moving import find_resolved
 
-Model = TypeVar("Model", Chunk, Message, Report)
+Model = TypeVar("Model", Chunk, Message, Summary)
 MOST_ANSWERS = 50
 BEGINNING = 300
 
@@ -48,12 +51,13 @@ async def find_archive(clients: Clients, id_: str) -> Archive:
     return archive
 
 
-async def report_and_summary(clients: Clients, id_: str) -> tuple[Report, Summary]:
-    report = await find_by_id(clients, Report, id_)
-    summary = await summary_of(clients, report)
-    if summary is None:
-        raise NotFoundError("The summary of this report no longer exists.")
-    return report, summary
+async def find_report(clients: Clients, id_: str) -> tuple[Report, Summary, bool]:
+    """The report, its summary, and whether it is outdated. An earlier one is made of its summary again."""
+    summary = await find_by_id(clients, Summary, id_.removeprefix(REPORT_PREFIX))
+    report = await clients.store.find(Report, scope_id(summary.scope), Session(), partition=summary.scope)
+    if report is None or report.summary_id != summary.id:
+        return report_of(summary, summary.created_at), summary, True
+    return report, summary, not await is_current(clients.store, report, Session())
 
 
 async def summary_of(clients: Clients, document: Report | Thread) -> Summary | None:
@@ -70,10 +74,7 @@ async def summary_of(clients: Clients, document: Report | Thread) -> Summary | N
 
 async def resolved_thread(clients: Clients, id_: str) -> Thread:
     """The thread; where it was merged into another, that one."""
-    thread = await clients.store.find(Thread, id_, Session())
-    if thread is not None and thread.merged_into is not None:
-        current = await resolve_thread(clients, thread.merged_into, Session())
-        thread = await clients.store.find(Thread, current, Session())
+    thread = await find_resolved(clients, id_, Session())
     if thread is None:
         raise NotFoundError("There is no thread with this id.")
     return thread
@@ -84,35 +85,33 @@ async def cited_chunks(clients: Clients, citations: Sequence[Citation]) -> dict[
 
 
 async def report_detail(clients: Clients, id_: str) -> ReportDetail:
-    report = await find_by_id(clients, Report, id_)
-    summary = await summary_of(clients, report)
-    shown = None
-    if summary is not None:
-        shown = SummaryDetail.of(summary, await cited_in(clients, report, summary))
-    return ReportDetail(**dict(ReportItem.of(report)), evidence=report.evidence, summary=shown)
+    report, summary, outdated = await find_report(clients, id_)
+    shown = SummaryDetail.of(summary, await cited_in(clients, summary, outdated=outdated))
+    item = ReportItem.of(report)
+    return ReportDetail(**dict(item), evidence=report.evidence, outdated=outdated, summary=shown)
 
 
-async def cited_in(clients: Clients, report: Report, summary: Summary) -> list[CitationShown]:
+async def cited_in(clients: Clients, summary: Summary, *, outdated: bool) -> list[CitationShown]:
     """The citations, with the address of the sentence on its thread's page."""
-    threads = await _threads_of(clients, report, summary.citations)
+    threads = await _threads_of(clients, summary, outdated=outdated)
     shown = []
     for number, citation in enumerate(summary.citations, 1):
         key = citation.message_key or ""
         thread = threads.get(key)
-        page = page_of_message(thread, key, f"c{number}", report.id) if thread and key else None
+        page = page_of_message(thread, key, f"c{number}", report_id(summary.id)) if thread and key else None
         shown.append(CitationShown.of(citation, thread, page))
     return shown
 
 
-async def _threads_of(clients: Clients, report: Report, citations: Sequence[Citation]) -> dict[str, str]:
-    """The thread of every cited message: from the citation or a current report, or else looked up."""
-    keyed = [(citation.message_key, citation.thread_id) for citation in citations if citation.message_key]
+async def _threads_of(clients: Clients, summary: Summary, *, outdated: bool) -> dict[str, str]:
+    """The thread of every cited message: from the citation or a current summary, or else looked up."""
+    keyed = [(cited.message_key, cited.thread_id) for cited in summary.citations if cited.message_key]
     keys = sorted({key for key, _ in keyed})
     known = {key: thread for key, thread in keyed if thread}
     if len(known) == len(keys) or not keys:
         return known
-    if report.thread_id is not None and not report.outdated:
-        return dict.fromkeys(keys, report.thread_id)
+    if summary.thread_id is not None and not outdated:
+        return dict.fromkeys(keys, summary.thread_id)
     rows = clients.store.query(THREADS_OF_MESSAGES, Session(), ids=keys)
     return {row["id"]: row["thread_id"] async for row in rows}
 

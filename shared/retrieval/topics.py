@@ -37,7 +37,7 @@ async def count_draft_mentions(connected: Clients) -> Counter[str]:
 
 async def of_draft(connected: Clients, name: str) -> DraftContents:
     """Its reports and its threads, the latest first."""
-    store, current = connected.store, {"draft": name, "current": True}
+    store, current = connected.store, {"draft": name}
     reports, threads = await asyncio.gather(
         REPORTS.page(store, sort="-last_message_date", filters=current, size=MAX_SHOWN),
         THREADS.page(store, filters={"draft": name}, size=MAX_SHOWN),
@@ -80,7 +80,7 @@ class PersonShown:
 
 
 async def person_shown(clients: Clients, id_: str) -> PersonShown:
-    current = {"person": id_, "type": "thread", "current": True}
+    current = {"person": id_, "type": "thread"}
     page = await REPORTS.page(clients.store, sort="-last_message_date", filters=current, size=MOST_THREADS)
     if not page.items:
         raise NotFoundError("No report has a person with this id.")

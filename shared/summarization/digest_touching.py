@@ -9,6 +9,7 @@ from datetime import datetime
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
+from shared.core.errors import DocumentNotFoundError
 from shared.documents.queries.threads import MESSAGE_DATES
 from shared.documents.reports import Digest
 from shared.documents.threads import Thread
@@ -30,11 +31,9 @@ async def touch_digests(clients: Clients, thread: Thread, session: Session) -> l
 
 async def touch(clients: Clients, scopes: Iterable[DigestScope]) -> None:
     store, now = clients.store, clients.runtime.now()
-    wanted = {scope.id: scope for scope in scopes}
-    known = await store.find_many(Digest, wanted, Session())
-    new = [
-        Digest(id=id_, scope=scope.name, created_at=now) for id_, scope in wanted.items() if id_ not in known
-    ]
-    await store.create_missing(new, Session())
-    for id_ in wanted:
-        await digest_touched(store, id_)
+    for scope in sorted(set(scopes), key=lambda scope: scope.name):
+        try:
+            await digest_touched(store, scope.id)
+        except DocumentNotFoundError:
+            await store.create(Digest(id=scope.id, scope=scope.name, created_at=now), Session())
+            await digest_touched(store, scope.id)

@@ -18,7 +18,14 @@ from shared.documents.containers import read_document
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.queries.reports import TOUCHED_DIGESTS
 from shared.documents.queries.threads import COUNT_OF_MESSAGES_WITHIN, THREADS_OF_DRAFT, THREADS_WITHIN
-from shared.documents.reports import Digest, ReportedThread, Summary, SummaryClaim, SummaryMetadata
+from shared.documents.reports import (
+    Digest,
+    ReportedArchive,
+    ReportedThread,
+    Summary,
+    SummaryClaim,
+    SummaryMetadata,
+)
 from shared.documents.threads import Chunk, Thread
 from shared.documents.values import Citation, SummaryType, Tier, rejoined
 from shared.domain.consensus.positions import OutcomeGroup, outcome_group
@@ -30,12 +37,12 @@ from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.events import Event
 from shared.pipeline.lifecycle.summaries import (
     digest_failed,
-    digest_flags_settled,
     digest_made,
     digest_named,
     digest_started,
-    summary_revived,
+    report_withdrawn,
 )
+from shared.summarization.report_document import evidence_of
 
 MAX_SHOWN = 40
 
@@ -115,9 +122,7 @@ async def _with_summaries(clients: Clients, threads: list[Thread], session: Sess
     await clients.store.refresh(Summary, session)
     found = await clients.store.find_many_in(Summary, keys, session)
     pairs = [
-        DigestThread(thread, found[thread.summary_id])
-        for thread in threads
-        if thread.summary_id in found and not found[thread.summary_id].outdated
+        DigestThread(thread, found[thread.summary_id]) for thread in threads if thread.summary_id in found
     ]
     return sorted(pairs, key=lambda entry: (_last(entry.thread), entry.thread.id), reverse=True)
 
@@ -270,13 +275,15 @@ async def refresh_digest(clients: Clients, scope: DigestScope, now: datetime) ->
     digest = await _begin(clients, scope, now)
     selected = await select_threads(clients, scope, session)
     summary = await _store(clients, scope, selected, now, session) if selected.shown else None
-    is_last = await digest_named(store, digest, summary.id if summary else None, session)
-    await digest_flags_settled(store, scope.name, session)
-    if not is_last:
-        log.info("A later refresh of %s was faster", scope.name)
+    number = await digest_named(store, digest, summary.id if summary else None, now, session)
+    if number is None:
+        log.info("Another refresh of %s was faster", scope.name)
         return summary
-    if summary is not None:
-        await clients.bus.publish([Event.of(announcement(summary), session=session.tokens(), now=now)])
+    if summary is None:
+        await report_withdrawn(store, scope.name, None, session)
+    else:
+        complete = announcement(summary, number)
+        await clients.bus.publish([Event.of(complete, session=session.tokens(), now=now)])
     await digest_made(store, digest)
     return summary
 
@@ -298,10 +305,9 @@ async def _store(
     known = await clients.store.find(Summary, id_, session, partition=scope.name)
     if known is None:
         composed = compose(scope, selected, await _chunk_texts(clients, selected, session))
-        known = _document(id_, scope, version, selected, composed, now)
+        evidence = await evidence_of(clients, [entry.thread for entry in selected.shown], session)
+        known = _document(id_, scope, version, selected, composed, evidence, now)
         await clients.store.create(known, session)
-    elif known.outdated:
-        known = await summary_revived(clients.store, known, now, session)
     return known
 
 
@@ -313,7 +319,13 @@ async def _chunk_texts(clients: Clients, selected: Selected, session: Session) -
 
 
 def _document(
-    id_: str, scope: DigestScope, version: str, selected: Selected, composed: Composed, now: datetime
+    id_: str,
+    scope: DigestScope,
+    version: str,
+    selected: Selected,
+    composed: Composed,
+    evidence: list[ReportedArchive],
+    now: datetime,
 ) -> Summary:
     threads = [entry.thread for entry in selected.shown]
     firsts = [thread.first_message_date for thread in threads if thread.first_message_date]
@@ -334,7 +346,7 @@ def _document(
         generated_at=now,
         created_at=now,
         content_hash=version,
-        outdated=True,  # until it is named
+        evidence=evidence,
         prompt_template=TEMPLATE.format(scope.kind),
         metadata=SummaryMetadata(
             source=scope.source,
@@ -360,5 +372,5 @@ def _reported(entry: DigestThread) -> ReportedThread:
     )
 
 
-def announcement(summary: Summary) -> SummaryComplete:
-    return summary_complete(summary, backend="extractive", model=summary.generated_by)
+def announcement(summary: Summary, number: int) -> SummaryComplete:
+    return summary_complete(summary, number, backend="extractive", model=summary.generated_by)

@@ -3,7 +3,7 @@
 A document never moves: its partition follows from its id. What a message is labelled with is decided under
 the threading lease. A message with another label is pending: chunking passes the label on to its chunks, and
 embedding to their vectors. A thread of which nothing is left stays as a redirect (`merged_into`), and its
-summaries become outdated.
+report is withdrawn.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -19,7 +19,7 @@ from shared.pipeline.event_builders import json_parsed
 from shared.pipeline.event_types import ChunksPrepared
 from shared.pipeline.events import Event, split_to_fit
 from shared.pipeline.lifecycle.archives import messages_relabelled, was_removed
-from shared.pipeline.lifecycle.summaries import outdate_merged
+from shared.pipeline.lifecycle.summaries import report_withdrawn
 from shared.pipeline.lifecycle.threads import merge_finished, messages_left
 from shared.pipeline.readiness import load_messages
 
@@ -30,14 +30,21 @@ class ThreadMovedError(OvertakenError):
     """A message or thread became part of another thread while it was worked on: the stage repeats."""
 
 
-async def resolve_thread(clients: Clients, thread_id: str, session: Session) -> str:
-    """The id of the thread that it is part of now: its own, or that of the thread it was merged into."""
+async def find_resolved(clients: Clients, thread_id: str, session: Session) -> Thread | None:
+    """The thread that it is part of now: itself, or the one that it was merged into."""
+    thread = None
     for _ in range(MAX_REDIRECTS):
         thread = await clients.store.find(Thread, thread_id, session)
         if thread is None or thread.merged_into is None:
-            return thread_id
+            return thread
         thread_id = thread.merged_into
-    return thread_id
+    return thread
+
+
+async def resolve_thread(clients: Clients, thread_id: str, session: Session) -> str:
+    """Its id. That of a thread that does not exist stays as it is."""
+    thread = await find_resolved(clients, thread_id, session)
+    return thread_id if thread is None else thread.id
 
 
 async def absorb(clients: Clients, thread: Thread, session: Session) -> tuple[list[Thread], list[Message]]:
@@ -73,7 +80,7 @@ async def _relabel_messages(
     found = await load_messages(clients, old, session)
     moving = [message for message in found if message.id in keys]
     await messages_relabelled(clients.store, moving, new, session)
-    await outdate_merged(clients.store, old, session)
+    await report_withdrawn(clients.store, old, old, session)
     return [message.model_copy(update={"thread_id": new}) for message in moving]
 
 

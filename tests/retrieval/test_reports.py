@@ -1,12 +1,12 @@
 """What is read for pages and answers, where threads have moved."""
 
+from datetime import timedelta
+
 import pytest
 
-from shared.clients.cosmos.session import Patch, Session
 from shared.core.errors import NotFoundError
 from shared.core.ids import thread_id
-from shared.documents.reports import Report
-from shared.retrieval.threads import cited_in, find_by_id, report_detail, resolved_thread, summary_of
+from shared.retrieval.threads import report_detail, resolved_thread
 from stages.reporting import REPORTING
 from tests.stages.mail_in import mail, mail_in
 from tests.stages.test_reporting import ROOT, THREAD, summarized
@@ -28,19 +28,25 @@ async def test_a_merged_thread_is_read_where_it_is_now(cloud: AppCloud, bus_serv
             await resolved_thread(place.clients, "0" * 16)
 
 
-async def test_citations_of_an_outdated_report_are_found_where_their_messages_are_now(
+async def test_an_earlier_report_is_made_of_its_summary_again(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(THREAD)
         (published,) = await place.run(REPORTING, await summarized(place))
         id_ = published.data.report_id
-        report = await find_by_id(place.clients, Report, id_)
-        summary = await summary_of(place.clients, report)
-        assert summary is not None
-        current = await cited_in(place.clients, report, summary)
-        await place.clients.store.patch(Report, Patch(id_, partition=ROOT, set={"outdated": True}), Session())
-        outdated = await cited_in(place.clients, await find_by_id(place.clients, Report, id_), summary)
-        assert [report.page for report in outdated] == [report.page for report in current]
-        assert current[0].page == f"/threads/{ROOT}?report={id_}&at={current[0].message_key}#c1"
-        assert (await report_detail(place.clients, id_)).outdated
+        current = await report_detail(place.clients, id_)
+        assert not current.outdated
+        page = f"/threads/{ROOT}?report={id_}&at={current.summary.citations[0].message_key}#c1"
+        assert current.summary.citations[0].page == page
+        place.now += timedelta(minutes=1)
+        later = await summarized(place, "v2")
+        assert (await report_detail(place.clients, id_)).outdated  # the thread names another summary
+        await place.run(REPORTING, later)
+        earlier = await report_detail(place.clients, id_)
+        assert earlier.outdated
+        same = {"outdated", "published_at", "notified", "summary"}
+        assert earlier.model_dump(exclude=same) == current.model_dump(exclude=same)
+        assert earlier.summary == current.summary
+        with pytest.raises(NotFoundError, match="no summary"):
+            await report_detail(place.clients, "rpt-00000000-0000-0000-0000-000000000000")

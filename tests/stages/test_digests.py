@@ -8,6 +8,7 @@ import pytest
 
 from shared.clients.cosmos.session import Patch, Session
 from shared.core.errors import InvalidDocumentError
+from shared.core.ids import scope_id
 from shared.documents.reports import Report, Summary
 from shared.documents.threads import Thread
 from shared.domain.summaries.citations import verify_stored
@@ -64,19 +65,20 @@ async def report_all(place: MailIn, version: str = "v1") -> list[Event[Any]]:
 async def make(place: MailIn) -> list[str]:
     """As the timer does; and the reports of what it made."""
     made = await refresh_due(place.clients, place.now)
-    for summary in await place.stored("summaries"):
-        if summary["scope"] in made and not summary["outdated"]:
-            await place.run(REPORTING, event_of(announcement(await digest(place, summary["scope"]))))
+    for named in await place.stored("digests"):
+        if named["scope"] in made and named["summary_id"]:
+            summary = await digest(place, named["scope"])
+            await place.run(REPORTING, event_of(announcement(summary, named["summary_number"])))
     return made
 
 
 async def digest(place: MailIn, scope: str) -> Summary:
-    (current,) = [summary for summary in await place.stored("summaries") if of(summary, scope)]
-    return await place.clients.store.read(Summary, current["id"], Session(), partition=scope)
+    (current,) = [named["summary_id"] for named in await place.stored("digests") if named["scope"] == scope]
+    return await place.clients.store.read(Summary, current, Session(), partition=scope)
 
 
-def of(summary: dict[str, Any], scope: str) -> bool:
-    return bool(summary["scope"] == scope and not summary["outdated"])
+async def report_on(place: MailIn, scope: str) -> Report:
+    return await place.clients.store.read(Report, scope_id(scope), Session(), partition=scope)
 
 
 async def test_threads_become_digests_of_weeks_months_and_drafts_with_verified_citations(
@@ -93,7 +95,7 @@ async def test_threads_become_digests_of_weeks_months_and_drafts_with_verified_c
         assert "strongly object" in week.content_markdown
         assert "Lunch" not in week.content_markdown
         assert "<script" not in week.content_html
-        report = await place.clients.store.read(Report, f"rpt-{week.id}", Session(), partition=FIRST)
+        report = await report_on(place, FIRST)
         dates = [thread.last_message_date for thread in report.threads]
         assert len(dates) == 2
         assert dates == sorted(dates, reverse=True)  # type: ignore[type-var]  # each has one
@@ -118,7 +120,7 @@ async def test_threads_become_digests_of_weeks_months_and_drafts_with_verified_c
             assert all(citation.thread_id in summary.thread_ids for citation in summary.citations)
             assert all(summary.citations[n] for claim in summary.claims for n in claim.citations)
             assert bool(summary.claims) is (scope != SECOND or "Where do we eat" in summary.content_markdown)
-            report = await place.clients.store.read(Report, f"rpt-{summary.id}", Session(), partition=scope)
+            report = await report_on(place, scope)
             assert (report.summary_type, report.thread_id) == (summary.summary_type, None)
 
 
@@ -157,11 +159,7 @@ async def test_a_thread_that_grows_gives_its_digests_one_new_version_and_marks_t
         new = await digest(place, FIRST)
         assert new.id != old.id
         assert "leaks the name" in new.content_markdown
-        reports = [report for report in await place.stored("reports") if report["scope"] == FIRST]
-        assert {report["summary_id"]: report["outdated"] for report in reports} == {
-            old.id: True,
-            new.id: False,
-        }
+        assert (await report_on(place, FIRST)).summary_id == new.id
 
 
 async def test_a_digest_is_announced_to_reporting(cloud: AppCloud, bus_service: RunningService) -> None:
@@ -215,7 +213,7 @@ async def test_a_thread_silent_in_a_week_is_not_in_its_digest(
         assert (await digest(place, "weekly:list:2024-W03")).claims
 
 
-async def test_a_digest_that_has_lost_its_threads_is_outdated(
+async def test_a_digest_that_has_lost_its_threads_has_no_report(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
@@ -226,8 +224,7 @@ async def test_a_digest_that_has_lost_its_threads_is_outdated(
         store = place.clients.store
         await store.delete(Thread, thread["id"], Session())
         assert await refresh_digest(place.clients, parse_scope(SECOND), place.now) is None
-        assert not [summary for summary in await place.stored("summaries") if of(summary, SECOND)]
-        assert not [report for report in await place.stored("reports") if of(report, SECOND)]
+        assert SECOND not in [report["scope"] for report in await place.stored("reports")]
 
 
 async def test_a_digest_that_cannot_be_made_holds_up_no_other_and_says_why(

@@ -5,7 +5,6 @@ import io
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 from evaluation.consensus import prediction_of
 from evaluation.consensus_corpus import read_profile, thread_mail_of
 from shared.clients.cosmos.session import Patch, Session
-from shared.core.ids import thread_id
+from shared.core.ids import scope_id, thread_id
 from shared.documents.reports import Report, Summary
 from shared.documents.sources import Source
 from shared.documents.threads import Chunk, Thread
@@ -24,12 +23,12 @@ from shared.domain.mail.parse import parse_archive
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.models import ThreadContext
 from shared.pipeline import progress
-from shared.pipeline.event_types import ReportDeliveryFailed, SummarizationRequested
+from shared.pipeline.event_types import SummarizationRequested
 from shared.pipeline.events import Event
 from shared.pipeline.readiness import ready_thread
 from shared.summarization.summarizers import UnknownBackendError
 from shared.summarization.thread_context import load_context
-from stages import failures, summarization
+from stages import reporting, summarization
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import NOW, MailIn, mail, mail_in
@@ -72,6 +71,10 @@ async def summarized(place: MailIn, version: str = "v1") -> Event[Any]:
     return event
 
 
+async def stored_report(place: MailIn) -> Report:
+    return await place.clients.store.read(Report, scope_id(ROOT), Session(), partition=ROOT)
+
+
 async def settled_version(place: MailIn) -> str:
     """The version of the thread when all its chunks are embedded."""
     store, embedded = place.clients.store, {"embedding_generated": True, "status": "processed"}
@@ -97,8 +100,10 @@ async def test_a_thread_becomes_a_report_whose_citations_all_verify(
         thread = await store.read(Thread, ROOT, Session())
         assert (thread.summary_id, thread.status) == (summary.id, "processed")
         (published,) = await place.run(REPORTING, complete)
-        report = await store.read(Report, published.data.report_id, Session(), partition=ROOT)
-        assert (report.summary_id, report.id) == (summary.id, f"rpt-{summary.id}")
+        report = await stored_report(place)
+        assert (report.summary_id, report.report_id) == (summary.id, published.data.report_id)
+        assert published.data.report_id == f"rpt-{summary.id}"
+        assert report.summary_number == thread.summary_number == complete.data.summary_number
 
 
 async def test_hostile_mail_injects_nothing_into_the_html(
@@ -139,7 +144,7 @@ async def test_the_latest_summary_and_its_report_are_current_whatever_is_repeate
         await place.run(REPORTING, second)
         for repeated in (first, second, first):  # an old event comes again, and late
             place.now += timedelta(minutes=1)
-            await summarized(place, "v1" if repeated is first else "v2")
+            await place.run(SUMMARIZATION, event_of(request("v1" if repeated is first else "v2")))
             await place.run(REPORTING, repeated)
             assert await current(place) == {"summaries": [second.data.summary_id]} | {
                 "reports": [f"rpt-{second.data.summary_id}"]
@@ -174,11 +179,10 @@ async def test_only_a_report_that_brings_news_is_timed_against_the_objective(
 
 
 async def current(place: MailIn) -> dict[str, list[str]]:
-    """The ids of the summaries and reports that are not outdated."""
-    return {
-        name: [document["id"] for document in await place.stored(name) if not document["outdated"]]
-        for name in ("summaries", "reports")
-    }
+    """The ids of the summaries that threads name, and of all reports."""
+    threads = [thread["summary_id"] for thread in await place.stored("threads")]
+    reports = [report["report_id"] for report in await place.stored("reports")]
+    return {"summaries": [id_ for id_ in threads if id_], "reports": reports}
 
 
 async def test_a_thread_that_is_merged_leaves_no_current_summary_or_report_behind(
@@ -198,63 +202,78 @@ async def test_a_thread_that_is_merged_leaves_no_current_summary_or_report_behin
         assert [event.data.thread_id for event in again] == [ROOT]
 
 
-async def test_the_retry_of_a_request_outdates_what_its_first_attempt_wrote_after_the_merge(
+async def test_the_event_of_a_summary_that_is_not_current_makes_no_report(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
-    """The attempt had read the thread before the merge, wrote after it, and failed before it looked again."""
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(THREAD)
+        first = await summarized(place)
+        place.now += timedelta(minutes=1)
+        second = await summarized(place, "v2")
+        assert await place.run(REPORTING, first) == []
+        assert (await current(place))["reports"] == []
+        await place.run(REPORTING, second)
+        assert await place.run(REPORTING, first) == []
+        assert (await current(place))["reports"] == [f"rpt-{second.data.summary_id}"]
+
+
+def just_before(
+    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, happen: Callable[[], Awaitable[Any]]
+) -> None:
+    """Let this happen once, before the stage comes to that step."""
+    step = getattr(module, name)
+
+    async def after(*given: Any, **options: Any) -> Any:
+        monkeypatch.undo()
+        await happen()
+        return await step(*given, **options)
+
+    monkeypatch.setattr(module, name, after)
+
+
+async def test_a_report_that_is_stored_after_that_of_a_later_summary_does_not_replace_it(
+    cloud: AppCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(THREAD)
+        first = await summarized(place)
+
+        async def overtake() -> None:
+            place.now += timedelta(minutes=1)
+            await place.run(REPORTING, await summarized(place, "v2"))
+
+        just_before(monkeypatch, reporting, "report_stored", overtake)
+        assert await place.run(REPORTING, first) == []
+        summaries = await current(place)
+        assert summaries["reports"] == [f"rpt-{summaries['summaries'][0]}"]
+        assert summaries["summaries"] != [first.data.summary_id]
+
+
+async def test_a_report_that_is_stored_after_its_thread_was_merged_is_withdrawn(
+    cloud: AppCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(THREAD)
         await place.take_in(mail(9, parent=8, subject="Another matter", body="I propose a registry."))
         other = thread_id("<m8@example.org>", "list")
         (complete,) = await place.run(SUMMARIZATION, event_of(request(thread_ids=[other])))
-        await place.take_in(mail(8, parent=0, subject="It links the two"))
-        late = Patch(complete.data.summary_id, partition=other, set={"outdated": False})
-        await place.clients.store.patch(Summary, late, Session())
-        await place.run(SUMMARIZATION, event_of(request(thread_ids=[other])))
-        assert complete.data.summary_id not in (await current(place))["summaries"]
-        assert len((await current(place))["summaries"]) == 1
-
-
-async def test_a_report_that_is_stored_while_a_later_summary_comes_is_outdated(
-    cloud: AppCloud, bus_service: RunningService
-) -> None:
-    async with mail_in(cloud, bus_service) as place:
-        await place.take_in(THREAD)
-        first = await summarized(place)
-        place.now += timedelta(minutes=1)
-        second = await summarized(place, "v2")
-        await place.run(REPORTING, first)
+        linking = mail(8, parent=0, subject="It links the two")
+        just_before(monkeypatch, reporting, "report_stored", lambda: place.take_in(linking))
+        await place.run(REPORTING, complete)
         assert (await current(place))["reports"] == []
-        await place.run(REPORTING, second)
-        assert (await current(place))["reports"] == [f"rpt-{second.data.summary_id}"]
 
 
-async def test_the_ledger_settles_the_flags_that_a_failed_event_left(
-    cloud: AppCloud, bus_service: RunningService
+async def test_a_report_that_is_stored_after_its_summary_was_deleted_goes(
+    cloud: AppCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its worker had set them by the earlier summary, after the later report, and could not look again."""
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(THREAD)
-        first = await summarized(place)
-        await place.run(REPORTING, first)
-        place.now += timedelta(minutes=1)
-        second = await summarized(place, "v2")
-        await place.run(REPORTING, second)
-        left = await current(place)
-        for summary, outdated in ((first, False), (second, True)):
-            id_ = summary.data.summary_id
-            flags = Patch(id_, partition=ROOT, set={"outdated": outdated})
-            await place.clients.store.patch(Summary, flags, Session())
-            await place.clients.store.patch(Report, replace(flags, id=f"rpt-{id_}"), Session())
-        assert await current(place) != left
-        told = ReportDeliveryFailed(
-            report_id=left["reports"][0], thread_id=ROOT, delivery_channel="reports",
-            error_type="StoreAwayError", error_message="503", retry_count=8,
-        )  # fmt: skip
-        await failures._settle_flags(event_of(told), place.clients.store)
-        assert await current(place) == left == {
-            "summaries": [second.data.summary_id], "reports": [f"rpt-{second.data.summary_id}"],
-        }  # fmt: skip
+        complete = await summarized(place)
+        id_, store = complete.data.summary_id, place.clients.store
+        gone = lambda: store.delete(Summary, id_, Session(), partition=ROOT)  # noqa: E731
+        just_before(monkeypatch, reporting, "report_stored", gone)
+        assert await place.run(REPORTING, complete) == []
+        assert (await current(place))["reports"] == []
 
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, happen: Callable[[], Awaitable[Any]]) -> None:
@@ -281,11 +300,10 @@ async def test_of_two_summaries_that_race_the_one_that_read_more_is_current(
             place.now += timedelta(minutes=1)
 
         meanwhile(monkeypatch, overtake)
-        slow = await summarized(place, "v1")
-        (left,) = (await current(place))["summaries"]
-        assert left != slow.data.summary_id
+        assert await place.run(SUMMARIZATION, event_of(request("v1"))) == []
         thread = await place.clients.store.read(Thread, ROOT, Session())
-        assert thread.summary_id == left
+        named = await place.clients.store.read(Summary, str(thread.summary_id), Session(), partition=ROOT)
+        assert named.content_hash == "v2"
 
 
 async def test_a_thread_that_grows_while_its_summary_is_made_is_not_done_with_it(
@@ -364,8 +382,8 @@ async def test_a_report_has_what_readers_filter_by(cloud: AppCloud, bus_service:
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(THREAD + mail(5, parent=0, body="See RFC 8446 and draft-ietf-tls-esni-18."))
         complete = await summarized(place)
-        (published,) = await place.run(REPORTING, complete)
-        report = await place.clients.store.read(Report, published.data.report_id, Session(), partition=ROOT)
+        await place.run(REPORTING, complete)
+        report = await stored_report(place)
         assert {participant.email for participant in report.participants} == {
             "ada@example.org",
             "bo@example.org",
@@ -443,8 +461,8 @@ async def test_only_those_whom_the_source_names_rule(
         complete = await summarized(place)
         summary = await place.clients.store.read(Summary, complete.data.summary_id, Session(), partition=ROOT)
         thread = await place.clients.store.read(Thread, ROOT, Session())
-        (published,) = await place.run(REPORTING, complete)
-        report = await place.clients.store.read(Report, published.data.report_id, Session(), partition=ROOT)
+        await place.run(REPORTING, complete)
+        report = await stored_report(place)
         assert summary.reading
         assert report.outcome == thread.outcome == summary.reading.shown_outcome
         assert (report.outcome.tier == "said", report.outcome.basis == "ruled") == (ruled, ruled)

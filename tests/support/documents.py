@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from shared.core.ids import scope_id
 from shared.documents.reports import Report, Summary
 from shared.documents.sources import Archive
 from shared.documents.threads import Chunk, Message, Thread
@@ -54,7 +55,7 @@ def new_summary(id_: str, thread: str = "t1", **fields: Any) -> Summary:
 
 def new_report(summary: Summary, **fields: Any) -> Report:
     values: dict[str, Any] = {
-        "id": f"rpt-{summary.id}", "scope": summary.scope, "summary_id": summary.id,
+        "id": scope_id(summary.scope), "report_id": f"rpt-{summary.id}", "scope": summary.scope, "summary_id": summary.id,
         "thread_id": summary.thread_id, "title": summary.title, "published_at": CREATED,
         "created_at": CREATED,
     }  # fmt: skip

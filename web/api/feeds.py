@@ -103,7 +103,7 @@ async def _feed(
     keys = [(report.summary_id, report.scope) for report in reports]
     summaries = await connected.store.find_many_in(Summary, keys, Session())
     entries = [
-        entry_of(report, summaries.get(report.summary_id), page_of("reports", report.id))
+        entry_of(report, summaries.get(report.summary_id), page_of("reports", report.report_id))
         for report in reports
     ]
     body = atom_feed(feed, entries, origin_of(req, connected.settings), connected.runtime.now())
@@ -113,5 +113,5 @@ async def _feed(
 
 
 async def _reports(connected: Clients, **filters: object) -> list[Report]:
-    page = await REPORTS.page(connected.store, filters={**filters, "current": True}, size=ENTRIES)
+    page = await REPORTS.page(connected.store, filters=filters, size=ENTRIES)
     return page.items

@@ -11,7 +11,7 @@ from shared.documents.reports import Summary
 from shared.retrieval.listing import REPORTS
 from shared.retrieval.parameters import ReportsAsked, page_of_mail
 from shared.retrieval.read_models import CitationShown, ReportDetail, ReportItem, ReportList
-from shared.retrieval.threads import cited_in, report_and_summary, report_detail
+from shared.retrieval.threads import cited_in, find_report, report_detail
 from web.access import check_people_shown
 from web.api.openapi import endpoint
 from web.caching import NOT_SNIFFED, answer_of, answer_with
@@ -26,7 +26,7 @@ _CITATIONS = "## Citations\n"
 
 @endpoint("reports_list", "GET", "api/reports", {200: ReportList}, query=ReportsAsked)
 async def list_reports(req: func.HttpRequest) -> func.HttpResponse:
-    """Reports, newest first. Earlier versions only with `outdated`."""
+    """Reports, newest first."""
     wanted, connected = parse_query(req, ReportsAsked), await clients()
     if wanted.person is not None:
         check_people_shown(req, connected.settings)
@@ -49,10 +49,10 @@ async def get_report(req: func.HttpRequest) -> func.HttpResponse:
 async def get_markdown(req: func.HttpRequest) -> func.HttpResponse:
     """The report as Markdown, each quote with links to its sentence and its mail."""
     connected = await clients()
-    report, summary = await report_and_summary(connected, id_of(req, "report", REPORT_ID))
-    cited = await cited_in(connected, report, summary)
+    report, summary, outdated = await find_report(connected, id_of(req, "report", REPORT_ID))
+    cited = await cited_in(connected, summary, outdated=outdated)
     text = linked_markdown(summary, cited, origin_of(req, connected.settings))
-    headers = {**NOT_SNIFFED, "Content-Disposition": f'inline; filename="{report.id}.md"'}
+    headers = {**NOT_SNIFFED, "Content-Disposition": f'inline; filename="{report.report_id}.md"'}
     return answer_of(req, text.encode(), "text/markdown", headers=headers)
 
 

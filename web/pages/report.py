@@ -10,7 +10,7 @@ from shared.core.ids import REPORT_ID
 from shared.documents.reports import Report, Summary
 from shared.documents.threads import Thread
 from shared.retrieval.parameters import page_of, page_of_mail
-from shared.retrieval.threads import cited_in, report_and_summary
+from shared.retrieval.threads import cited_in, find_report
 from web.pages.reading_view import QuotePlaces, names_of, reading_view
 from web.pages.summary_view import CitedClaim, ShownSummary, sentence_address, shown_summary
 from web.parameters import id_of, origin_of
@@ -55,26 +55,26 @@ def _shown(report: Report, summary: Summary, addresses: list[str | None], now: d
 @page("page_report", "reports/{id}")
 async def report_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
-    report, summary = await report_and_summary(connected, id_of(req, "report", REPORT_ID))
-    cited = await cited_in(connected, report, summary)
+    report, summary, outdated = await find_report(connected, id_of(req, "report", REPORT_ID))
+    cited = await cited_in(connected, summary, outdated=outdated)
     shown = _shown(report, summary, [citation.page for citation in cited], connected.runtime.now())
-    return show(
-        req, "pages/report.html", report=report, summary=shown, threads=await _by_thread(report, shown)
-    )
+    threads = await _by_thread(report, shown)
+    return show(req, "pages/report.html", report=report, summary=shown, threads=threads, outdated=outdated)
 
 
 @page("page_report_print", "reports/{id}/print")
 async def print_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
-    report, summary = await report_and_summary(connected, id_of(req, "report", REPORT_ID))
+    report, summary, outdated = await find_report(connected, id_of(req, "report", REPORT_ID))
     places: list[str | None] = [f"#citation-{number}" for number, _ in enumerate(summary.citations, 1)]
     return show(
         req,
         "pages/print.html",
         report=report,
+        outdated=outdated,
         headline=summary.reading.headline if summary.reading else None,
         summary=shown_summary(summary, places),
         changes=changes_in(summary),
-        permalink=page_of("reports", report.id),
+        permalink=page_of("reports", report.report_id),
         origin=origin_of(req, connected.settings),
     )

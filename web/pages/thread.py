@@ -11,7 +11,7 @@ from shared.documents.reports import Report, Summary
 from shared.documents.threads import Thread
 from shared.retrieval.conversation import threads_of_series
 from shared.retrieval.parameters import page_of
-from shared.retrieval.threads import cited_chunks, conversation_of, find_by_id, resolved_thread, summary_of
+from shared.retrieval.threads import cited_chunks, conversation_of, find_report, resolved_thread, summary_of
 from web.pages.thread_view import ThreadPageData, outline_values, thread_values
 from web.parameters import checked_id, id_of
 from web.rendering import page, show
@@ -60,9 +60,8 @@ async def _summary(
 ) -> tuple[Summary | None, Report | None]:
     """The thread's own, or that of the report whose citations are to be marked."""
     if "report" in req.params:
-        report = await find_by_id(
-            connected, Report, checked_id(req.params["report"], REPORT_ID, "report with this id")
+        report, summary, _ = await find_report(
+            connected, checked_id(req.params["report"], REPORT_ID, "report with this id")
         )
-        is_own = report.summary_id == thread.summary_id
-        return await summary_of(connected, report), None if is_own else report
+        return summary, None if summary.id == thread.summary_id else report
     return await summary_of(connected, thread), None

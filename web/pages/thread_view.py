@@ -81,7 +81,7 @@ class MessageView:
 def thread_values(reading: ThreadPageData, *, at: str | None = None, page: str = "1") -> dict[str, Any]:
     """The template's values for the page that holds message `at`, or for the page of this number."""
     thread, placed = reading.thread, in_reading_order(reading.messages, placed_by_operator(reading.thread))
-    pages = in_pages(placed, at, page, reading.report.id if reading.report else "")
+    pages = in_pages(placed, at, page, reading.report.report_id if reading.report else "")
     messages = _views(pages.shown(placed), reading)
     waits = thread.status is ProcessingStatus.PENDING
     return {

@@ -5,6 +5,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
 
+from shared.core.ids import REPORT_PREFIX
 from shared.documents.threads import FENCE
 
 
@@ -96,6 +97,7 @@ NO_FENCE = f"c.id != '{FENCE}'"  # where a query asks for no field that a fence 
 
 OPEN = "c.status IN ('pending', 'processing')"  # we never write "processing", yet read it
 PROCESSED = "c.status = 'processed'"
+UNREPORTED = f"(NOT IS_STRING(c.report_id) OR c.report_id != CONCAT('{REPORT_PREFIX}', c.summary_id))"
 GIVEN_UP = "c.status = 'failed_max_retries'"
 
 # Of the last attempt: it is known to have failed, nothing was heard of it, or there was none.

@@ -29,8 +29,6 @@ REPORTS_PUBLISHED_SINCE = _REPORTS.all(
     "reports_published_since", "SELECT c.id, c.scope, c.summary_id FROM c WHERE c.published_at >= @since"
 )
 
-REPORT_FLAGS = _REPORTS.one("report_flags", "SELECT c.id, c.summary_id, c.outdated FROM c")
-
 DUE_DELIVERIES = _REPORTS.all(
     "due_deliveries",
     "SELECT c.id, c.scope FROM c WHERE c.next_delivery_at <= @now"
@@ -48,18 +46,12 @@ REPORTS_ABOUT = _REPORTS.all(
 
 REPORT_IDS_OF_SCOPE = _REPORTS.one("reports_of", "SELECT VALUE c.id FROM c")
 
-LAST_OTHER_REPORT = _REPORTS.one(
-    "last_other_report",
-    "SELECT TOP 1 VALUE c.published_at FROM c WHERE c.id != @id ORDER BY c.published_at DESC",
-)
-
 REPORTS_OF_THREAD = _REPORTS.all("reports_of_thread", "SELECT * FROM c WHERE c.thread_id = @id")
 
 LATEST_REPORT_TITLES = _REPORTS.all(
     "reports_lately",
-    "SELECT TOP @limit c.id, c.title, c.source, c.summary_type, c.consensus_type, c.outcome,"
+    "SELECT TOP @limit c.report_id AS id, c.title, c.source, c.summary_type, c.consensus_type, c.outcome,"
     " c.published_at FROM c WHERE (IS_NULL(@source) OR c.source = @source)"
-    " AND (NOT IS_DEFINED(c.outdated) OR c.outdated = false)"
     " ORDER BY c.published_at DESC",
 )
 
@@ -77,7 +69,6 @@ REPORT_LIST = ListQuery(
         "consensus": CONSENSUS,
         "type": "c.summary_type = @type",
         "digests": "c.summary_type IN ('weekly', 'consensus')",
-        "current": "c.outdated = false",
         "open_call": "IS_OBJECT(c.open_call) = @open_call",
         "outcome": OUTCOME,
         "person": "ARRAY_CONTAINS(c.person_ids, @person)",
@@ -87,15 +78,13 @@ REPORT_LIST = ListQuery(
 
 SUMMARIES_TO_CHECK = _SUMMARIES.all("all_summaries", "SELECT * FROM c WHERE c._ts <= @before")
 
-SUMMARY_FLAGS = _SUMMARIES.one("summary_flags", "SELECT c.id, c.generated_at, c.outdated FROM c")
-
 SUMMARIES_ABOUT = _SUMMARIES.all(
     "summaries_about", f"SELECT c.id, c.scope, c.created_at FROM c WHERE {ABOUT_THREAD}"
 )
 
 THREAD_SUMMARIES_MADE_SINCE = _SUMMARIES.all(
     "thread_summaries_made_since",
-    "SELECT c.id, c.scope, c.thread_id, c.created_at, c.outdated FROM c"
+    "SELECT c.id, c.scope, c.thread_id, c.created_at FROM c"
     " WHERE c.created_at >= @since AND IS_STRING(c.thread_id)",
 )
 
@@ -129,9 +118,8 @@ _ABOUT = {
 PUBLISHED_ABOUT = {
     kind: _REPORTS.all(
         f"published_about_{kind}",
-        "SELECT c.id, c.title, c.thread_id, c.source, c.outcome, c.threads, c.published_at,"
+        "SELECT c.report_id, c.title, c.thread_id, c.source, c.outcome, c.threads, c.published_at,"
         f" c.last_message_date FROM c WHERE {about} AND c.published_at > @since AND c.published_at <= @until"
-        " AND c.outdated = false"
         " ORDER BY c.published_at DESC OFFSET 0 LIMIT @limit",
     )
     for kind, about in _ABOUT.items()

@@ -83,7 +83,8 @@ _DONE_CONDITIONS = {
 
 def done_ids(container: str) -> NamedQuery:
     """Which of @ids are done, wherever they are."""
-    text = f"SELECT VALUE c.id FROM c WHERE ARRAY_CONTAINS(@ids, c.id) AND {_DONE_CONDITIONS[container]}"
+    id_ = "c.report_id" if container == "reports" else "c.id"
+    text = f"SELECT VALUE {id_} FROM c WHERE ARRAY_CONTAINS(@ids, {id_}) AND {_DONE_CONDITIONS[container]}"
     return NamedQuery(f"{container}_done", container, text)
 
 

@@ -8,6 +8,7 @@ from shared.documents.queries.named_query import (
     OUTCOME,
     PARTICIPANT,
     PROCESSED,
+    UNREPORTED,
     ContainerQueries,
     ListQuery,
 )
@@ -34,7 +35,7 @@ THREADS_TO_CHECK = _THREADS.all(
 
 UNREPORTED_THREADS = _THREADS.all(
     "unreported_threads",
-    f"SELECT c.id, c.summary_id, c.lastError FROM c WHERE {PROCESSED} AND NOT IS_STRING(c.report_id)"
+    f"SELECT c.id, c.summary_id, c.lastError FROM c WHERE {PROCESSED} AND {UNREPORTED}"
     " AND IS_STRING(c.summary_id) AND NOT IS_STRING(c.merged_into)"
     " AND (c.lastAttemptTime <= @silent_before"
     " OR (IS_STRING(c.lastError) AND c.lastAttemptTime <= @failed_before))",

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from shared.core.ids import digest_id
+from shared.core.ids import scope_id
 from shared.documents.values import SummaryType
 from shared.domain.mail.mentions import draft_base
 
@@ -40,7 +40,7 @@ class DigestScope:
 
     @property
     def id(self) -> str:
-        return digest_id(self.name)
+        return scope_id(self.name)
 
     @property
     def title(self) -> str:
@@ -62,11 +62,6 @@ def parse_scope(name: str) -> DigestScope:
             " draft:<name without version> are"
         )
     return DigestScope(name, _KINDS[kind], source, label, period)
-
-
-def is_digest(name: str) -> bool:
-    """Whether it names a digest, and not a thread."""
-    return _parsed(name) is not None
 
 
 def scopes_of_thread(

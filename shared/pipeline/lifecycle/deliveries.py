@@ -1,5 +1,6 @@
 """Changes of a report's deliveries: each is a position in the report's list, one for each webhook."""
 
+import uuid
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
@@ -20,7 +21,7 @@ async def delivery_attempted(
     changes = {"attempts": seen + 1, "last_attempt_at": now, "next_attempt_at": retry_at}
     changed = _with(report, position, **changes)
     patch = Patch(report.id, partition=report.scope, set=_stored(changed, position))
-    condition = f"c.deliveries[{position:d}].attempts = {seen:d}"
+    condition = f"c.deliveries[{position:d}].attempts = {seen:d} AND {_same_report(report, position)}"
     stored = await store.patch(Report, patch, Session(), condition=condition)
     return None if stored is Conflict.CONFLICT else stored
 
@@ -52,16 +53,16 @@ async def delivery_given_up(store: Store, report: Report, position: int, error: 
     )
 
 
-async def delivery_superseded(store: Store, report: Report, position: int) -> Report:
-    """Precondition: there is a later report."""
-    return await _change(store, report, position, status=DeliveryStatus.SUPERSEDED, next_attempt_at=None)
-
-
 async def _change(store: Store, report: Report, position: int, **changes: object) -> Report:
     changed = _with(report, position, **changes)
     patch = Patch(report.id, partition=report.scope, set=_stored(changed, position))
-    stored = await store.patch(Report, patch, Session())
+    stored = await store.patch(Report, patch, Session(), condition=_same_report(report, position))
     return changed if isinstance(stored, Conflict) else stored
+
+
+def _same_report(report: Report, position: int) -> str:
+    """A later report has taken its place otherwise, with deliveries of its own."""
+    return f"c.deliveries[{position:d}].summary_id = '{uuid.UUID(report.summary_id)}'"
 
 
 def _with(report: Report, position: int, **changes: object) -> Report:

@@ -10,15 +10,17 @@ from shared.clients.cosmos.store import Conflict, Store
 from shared.core.times import stored_time
 from shared.documents.base import ProcessingStatus
 from shared.documents.edits import Placement
-from shared.documents.queries.named_query import PROCESSED
+from shared.documents.queries.named_query import PROCESSED, UNREPORTED
 from shared.documents.reports import Report, Summary
 from shared.documents.threads import Thread
 from shared.pipeline.lifecycle.attempts import RESET_ATTEMPTS
+from shared.pipeline.lifecycle.summaries import next_number
 
 CLAIM_LIFETIME = timedelta(minutes=30)
 """The event that claimed a version is redelivered until it succeeds or is dead-lettered; then another may."""
 
 NO_SUMMARY = {"summary_id": None}
+REVISION = {"revision": 1}
 
 
 def thread_changed(thread: Thread) -> Thread:
@@ -26,12 +28,12 @@ def thread_changed(thread: Thread) -> Thread:
 
     Its attempts start again. The version that was last requested stays: the next one differs from it.
     """
-    return thread.model_copy(update=dict(RESET_ATTEMPTS))
+    return thread.model_copy(update={**RESET_ATTEMPTS, "revision": thread.revision + 1})
 
 
 async def threads_changed(store: Store, thread_ids: Sequence[str], session: Session) -> None:
     """The same, where a message of each is about to get other content. Precondition: they are stored."""
-    patches = [Patch(thread_id, set=RESET_ATTEMPTS) for thread_id in thread_ids]
+    patches = [Patch(thread_id, set=RESET_ATTEMPTS, increment=REVISION) for thread_id in thread_ids]
     await store.patch_all(Thread, patches, session)
 
 
@@ -60,9 +62,9 @@ async def thread_claimed(
         session,
         # A worker that stood still since it read the thread may have an older version than the last request,
         # or one of a thread that a deletion has made anew since. The version that was requested last can be
-        # the same again, when the thread got a message and lost it: then it counts another number of them.
+        # the same again, when the thread got a message and lost it: its revision is another one then.
         condition=f"c.created_at = '{stored_time(thread.created_at)}'"
-        f" AND c.message_count = {thread.message_count:d}"
+        f" AND c.revision = {thread.revision:d}"
         f" AND {_equals('content_hash', thread.content_hash)} AND {_unclaimed(version, claimer, now)}",
     )
     return claimed is not Conflict.CONFLICT
@@ -103,14 +105,19 @@ def requested_version(version: str, *, ends_claim: bool) -> dict[str, Any]:
 
 
 async def thread_summarized(
-    store: Store, thread: Thread, summary: Summary, session: Session, *, covers_all: bool = True
-) -> bool:
-    """Make it the thread's summary; False where the thread is not as it was read.
+    store: Store,
+    thread: Thread,
+    summary: Summary,
+    session: Session,
+    *,
+    now: datetime,
+    covers_all: bool = True,
+) -> int | None:
+    """Make it the thread's summary, and return its number; None where the thread is not as it was read.
 
-    Precondition: the summary supersedes the one that the thread had when it was read, and the thread is
-    neither merged nor made anew since. The thread is done, unless the summary is not of all that it has, or
-    it has grown since, or messages were about to leave it, or it waits for another version: then it stays
-    pending for its next one.
+    Precondition: the summary supersedes the one that the thread had when it was read. The thread is done,
+    unless the summary is not of all that it has, or it has changed since, or messages were about to leave
+    it, or it waits for another version: then it stays pending for its next one.
     """
     version = summary.content_hash
     if version and (thread.requesting or {}).get("version") == version:
@@ -118,8 +125,11 @@ async def thread_summarized(
         await summary_requested(store, thread.id, version, session, ends_claim=True)
         thread = thread.model_copy(update={"requesting": None, "content_hash": version})
     call = summary.reading.shown_call if summary.reading else None
+    is_new = thread.summary_id != summary.id
+    number = next_number(thread.summary_number, now) if is_new else thread.summary_number
     said: dict[str, Any] = {
         "summary_id": summary.id,
+        "summary_number": number,
         "has_consensus": summary.metadata.has_consensus,
         "consensus_type": summary.metadata.consensus_type,
         "flags": summary.metadata.flags,
@@ -127,33 +137,28 @@ async def thread_summarized(
         "result_thread": summary.metadata.result_thread,
         "open_call": call.model_dump(mode="json") if call else None,
     }
-    if thread.summary_id != summary.id:
-        said["report_id"] = None  # what has none is found: the event that makes it may be lost
     done = Patch(thread.id, set={**said, "status": ProcessingStatus.PROCESSED.value, "lastError": None})
     same = _same_summary(thread)
-    not_grown = (
-        f"{same} AND c.message_count = {thread.message_count:d} AND c.corrections = {thread.corrections:d}"
-        f" AND {_equals('edition', thread.edition)}"
-    )
+    unchanged = f"{same} AND c.revision = {thread.revision:d}"
     awaited = (thread.requesting or {}).get("version") or thread.content_hash
     if (
         covers_all
         and not thread.losing
         and awaited in (None, summary.content_hash)
-        and await store.patch(Thread, done, session, condition=not_grown) is not Conflict.CONFLICT
+        and await store.patch(Thread, done, session, condition=unchanged) is not Conflict.CONFLICT
     ):
-        return True
+        return number
     grown = Patch(thread.id, set=said)
-    return await store.patch(Thread, grown, session, condition=same) is not Conflict.CONFLICT
+    return None if await store.patch(Thread, grown, session, condition=same) is Conflict.CONFLICT else number
 
 
 def _same_summary(thread: Thread) -> str:
-    """Over values of ours: a summary's id, hashes and a time."""
+    """Over values of ours: a number, hashes and a time."""
     claimed = (thread.requesting or {}).get("version")
     claim = f"c.requesting.version = '{claimed}'" if claimed else "NOT IS_STRING(c.requesting.version)"
     return (
         f"NOT IS_STRING(c.merged_into) AND c.created_at = '{stored_time(thread.created_at)}'"
-        f" AND {_equals('summary_id', thread.summary_id)}"
+        f" AND c.summary_number = {thread.summary_number:d}"
         f" AND {_equals('content_hash', thread.content_hash)} AND {claim}"
     )
 
@@ -162,16 +167,11 @@ def _equals(name: str, value: str | None) -> str:
     return f"NOT IS_STRING(c.{name})" if value is None else f"c.{name} = '{value}'"
 
 
-async def thread_reported(store: Store, report: Report, session: Session) -> None:
-    """An archive's progress counts it. Precondition: the report's summary is still the thread's own.
-
-    A thread that has a newer summary waits for that one's report. A digest's report has no thread.
-    """
-    if report.thread_id is None:
-        return
-    patch = Patch(report.thread_id, set={"report_id": report.id})
-    condition = f"c.summary_id = '{uuid.UUID(report.summary_id)}' AND NOT IS_STRING(c.merged_into)"
-    await store.patch(Thread, patch, session, condition=condition)
+async def thread_reported(store: Store, report: Report, session: Session) -> bool:
+    """An archive's progress counts it. False where the thread names another summary, or none."""
+    patch = Patch(report.scope, set={"report_id": report.report_id})
+    condition = f"c.summary_number = {report.summary_number:d}"
+    return await store.patch(Thread, patch, session, condition=condition) is not Conflict.CONFLICT
 
 
 async def thread_reopened(store: Store, thread_id: str, edition: str, session: Session) -> bool:
@@ -180,7 +180,7 @@ async def thread_reopened(store: Store, thread_id: str, edition: str, session: S
     The edition is a part of its version, so that orchestration, the sweep and the checks ask for its summary
     as they do for one that has grown. False where this edition was asked for before.
     """
-    patch = Patch(thread_id, set={"edition": edition, **RESET_ATTEMPTS})
+    patch = Patch(thread_id, set={"edition": edition, **RESET_ATTEMPTS}, increment=REVISION)
     condition = f"NOT IS_STRING(c.merged_into) AND {_another('edition', edition)}"
     return await store.patch(Thread, patch, session, condition=condition) is not Conflict.CONFLICT
 
@@ -190,7 +190,7 @@ async def thread_corrected(store: Store, thread_id: str, session: Session) -> bo
 
     Precondition: the correction, or its revocation, is stored.
     """
-    patch = Patch(thread_id, set=RESET_ATTEMPTS, increment={"corrections": 1})
+    patch = Patch(thread_id, set=RESET_ATTEMPTS, increment={"corrections": 1, **REVISION})
     condition = "NOT IS_STRING(c.merged_into)"
     return await store.patch(Thread, patch, session, condition=condition) is not Conflict.CONFLICT
 
@@ -222,7 +222,7 @@ async def report_missing(store: Store, thread_id: str, summary_id: str, error: s
         thread_id,
         set={"status": ProcessingStatus.PENDING.value, "lastError": error, "requeued_at": None},
     )
-    condition = f"{PROCESSED} AND c.summary_id = '{uuid.UUID(summary_id)}' AND NOT IS_STRING(c.report_id)"
+    condition = f"{PROCESSED} AND c.summary_id = '{uuid.UUID(summary_id)}' AND {UNREPORTED}"
     return await store.patch(Thread, patch, session, condition=condition) is not Conflict.CONFLICT
 
 
@@ -238,6 +238,8 @@ def thread_merged(thread: Thread, into: str) -> Thread:
     return thread.model_copy(
         update={
             "merged_into": into,
+            "summary_id": None,
+            "summary_number": thread.summary_number + 1,
             "threading": {},
             "absorbing": [],
             "losing": [],
@@ -261,7 +263,7 @@ async def messages_left(store: Store, thread: Thread, to: str, session: Session)
     False where messages of it go elsewhere, for somebody else, than when it was read.
     """
     others = [one for one in thread.losing if one != to]
-    patch = Patch(thread.id, set={"losing": others, **RESET_ATTEMPTS})
+    patch = Patch(thread.id, set={"losing": others, **RESET_ATTEMPTS}, increment=REVISION)
     condition = f"NOT IS_STRING(c.merged_into) AND {_names('losing', thread.losing)}"
     return await store.patch(Thread, patch, session, condition=condition) is not Conflict.CONFLICT
 

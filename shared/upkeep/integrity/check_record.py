@@ -30,6 +30,7 @@ from shared.documents.values import Citation
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.threading.assignment import ThreadState
 from shared.ingestion.archive_reader import Reader, reader_pool
+from shared.pipeline.lifecycle.summaries import is_current
 from shared.threads.message_documents import MAX_COPIES, ArchiveOfSource, Arrival, provenance, stored_message
 from shared.threads.registry import Registry, Rethreaded
 from shared.threads.thread_documents import MAX_PARTICIPANTS, facts_of_thread
@@ -208,7 +209,7 @@ async def check_citations(clients: Clients, before: int) -> AsyncIterator[Findin
         clients.store.query(SUMMARIES_TO_CHECK, Session(), before=before), SUMMARIES_AT_ONCE
     ):
         for summary in [read_document(Summary, row) for row in page]:
-            if summary.citations and not summary.outdated:
+            if summary.citations and await is_current(clients.store, summary, Session()):
                 async for finding in _check_citations(clients, summary):
                     yield finding
 

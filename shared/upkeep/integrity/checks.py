@@ -10,7 +10,7 @@ from typing import Any
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.concurrency import in_pages
-from shared.core.ids import report_id
+from shared.core.ids import scope_id
 from shared.documents.base import ProcessingStatus
 from shared.documents.containers import read_document
 from shared.documents.queries.operations import PENDING_ARCHIVE_IDS
@@ -26,6 +26,7 @@ from shared.documents.queries.threads import (
 from shared.documents.reports import Report, Summary
 from shared.documents.threads import Chunk, Message, Thread
 from shared.domain.summaries.citations import verify_stored
+from shared.pipeline.lifecycle.summaries import is_current
 from shared.pipeline.readiness import has_all_messages, is_finished
 
 PAGE_SIZE = 100  # rows that a check holds at a time, however much is stored
@@ -260,25 +261,25 @@ async def check_summaries(clients: Clients, before: int) -> AsyncIterator[Findin
             if summary.thread_id and summary.thread_id not in threads:
                 detail = f"thread {summary.thread_id} is not there"
                 yield _about(FindingKind.SUMMARY_WITHOUT_THREAD, summary, detail)
-            elif not summary.outdated:
+            elif await is_current(clients.store, summary, Session()):
                 async for finding in _current(clients, summary):
                     yield finding
 
 
 async def _current(clients: Clients, summary: Summary) -> AsyncIterator[Finding]:
-    """An outdated summary may cite what has changed since; the current one may not."""
+    """An earlier summary may cite what has changed since; the current one may not."""
     broken = verify_stored(summary.citations, await _texts(clients, summary))
     if broken:
         number = f"{len(broken)} of {len(summary.citations)}"
         detail = f"{number} citations do not hold, among them of chunk {broken[0].chunk_id}"
         yield _about(FindingKind.CITATION_BROKEN, summary, detail)
         return
-    report = await clients.store.find(Report, report_id(summary.id), Session(), partition=summary.scope)
-    if report is None:
+    report = await clients.store.find(Report, scope_id(summary.scope), Session(), partition=summary.scope)
+    if report is None or report.summary_id != summary.id:
         yield _about(FindingKind.SUMMARY_WITHOUT_REPORT, summary, "no report was published of it")
     elif summary.thread_id is not None:
         thread = await clients.store.find(Thread, summary.thread_id, Session())
-        if thread is not None and thread.summary_id == summary.id and thread.report_id != report.id:
+        if thread and thread.summary_id == summary.id and thread.report_id != report.report_id:
             detail = f"its thread says that its report is {thread.report_id}"
             yield _about(FindingKind.SUMMARY_WITHOUT_REPORT, summary, detail)
 
@@ -301,7 +302,9 @@ async def check_reports(clients: Clients, before: int) -> AsyncIterator[Finding]
         for row in page:
             if row["summary_id"] not in found:
                 detail = f"summary {row['summary_id']} is not there"
-                yield Finding(FindingKind.REPORT_WITHOUT_SUMMARY, "reports", row["id"], row["scope"], detail)
+                data = {"summary_id": row["summary_id"]}
+                kind = FindingKind.REPORT_WITHOUT_SUMMARY
+                yield Finding(kind, "reports", row["id"], row["scope"], detail, data)
 
 
 async def check_entries(clients: Clients, before: int) -> AsyncIterator[Finding]:

@@ -8,8 +8,7 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
-from shared.core.ids import report_id
-from shared.documents.reports import Report, Summary
+from shared.documents.reports import Summary
 from shared.documents.sources import Archive
 from shared.documents.threads import Chunk, Thread, ThreadEntry
 from shared.domain.summaries.digest_scopes import parse_scope
@@ -17,6 +16,7 @@ from shared.pipeline.event_builders import summary_complete, summary_request
 from shared.pipeline.events import Event
 from shared.pipeline.lifecycle.archives import NOT_EMBEDDED
 from shared.pipeline.lifecycle.attempts import reopened
+from shared.pipeline.lifecycle.summaries import orphan_deleted
 from shared.pipeline.lifecycle.threads import NO_SUMMARY, requested_version
 from shared.pipeline.readiness import ready_thread
 from shared.pipeline.stage import Subject
@@ -175,7 +175,9 @@ class Repairer:
         summary = await self.clients.store.find(Summary, finding.id, Session(), partition=finding.partition)
         if summary is None or summary.thread_id is None:
             return False
-        complete = summary_complete(summary, backend=summary.generated_by, model=summary.generated_by)
+        thread = await self.clients.store.read(Thread, summary.thread_id, Session())
+        number = thread.summary_number
+        complete = summary_complete(summary, number, backend=summary.generated_by, model=summary.generated_by)
         message = to_message(Event.of(complete, now=self.clients.runtime.now()))
         await self.clients.bus.send_to_queue(REPORTING.name, [message])
         return True
@@ -197,12 +199,12 @@ class Repairer:
         return True
 
     async def _delete_summary(self, finding: Finding) -> bool:
-        await self.clients.store.delete(Report, report_id(finding.id), Session(), partition=finding.partition)
         await self.clients.store.delete(Summary, finding.id, Session(), partition=finding.partition)
-        return True
+        return await orphan_deleted(self.clients.store, finding.id, finding.partition, Session())
 
     async def _delete_report(self, finding: Finding) -> bool:
-        return await self.clients.store.delete(Report, finding.id, Session(), partition=finding.partition)
+        summary_id = str(finding.data["summary_id"])
+        return await orphan_deleted(self.clients.store, summary_id, finding.partition, Session())
 
     async def _forget_threads(self, finding: Finding) -> bool:
         """Under the threading lease, because entries are read and then written as a whole."""

@@ -9,7 +9,6 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Patch, Session
 from shared.clients.cosmos.store import Store
 from shared.clients.servicebus.bus import to_message
-from shared.core.ids import report_id
 from shared.core.times import stored_time
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.queries.operations import FAILURES_OF_THREAD
@@ -233,11 +232,11 @@ async def remove_part(
     for row in part.summaries:
         await delete_summary(store, row, session)
     # Also those that were published since: who publishes looks for the summary afterwards.
-    published = {(report_id(row["id"]), row["scope"], row["id"]) for row in part.summaries}
-    known = {(row["id"], row["scope"], row["summary_id"]) for row in part.reports}
-    for id_, scope, summary_id in sorted(published | known):
+    published = {(row["id"], row["scope"]) for row in part.summaries}
+    known = {(row["summary_id"], row["scope"]) for row in part.reports}
+    for summary_id, scope in sorted(published | known):
         # One whose summary was made anew since was so, too.
-        await orphan_deleted(store, id_, summary_id, scope, session)
+        await orphan_deleted(store, summary_id, scope, session)
     for failure in part.failures:
         await store.delete(FailureRecord, failure["id"], session, partition=failure["stage"])
     progress("derived")
@@ -344,9 +343,8 @@ async def delete_late_summaries(clients: Clients, since: datetime, session: Sess
 def _is_late(row: dict[str, Any], thread: Thread | None) -> bool:
     if thread is None:
         return True
-    if thread.summary_id == row["id"]:
-        return False
-    return not row.get("outdated") or row["created_at"] < stored_time(thread.created_at)
+    made_before = bool(row["created_at"] < stored_time(thread.created_at))
+    return thread.summary_id != row["id"] and made_before
 
 
 async def delete_late_reports(clients: Clients, since: datetime, session: Session) -> None:
@@ -362,4 +360,4 @@ async def delete_late_reports(clients: Clients, since: datetime, session: Sessio
     )
     for row in rows:
         if row["summary_id"] not in summaries:
-            await orphan_deleted(store, row["id"], row["summary_id"], row["scope"], session)
+            await orphan_deleted(store, row["summary_id"], row["scope"], session)

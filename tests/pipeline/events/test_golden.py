@@ -40,7 +40,7 @@ from shared.upkeep.due_documents import (
     RetryReason,
 )
 from shared.upkeep.requeue import rebuild_events
-from stages import chunking, summarization
+from stages import chunking
 from stages.failures import ledger_record
 from tests.support.documents import new_archive, new_chunk, new_message, new_report, new_summary
 
@@ -130,7 +130,6 @@ def rebuilt(collection: Collection, documents: list[Any]) -> EventData:
 def built() -> dict[str, EventData]:
     """Each event as its publishers make it."""
     members = list(zip(KEYS, THREADS, strict=True))
-    request = SAMPLE["SummarizationRequested"]
     stored = archive()
     return {
         "archive ingested": event_builders.archive_ingested(
@@ -146,7 +145,9 @@ def built() -> dict[str, EventData]:
             collection="chunks-v1",
             milliseconds_per_chunk=12.3456 / 3,
         ),
-        "summary again": event_builders.summary_complete(summary(), backend="openai", model="extractive-v1"),
+        "summary again": event_builders.summary_complete(
+            summary(), 7, backend="openai", model="extractive-v1"
+        ),
         "archive again": rebuilt(ARCHIVES, [archive()]),
         "messages parsed": event_builders.json_parsed(ARCHIVE, members, seconds=1.23456),
         "messages again": rebuilt(MESSAGES, messages()),
@@ -154,8 +155,16 @@ def built() -> dict[str, EventData]:
         "chunks none": chunking._announcement(ARCHIVE, messages(), [], Strategy.RECURSIVE),
         "chunks again": rebuilt(CHUNKS, chunks()),
         "summary requested": event_builders.summary_request(THREADS[0], "fedcba9876543210", SETTINGS),
-        "summary complete": summarization._announcement(summary(), request, 12.3456),
-        "digest complete": digest_complete(digest()),
+        "summary complete": event_builders.summary_complete(
+            summary(),
+            7,
+            backend="openai",
+            model="gpt",
+            citations=summary().citations,
+            usage=summary().metadata,
+            latency_ms=12.3456,
+        ),
+        "digest complete": digest_complete(digest(), 7),
         "report published": event_builders.report_published(report()),
         "digest published": event_builders.report_published(report(thread_id=None)),
     }
@@ -216,7 +225,6 @@ def records() -> dict[str, FailureRecord]:
 
 
 def made_ids() -> dict[str, str]:
-    request = SAMPLE["SummarizationRequested"]
     scope = parse_scope("draft:draft-ietf-quic-transport")
     return {
         "archive": ids.archive_id(HASH, "quic"),
@@ -235,7 +243,7 @@ def made_ids() -> dict[str, str]:
         "digest summary": ids.digest_summary_id(
             scope.name, "0123456789abcdef", f"{scope.kind.value}-digest-v1", "digest-v1"
         ),
-        "digest": ids.digest_id(scope.name),
+        "digest": ids.scope_id(scope.name),
         "delivery": ids.delivery_id(report().id, "chat"),
         "feed": ids.feed_id("thread", THREADS[0]),
     }

@@ -14,12 +14,13 @@ from shared.pipeline.lifecycle.deliveries import (
     delivery_attempted,
     delivery_failed,
     delivery_given_up,
-    delivery_superseded,
 )
 from tests.support.cosmos_engine import changes_to, stored_fields
 from tests.support.documents import CREATED, new_report, new_summary
 
 NOW, SOON, LATER = CREATED, CREATED + timedelta(minutes=5), CREATED + timedelta(hours=1)
+
+SUMMARY, OTHER = "00000000-0000-0000-0000-00000000000a", "00000000-0000-0000-0000-00000000000b"
 
 
 def text(time: datetime) -> str:
@@ -27,14 +28,20 @@ def text(time: datetime) -> str:
 
 
 def pending(channel: str, **fields: Any) -> ReportDelivery:
-    values = {"attempts": 1, "last_attempt_at": NOW, "next_attempt_at": SOON, "error": "E"}
+    values = {
+        "summary_id": SUMMARY,
+        "attempts": 1,
+        "last_attempt_at": NOW,
+        "next_attempt_at": SOON,
+        "error": "E",
+    }
     return ReportDelivery(channel=channel, **{**values, **fields})
 
 
 def report_with(*deliveries: ReportDelivery, **fields: Any) -> Report:
     # Each field that follows from the deliveries starts with a value that is wrong for all of them.
     stale: dict[str, Any] = {"delivery_channels": ["?"], "notified": None, "next_delivery_at": NOW}
-    report = new_report(new_summary("s1"), deliveries=list(deliveries), **fields)
+    report = new_report(new_summary(SUMMARY), deliveries=list(deliveries), **fields)
     return report.model_copy(update=stale)
 
 
@@ -113,13 +120,22 @@ async def test_a_delivery_that_is_given_up_is_not_due_again(store: Store) -> Non
     )
 
 
-async def test_a_delivery_that_a_later_report_replaces_is_not_due_again(store: Store) -> None:
-    report = report_with(pending("a"), pending("b", status="delivered", next_attempt_at=None))
-    assert await _deliveries(store, report, delivery_superseded(store, report, 0)) == (
-        {"delivery_channels": ["b"], "notified": False, "next_delivery_at": None},
-        {"status": "superseded", "next_attempt_at": None},
-        {},
-    )
+async def test_the_outcome_of_a_delivery_is_not_noted_on_the_report_that_replaced_its_own(
+    store: Store,
+) -> None:
+    report = report_with(pending("a"))
+    later = report_with(pending("a", summary_id=OTHER))
+
+    async def arrive() -> None:
+        await delivery_arrived(store, report, 0, LATER)
+
+    assert await changes_to(store, later, arrive) == {}
+
+
+async def test_no_attempt_is_counted_on_the_report_that_replaced_its_own(store: Store) -> None:
+    report = report_with(pending("a"))
+    await store.upsert(report_with(pending("a", summary_id=OTHER)), Session())
+    assert await delivery_attempted(store, report, 0, now=SOON, retry_at=LATER) is None
 
 
 async def test_what_others_write_on_a_report_stays(store: Store) -> None:

@@ -48,17 +48,28 @@ async def test_a_refresh_that_ended_made_what_it_had_seen(store: Store) -> None:
     assert (stored["touches"], stored["made"]) == (9, 3)
 
 
-@pytest.mark.parametrize(("named", "wins"), [(0, True), (3, True), (4, False)])
+@pytest.mark.parametrize(
+    ("named", "number", "wins"), [(0, 7, True), (3, 7, True), (4, 7, False), (0, 8, False)]
+)
 async def test_a_refresh_names_its_summary_unless_one_that_has_seen_more_did(
-    store: Store, named: int, wins: bool
+    store: Store, named: int, number: int, wins: bool
 ) -> None:
-    digest, stored = new_digest(), new_digest(named=named, made=named, touches=9, summary_id="s0")
+    digest = new_digest(summary_number=7)
+    stored = new_digest(named=named, made=named, touches=9, summary_id="s0", summary_number=number)
     await store.upsert(stored, Session())
-    assert await digest_named(store, digest, "s1", Session()) is wins
+    given = await digest_named(store, digest, "s1", CREATED, Session())
+    assert given == (CREATED.timestamp() * 1000 if wins else None)
     fields = await stored_fields(store, stored)
     assert fields["summary_id"] == ("s1" if wins else "s0")
+    assert fields["summary_number"] == (given if wins else number)
     await digest_made(store, digest)
     assert (await stored_fields(store, stored))["made"] == max(named, 3)
+
+
+async def test_a_refresh_that_changes_nothing_keeps_the_number(store: Store) -> None:
+    digest = new_digest(summary_id="s1", summary_number=7)
+    await store.upsert(digest, Session())
+    assert await digest_named(store, digest, "s1", CREATED, Session()) == 7
 
 
 async def test_a_refresh_that_failed_is_counted_with_its_error(store: Store) -> None:

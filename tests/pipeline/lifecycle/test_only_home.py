@@ -12,7 +12,7 @@ from tests.support.services import ROOT
 STATE_FIELDS = frozenset(
     {
         "status", "attemptCount", "lastAttemptTime", "lastError", "requeued_at", "embedding_generated",
-        "summary_id", "report_id", "content_hash", "requesting", "outdated", "merged_into",
+        "summary_id", "summary_number", "report_id", "content_hash", "requesting", "merged_into", "revision",
     }
 )  # fmt: skip
 ROOMS = ("shared", "stages")

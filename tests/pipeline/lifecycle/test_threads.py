@@ -7,6 +7,7 @@ import pytest
 
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
+from shared.documents.reports import Summary
 from shared.documents.threads import Thread
 from shared.pipeline.lifecycle.threads import (
     NO_SUMMARY,
@@ -43,24 +44,28 @@ async def _thread(store: Store) -> Thread:
 
 
 async def test_only_the_report_of_the_threads_own_summary_is_its_report(store: Store) -> None:
-    thread = new_thread(summary_id=LATER)
+    thread = new_thread(summary_id=LATER, summary_number=2)
 
-    async def report(summary: str) -> None:
-        await thread_reported(store, new_report(new_summary(summary)), Session())
+    async def report(summary: str, number: int) -> None:
+        told = await thread_reported(
+            store, new_report(new_summary(summary), summary_number=number), Session()
+        )
+        assert told is (number == 2)
 
-    assert await changes_to(store, thread, lambda: report(EARLIER)) == {}
-    assert await changes_to(store, thread, lambda: report(LATER)) == {"report_id": f"rpt-{LATER}"}
+    assert await changes_to(store, thread, lambda: report(EARLIER, 1)) == {}
+    assert await changes_to(store, thread, lambda: report(LATER, 2)) == {"report_id": f"rpt-{LATER}"}
 
 
-async def test_a_digests_report_has_no_thread(store: Store) -> None:
-    await thread_reported(store, new_report(new_summary(LATER), thread_id=None), Session())
+async def _summarized(store: Store, thread: Thread, summary: Summary) -> int | None:
+    return await thread_summarized(store, thread, summary, Session(), now=CREATED)
 
 
 async def test_a_summary_makes_a_thread_done(store: Store) -> None:
     thread = new_thread(message_count=2, **TRIED)
     summary = new_summary(LATER, metadata={"has_consensus": True, "consensus_type": "mixed"})
-    assert await changes_to(store, thread, lambda: thread_summarized(store, thread, summary, Session())) == {
+    assert await changes_to(store, thread, lambda: _summarized(store, thread, summary)) == {
         "summary_id": LATER,
+        "summary_number": CREATED.timestamp() * 1000,
         "has_consensus": True,
         "consensus_type": "mixed",
         "status": "processed",
@@ -68,14 +73,25 @@ async def test_a_summary_makes_a_thread_done(store: Store) -> None:
     }
 
 
-async def test_a_thread_that_has_grown_since_it_was_read_keeps_waiting(store: Store) -> None:
+async def test_a_summary_that_is_named_again_keeps_its_number(store: Store) -> None:
+    thread = new_thread(summary_id=LATER, summary_number=2)
+    await store.upsert(thread, Session())
+    assert await _summarized(store, thread, new_summary(LATER)) == 2
+
+
+async def test_a_thread_that_has_named_another_summary_since_names_no_earlier_one(store: Store) -> None:
+    await store.upsert(new_thread(summary_id=LATER, summary_number=2), Session())
+    assert await _summarized(store, new_thread(summary_number=1), new_summary(EARLIER)) is None
+    assert (await _thread(store)).summary_id == LATER
+
+
+async def test_a_thread_that_has_changed_since_it_was_read_keeps_waiting(store: Store) -> None:
     summary = new_summary(EARLIER, metadata={"has_consensus": True, "consensus_type": "mixed"})
-    read = new_thread(message_count=1)
+    read = new_thread(revision=1)
     changes = await changes_to(
-        store,
-        new_thread(message_count=2, **TRIED),
-        lambda: thread_summarized(store, read, summary, Session()),
+        store, new_thread(revision=2, **TRIED), lambda: _summarized(store, read, summary)
     )
+    assert changes.pop("summary_number")
     assert changes == {"summary_id": EARLIER, "has_consensus": True, "consensus_type": "mixed"}
 
 
@@ -96,8 +112,8 @@ async def test_a_claim_that_arrives_after_the_thread_lost_its_last_message_again
     store: Store,
 ) -> None:
     """The version that was requested last is the same as when the claimer read the thread."""
-    read = new_thread(content_hash="older", message_count=3)
-    await store.upsert(new_thread(content_hash="older", message_count=2), Session())
+    read = new_thread(content_hash="older", revision=3)
+    await store.upsert(new_thread(content_hash="older", revision=5), Session())
     assert not await thread_claimed(store, read, VERSION, claimer="late", now=CREATED, session=Session())
     assert (await _thread(store)).requesting is None
 

@@ -118,7 +118,8 @@ async def _claim(store: Store, thread: Thread) -> None:
 
 async def _report(store: Store, thread: Thread) -> None:
     summary = new_summary(str(thread.summary_id), thread.id)
-    await threads.thread_reported(store, new_report(summary), Session())
+    number = thread.summary_number
+    await threads.thread_reported(store, new_report(summary, summary_number=number), Session())
 
 
 async def _chunk(store: Store, chunk: Chunk, name: str) -> None:
@@ -166,6 +167,7 @@ ACTS: dict[str, Act] = {
         one,
         new_summary("00000000-0000-0000-0000-000000000001", one.id, content_hash=VERSION),
         Session(),
+        now=CREATED,
     ),
     "thread_reported": _report,
     "report_missing": lambda store, one: threads.report_missing(

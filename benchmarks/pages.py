@@ -31,7 +31,7 @@ from shared.clients.calls import Calls
 from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
 from shared.clients.search.fields import indexed_chunk
-from shared.core.ids import chunk_id, person_id, report_id, thread_id
+from shared.core.ids import chunk_id, person_id, report_id, scope_id, thread_id
 from shared.core.times import stored_time
 from shared.documents.readings import ShownOpenCall, ShownOutcome
 from shared.documents.reports import Report, Summary
@@ -110,7 +110,8 @@ def stored(number: int) -> tuple[Thread, Report]:
     )  # fmt: skip
     report = Report.model_validate(
         {
-            **common, "id": report_id(summary_name(number)), "scope": id_, "summary_id": summary_name(number),
+            **common, "id": scope_id(id_), "report_id": report_id(summary_name(number)),
+            "scope": id_, "summary_id": summary_name(number),
             "title": f"Subject {number}", "published_at": first,
             "person_ids": [person_id(person["email"]) for person in people],
         }

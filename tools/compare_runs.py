@@ -23,11 +23,13 @@ BY_SCOPE = frozenset({"summaries", "reports"})  # their ids are random
 SERVICE = frozenset({"_rid", "_self", "_etag", "_attachments", "_ts"})
 TIMES = frozenset(
     {
-        "arrived", "created_at", "generated_at", "ingestion_date", "lastAttemptTime", "next_delivery_at",
-        "published_at", "read_at", "requeued_at",
+        "arrived", "arrived_at", "created_at", "generated_at", "ingestion_date", "lastAttemptTime",
+        "next_delivery_at", "published_at", "read_at", "requeued_at",
     }
 )  # fmt: skip
-ATTEMPTS = frozenset({"attemptCount", "lastError", "requesting"})  # of events that came twice or too early
+ATTEMPTS = frozenset(
+    {"attemptCount", "lastError", "requesting", "revision", "summary_number"}
+)  # of events that came twice or too early
 LEFT_OUT = SERVICE | TIMES | ATTEMPTS
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 SHOWN, SHOWN_CHARS = 10, 200
@@ -47,20 +49,27 @@ def read_run(folder: Path) -> dict[str, dict[str, dict[str, Any]]]:
         tables = {
             name: f"d{number:d}" for number, name in connection.execute("SELECT number, id FROM containers")
         }
-        return {name: dict(_documents(connection, name, tables[name])) for name in CONTAINERS}
+        found = {name: list(_documents(connection, tables[name])) for name in CONTAINERS}
     finally:
         connection.close()
+    current = {report["summary_id"] for report in found["reports"]}  # a run may have made others before
+    found["summaries"] = [summary for summary in found["summaries"] if summary["id"] in current]
+    return {
+        name: {_key(name, document): normalized(document) for document in documents}
+        for name, documents in found.items()
+    }
 
 
-def _documents(
-    connection: apsw.Connection, container: str, table: str
-) -> Iterator[tuple[str, dict[str, Any]]]:
+def _key(container: str, document: dict[str, Any]) -> str:
+    by_scope = container in BY_SCOPE
+    return f"{document['scope']} {document['summary_type']}" if by_scope else str(document["id"])
+
+
+def _documents(connection: apsw.Connection, table: str) -> Iterator[dict[str, Any]]:
     for (body,) in connection.execute(f"SELECT json(body) FROM {table}"):  # noqa: S608 - a number
         document = json.loads(body)
-        if document["id"] != "fence" and not document.get("outdated"):
-            by_scope = container in BY_SCOPE
-            key = f"{document['scope']} {document['summary_type']}" if by_scope else document["id"]
-            yield key, normalized(document)
+        if document["id"] != "fence":
+            yield document
 
 
 def normalized(value: Any) -> Any:

@@ -105,14 +105,14 @@ class _ClientsOfHost:
 
 async def _send_to_webhook(hook: Webhook, report: Report, _policy: Any, *, seconds: float, **_: Any) -> None:
     """One attempt over the simulated network; the receiver notes the delivery's id."""
-    world, id_ = HOST.get().world, delivery_id(report.id, hook.name)
+    world, id_ = HOST.get().world, delivery_id(report.report_id, hook.name)
     received: dict[str, int] = world.received
     await world.network.call(
         "webhook",
         "post",
         lambda: received.__setitem__(id_, received.get(id_, 0) + 1),
         Errors(_not_delivered, _not_delivered, resends=False),
-        f"{report.id} within {seconds:.0f} s",
+        f"{report.report_id} within {seconds:.0f} s",
     )
 
 

@@ -154,43 +154,43 @@ def _threads(world: World) -> Iterator[str]:
 
 
 def _summaries(world: World) -> Iterator[str]:
-    summaries = _current_by_scope(world.rows("summaries"))
-    reports = _current_by_scope(world.rows("reports"))
-    for kind, current in (("summaries", summaries), ("reports", reports)):
-        yield from (
-            f"{scope} has {len(rows)} current {kind}" for scope, rows in current.items() if len(rows) > 1
-        )
-    for scope, rows in summaries.items():
-        if not any(report["summary_id"] == rows[0]["id"] for report in reports.get(scope, [])):
-            yield f"the current summary of {scope} has no current report"
+    """What a thread or digest names is stored, and its scope has the report of that and no other."""
+    summaries = {row["id"] for row in world.rows("summaries")}
+    named = {scope: (row["summary_id"], row["summary_number"]) for scope, row in _namers(world)}
+    for scope, (summary_id, _) in named.items():
+        if summary_id not in summaries:
+            yield f"{scope} names summary {summary_id}, which is not stored"
+    reports = {row["scope"]: (row["summary_id"], row["summary_number"]) for row in world.rows("reports")}
+    for scope in sorted(named.keys() | reports.keys()):
+        if reports.get(scope) != named.get(scope):
+            yield f"{scope} names {named.get(scope)}, its report is of {reports.get(scope)}"
     for thread in world.rows("threads"):
-        if thread.get("merged_into") or thread["status"] != "processed":
-            continue
-        for kind, current in (("summary", summaries), ("report", reports)):
-            ids = [row["id"] for row in current.get(thread["id"], [])]
-            if ids != [thread[f"{kind}_id"]]:
-                yield f"thread {thread['id']} points at {kind} {thread[f'{kind}_id']}, current: {ids}"
+        done = not thread.get("merged_into") and thread["status"] == "processed"
+        if done and thread["report_id"] != f"rpt-{thread['summary_id']}":
+            yield f"thread {thread['id']} has summary {thread['summary_id']}, report {thread['report_id']}"
+
+
+def _namers(world: World) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each thread or digest that names a summary, by its scope."""
+    for thread in world.rows("threads"):
+        if not thread.get("merged_into") and thread["summary_id"]:
+            yield thread["id"], thread
+    for digest in world.rows("digests"):
+        if digest["summary_id"]:
+            yield digest["scope"], digest
 
 
 def _deliveries(world: World) -> Iterator[str]:
-    """What is said to have arrived did, and every current report did."""
+    """What is said to have arrived did, and every report did."""
     for report in world.rows("reports"):
         for delivery in report["deliveries"]:
-            came = world.received.get(delivery_id(report["id"], delivery["channel"]), 0)
+            came = world.received.get(delivery_id(report["report_id"], delivery["channel"]), 0)
             if delivery["status"] == "delivered" and not came:
                 yield f"report {report['id']} did not come to the webhook that is said to have it"
-            if not report["outdated"] and delivery["status"] != "delivered":
+            if delivery["status"] != "delivered":
                 yield f"report {report['id']} is {delivery['status']} for webhook {delivery['channel']}"
             if came > MAX_REPEATS:
                 yield f"report {report['id']} came {came} times"
-
-
-def _current_by_scope(rows: Rows) -> dict[str, Rows]:
-    current: dict[str, Rows] = {}
-    for row in rows:
-        if not row["outdated"]:
-            current.setdefault(row["scope"], []).append(row)
-    return current
 
 
 def _attempts(world: World) -> Iterator[str]:
@@ -224,7 +224,8 @@ def end_state(world: World) -> EndState:
         return [tuple(str(row.get(name)) for name in names) for row in world.rows(container)]
 
     def current(container: str, *names: str) -> list[Any]:
-        found = [row for row in world.rows(container) if not row["outdated"]]
+        named = {row["summary_id"] for _, row in _namers(world)}
+        found = [row for row in world.rows(container) if row["summary_id"] in named]
         return sorted(tuple(str(row.get(name)) for name in names) for row in found)
 
     alive = [row for row in world.rows("threads") if not row.get("merged_into")]

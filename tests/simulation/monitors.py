@@ -157,7 +157,7 @@ def _one_id_for_one_event() -> None:
         given, host = list(events), HOST.get()
         for event in given:
             if isinstance(event.data, SummaryComplete) and host is not None:
-                made = event.data.generated_at
+                made = event.data.summary_number
                 if host.world.announced.setdefault(event.message_id, made) != made:
                     host.world.violations.append(
                         f"summary {event.data.summary_id} is revived under its old id"

@@ -11,10 +11,11 @@ from shared.clients.cosmos.lease import Lease
 from shared.clients.cosmos.session import Patch, Session
 from shared.clients.cosmos.store import Store
 from shared.documents.reports import Digest
-from shared.documents.threads import Chunk
+from shared.documents.threads import Chunk, Thread
 from shared.pipeline import readiness, runner
 from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.lifecycle import threads
+from shared.pipeline.lifecycle.summaries import next_number
 from shared.pipeline.retry import Retry
 from shared.publishing import webhooks
 from shared.summarization import digests
@@ -166,11 +167,41 @@ def no_current_summary_check() -> None:
     replace_in(summarization, "supersedes", lambda _summary, _held, _thread: True)
     replace_in(threads, "_same_summary", lambda _thread: "true")
 
-    async def unchecked(*_: Any) -> None:
-        return None
 
-    replace_in(summarization, "thread_flags_settled", unchecked)
-    replace_in(reporting, "report_flag_settled", unchecked)
+@mutation("a report takes the place of a later one", _standing_still, ("back", "growth"))
+def report_number_ignored() -> None:
+    async def stored(store: Any, report: Any, session: Session) -> Any:
+        await store.upsert(report, session)
+        return report, None
+
+    replace_in(reporting, "report_stored", stored)
+
+
+@mutation("the report of a thread that was merged, or of a digest without threads, stays")
+def report_not_withdrawn() -> None:
+    for module in (reporting, moving, digests):
+        replace_in(module, "report_withdrawn", _nothing)
+
+
+@mutation(
+    "reporting does not look whether its thread still names a summary", _standing_still, ("late_merge",)
+)
+def report_stored_unchecked() -> None:
+    replace_in(reporting, "report_withdrawn", _nothing)
+
+
+@mutation(
+    "reporting does not look whether its summary is still there", _standing_still, ("deletion_at_once",)
+)
+def orphan_left() -> None:
+    async def kept(*_: Any) -> bool:
+        return False
+
+    replace_in(reporting, "orphan_deleted", kept)
+
+
+async def _nothing(*_: Any) -> None:
+    return None
 
 
 @mutation("a document that exists is written over; no sweep", _redelivered, JOINED, whole=True)
@@ -347,7 +378,11 @@ def redirects_ignored() -> None:
         return thread_id
 
     replace_in(orchestration, "resolve_thread", same)
-    replace_in(summarization, "resolve_thread", same)
+
+    async def found(clients: Any, thread_id: str, session: Session) -> Any:
+        return await clients.store.find(Thread, thread_id, session)
+
+    replace_in(summarization, "find_resolved", found)
 
 
 @mutation("readiness does not wait for all messages of a thread", scenarios=("late_merge",), whole=True)
@@ -400,10 +435,11 @@ def delivery_noted_first() -> None:
 
 @mutation("any refresh of a digest may name its summary", _standing_still, ("digests",))
 def digest_named_by_any() -> None:
-    async def named(store: Any, digest: Any, summary_id: Any, session: Any) -> bool:
-        patch = Patch(digest.id, set={"named": digest.touches, "summary_id": summary_id})
-        await store.patch(Digest, patch, session)
-        return True
+    async def named(store: Any, digest: Any, summary_id: Any, now: Any, session: Any) -> int:
+        number = next_number(digest.summary_number, now)
+        said = {"named": digest.touches, "summary_id": summary_id, "summary_number": number}
+        await store.patch(Digest, Patch(digest.id, set=said), session)
+        return number
 
     replace_in(digests, "digest_named", named)
 

@@ -24,7 +24,7 @@ from tests.support.services import RunningService
 from tests.support.toy_stages import Bench, bench
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-MOVING = ("created_at", "_ts", "_etag", "_rid", "_self", "_attachments", "lastAttemptTime")
+MOVING = ("created_at", "_ts", "_etag", "_rid", "_self", "_attachments", "lastAttemptTime", "revision")
 
 
 def mail(

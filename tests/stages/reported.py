@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from shared.clients.cosmos.session import Patch, Session
-from shared.core.ids import message_key, thread_id
+from shared.core.ids import message_key, scope_id, thread_id
 from shared.documents.reports import Report, Summary
 from shared.documents.threads import Chunk, Thread
 from shared.pipeline.events import Event
@@ -82,5 +82,4 @@ class ReportedThreads:
 
     async def report(self, number: int) -> Report:
         thread = await self.thread(number)
-        assert thread.report_id is not None
-        return await self.store.read(Report, thread.report_id, Session(), partition=thread.id)
+        return await self.store.read(Report, scope_id(thread.id), Session(), partition=thread.id)

@@ -49,6 +49,7 @@ OF_OLD = (
     "hidden text",
 )
 MOVING = (
+    "summary_number",
     "published_at",
     "created_at",
     "report_id",
@@ -89,7 +90,7 @@ async def current(place: MailIn) -> dict[str, dict[str, Any]]:
             "reading": summaries[report["summary_id"]]["reading"],
         }
         for report in await place.stored("reports")
-        if not report["outdated"] and report["source"] == "list"
+        if report["source"] == "list"
     }
 
 

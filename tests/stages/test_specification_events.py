@@ -83,7 +83,7 @@ async def test_an_archive_goes_from_stage_to_stage_by_events_of_the_specificatio
     (thread,) = await place.stored("threads")
     (report,) = await place.stored("reports")
     assert (thread["message_count"], thread["status"]) == (3, "processed")
-    assert (thread["report_id"], thread["summary_id"]) == (report["id"], report["summary_id"])
+    assert (thread["report_id"], thread["summary_id"]) == (report["report_id"], report["summary_id"])
     for container in ("messages", "chunks"):
         states = {
             (row["status"], row["attemptCount"], row["lastError"]) for row in await place.stored(container)

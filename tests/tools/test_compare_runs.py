@@ -53,7 +53,9 @@ def stored(folder: Path, **documents: list[dict[str, Any]]) -> Path:
     for number, name in enumerate(CONTAINERS):
         connection.execute("INSERT INTO containers VALUES (?, ?)", (number, name))
         connection.execute(f"CREATE TABLE d{number} (body BLOB)")
-        for document in documents.get(name, [{"id": "1", "scope": "s", "summary_type": "thread"}]):
+        for document in documents.get(
+            name, [{"id": "1", "scope": "s", "summary_type": "thread", "summary_id": "1"}]
+        ):
             connection.execute(f"INSERT INTO d{number} VALUES (jsonb(?))", (json.dumps(document),))
     connection.close()
     return folder
@@ -61,10 +63,12 @@ def stored(folder: Path, **documents: list[dict[str, Any]]) -> Path:
 
 def test_two_folders_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     summary = {"id": RUN, "scope": "s", "summary_type": "thread", "title": "One"}
-    old = {**summary, "id": OTHER_RUN, "title": "Older", "outdated": True}
-    one = read_run(stored(tmp_path / "one", summaries=[summary, old]))
-    same = read_run(stored(tmp_path / "same", summaries=[{**summary, "id": OTHER_RUN}]))
-    other = read_run(stored(tmp_path / "other", summaries=[{**summary, "title": "Two"}]))
+    old = {**summary, "id": OTHER_RUN, "title": "Older"}
+    report = {"id": "1", "scope": "s", "summary_type": "thread", "summary_id": RUN}
+    again = {**report, "summary_id": OTHER_RUN}
+    one = read_run(stored(tmp_path / "one", summaries=[summary, old], reports=[report]))
+    same = read_run(stored(tmp_path / "same", summaries=[{**summary, "id": OTHER_RUN}], reports=[again]))
+    other = read_run(stored(tmp_path / "other", summaries=[{**summary, "title": "Two"}], reports=[report]))
     assert compare(one, same) == 0
     assert compare(one, other) == 1
     assert 'title: "One" became "Two"' in capsys.readouterr().out

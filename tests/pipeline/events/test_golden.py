@@ -225,7 +225,7 @@ def records() -> dict[str, FailureRecord]:
 
 
 def made_ids() -> dict[str, str]:
-    scope = parse_scope("draft:draft-ietf-quic-transport")
+    scope, request = parse_scope("draft:draft-ietf-quic-transport"), SAMPLE["SummarizationRequested"]
     return {
         "archive": ids.archive_id(HASH, "quic"),
         "message": ids.message_key("<a@example.org>"),
@@ -244,7 +244,7 @@ def made_ids() -> dict[str, str]:
             scope.name, "0123456789abcdef", f"{scope.kind.value}-digest-v1", "digest-v1"
         ),
         "digest": ids.scope_id(scope.name),
-        "delivery": ids.delivery_id(report().id, "chat"),
+        "delivery": ids.delivery_id(report().report_id, "chat"),
         "feed": ids.feed_id("thread", THREADS[0]),
     }
 

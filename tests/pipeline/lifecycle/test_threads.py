@@ -175,15 +175,24 @@ async def test_a_thread_that_changed_starts_its_attempts_again_and_keeps_its_req
     expected = {"status": "pending", **UNTRIED}
     assert thread_changed(thread).model_dump(include={*expected}) == expected
     assert thread_changed(thread).content_hash == VERSION
-    assert await changes_to(store, thread, lambda: threads_changed(store, ["t1"], Session())) == expected
+    assert await changes_to(store, thread, lambda: threads_changed(store, ["t1"], Session())) == {
+        **expected,
+        "revision": 1,
+    }
+    assert thread_changed(thread).revision == 1
 
 
 async def test_of_a_merged_thread_a_redirect_stays(store: Store) -> None:
-    thread = new_thread(absorbing=["older"], threading={"roots": ["m"]}, **TRIED)
+    thread = new_thread(
+        summary_id=LATER, summary_number=7, absorbing=["older"], threading={"roots": ["m"]}, **TRIED
+    )
     changes = await changes_to(
         store, thread, lambda: store.upsert(thread_merged(thread, into="t2"), Session())
     )
-    assert changes == {"merged_into": "t2", "threading": {}, "absorbing": [], "status": "processed"}
+    assert changes == {
+        "merged_into": "t2", "summary_id": None, "summary_number": 8, "threading": {}, "absorbing": [],
+        "status": "processed",
+    }  # fmt: skip
 
 
 async def test_a_finished_merge_forgets_what_it_absorbed(store: Store) -> None:

@@ -40,7 +40,7 @@ def subscription(label: str = "") -> Subscription:
 def test_hostile_titles_stay_in_their_place() -> None:
     outcome = {"tier": "said", "sentence": HOSTILE}
     rows = [
-        {"id": "rpt-1", "title": HOSTILE, "thread_id": "c" * 16, "outcome": outcome,
+        {"report_id": "rpt-1", "title": HOSTILE, "thread_id": "c" * 16, "outcome": outcome,
          "published_at": "2026-03-01T00:00:00Z"},
     ]  # fmt: skip
     entries = entries_of(rows, "https://lists.example.org/")
@@ -59,7 +59,7 @@ def test_hostile_titles_stay_in_their_place() -> None:
 
 
 def test_only_an_outcome_that_is_said_is_told() -> None:
-    rows = [{"id": "rpt-1", "title": "T", "outcome": {"tier": "possible", "sentence": "Accepted by A"},
+    rows = [{"report_id": "rpt-1", "title": "T", "outcome": {"tier": "possible", "sentence": "Accepted by A"},
              "published_at": "2026-03-01T00:00:00Z"}]  # fmt: skip
     (entry,) = entries_of(rows, "https://lists.example.org")
     assert (entry.outcome, entry.address) == ("", "https://lists.example.org/reports/rpt-1")
@@ -74,8 +74,8 @@ def test_a_week_tells_the_outcomes_of_its_threads_what_is_new_first() -> None:
     threads = [thread("a", old), thread("b", new, "remark"), thread("c", new)]
     at = {"published_at": "2026-03-01T00:00:00Z"}
     rows: list[dict[str, object]] = [
-        {"id": "rpt-1", "title": "Lunch", "thread_id": "d" * 16, **at},
-        {"id": "rpt-2", "title": "Week 2026-W08 of tally", "threads": threads, **at},
+        {"report_id": "rpt-1", "title": "Lunch", "thread_id": "d" * 16, **at},
+        {"report_id": "rpt-2", "title": "Week 2026-W08 of tally", "threads": threads, **at},
     ]
     entries = entries_of(rows, "https://lists.example.org/", datetime(2026, 2, 15, tzinfo=UTC))
     assert [entry.title for entry in entries] == ["Week 2026-W08 of tally", "Lunch"]
@@ -117,9 +117,9 @@ def test_a_thread_stands_once_in_a_mail() -> None:
     both, own = ({"thread_id": name * 16, "title": name, "outcome": outcome} for name in "ab")
     at = {"published_at": "2026-03-01T00:00:00Z"}
     rows: list[dict[str, object]] = [
-        {"id": "rpt-1", "title": "Week 9", "threads": [both, own], **at},
-        {"id": "rpt-2", "title": "Week 8", "threads": [both, own], **at},
-        {"id": "rpt-3", "title": "b", "thread_id": "b" * 16, "outcome": outcome, **at},
+        {"report_id": "rpt-1", "title": "Week 9", "threads": [both, own], **at},
+        {"report_id": "rpt-2", "title": "Week 8", "threads": [both, own], **at},
+        {"report_id": "rpt-3", "title": "b", "thread_id": "b" * 16, "outcome": outcome, **at},
     ]
     entries = entries_of(rows, "https://lists.example.org/")
     assert [(entry.title, [one.title for one in entry.decided]) for entry in entries] == [

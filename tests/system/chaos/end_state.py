@@ -17,8 +17,8 @@ QUERIES = {
     "chunks": "SELECT c.id, c.thread_id, c.text, c.embedding_generated, c.status FROM c",
     "threads": "SELECT c.id, c.message_count, c.status, c.summary_id, c.merged_into, c.has_consensus FROM c"
     f" WHERE {NO_FENCE}",
-    "summaries": "SELECT c.id, c.content_markdown, c.citations FROM c WHERE c.outdated = false",
-    "reports": "SELECT c.id, c.summary_id FROM c WHERE c.outdated = false",
+    "summaries": "SELECT c.id, c.content_markdown, c.citations FROM c",
+    "reports": "SELECT c.id, c.summary_id FROM c",
 }
 
 
@@ -30,6 +30,8 @@ async def _end_state(settings: Settings) -> dict[str, Any]:
     clients = await Clients.connect(settings)
     try:
         state: dict[str, Any] = {name: await _rows(clients, name, text) for name, text in QUERIES.items()}
+        reported = {row["summary_id"] for row in state["reports"]}  # no crash decides which others there are
+        state["summaries"] = [row for row in state["summaries"] if row["id"] in reported]
         vectors = [
             await indexed(clients.index, row["id"]) for row in state["chunks"] if row["embedding_generated"]
         ]

@@ -15,7 +15,6 @@ from shared.documents.reports import Report, Summary
 from shared.documents.sources import Archive
 from shared.documents.threads import Chunk, Message, Thread
 from shared.documents.values import Citation
-from shared.pipeline.lifecycle.summaries import is_current
 from shared.pipeline.readiness import load_messages
 from shared.retrieval.conversation import Placed, in_reading_order, in_time, placed_by_operator
 from shared.retrieval.parameters import page_of_message
@@ -35,13 +34,13 @@ MOST_ANSWERS = 50
 BEGINNING = 300
 
 
-async def find_by_id(clients: Clients, model: type[Model], id_: str) -> Model:
+async def find_by_id(clients: Clients, model: type[Model], id_: str, what: str = "") -> Model:
     """A document by its id alone: its partition is not part of its address."""
     for found in await clients.store.query_documents(
         model, first_with_id(model.container), Session(), id=id_
     ):
         return found
-    raise NotFoundError(f"There is no {model.__name__.lower()} with this id.")
+    raise NotFoundError(f"There is no {what or model.__name__.lower()} with this id.")
 
 
 async def find_archive(clients: Clients, id_: str) -> Archive:
@@ -53,11 +52,11 @@ async def find_archive(clients: Clients, id_: str) -> Archive:
 
 async def find_report(clients: Clients, id_: str) -> tuple[Report, Summary, bool]:
     """The report, its summary, and whether it is outdated. An earlier one is made of its summary again."""
-    summary = await find_by_id(clients, Summary, id_.removeprefix(REPORT_PREFIX))
+    summary = await find_by_id(clients, Summary, id_.removeprefix(REPORT_PREFIX), what="report")
     report = await clients.store.find(Report, scope_id(summary.scope), Session(), partition=summary.scope)
     if report is None or report.summary_id != summary.id:
         return report_of(summary, summary.created_at), summary, True
-    return report, summary, not await is_current(clients.store, report, Session())
+    return report, summary, False
 
 
 async def summary_of(clients: Clients, document: Report | Thread) -> Summary | None:

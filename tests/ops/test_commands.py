@@ -14,6 +14,7 @@ from azure.servicebus import ServiceBusMessage
 
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
+from shared.core.ids import scope_id
 from shared.documents.reports import Report
 from shared.documents.sources import ArchiveStatus
 from shared.pipeline.events import parse_event
@@ -371,7 +372,7 @@ async def test_an_archive_and_a_source_are_deleted_with_a_receipt(
 async def test_damage_is_found_and_repaired(place: OpsPlace, tmp_path: Path) -> None:
     """A report without its summary: nobody can read it, and the checks delete it."""
     report = Report(created_at=CREATED,
-        id=f"rpt-{place.bench.tag}", report_id=f"rpt-{place.bench.tag}", thread_id="t1", scope="t1",
+        id=scope_id("t1"), report_id=f"rpt-{place.bench.tag}", thread_id="t1", scope="t1",
         summary_id=place.bench.tag, title="gone", published_at=NOW - timedelta(days=1),
     )  # fmt: skip
     await place.clients.store.upsert(report, Session())

@@ -88,7 +88,7 @@ async def test_a_position_is_corrected_and_a_new_one_is_shown_with_its_sentence(
     summary, report = await place.summary(0), await place.report(0)
     assert claimed(summary, "dissent") == [DOUBT]
     assert (report.counts, report.has_consensus) == ({"support": 1, "objection": 1}, False)
-    assert (report.consensus_type, report.id != first.id) == ("mixed", True)
+    assert (report.consensus_type, report.report_id != first.report_id) == ("mixed", True)
     assert summary.reading is not None
     (shown,) = summary.reading.corrections
     assert (shown.by, shown.reason, shown.person) == ("ann", "read by hand", place.address("cy"))

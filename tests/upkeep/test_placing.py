@@ -87,7 +87,7 @@ async def test_a_thread_is_split_and_both_parts_are_reported_anew(place: Reporte
     assert await homes(place) == threads_of(place, 0, 0, 2, 2, 4)
     assert await place.work_off(2) == 2
     left, taken = await place.report(0), await place.report(2)
-    assert left.id != before.id
+    assert left.summary_id != before.summary_id
     assert (span(left), span(taken)) == ((0, 1), (2, 3))
     assert (await place.thread(2)).flags == {"moved_by_operator": 1}
     (audit, *_) = await place.store.query_documents(Audit, LAST_AUDITS, Session(), limit=1)

@@ -45,7 +45,7 @@ async def test_a_report_reaches_every_webhook_signed_and_once(
                 assert not verify_signature(SECRET, body + b" ", signature, now)
                 assert not verify_signature(SECRET, body, signature, now + 301)
                 told = json.loads(body)
-                assert told["url"] == f"https://lists.example.org/api/reports/{report.id}"
+                assert told["url"] == f"https://lists.example.org/api/reports/{report.report_id}"
                 assert (told["event"], told["title"]) == ("report.published", "TLS")
             assert (
                 one.got[0][0]["X-Rough-Consensus-Delivery"] != (other.got[0][0]["X-Rough-Consensus-Delivery"])

@@ -22,7 +22,7 @@ from tests.upkeep.removal.finished import FIRST, SECOND, drain, everything, fini
 
 Snapshot = dict[str, list[dict[str, Any]]]
 LATER = "after-the-restored-time"
-PROVENANCE = ("ingestion_date", "requested_at", "requeued_at")
+PROVENANCE = ("evidence", "summary_number", "ingestion_date", "requested_at", "requeued_at")
 
 
 async def work_off(place: MailIn) -> None:

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from shared.clients.cosmos.session import Patch, Session
-from shared.core.ids import thread_id
+from shared.core.ids import scope_id, thread_id
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.records import Run, RunStatus
 from shared.documents.reports import Report, Summary
@@ -67,7 +67,7 @@ async def found(place: MailIn, now: Callable[[], datetime] = later) -> list[Find
 
 async def work_off(place: MailIn) -> None:
     """What the repair published is done by the stages, until there is nothing more."""
-    worked = True
+    worked, place.now = True, place.now + timedelta(minutes=1)
     while worked:
         worked = False
         for queue, stage in STAGES.items():
@@ -154,13 +154,12 @@ async def leave_a_summary(place: MailIn) -> None:
 
 
 async def lose_a_report(place: MailIn) -> None:
-    summary = await current_summary(place, ROOT)
-    await place.clients.store.delete(Report, f"rpt-{summary.id}", Session(), partition=ROOT)
+    await place.clients.store.delete(Report, scope_id(ROOT), Session(), partition=ROOT)
 
 
 async def leave_a_report(place: MailIn) -> None:
     report = await one(place, "reports", ROOT)
-    stray = {**report, "id": "rpt-stray", "report_id": "rpt-stray", "summary_id": "gone"}
+    stray = {**report, "id": scope_id("stray"), "scope": "stray", "summary_id": "gone"}
     await place.clients.store.upsert(Report.model_validate(stray), Session())
 
 

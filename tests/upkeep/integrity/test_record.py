@@ -173,11 +173,8 @@ async def _other_subject(place: MailIn) -> Undo:
 
 
 async def _current_summary(place: MailIn) -> dict[str, Any]:
-    (summary,) = [
-        stored_summary
-        for stored_summary in await place.stored("summaries")
-        if stored_summary["thread_id"] == ROOT and not stored_summary["outdated"]
-    ]
+    (current,) = [thread["summary_id"] for thread in await place.stored("threads") if thread["id"] == ROOT]
+    (summary,) = [stored for stored in await place.stored("summaries") if stored["id"] == current]
     return summary
 
 
@@ -196,9 +193,7 @@ async def _quote_of_another_message(place: MailIn) -> Undo:
 
 async def _other_evidence(place: MailIn) -> Undo:
     (report,) = [
-        stored_report
-        for stored_report in await place.stored("reports")
-        if stored_report["scope"] == ROOT and not stored_report["outdated"]
+        stored_report for stored_report in await place.stored("reports") if stored_report["scope"] == ROOT
     ]
     hashes = {archive["file_hash"] for archive in report["evidence"]}
     assert hashes == {archive_of(content).file_hash for content in (FIRST, SECOND)}

@@ -94,7 +94,7 @@ def report(title: str, month: int, kind: OutcomeKind, **changed: object) -> Repo
     outcome = ShownOutcome(kind=kind, tier=Tier.SAID, sentence="So it is", basis=ConsensusBasis.RULED)
     first = datetime(2026, month, 1, tzinfo=UTC)
     values = {
-        "id": f"rpt-{month}", "scope": f"{month}", "summary_id": f"{month}", "thread_id": f"{month}",
+        "id": f"{month}", "report_id": f"rpt-{month}", "scope": f"{month}", "summary_id": f"{month}", "thread_id": f"{month}",
         "title": title, "published_at": first, "created_at": first, "outcome": outcome,
         "first_message_date": first, "last_message_date": first.replace(day=15), "genre": Genre.CALL,
     }  # fmt: skip

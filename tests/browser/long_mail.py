@@ -6,7 +6,7 @@ from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.core.ids import thread_id
+from shared.core.ids import source_key, thread_id
 from shared.documents.readings import ShownOutcome
 from shared.documents.threads import Address, Message, Thread
 from shared.documents.values import ConsensusBasis, OutcomeKind, Tier
@@ -15,7 +15,7 @@ from shared.settings.app import Settings
 
 MAILS, THREADS = 300, 2000
 START = datetime(2024, 3, 1, 9, tzinfo=UTC)
-LONG = thread_id("<long-0@example.org>")
+LONG = thread_id("<long-0@example.org>", "long")
 PEOPLE = ["Ada Example", "Bo Example", "Cy Example", "Di Example", "Ed Example"]
 QUOTED = "".join(f"> Line {number} of what was said before.\n" for number in range(8))
 WORDS = "These are words of a long discussion, which goes on & on in lines of <about> this length.\n" * 12
@@ -35,7 +35,7 @@ def _mail(number: int) -> Message:
     patch = f"\n{DIFF}" if number % 10 == 0 else ""
     text = f"{PEOPLE[number % 5]} wrote:\n{QUOTED}\nThis is mail {number}.\n\n{WORDS}{patch}"
     body = NormalizedBody(text, segment(text))
-    id_ = f"{number + 1:016x}"
+    id_ = f"{source_key('long')}{number + 1:016x}"
     return Message.model_validate(
         {
             "created_at": START, "id": id_, "message_key": id_, "message_id": f"<long-{number}@example.org>",
@@ -52,10 +52,11 @@ def _mail(number: int) -> Message:
 
 def _thread(number: int, **more: Any) -> Thread:
     root = f"<many-{number}@example.org>"
+    id_ = thread_id(root, more.get("source", "many"))
     at = START + timedelta(hours=number)
     kind = list(OutcomeKind)[number % len(OutcomeKind)]
     values: dict[str, Any] = {
-        "created_at": START, "id": thread_id(root), "thread_id": thread_id(root), "root_message_id": root,
+        "created_at": START, "id": id_, "thread_id": id_, "root_message_id": root,
         "archive_id": "a" * 16, "source": "many", "sources": ["many"], "subject": f"Subject number {number}",
         "message_count": 3, "first_message_date": at, "last_message_date": at, "status": "processed",
         "summary_id": f"s{number}",

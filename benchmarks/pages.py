@@ -31,7 +31,7 @@ from shared.clients.calls import Calls
 from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
 from shared.clients.search.fields import indexed_chunk
-from shared.core.ids import chunk_id, person_id, report_id, scope_id, thread_id
+from shared.core.ids import chunk_id, person_id, report_id, scope_id, source_key, thread_id
 from shared.core.times import stored_time
 from shared.documents.readings import ShownOpenCall, ShownOutcome
 from shared.documents.reports import Report, Summary
@@ -65,12 +65,16 @@ PAGES: dict[str, Ask] = {
     "months": (timeline_page, {"name": "big"}, {}),
     "draft": (draft_page, {"name": "draft-x-7"}, {}),
     "person": (person_page, {"id": person_id("p7@x.example")}, {}),
-    "thread": (thread_page, {"id": thread_id("<1@x.example>")}, {}),
-    "versions of a series": (thread_page, {"id": thread_id("<1@x.example>")}, {"view": "versions"}),
+    "thread": (thread_page, {"id": thread_id("<1@x.example>", "big")}, {}),
+    "versions of a series": (thread_page, {"id": thread_id("<1@x.example>", "big")}, {"view": "versions"}),
     "report": (report_page, {"id": report_id(str(UUID(int=1)))}, {}),
     "search": (search_page, {}, {"q": "subject words", "mode": "words"}),
 }
 MAILS = 40  # of the thread whose page is measured
+
+
+def key(number: int) -> str:
+    return f"{source_key('big')}{number:016x}"
 
 
 def summary_name(number: int) -> str:
@@ -79,7 +83,7 @@ def summary_name(number: int) -> str:
 
 def stored(number: int) -> tuple[Thread, Report]:
     """A thread and its report. Every hundredth is a call without a result."""
-    id_ = thread_id(f"<{number}@x.example>")
+    id_ = thread_id(f"<{number}@x.example>", "big")
     first = START + timedelta(hours=2 * number)
     people = [
         {"name": f"P {(number + n) % PEOPLE}", "email": f"p{(number + n) % PEOPLE}@x.example"}
@@ -129,11 +133,11 @@ async def fill(connected: Clients, first: int, last: int) -> None:
 
 def passage(number: int) -> dict[str, Any]:
     """One in the index for each thread. Its vector is of no matter: the search is by words."""
-    id_ = chunk_id(thread_id(f"<{number}@x.example>"), 0)
+    id_ = chunk_id(thread_id(f"<{number}@x.example>", "big"), 0)
     chunk = Chunk.model_validate(
         {
-            "created_at": START, "id": id_, "chunk_id": id_, "message_key": f"{number:016x}",
-            "message_id": f"<{number}@x.example>", "thread_id": thread_id(f"<{number}@x.example>"),
+            "created_at": START, "id": id_, "chunk_id": id_, "message_key": key(number),
+            "message_id": f"<{number}@x.example>", "thread_id": thread_id(f"<{number}@x.example>", "big"),
             "archive_id": "a" * 16, "chunk_index": 0, "text": f"Words of subject {number}, and more words.",
             "token_count": 9, "start_offset": 0, "end_offset": 40,
             "metadata": {
@@ -157,7 +161,7 @@ async def fill_thread(connected: Clients) -> None:
     mails = [
         Message.model_validate(
             {
-                "created_at": START, "id": f"{number:016x}", "message_key": f"{number:016x}",
+                "created_at": START, "id": key(number), "message_key": key(number),
                 "message_id": f"<1-{number}@x.example>", "thread_id": thread.id, "archive_id": "a" * 16,
                 "subject": thread.subject, "date": START + timedelta(hours=number),
                 "in_reply_to": "<1-0@x.example>" if number else None, "body_raw": "Words of a mail. " * 60,
@@ -178,7 +182,7 @@ async def fill_thread(connected: Clients) -> None:
 
 
 async def search_in_lookups(connected: Clients) -> float:
-    known = chunk_id(thread_id("<1@x.example>"), 0)
+    known = chunk_id(thread_id("<1@x.example>", "big"), 0)
     assert await indexed(connected.index, known) is not None
     lookup = await timed(lambda: indexed(connected.index, known))
     asked = SearchAsked.model_validate({"q": "subject words", "mode": "words"})
@@ -196,7 +200,7 @@ async def timed(work: Callable[[], Awaitable[Any]]) -> float:
 
 async def measure(counted: Counter[str]) -> dict[str, tuple[int, int, float]]:
     """Calls, bytes and time against a point read, by page."""
-    connected, known = await clients(), thread_id("<1@x.example>")
+    connected, known = await clients(), thread_id("<1@x.example>", "big")
     read = await timed(lambda: connected.store.find(Thread, known, Session()))
     found = {}
     for name, (declared, route, params) in PAGES.items():

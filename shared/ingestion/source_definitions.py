@@ -17,6 +17,7 @@ from shared.ingestion.fetch_imap import imap_address
 from shared.ingestion.fetcher import SECRET_PREFIX
 from shared.settings.app import Settings
 
+GROUP_PATTERN = r"^(\*|[A-Za-z0-9][A-Za-z0-9 ._@-]{0,127})$"  # a group's id, or every reader
 LOGIN_SETTINGS = ("username_setting", "password_setting")
 _Address = Annotated[str, Field(pattern=r"^[^@\s]{1,64}@[^@\s]{1,255}$")]
 MAX_GROUPS, MAX_ADDRESSES = 500, 20
@@ -99,6 +100,7 @@ class SourceDefinition(BaseModel):
     settings: SourceSettings = Field(default_factory=SourceSettings)
     preset: Preset = Preset.FREE
     roles: Annotated[list[RoleDefinition], Field(max_length=200)] = []
+    readers: Annotated[list[Annotated[str, Field(pattern=GROUP_PATTERN)]], Field(max_length=50)] = []
     archive_template: Annotated[
         str, Field(max_length=LONGEST_TEMPLATE), AfterValidator(_checked_template)
     ] = ""
@@ -117,6 +119,8 @@ class SourceDefinition(BaseModel):
 
 def check_reachable(definition: SourceDefinition, settings: Settings) -> None:
     """ValueError where the address can be seen not to work, or not to be allowed, without asking anybody."""
+    if definition.readers and settings.AUTH_MODE == "public":
+        raise ValueError("readers: only a site with AUTH_MODE entra knows its readers' groups")
     policy = AddressPolicy.parse(settings.SOURCE_ALLOWED_HOSTS)
     try:
         match definition.source_type:

@@ -50,6 +50,8 @@ class Listing(Generic[Model]):
         """One page. A filter that is None is not applied; the list's first sort is the default."""
         sort = sort or self.query.sorts[0]
         chosen = {name: value for name, value in (filters or {}).items() if value is not None}
+        if store.readable is not None and "readable" in self.query.filters:
+            chosen["readable"] = sorted(store.readable)
         binding = _fingerprint(self.query.name, sort, chosen)
         position = None if after is None else _position(after, binding)
         values = chosen if position is None else {**chosen, "value": position[0], "last": position[1]}

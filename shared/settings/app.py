@@ -131,7 +131,10 @@ class Settings(ChatModelSettings):
     # The operator's page: who has this key may use it
     OPERATOR_KEY: Annotated[SecretStr, Field(min_length=16)] | None = None
 
-    # Whether readers see e-mail addresses of people whole on the pages of mails and people
+    # Whether anybody may read (public), or accounts with a role (entra)
+    AUTH_MODE: Literal["public", "entra"] = "public"
+
+    # Whether all readers see e-mail addresses whole; operators do anyway
     SHOW_ADDRESSES: bool = False
 
     # Whether there are pages about people, which gather what somebody said; operators have them anyway

@@ -63,6 +63,9 @@ class PartitionsChangedError(TransientError):
 
 
 class Store:
+    readable: frozenset[str] | None = None
+    """The sources that its documents are limited to (shared/retrieval/access.py)."""
+
     def __init__(
         self,
         database: "DatabaseProxy",

@@ -109,6 +109,7 @@ class Filters:
     drafts: tuple[str, ...] = ()  # any of them
     since: datetime | None = None
     until: datetime | None = None
+    sources: tuple[str, ...] | None = None  # none but these
 
     def to_odata(self) -> str | None:
         terms = [
@@ -118,6 +119,8 @@ class Filters:
         ]
         if self.archive_id is not None:
             terms.append(f"archive_ids/any(one: one eq {_quoted(self.archive_id)})")
+        if self.sources is not None:
+            terms.append(any_of("source", self.sources or ("",)))
         if self.drafts:
             terms.append(
                 f"draft_mentions/any(mention: search.in(mention, {_quoted(','.join(self.drafts))}, ','))"

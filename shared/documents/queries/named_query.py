@@ -53,6 +53,7 @@ OUTCOME = (
     "((c.outcome.kind = @outcome AND c.outcome.tier = 'said')"
     " OR (@outcome = 'unresolved' AND c.outcome.tier = 'remark'))"
 )
+READABLE = "ARRAY_CONTAINS(@readable, c.source)"
 CONSENSUS = "(c.consensus_type = @consensus OR (@consensus = 'none' AND IS_NULL(c.consensus_type)))"
 
 

@@ -1,6 +1,6 @@
 """The queries of archives and sources, and of the records of operations."""
 
-from shared.documents.queries.named_query import ContainerQueries, ListQuery
+from shared.documents.queries.named_query import READABLE, ContainerQueries, ListQuery
 
 _ARCHIVES = ContainerQueries("archives")
 _SOURCES = ContainerQueries("sources")
@@ -42,7 +42,7 @@ LATEST_ARCHIVES_OF_SOURCE = _ARCHIVES.all(
 ARCHIVE_LIST = ListQuery(
     "archives",
     "archives",
-    filters={"source": "c.source = @source", "status": "c.status = @status"},
+    filters={"source": "c.source = @source", "status": "c.status = @status", "readable": READABLE},
     sorts=("-ingestion_date",),
 )
 
@@ -56,7 +56,17 @@ ALL_SOURCES = _SOURCES.all("all_sources", "SELECT * FROM c ORDER BY c.id")
 
 DEFINED_SOURCES = _SOURCES.all("defined_sources", "SELECT * FROM c ORDER BY c.id OFFSET 0 LIMIT 500")
 
-SOURCE_LIST = ListQuery("sources", "sources", filters={}, sorts=("id",))
+SOURCE_LIST = ListQuery(
+    "sources", "sources", filters={"readable": "ARRAY_CONTAINS(@readable, c.id)"}, sorts=("id",)
+)
+
+# Few documents: the groups that may read a source are named where it is not open to all.
+SOURCE_READERS = _SOURCES.all(
+    "source_readers",
+    "SELECT c.id, c.readers FROM c WHERE IS_ARRAY(c.readers) AND ARRAY_LENGTH(c.readers) > 0",
+)
+
+DEFINED_SOURCE_NAMES = _SOURCES.all("defined_source_names", "SELECT VALUE c.id FROM c")
 
 UNFINISHED_REMOVALS = _REMOVALS.all(
     "unfinished_removals",

@@ -6,6 +6,7 @@ from shared.documents.queries.named_query import (
     CONSENSUS,
     OUTCOME,
     PARTICIPANT,
+    READABLE,
     ContainerQueries,
     ListQuery,
 )
@@ -71,6 +72,7 @@ REPORT_LIST = ListQuery(
         "digests": "c.summary_type IN ('weekly', 'consensus')",
         "open_call": "IS_OBJECT(c.open_call) = @open_call",
         "outcome": OUTCOME,
+        "readable": READABLE,
         "person": "ARRAY_CONTAINS(c.person_ids, @person)",
     },
     sorts=("-published_at", "published_at", "-last_message_date", "last_message_date"),

@@ -142,7 +142,7 @@ async def a_public_site_keeps_closed_what_was_closed(place: MailIn) -> None:
     public = place.clients
     public.settings = public.settings.model_copy(update={"AUTH_MODE": "public"})
     forget_readers(public)
-    assert await readable_sources(public, Reader()) == {"open", "unsaid", ""}
+    assert await readable_sources(public, Reader()) == frozenset({"open", "unsaid", ""})
     for name in ("board",):
         await public.store.delete(Source, name, Session())
     forget_readers(public)

@@ -41,7 +41,7 @@ READERS_KNOWN_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
-class Reader:
+class Caller:
     """Who asks. Without a value: anybody at a public site."""
 
     name: str = ""
@@ -51,17 +51,17 @@ class Reader:
     sees_addresses: bool = False
 
 
-ANYBODY = Reader()
-_current: ContextVar[Reader] = ContextVar("reader", default=ANYBODY)
+ANYBODY = Caller()
+_current: ContextVar[Caller] = ContextVar("caller", default=ANYBODY)
 
 
-def current_reader() -> Reader:
+def current_caller() -> Caller:
     return _current.get()
 
 
-def set_reader(reader: Reader) -> None:
+def set_caller(caller: Caller) -> None:
     """Of the request that this task answers."""
-    _current.set(reader)
+    _current.set(caller)
 
 
 # sources
@@ -78,13 +78,13 @@ class _SourceReaders:
 _known: WeakKeyDictionary[Store, tuple[float, _SourceReaders]] = WeakKeyDictionary()
 
 
-async def readable_sources(clients: Clients, reader: Reader) -> frozenset[str] | None:
+async def readable_sources(clients: Clients, caller: Caller) -> frozenset[str] | None:
     """The sources that the reader may read; None where that is all of them.
 
     With AUTH_MODE `entra`, a source that names no group is read by operators alone. A public site has no
     groups: a source that names some was closed before, and stays so.
     """
-    if reader.reads_all:
+    if caller.reads_all:
         return None
     public = clients.settings.AUTH_MODE == "public"
     until, found = _known.get(clients.store, (0.0, None))
@@ -94,7 +94,7 @@ async def readable_sources(clients: Clients, reader: Reader) -> frozenset[str] |
         kept = float("inf") if public and not found.names else READERS_KNOWN_SECONDS
         _known[clients.store] = (time.monotonic() + kept, found)
     if not public:
-        own = reader.groups | {EVERYONE}
+        own = caller.groups | {EVERYONE}
         return frozenset(name for name, groups in found.groups.items() if groups & own)
     return found.names or None
 
@@ -115,9 +115,9 @@ def forget_readers(clients: Clients) -> None:
     _known.pop(clients.store, None)
 
 
-async def clients_of(clients: Clients, reader: Reader) -> Clients:
+async def clients_of(clients: Clients, caller: Caller) -> Clients:
     """The same connections, through which the reader finds only what they may read."""
-    allowed = await readable_sources(clients, reader)
+    allowed = await readable_sources(clients, caller)
     if allowed is None:
         return clients
     limited = copy.copy(clients)

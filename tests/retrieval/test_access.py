@@ -16,7 +16,7 @@ from shared.documents.reports import Summary
 from shared.documents.sources import Archive, Source
 from shared.documents.threads import Chunk, Message, Thread
 from shared.pipeline.progress import progress_of
-from shared.retrieval.access import EVERYONE, Reader, clients_of, forget_readers, readable_sources
+from shared.retrieval.access import EVERYONE, Caller, clients_of, forget_readers, readable_sources
 from shared.retrieval.listing import ARCHIVES, CHUNKS, REPORTS, SOURCES, THREADS
 from shared.retrieval.lists import defined_sources, latest_archives, source_names, timeline_of_list
 from shared.retrieval.mails import mail_with_id
@@ -30,7 +30,7 @@ from tests.support.cloud import AppCloud
 from tests.support.events import event_of
 from tests.support.services import RunningService
 
-READER, MEMBER = Reader(roles=frozenset({"reader"})), Reader(groups=frozenset({"board"}))
+READER, MEMBER = Caller(roles=frozenset({"reader"})), Caller(groups=frozenset({"board"}))
 MARK = "Zanzibar"
 SECRET = mail(0, subject=f"{MARK} about draft-ietf-x-y", body=f"{MARK} is agreed.") + mail(1, parent=0)
 ANSWER = mail(4, parent=3, body=f"An answer from {MARK} to the open list.")
@@ -98,7 +98,7 @@ async def lists_have_only_what_is_open(place: MailIn) -> None:
     assert MARK in member
     assert "An answer from" in member
     assert "unsaid" not in member
-    operator = await clients_of(place.clients, Reader(reads_all=True))
+    operator = await clients_of(place.clients, Caller(reads_all=True))
     assert operator is place.clients
     assert "unsaid" in await everything(operator)
 
@@ -142,8 +142,8 @@ async def a_public_site_keeps_closed_what_was_closed(place: MailIn) -> None:
     public = place.clients
     public.settings = public.settings.model_copy(update={"AUTH_MODE": "public"})
     forget_readers(public)
-    assert await readable_sources(public, Reader()) == frozenset({"open", "unsaid", ""})
+    assert await readable_sources(public, Caller()) == frozenset({"open", "unsaid", ""})
     for name in ("board",):
         await public.store.delete(Source, name, Session())
     forget_readers(public)
-    assert await readable_sources(public, Reader()) is None
+    assert await readable_sources(public, Caller()) is None

@@ -11,8 +11,13 @@ from shared.pipeline import topology
 from shared.pipeline.event_builders import report_published
 from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.events import Event
-from shared.pipeline.lifecycle.summaries import find_namer, orphan_deleted, report_stored, report_withdrawn
-from shared.pipeline.lifecycle.threads import thread_reported
+from shared.pipeline.lifecycle.summaries import (
+    find_namer,
+    orphan_deleted,
+    report_stored,
+    report_withdrawn,
+    set_report,
+)
 from shared.pipeline.progress import measure_report
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.publishing.webhooks import planned_deliveries, wake_deliveries
@@ -44,7 +49,7 @@ async def publish(event: Event[SummaryComplete], work: Work) -> StageResult:
     report, before = stored
     if isinstance(namer, Thread):
         measure_report(report, before, namer, timedelta(minutes=settings.SLO_REPORT_MINUTES))
-    if not (isinstance(namer, Thread) and await thread_reported(store, report, session)):
+    if not await set_report(store, report, session):
         await report_withdrawn(store, scope, summary.thread_id, session)
 
     async def wake() -> None:

@@ -185,6 +185,8 @@ class Digest(Document):
     named: int = 0  # the touches that the refresh which named the summary had seen
     summary_id: str | None = None  # the current one
     summary_number: int = 0  # as a thread's
+    report_id: str | None = None  # of the current one, once it is published
+    announced: int = 0  # how often the current one was
 
 
 UNCONFIRMED_SECONDS = 48 * 3600

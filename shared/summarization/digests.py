@@ -16,7 +16,7 @@ from shared.core.ids import digest_summary_id
 from shared.core.times import stored_time
 from shared.documents.containers import read_document
 from shared.documents.queries.named_query import NamedQuery
-from shared.documents.queries.reports import TOUCHED_DIGESTS
+from shared.documents.queries.reports import DUE_DIGESTS
 from shared.documents.queries.threads import COUNT_OF_MESSAGES_WITHIN, THREADS_OF_DRAFT, THREADS_WITHIN
 from shared.documents.reports import (
     Digest,
@@ -254,9 +254,19 @@ MAX_A_RUN = 200
 
 
 async def refresh_due(clients: Clients, now: datetime, limit: int = MAX_A_RUN) -> list[str]:
-    """Make those that were touched since they were made, up to the limit. Return their names."""
-    touched = clients.store.query(TOUCHED_DIGESTS, Session(), limit=limit)
-    due, failures = [row["scope"] async for row in touched], []
+    """Make those that were touched since they were made, up to the limit. Return their names.
+
+    Also those whose report did not come: the event that announced the summary may be a dead letter.
+    """
+    settings = clients.settings
+    found = clients.store.query(
+        DUE_DIGESTS,
+        Session(),
+        limit=limit,
+        silent_before=now.timestamp() - settings.RETRY_JOB_MAX_DELAY_SECONDS,
+        most=settings.RETRY_JOB_MAX_ATTEMPTS_THREADS,
+    )
+    due, failures = [row["scope"] async for row in found], []
     for scope in due:
         try:
             await refresh_digest(clients, parse_scope(scope), now)

@@ -82,7 +82,7 @@ CHORES: dict[str, Chore] = {
     # A delivery has a message that wakes it: this is for those whose message was lost.
     "deliveries overdue": lambda clients, now: wake_for_next_delivery(clients, no_later_than=now),
     # A thousand threads of one week make one digest and not a thousand.
-    "digests due": _logged(logging.INFO, "%d digests were touched and made again", refresh_due),
+    "digests due": _logged(logging.INFO, "%d digests were due and made again", refresh_due),
     "digests by e-mail": _logged(logging.INFO, "%d digests were sent by e-mail", send_due_digests),
     "removals silent": _logged(logging.WARNING, "%d deletions broke off and go on: %s", resume_removals),
     "placements unfinished": _logged(

@@ -282,9 +282,10 @@ class World:
         ]
         if "digests due" in self.scenario.chores:
             found += [
-                f"digests/{digest['scope']} was touched {digest['touches']} times, made {digest['made']}"
+                f"digests/{digest['scope']} was touched {digest['touches']} times, made {digest['made']},"
+                f" has summary {digest['summary_id']}, report {digest['report_id']}"
                 for digest in self.rows("digests")
-                if digest["touches"] > digest["made"]
+                if digest["touches"] > digest["made"] or (digest["summary_id"] and not digest["report_id"])
             ]
         found += [
             f"reports/{report['id']} is not delivered: {delivery['status']}, {delivery['attempts']} attempts"

@@ -1,7 +1,7 @@
 """Digests of several threads, through the stages, on the local cloud."""
 
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -200,6 +200,33 @@ async def test_news_that_come_while_a_digest_is_made_have_it_made_again(
         monkeypatch.undo()
         assert FIRST in await refresh_due(place.clients, place.now)
         assert await refresh_due(place.clients, place.now) == []
+
+
+async def test_a_digest_whose_report_does_not_come_is_announced_again_a_few_times(
+    cloud: AppCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await take_in(place, *LATER)
+        await report_all(place)
+        now = datetime.now(UTC)  # the service's own clock says when the digest was written last
+        assert SECOND in await refresh_due(place.clients, now)
+        assert await refresh_due(place.clients, now) == []
+        settings = place.clients.settings
+        late = now + timedelta(seconds=settings.RETRY_JOB_MAX_DELAY_SECONDS + 60)
+        for _ in range(1, settings.RETRY_JOB_MAX_ATTEMPTS_THREADS):
+            assert SECOND in await refresh_due(place.clients, late)
+        assert await refresh_due(place.clients, late) == []
+        assert SECOND not in [report["scope"] for report in await place.stored("reports")]
+
+
+async def test_a_digest_that_is_reported_is_not_announced_again(
+    cloud: AppCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await take_in(place, *LATER)
+        await report_all(place)
+        assert SECOND in await make(place)
+        assert await refresh_due(place.clients, datetime.now(UTC) + timedelta(days=1)) == []
 
 
 async def test_a_thread_silent_in_a_week_is_not_in_its_digest(

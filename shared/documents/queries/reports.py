@@ -7,6 +7,7 @@ from shared.documents.queries.named_query import (
     OUTCOME,
     PARTICIPANT,
     READABLE,
+    UNREPORTED,
     ContainerQueries,
     ListQuery,
 )
@@ -94,8 +95,10 @@ SUMMARY_IDS_OF_SCOPE = _SUMMARIES.one("summaries_of", "SELECT VALUE c.id FROM c"
 
 SUMMARIES_OF_THREAD = _SUMMARIES.all("summaries_of_thread", "SELECT * FROM c WHERE c.thread_id = @id")
 
-TOUCHED_DIGESTS = _DIGESTS.all(
-    "touched_digests", "SELECT c.scope FROM c WHERE c.touches > c.made ORDER BY c._ts OFFSET 0 LIMIT @limit"
+DUE_DIGESTS = _DIGESTS.all(
+    "due_digests",
+    f"SELECT c.scope FROM c WHERE c.touches > c.made OR (IS_STRING(c.summary_id) AND {UNREPORTED}"
+    " AND c._ts <= @silent_before AND c.announced < @most) ORDER BY c._ts OFFSET 0 LIMIT @limit",
 )
 
 DUE_SUBSCRIPTIONS = _SUBSCRIPTIONS.all(

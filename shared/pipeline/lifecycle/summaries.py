@@ -86,6 +86,17 @@ async def report_stored(
     raise CurrentChangedError(f"the report of {report.scope} changes all the time")
 
 
+async def set_report(store: Store, report: Report, session: Session) -> bool:
+    """Note on the thread or digest that its summary is published; False where it names another, or none.
+
+    Where the note is missing, the report is asked for again. An archive's progress counts those of threads.
+    """
+    model, id_ = (Digest, report.id) if report.thread_id is None else (Thread, report.thread_id)
+    patch = Patch(id_, set={"report_id": report.report_id})
+    condition = f"c.summary_number = {report.summary_number:d}"
+    return await store.patch(model, patch, session, condition=condition) is not Conflict.CONFLICT
+
+
 async def orphan_deleted(store: Store, summary_id: str, scope: str, session: Session) -> bool:
     """Delete the report of this summary if the summary is gone; whether that is gone.
 
@@ -152,6 +163,8 @@ async def digest_named(
     is_same, read = summary_id == digest.summary_id, digest.summary_number
     number = read if is_same else next_number(read, now)
     said = {"named": digest.touches, "summary_id": summary_id, "summary_number": number}
+    if not is_same:
+        said |= {"report_id": None, "announced": 0}
     earlier = f"(NOT IS_DEFINED(c.named) OR c.named <= {digest.touches:d}) AND c.summary_number = {read:d}"
     named = await store.patch(Digest, Patch(digest.id, set=said), session, condition=earlier)
     return None if named is Conflict.CONFLICT else number
@@ -162,7 +175,7 @@ async def digest_made(store: Store, digest: Digest) -> None:
 
     It stays dirty where it was touched since the refresh started.
     """
-    done = Patch(digest.id, set={"made": digest.touches, "lastError": None})
+    done = Patch(digest.id, set={"made": digest.touches, "lastError": None}, increment={"announced": 1})
     await store.patch(Digest, done, Session(), condition=f"c.made <= {digest.touches:d}")
 
 

@@ -11,7 +11,7 @@ from shared.core.times import stored_time
 from shared.documents.base import ProcessingStatus
 from shared.documents.edits import Placement
 from shared.documents.queries.named_query import PROCESSED, UNREPORTED
-from shared.documents.reports import Report, Summary
+from shared.documents.reports import Summary
 from shared.documents.threads import Thread
 from shared.pipeline.lifecycle.attempts import RESET_ATTEMPTS
 from shared.pipeline.lifecycle.summaries import next_number
@@ -165,13 +165,6 @@ def _same_summary(thread: Thread) -> str:
 
 def _equals(name: str, value: str | None) -> str:
     return f"NOT IS_STRING(c.{name})" if value is None else f"c.{name} = '{value}'"
-
-
-async def thread_reported(store: Store, report: Report, session: Session) -> bool:
-    """An archive's progress counts it. False where the thread names another summary, or none."""
-    patch = Patch(report.scope, set={"report_id": report.report_id})
-    condition = f"c.summary_number = {report.summary_number:d}"
-    return await store.patch(Thread, patch, session, condition=condition) is not Conflict.CONFLICT
 
 
 async def thread_reopened(store: Store, thread_id: str, edition: str, session: Session) -> bool:

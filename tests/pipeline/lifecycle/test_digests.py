@@ -12,9 +12,10 @@ from shared.pipeline.lifecycle.summaries import (
     digest_named,
     digest_started,
     digest_touched,
+    set_report,
 )
 from tests.support.cosmos_engine import changes_to, stored_fields
-from tests.support.documents import CREATED
+from tests.support.documents import CREATED, new_report, new_summary
 
 
 def new_digest(**fields: Any) -> Digest:
@@ -41,7 +42,7 @@ async def test_a_refresh_notes_which_touches_it_has_seen(store: Store) -> None:
 async def test_a_refresh_that_ended_made_what_it_had_seen(store: Store) -> None:
     digest = new_digest()
     changes = await changes_to(store, digest, lambda: digest_made(store, digest))
-    assert changes == {"made": 3, "lastError": None}
+    assert changes == {"made": 3, "lastError": None, "announced": 1}
     await store.upsert(new_digest(touches=9), Session())  # touched while the refresh was under way
     await digest_made(store, digest)
     stored = await stored_fields(store, digest)
@@ -64,6 +65,24 @@ async def test_a_refresh_names_its_summary_unless_one_that_has_seen_more_did(
     assert fields["summary_number"] == (given if wins else number)
     await digest_made(store, digest)
     assert (await stored_fields(store, stored))["made"] == max(named, 3)
+
+
+async def test_another_summary_is_neither_announced_nor_reported(store: Store) -> None:
+    digest = new_digest(summary_id="s0", summary_number=7, report_id="rpt-s0", announced=2)
+    await store.upsert(digest, Session())
+    for summary_id, known in (("s0", ("rpt-s0", 2)), ("s1", (None, 0))):
+        await digest_named(store, digest, summary_id, CREATED, Session())
+        fields = await stored_fields(store, digest)
+        assert (fields["report_id"], fields["announced"]) == known
+
+
+async def test_only_the_report_of_the_digests_own_summary_is_its_report(store: Store) -> None:
+    report = new_report(new_summary("s1", "week", thread_id=None), id="d1", summary_number=7)
+    for number, noted in ((8, None), (7, "rpt-s1")):
+        digest = new_digest(summary_id="s1", summary_number=number)
+        await store.upsert(digest, Session())
+        assert await set_report(store, report, Session()) is (noted is not None)
+        assert (await stored_fields(store, digest))["report_id"] == noted
 
 
 async def test_a_refresh_that_changes_nothing_keeps_the_number(store: Store) -> None:

@@ -9,6 +9,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.documents.reports import Summary
 from shared.documents.threads import Thread
+from shared.pipeline.lifecycle.summaries import set_report
 from shared.pipeline.lifecycle.threads import (
     NO_SUMMARY,
     merge_finished,
@@ -18,7 +19,6 @@ from shared.pipeline.lifecycle.threads import (
     thread_changed,
     thread_claimed,
     thread_merged,
-    thread_reported,
     thread_summarized,
     threads_changed,
 )
@@ -47,9 +47,7 @@ async def test_only_the_report_of_the_threads_own_summary_is_its_report(store: S
     thread = new_thread(summary_id=LATER, summary_number=2)
 
     async def report(summary: str, number: int) -> None:
-        told = await thread_reported(
-            store, new_report(new_summary(summary), summary_number=number), Session()
-        )
+        told = await set_report(store, new_report(new_summary(summary), summary_number=number), Session())
         assert told is (number == 2)
 
     assert await changes_to(store, thread, lambda: report(EARLIER, 1)) == {}

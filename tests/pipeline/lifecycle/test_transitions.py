@@ -14,6 +14,7 @@ from shared.documents.threads import Chunk, Thread
 from shared.pipeline import lifecycle
 from shared.pipeline.lifecycle import archives, attempts, threads
 from shared.pipeline.lifecycle.attempts import SeenAttempt
+from shared.pipeline.lifecycle.summaries import set_report
 from shared.pipeline.stage import Subject
 from tests.support.documents import (
     CREATED,
@@ -119,7 +120,7 @@ async def _claim(store: Store, thread: Thread) -> None:
 async def _report(store: Store, thread: Thread) -> None:
     summary = new_summary(str(thread.summary_id), thread.id)
     number = thread.summary_number
-    await threads.thread_reported(store, new_report(summary, summary_number=number), Session())
+    await set_report(store, new_report(summary, summary_number=number), Session())
 
 
 async def _chunk(store: Store, chunk: Chunk, name: str) -> None:
@@ -169,7 +170,7 @@ ACTS: dict[str, Act] = {
         Session(),
         now=CREATED,
     ),
-    "thread_reported": _report,
+    "set_report": _report,
     "report_missing": lambda store, one: threads.report_missing(
         store, one.id, one.summary_id, "E", Session()
     ),

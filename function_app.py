@@ -1,13 +1,22 @@
-"""The Functions entry point: one FunctionApp, every blueprint registered, and telemetry started."""
+"""The Functions entry point: registers the functions of this app's part, and starts telemetry."""
 
 import azure.functions as func
 
 from shared.clients.telemetry.setup import start_telemetry
-from stages.blueprints import BLUEPRINTS as STAGE_BLUEPRINTS
-from web.blueprints import BLUEPRINTS as WEB_BLUEPRINTS
+from shared.settings.app import app_part
 
 start_telemetry()
 
 app = func.FunctionApp()
-for blueprint in (*STAGE_BLUEPRINTS, *WEB_BLUEPRINTS):
-    app.register_functions(blueprint)
+part = app_part()
+# Imported here, so that an app without a part does not load it.
+if part != "web":
+    from stages.blueprints import BLUEPRINTS as STAGES
+
+    for blueprint in STAGES:
+        app.register_functions(blueprint)
+if part != "worker":
+    from web.blueprints import BLUEPRINTS as WEB
+
+    for blueprint in WEB:
+        app.register_functions(blueprint)

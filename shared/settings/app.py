@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast, get_args
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
@@ -55,6 +55,9 @@ EmbeddingBackend = Annotated[
 SummaryBackend = Annotated[Literal["extractive", "azureopenai", "openai"], BeforeValidator(_spelling)]
 
 
+AppPart = Literal["all", "web", "worker"]
+
+
 class SettingsError(ValueError):
     """Settings are missing or malformed; each line names one of them."""
 
@@ -74,6 +77,9 @@ class ChatModelSettings(BaseModel):
 
 
 class Settings(ChatModelSettings):
+    # The functions of this app: requests (web), stages and timers (worker), or both
+    APP_PART: AppPart = "all"
+
     # How long a page's or the API's read may take; other calls have more (shared/clients/calls.py)
     REQUEST_SECONDS: Annotated[float, Field(gt=0, le=60)] = 2
 
@@ -176,6 +182,11 @@ class Settings(ChatModelSettings):
     SLO_REPORT_MINUTES: Annotated[float, Field(gt=0)] = 60
 
     @property
+    def sends_mail(self) -> bool:
+        """Whether readers can follow by e-mail. Only the worker knows the mail server."""
+        return bool(self.EMAIL_FROM and self.EMAIL_SECRET)
+
+    @property
     def mail_server(self) -> MailServer | None:
         return None if self.SMTP_URL is None else parse_mail_server(self.SMTP_URL.get_secret_value())
 
@@ -196,6 +207,15 @@ def load_settings(values: Mapping[str, str] | None = None) -> Settings:
     if problems:
         raise SettingsError("\n".join(problems))
     return loaded
+
+
+def app_part() -> AppPart:
+    """The part alone, which is known before the other settings are read."""
+    given = os.environ.get("APP_PART") or "all"
+    for part in get_args(AppPart):
+        if part == given:
+            return cast("AppPart", part)
+    raise SettingsError(f"APP_PART: {given} is none of {', '.join(get_args(AppPart))}")
 
 
 def chat_settings(values: Mapping[str, str]) -> ChatModelSettings:

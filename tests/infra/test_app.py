@@ -1,13 +1,19 @@
 """The function app in Azure: its plan, its scaling, and settings that the code understands."""
 
+import json
+import os
+import subprocess
+import sys
+
 import pytest
 import yaml
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
+from shared.ingestion.fetcher import SECRET_PREFIX
 from shared.ingestion.uploads import FOLDER
-from shared.settings.app import Settings, load_settings
+from shared.settings.app import Settings, SettingsError, app_part, load_settings
 from tests.infra.conftest import ROOT
-from tests.infra.plans import WAYS, of_type, the
+from tests.infra.plans import PARTS, WAYS, app, app_settings, of_type, the
 from tests.support.functions import app_functions
 from tools.bicepcheck.evaluate import plan
 
@@ -35,19 +41,20 @@ NOT_ON_FLEX = {
 }  # fmt: skip
 
 
-def settings_of(way: str) -> dict[str, str]:
-    """The app's settings, with an address wherever only Azure knows which."""
-    given: dict[str, str] = the(way, "Microsoft.Web/sites/config").properties
+def settings_of(way: str, part: str = "worker") -> dict[str, str]:
+    """The settings of an app, with an address wherever only Azure knows which."""
     return {
         name: "https://known.in.azure/" if name.endswith("_ENDPOINT") and value.startswith("[") else value
-        for name, value in given.items()
+        for name, value in app_settings(way, part).items()
     }
 
 
+@pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("way", WAYS)
-def test_the_code_can_start_with_the_settings_of_the_deployment(way: str) -> None:
-    loaded = load_settings(settings_of(way))
+def test_the_code_can_start_with_the_settings_of_the_deployment(way: str, part: str) -> None:
+    loaded = load_settings(settings_of(way, part))
 
+    assert part == loaded.APP_PART
     assert loaded.SERVICEBUS_CONNECTION is None
     assert loaded.COSMOS_KEY is None
     assert loaded.SEARCH_KEY is None
@@ -58,7 +65,8 @@ def test_the_code_can_start_with_the_settings_of_the_deployment(way: str) -> Non
 
 @pytest.mark.parametrize("way", WAYS)
 def test_every_setting_is_one_that_somebody_reads(way: str) -> None:
-    names = the(way, "Microsoft.Web/sites/config").properties.keys()
+    given = app_settings(way, "web").keys() | app_settings(way, "worker").keys()
+    names = {name for name in given if not name.startswith(SECRET_PREFIX)}
 
     assert names <= Settings.model_fields.keys() | PLATFORM
     assert names.isdisjoint(NOT_ON_FLEX)
@@ -66,25 +74,57 @@ def test_every_setting_is_one_that_somebody_reads(way: str) -> None:
 
 
 def test_the_app_runs_a_python_that_the_suite_ran_on() -> None:
-    runtime = the("plain", "Microsoft.Web/sites").properties["functionAppConfig"]["runtime"]
+    (runtime,) = {
+        tuple(app("plain", part).properties["functionAppConfig"]["runtime"].items()) for part in PARTS
+    }
     jobs = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]
 
-    assert runtime["name"] == "python"
-    assert runtime["version"] in jobs["test"]["strategy"]["matrix"]["python"]
+    assert dict(runtime)["name"] == "python"
+    assert dict(runtime)["version"] in jobs["test"]["strategy"]["matrix"]["python"]
 
 
-def test_the_app_runs_on_a_flex_consumption_plan_of_its_own() -> None:
-    plan, app = the("plain", "Microsoft.Web/serverfarms"), the("plain", "Microsoft.Web/sites")
+@pytest.mark.parametrize("part", PARTS)
+def test_each_app_runs_on_a_flex_consumption_plan_and_an_identity_of_its_own(part: str) -> None:
+    site, plans = app("plain", part), of_type("plain", "Microsoft.Web/serverfarms")
+    (own,) = [plan for plan in plans if plan.id == site.properties["serverFarmId"]]
 
-    assert plan.body["sku"] == {"name": "FC1", "tier": "FlexConsumption"}
-    assert plan.properties["reserved"] is True
-    assert app.properties["serverFarmId"] == plan.id
-    assert app.body["tags"]["azd-service-name"] == "app"
+    assert len(plans) == 2
+    assert own.name == f"plan-{part}-abcdefghijklm"
+    assert own.body["sku"] == {"name": "FC1", "tier": "FlexConsumption"}
+    assert own.properties["reserved"] is True
+    assert app_settings("plain", part)["AZURE_CLIENT_ID"] == f"[id-{part}-abcdefghijklm.properties.clientId]"
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_an_app_registers_the_functions_of_its_part_and_loads_nothing_of_the_other(part: str) -> None:
+    code = (
+        "import json, sys, function_app as it; import azure.functions as func;"
+        "kinds = {b['type'] for f in it.app.get_functions() for b in f.get_dict_repr()['bindings']};"
+        "print(json.dumps([sorted(kinds), [m for m in ('stages', 'web.routes') if m in sys.modules]]))"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT, env={**os.environ, "APP_PART": part, "RETRY_JOB_INTERVAL_SECONDS": "900"},
+        capture_output=True, text=True, check=True, timeout=100,
+    ).stdout  # fmt: skip
+    kinds, loaded = json.loads(said)
+
+    assert {kind for kind in kinds if kind.endswith("Trigger")} == (
+        {"httpTrigger"} if part == "web" else {"serviceBusTrigger", "timerTrigger"}
+    )
+    assert loaded == (["web.routes"] if part == "web" else ["stages"])
+
+
+def test_a_part_that_nobody_knows_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("APP_PART", "wep")
+
+    with pytest.raises(SettingsError, match="APP_PART: wep is none of all, web, worker"):
+        app_part()
 
 
 def test_the_embedding_function_stays_warm_unless_it_is_told_not_to() -> None:
     def always_ready(way: str) -> object:
-        config = the(way, "Microsoft.Web/sites").properties["functionAppConfig"]
+        config = app(way, "worker").properties["functionAppConfig"]
         return config["scaleAndConcurrency"]["alwaysReady"]
 
     assert always_ready("plain") == [{"name": "function:embedding", "instanceCount": 1}]
@@ -92,13 +132,17 @@ def test_the_embedding_function_stays_warm_unless_it_is_told_not_to() -> None:
 
 
 def test_the_package_is_deployed_by_identity_to_a_container_that_exists() -> None:
-    storage = the("plain", "Microsoft.Web/sites").properties["functionAppConfig"]["deployment"]["storage"]
     containers = of_type("plain", "Microsoft.Storage/storageAccounts/blobServices/containers")
-
-    assert storage["type"] == "blobContainer"
-    assert storage["value"] == "[stfuncabcdefghijklm.properties.primaryEndpoints.blob]app-package"
-    assert storage["authentication"]["type"] == "UserAssignedIdentity"
-    assert "app-package" in {container.name for container in containers}
+    for part, account in (("web", "stweb"), ("worker", "stwork")):
+        storage = app("plain", part).properties["functionAppConfig"]["deployment"]["storage"]
+        assert storage["type"] == "blobContainer"
+        assert storage["value"] == f"[{account}abcdefghijklm.properties.primaryEndpoints.blob]app-package"
+        assert storage["authentication"]["type"] == "UserAssignedIdentity"
+        assert "app-package" in {
+            container.name
+            for container in containers
+            if account in str(container.parent and container.parent.id)
+        }
 
 
 def test_uploads_go_to_a_container_that_the_deployment_makes() -> None:

@@ -36,7 +36,7 @@ async def draft_page(req: func.HttpRequest) -> func.HttpResponse:
         req,
         "pages/draft.html",
         name=name,
-        sends_mail=connected.settings.SMTP_URL is not None,
+        sends_mail=connected.settings.sends_mail,
         steps=draft_line(reports),
         focused=[report for report in reports if report.summary_type is SummaryType.DRAFT_FOCUSED],
         reports=[report for report in reports if report.summary_type is not SummaryType.DRAFT_FOCUSED],

@@ -24,7 +24,7 @@ async def person_page(req: func.HttpRequest) -> func.HttpResponse:
         "pages/person.html",
         headers=BY_CALLER,
         person=person,
-        sends_mail=connected.settings.SMTP_URL is not None,
+        sends_mail=connected.settings.sends_mail,
         addresses=person.addresses if whole else [masked(address) for address in person.addresses],
         stands=[(stand, *_words(stand)) for stand in person.stands],
         said_before=SAID_BEFORE,

@@ -74,7 +74,7 @@ async def source_page(req: func.HttpRequest) -> func.HttpResponse:
         req,
         "pages/source.html",
         name=name,
-        sends_mail=connected.settings.SMTP_URL is not None,
+        sends_mail=connected.settings.sends_mail,
         # What a server said of a failed fetch may quote a link or a name that is not public.
         fetch_error=source.last_fetch_error if source and is_operator(req, connected.settings) else None,
         wanted=wanted,

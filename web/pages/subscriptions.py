@@ -128,7 +128,7 @@ async def _signed(req: func.HttpRequest, purpose: LinkPurpose) -> tuple[Clients,
 
 async def _connected() -> Clients:
     connected = await clients()
-    if connected.settings.SMTP_URL is None:
+    if not connected.settings.sends_mail:
         raise Problem(404, NO_MAIL)
     return connected
 

@@ -51,7 +51,7 @@ async def _reading(req: func.HttpRequest, connected: Clients, thread: Thread) ->
         await cited_chunks(connected, citations),
         connected.runtime.now(),
         conversation.elsewhere,
-        sends_mail=connected.settings.SMTP_URL is not None,
+        sends_mail=connected.settings.sends_mail,
     )
 
 

@@ -37,8 +37,12 @@ def stop(line: str) -> int:
 
 
 def build_model() -> int:
-    """Build the model's folder; where it is there and current, this takes a second."""
-    return in_environment(["-m", BUILD_MODEL, "--out", str(MODEL)])
+    """Build the folder of the model. This takes a second where the folder is current.
+
+    Both services are packaged from one folder, side by side.
+    """
+    with _locked("model"):
+        return in_environment(["-m", BUILD_MODEL, "--out", str(MODEL)])
 
 
 def in_environment(arguments: list[str]) -> int:
@@ -57,18 +61,18 @@ def _python() -> Path | None:
         return None
     if (PREPARED / "ready").exists() and (PREPARED / "weights").exists():
         return _executable(PREPARED)
-    with _locked():
+    with _locked(OWN.name):
         return _own()
 
 
 @contextmanager
-def _locked() -> Iterator[None]:
-    """Let hooks set the environment up one after the other: azd packages while it provisions.
+def _locked(name: str) -> Iterator[None]:
+    """Let hooks do this one after the other: azd packages two services while it provisions.
 
     A lock of SQLite is there on every system, and ends with its process.
     """
     OWN.parent.mkdir(exist_ok=True)
-    with closing(sqlite3.connect(OWN.with_suffix(".lock"), timeout=LONGEST_SETUP)) as lock:
+    with closing(sqlite3.connect(OWN.parent / f"{name}.lock", timeout=LONGEST_SETUP)) as lock:
         lock.execute("BEGIN EXCLUSIVE")
         yield
 

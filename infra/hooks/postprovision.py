@@ -1,15 +1,18 @@
-"""After the infrastructure: make the search index, which is no resource that Bicep could create."""
+"""After the infrastructure: let people sign in, and make the search index, which Bicep cannot create."""
 
 import sys
 from pathlib import Path
 
 from environment import in_environment, say, stop
+from registration import complete
 
 INDEX = Path(__file__).with_name("search_index.py")
 UNREACHABLE = 3  # as search_index.py ends where the service does not let this machine in
 
 
 def main() -> int:
+    if ended := complete():
+        return ended
     ended = in_environment([str(INDEX)])
     if ended == 0:
         say("The search index is there.")

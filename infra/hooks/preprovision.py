@@ -1,4 +1,4 @@
-"""Before provisioning: refuse secrets in clear in .azure, and keep the first day of a budget that is there.
+"""Before provisioning: refuse secrets in clear, make the app registration, keep the first day of a budget.
 
 Azure lets nobody change that day. A person's environment remembers it, as an output of the first deployment.
 A pipeline starts with an empty environment each time: it asks Azure.
@@ -14,6 +14,7 @@ import urllib.request
 from pathlib import Path
 
 from environment import say, stop
+from registration import prepare
 
 MANAGEMENT = os.environ.get("AZURE_RESOURCE_MANAGER", "https://management.azure.com")
 LONGEST_NAME = 63  # as infra/main.bicep cuts it
@@ -61,6 +62,8 @@ def main() -> int:
         return stop(
             "\n".join(f"{name} is in clear in .azure: run `azd env set-secret {name}`" for name in names)
         )
+    if ended := prepare():
+        return ended
     has_budget = os.environ.get("BUDGET_AMOUNT", "0") not in ("", "0")
     is_known = bool(os.environ.get("BUDGET_START_DATE"))
     if not has_budget or is_known or not os.environ.get("AZURE_SUBSCRIPTION_ID"):

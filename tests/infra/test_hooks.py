@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import urllib.parse
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -26,7 +27,8 @@ from tests.infra.plans import of_type, planned
 from tests.support.services import running_service
 
 AZURE: dict[str, Any] = yaml.safe_load((ROOT / "azure.yaml").read_text())
-SERVICE: dict[str, Any] = AZURE["services"]["app"]["hooks"]
+SERVICE: dict[str, Any] = AZURE["services"]["web"]["hooks"]
+APP_ROLES = set(json.loads((ROOT / "infra/hooks/app_roles.json").read_text()))
 MODEL = Path("models/all-MiniLM-L6-v2")
 BUILDER = """
 import os, pathlib, sys
@@ -418,3 +420,110 @@ def test_the_hooks_have_the_values_that_they_need_from_the_outputs() -> None:
     _, outputs = planned("plain")
 
     assert {"APP_URI", "SEARCH_ENDPOINT"} <= outputs.keys()
+
+
+# the app registration
+
+
+@contextmanager
+def graph(refuses: str = "") -> Iterator[tuple[str, list[tuple[str, str, Any, bool]]]]:
+    """A server that answers as Microsoft Graph documents it: an upsert makes what is missing."""
+    made: dict[str, dict[str, Any]] = {}
+    asked: list[tuple[str, str, Any, bool]] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def _answer(self) -> None:
+            content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            body, path = json.loads(content) if content else None, urllib.parse.unquote(self.path)
+            creates = self.headers.get("Prefer") == "create-if-missing"
+            asked.append((self.command, path, body, creates))
+            if refuses and refuses in path:
+                self._end(403, {"error": {"message": "Insufficient privileges"}})
+            elif self.command == "GET":
+                self._end(200 if path in made else 404, made.get(path))
+            elif path in made or creates or "(" not in path or "appId='app'" in path:
+                made[path] = {"id": "object", "appId": "app", **made.get(path, {}), **(body or {})}
+                self._end(204, None)
+            else:
+                self._end(404, {})
+
+        do_GET = do_PATCH = do_POST = _answer  # noqa: N815 - the names that the server calls
+
+        def _end(self, status: int, body: Any) -> None:
+            content = b"" if body is None else json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", asked
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def registering(clone: Path, hook: str, address: str, **more: str) -> subprocess.CompletedProcess[str]:
+    (clone / "bin").mkdir(exist_ok=True)
+    (clone / "bin/azd").write_text(AZD)
+    (clone / "bin/azd").chmod(0o755)
+    return run(
+        AZURE["hooks"][hook], clone, PATH=f"{clone / 'bin'}:{os.environ['PATH']}", MICROSOFT_GRAPH=address,
+        CALLS=str(clone / "calls"), AZURE_ENV_NAME="demo", AUTH_MODE="entra", **more,
+    )  # fmt: skip
+
+
+def test_the_registration_is_made_with_the_roles_of_the_app_and_without_a_secret(clone: Path) -> None:
+    with graph() as (address, asked):
+        done = registering(clone, "preprovision", address)
+        again = registering(clone, "preprovision", address)
+
+    assert (done.returncode, again.returncode) == (0, 0), done.stderr + again.stderr
+    assert "env set AUTH_CLIENT_ID app" in (clone / "calls").read_text()
+    method, path, body, creates = asked[0]
+    assert (method, path, creates) == ("PATCH", "/applications(uniqueName='rough-consensus-demo')", True)
+    assert {role["value"] for role in body["appRoles"]} == APP_ROLES
+    assert asked[len(asked) // 2][2] == body  # the same ids: assignments of people survive
+    assert not any("assword" in json.dumps(found) or "secret" in json.dumps(found) for found in asked)
+
+
+def test_the_registration_trusts_the_identity_of_the_web_app_alone(clone: Path) -> None:
+    known = {
+        "APP_URI": "https://web.example.org",
+        "AUTH_CLIENT_ID": "app",
+        "WEB_PRINCIPAL_ID": "web",
+        "AZURE_TENANT_ID": "t",
+    }
+    with graph() as (address, asked):
+        registering(clone, "postprovision", address, **known)
+
+    assert asked[0][2] == {"web": {"redirectUris": ["https://web.example.org/.auth/login/aad/callback"]}}
+    assert asked[1][2]["subject"] == "web"
+    assert asked[1][3] is True
+
+
+def test_a_registration_that_is_refused_ends_the_deployment_and_says_why(clone: Path) -> None:
+    with graph(refuses="/applications") as (address, _):
+        before = registering(clone, "preprovision", address)
+        after = registering(clone, "postprovision", address)
+
+    assert (before.returncode, after.returncode) == (1, 1)
+    assert "Insufficient privileges" in before.stderr
+    assert "you need the right to register applications" in before.stderr
+    assert "APP_URI, AUTH_CLIENT_ID, AZURE_TENANT_ID, WEB_PRINCIPAL_ID: missing" in after.stderr
+
+
+def test_a_pipeline_takes_the_registration_that_a_person_made(clone: Path) -> None:
+    with graph() as (address, asked):
+        done = registering(
+            clone, "preprovision", address, AUTH_CLIENT_ID="app", AZURE_PRINCIPAL_TYPE="ServicePrincipal"
+        )
+
+    assert (done.returncode, asked) == (0, [])

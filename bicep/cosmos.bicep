@@ -21,6 +21,9 @@ param principals array
 param endpointSubnetId string
 param workspaceId string
 
+@description('Log each request for data, with its caller.')
+param logsAccess bool
+
 // any(): each item is a container as the resource provider takes it, written by tools/cosmos_containers.py.
 var containers = any(loadJsonContent('../infra/cosmos/containers.json'))
 var zones = loadJsonContent('../infra/private-zones.json')
@@ -126,6 +129,10 @@ resource diagnostics 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' 
       {
         category: 'ControlPlaneRequests'
         enabled: true
+      }
+      {
+        category: 'DataPlaneRequests'
+        enabled: logsAccess
       }
     ]
     metrics: [

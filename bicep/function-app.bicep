@@ -6,8 +6,12 @@ param storageName string
 param location string
 param tags object
 
-@description('The name azd knows this service by in azure.yaml.')
-param serviceName string
+@description('The functions that this app has: web answers requests, worker runs the stages and timers. azure.yaml has a service of that name.')
+@allowed([
+  'web'
+  'worker'
+])
+param part string
 
 param identityId string
 param identityClientId string
@@ -41,6 +45,15 @@ param httpConcurrency int
 @description('Functions whose instances never go cold: { name: \'function:<name>\' or \'http\', instanceCount }.')
 param alwaysReady array
 
+@description('Recreate ends running functions at an update. RollingUpdate (preview) drains instances first.')
+param updateStrategy string
+
+@description('Addresses (CIDR) that may deploy packages; none for any address with a token.')
+param scmAllowedAddresses array
+
+@description('The app registration that people sign in to; empty leaves the app without App Service authentication.')
+param authClientId string
+
 param appSubnetId string
 param endpointSubnetId string
 param workspaceId string
@@ -49,6 +62,11 @@ var roles = loadJsonContent('../infra/roles.json')
 var zones = loadJsonContent('../infra/private-zones.json')
 var isPrivate = !empty(endpointSubnetId)
 var packages = 'app-package'
+// The paths that take no account: the check of a deployment, and the feeds, whose secret addresses are the key.
+var openPaths = [
+  '/api/health'
+  '/feeds/private/*'
+]
 
 // What the host keeps in its storage: leases and keys in blobs, and the timers' and poison queues' state.
 var hostRoles = [
@@ -59,6 +77,7 @@ var hostRoles = [
 var hostDoors = isPrivate ? ['blob', 'queue', 'table'] : []
 
 var platformSettings = {
+  APP_PART: part
   APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identityClientId};Authorization=AAD'
   APPLICATIONINSIGHTS_CONNECTION_STRING: component.properties.ConnectionString
   AZURE_CLIENT_ID: identityClientId
@@ -71,6 +90,20 @@ var platformSettings = {
   SERVICEBUS_CONNECTION__clientId: identityClientId
   SERVICEBUS_CONNECTION__credential: 'managedidentity'
 }
+
+var scmRules = map(scmAllowedAddresses, address => {
+  name: 'deploy'
+  action: 'Allow'
+  priority: 100
+  ipAddress: address
+})
+// The assertion of the app's identity stands in for a secret of the registration (infra/hooks/registration.py).
+var authSettings = empty(authClientId)
+  ? {}
+  : {
+      OVERRIDE_USE_MI_FIC_ASSERTION_CLIENTID: identityClientId
+      WEBSITE_AUTH_AAD_ALLOWED_TENANTS: tenant().tenantId
+    }
 
 resource component 'Microsoft.Insights/components@2020-02-02' existing = {
   name: componentName
@@ -126,7 +159,7 @@ resource hostAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
 
 module endpoint 'private-endpoint.bicep' = [
   for door in hostDoors: {
-    name: '${serviceName}-storage-${door}'
+    name: '${part}-storage-${door}'
     params: {
       name: '${storageName}-${door}-endpoint'
       location: location
@@ -157,7 +190,7 @@ resource app 'Microsoft.Web/sites@2024-11-01' = {
   name: name
   location: location
   tags: union(tags, {
-    'azd-service-name': serviceName
+    'azd-service-name': part
   })
   kind: 'functionapp,linux'
   identity: {
@@ -176,7 +209,11 @@ resource app 'Microsoft.Web/sites@2024-11-01' = {
     httpsOnly: true
     keyVaultReferenceIdentity: identityId
     virtualNetworkSubnetId: empty(appSubnetId) ? null : appSubnetId
-    functionAppConfig: {
+    // any(): the types of this version lack siteUpdateStrategy, which its service takes.
+    functionAppConfig: any({
+      siteUpdateStrategy: {
+        type: updateStrategy
+      }
       deployment: {
         storage: {
           type: 'blobContainer'
@@ -201,9 +238,12 @@ resource app 'Microsoft.Web/sites@2024-11-01' = {
           }
         }
       }
-    }
+    })
     siteConfig: {
       ftpsState: 'Disabled'
+      scmIpSecurityRestrictionsUseMain: false
+      scmIpSecurityRestrictionsDefaultAction: empty(scmAllowedAddresses) ? 'Allow' : 'Deny'
+      scmIpSecurityRestrictions: scmRules
       http20Enabled: true
       minTlsVersion: '1.2'
     }
@@ -212,12 +252,60 @@ resource app 'Microsoft.Web/sites@2024-11-01' = {
 
 // Settings are replaced as a whole: what is there is read first, so that what somebody added survives.
 module appSettings 'app-settings.bicep' = {
-  name: '${serviceName}-settings'
+  name: '${part}-settings'
   params: {
     appName: app.name
     present: list('${app.id}/config/appsettings', '2024-11-01').properties
-    settings: union(settings, platformSettings)
+    settings: union(settings, platformSettings, authSettings)
     vaultReferences: vaultReferences
+  }
+}
+
+resource authentication 'Microsoft.Web/sites/config@2024-11-01' = if (!empty(authClientId)) {
+  parent: app
+  name: 'authsettingsV2'
+  dependsOn: [
+    appSettings
+  ]
+  properties: {
+    platform: {
+      enabled: true
+      runtimeVersion: '~1'
+    }
+    globalValidation: {
+      requireAuthentication: true
+      unauthenticatedClientAction: 'RedirectToLoginPage'
+      redirectToProvider: 'azureactivedirectory'
+      excludedPaths: openPaths
+    }
+    httpSettings: {
+      requireHttps: true
+      forwardProxy: {
+        convention: 'NoProxy'
+      }
+    }
+    identityProviders: {
+      azureActiveDirectory: {
+        enabled: true
+        registration: {
+          clientId: authClientId
+          clientSecretSettingName: 'OVERRIDE_USE_MI_FIC_ASSERTION_CLIENTID'
+          openIdIssuer: '${environment().authentication.loginEndpoint}${tenant().tenantId}/v2.0'
+        }
+        validation: {
+          allowedAudiences: [
+            authClientId
+            'api://${authClientId}'
+          ]
+        }
+      }
+    }
+    login: {
+      tokenStore: {
+        enabled: false
+      }
+      preserveUrlFragmentsForLogins: false
+    }
   }
 }
 

@@ -14,8 +14,8 @@ param secrets object
 @description('Once on it stays on, and a deleted vault keeps its name for its days of grace.')
 param purgeProtection bool
 
-@description('Who reads the secrets: the app, by its identity.')
-param readerPrincipalId string
+@description('Who reads which secret ({ secret, principal: { id, type } }): each app reads its own secrets alone.')
+param readers array
 param endpointSubnetId string
 param workspaceId string
 
@@ -58,18 +58,20 @@ resource secret 'Microsoft.KeyVault/vaults/secrets@2024-11-01' = [
   }
 ]
 
-resource reader 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
-  name: guid(vault.id, readerPrincipalId, roles['Key Vault Secrets User'])
-  scope: vault
-  properties: {
-    roleDefinitionId: subscriptionResourceId(
-      'Microsoft.Authorization/roleDefinitions',
-      roles['Key Vault Secrets User']
-    )
-    principalId: readerPrincipalId
-    principalType: 'ServicePrincipal'
+resource reader 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for each in readers: {
+    name: guid(vault.id, each.secret, each.principal.id, roles['Key Vault Secrets User'])
+    scope: secret[indexOf(names, each.secret)]
+    properties: {
+      roleDefinitionId: subscriptionResourceId(
+        'Microsoft.Authorization/roleDefinitions',
+        roles['Key Vault Secrets User']
+      )
+      principalId: each.principal.id
+      principalType: each.principal.type
+    }
   }
-}
+]
 
 module endpoint 'private-endpoint.bicep' = if (isPrivate) {
   name: 'key-vault-endpoint'

@@ -5,8 +5,8 @@ param componentName string
 param location string
 param tags object
 
-@description('Who may send telemetry: the app, by its identity.')
-param publisherPrincipalId string
+@description('Who may send telemetry: the apps, by their identities ({ id, type }).')
+param publishers array
 
 @description('Who may read what was sent: the operators ({ id, type }).')
 param readers array
@@ -52,18 +52,20 @@ resource component 'Microsoft.Insights/components@2020-02-02' = {
   }
 }
 
-resource publisher 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
-  name: guid(component.id, publisherPrincipalId, roles['Monitoring Metrics Publisher'])
-  scope: component
-  properties: {
-    roleDefinitionId: subscriptionResourceId(
-      'Microsoft.Authorization/roleDefinitions',
-      roles['Monitoring Metrics Publisher']
-    )
-    principalId: publisherPrincipalId
-    principalType: 'ServicePrincipal'
+resource publisher 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for principal in publishers: {
+    name: guid(component.id, principal.id, roles['Monitoring Metrics Publisher'])
+    scope: component
+    properties: {
+      roleDefinitionId: subscriptionResourceId(
+        'Microsoft.Authorization/roleDefinitions',
+        roles['Monitoring Metrics Publisher']
+      )
+      principalId: principal.id
+      principalType: principal.type
+    }
   }
-}
+]
 
 resource reader 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   for principal in readers: {

@@ -18,8 +18,8 @@ param deploymentType string
 @minValue(1)
 param capacity int
 
-@description('Who may ask the model: the app, by its identity.')
-param userPrincipalId string
+@description('Who may ask the model: the apps, by their identities ({ id, type }).')
+param users array
 param endpointSubnetId string
 
 var roles = loadJsonContent('../infra/roles.json')
@@ -61,18 +61,20 @@ resource model 'Microsoft.CognitiveServices/accounts/deployments@2025-06-01' = {
   }
 }
 
-resource user 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
-  name: guid(account.id, userPrincipalId, roles['Cognitive Services OpenAI User'])
-  scope: account
-  properties: {
-    roleDefinitionId: subscriptionResourceId(
-      'Microsoft.Authorization/roleDefinitions',
-      roles['Cognitive Services OpenAI User']
-    )
-    principalId: userPrincipalId
-    principalType: 'ServicePrincipal'
+resource user 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for principal in users: {
+    name: guid(account.id, principal.id, roles['Cognitive Services OpenAI User'])
+    scope: account
+    properties: {
+      roleDefinitionId: subscriptionResourceId(
+        'Microsoft.Authorization/roleDefinitions',
+        roles['Cognitive Services OpenAI User']
+      )
+      principalId: principal.id
+      principalType: principal.type
+    }
   }
-}
+]
 
 module endpoint 'private-endpoint.bicep' = if (isPrivate) {
   name: 'openai-endpoint'

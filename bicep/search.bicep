@@ -20,8 +20,11 @@ param replicas int
 @description('Parts of the index, each with room of its own.')
 param partitions int
 
-@description('The app: reads and writes documents, and looks at the index\'s definition; it makes none.')
-param appPrincipalId string
+@description('The web app: reads documents and the definition of the index.')
+param readerPrincipalId string
+
+@description('The worker: reads and writes documents, and reads the definition of the index.')
+param writerPrincipalId string
 
 @description('Who makes the index and brings it up to date: whoever deploys, and the operators ({ id, type }).')
 param indexMakers array
@@ -31,8 +34,8 @@ param workspaceId string
 var roles = loadJsonContent('../infra/roles.json')
 var zones = loadJsonContent('../infra/private-zones.json')
 var isPrivate = !empty(endpointSubnetId)
-var app = {
-  id: appPrincipalId
+var writer = {
+  id: writerPrincipalId
   type: 'ServicePrincipal'
 }
 
@@ -54,7 +57,7 @@ resource service 'Microsoft.Search/searchServices@2025-05-01' = {
 }
 
 resource documents 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
-  for principal in concat([app], indexMakers): {
+  for principal in concat([writer], indexMakers): {
     name: guid(service.id, principal.id, roles['Search Index Data Contributor'])
     scope: service
     properties: {
@@ -83,16 +86,31 @@ resource indexes 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   }
 ]
 
-// The app sees which index there is and of which shape; it makes and changes none.
-resource definitions 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
-  name: guid(service.id, appPrincipalId, roles.Reader)
+resource searches 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+  name: guid(service.id, readerPrincipalId, roles['Search Index Data Reader'])
   scope: service
   properties: {
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles.Reader)
-    principalId: appPrincipalId
+    roleDefinitionId: subscriptionResourceId(
+      'Microsoft.Authorization/roleDefinitions',
+      roles['Search Index Data Reader']
+    )
+    principalId: readerPrincipalId
     principalType: 'ServicePrincipal'
   }
 }
+
+// The apps read which index there is and its shape. They create and change none.
+resource definitions 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for principalId in [readerPrincipalId, writerPrincipalId]: {
+    name: guid(service.id, principalId, roles.Reader)
+    scope: service
+    properties: {
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles.Reader)
+      principalId: principalId
+      principalType: 'ServicePrincipal'
+    }
+  }
+]
 
 module endpoint 'private-endpoint.bicep' = if (isPrivate) {
   name: 'search-endpoint'

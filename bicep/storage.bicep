@@ -26,9 +26,16 @@ param coolAfterDays int
 @maxValue(365)
 param restorableDays int
 
-@description('Who reads and writes blobs: the app, and the operator where one is given ({ id, type }).')
-param principals array
+@description('Who reads and writes the blobs of a container ({ container, principal: { id, type } }).')
+param writers array
+
+@description('Who only reads the blobs of a container ({ container, id }): an app, by its identity.')
+param readers array
 param endpointSubnetId string
+param workspaceId string
+
+@description('Log each read and write of a blob, and not only each deletion.')
+param logsAccess bool
 
 @description('Pages of these sites may send uploads straight to the account, by an address that the app signs; none: nobody may.')
 param uploadOrigins array
@@ -53,10 +60,6 @@ var uploadRule = {
   exposedHeaders: []
   maxAgeInSeconds: 3600
 }
-var grants = flatten(map(range(0, length(containers)), index => map(principals, principal => {
-  index: index
-  principal: principal
-})))
 
 resource account 'Microsoft.Storage/storageAccounts@2025-01-01' = {
   name: name
@@ -115,9 +118,9 @@ resource container 'Microsoft.Storage/storageAccounts/blobServices/containers@20
 ]
 
 resource contributors 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
-  for grant in grants: {
-    name: guid(account.id, containers[grant.index], grant.principal.id, roles['Storage Blob Data Contributor'])
-    scope: container[grant.index]
+  for grant in writers: {
+    name: guid(account.id, grant.container, grant.principal.id, roles['Storage Blob Data Contributor'])
+    scope: container[indexOf(containers, grant.container)]
     properties: {
       roleDefinitionId: subscriptionResourceId(
         'Microsoft.Authorization/roleDefinitions',
@@ -125,6 +128,21 @@ resource contributors 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
       )
       principalId: grant.principal.id
       principalType: grant.principal.type
+    }
+  }
+]
+
+resource viewers 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for grant in readers: {
+    name: guid(account.id, grant.container, grant.id, roles['Storage Blob Data Reader'])
+    scope: container[indexOf(containers, grant.container)]
+    properties: {
+      roleDefinitionId: subscriptionResourceId(
+        'Microsoft.Authorization/roleDefinitions',
+        roles['Storage Blob Data Reader']
+      )
+      principalId: grant.id
+      principalType: 'ServicePrincipal'
     }
   }
 ]
@@ -211,6 +229,28 @@ module endpoint 'private-endpoint.bicep' = if (isPrivate) {
     serviceId: account.id
     group: 'blob'
     zoneName: zones.blob
+  }
+}
+
+resource diagnostics 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
+  name: 'to-workspace'
+  scope: blobs
+  properties: {
+    workspaceId: workspaceId
+    logs: [
+      {
+        category: 'StorageRead'
+        enabled: logsAccess
+      }
+      {
+        category: 'StorageWrite'
+        enabled: logsAccess
+      }
+      {
+        category: 'StorageDelete'
+        enabled: true
+      }
+    ]
   }
 }
 

@@ -165,10 +165,15 @@ param openAiCapacity int = 50
 ])
 param instanceMemoryMB int = 2048
 
-@description('Instances at most of each group of functions: HTTP together, each queue and timer alone. Some regions take none below 40.')
+@description('Instances at most of the web app: all HTTP functions scale together.')
 @minValue(1)
 @maxValue(1000)
-param maximumInstanceCount int = 40
+param webInstanceCount int = 4
+
+@description('Instances at most of each queue and timer of the worker app (docs/scale.md, Instances).')
+@minValue(1)
+@maxValue(1000)
+param workerInstanceCount int = 6
 
 @description('Requests that one instance answers at a time.')
 @minValue(1)
@@ -202,6 +207,9 @@ param restorableDays int = 14
 @maxValue(730)
 param logRetentionDays int = 30
 
+@description('Log each access to documents and blobs, with its caller. The logs grow with the work.')
+param dataAccessLogs bool = false
+
 @description('GB of telemetry a day at most; -1 for no cap.')
 param logDailyCapGb int = 1
 
@@ -218,8 +226,33 @@ param budgetAmount int = 0
 @description('The first day of the budget\'s first month, which Azure lets nobody change: the output of the first deployment.')
 param budgetStartDate string = ''
 
-@description('Keep a deleted vault for its days of grace, whoever asks: the environment\'s name is taken until then.')
-param purgeProtection bool = false
+@description('Keep a deleted vault for its days of grace. The name of the environment is taken until then. Empty for the profile\'s.')
+@allowed([
+  ''
+  'true'
+  'false'
+])
+param purgeProtection string = ''
+
+@description('Recreate ends running functions when an app is deployed or its settings change. RollingUpdate (preview) drains them first.')
+@allowed([
+  'Recreate'
+  'RollingUpdate'
+])
+param siteUpdateStrategy string = 'Recreate'
+
+@description('public: anybody reads. entra: App Service authentication lets in accounts of this tenant alone.')
+@allowed([
+  'public'
+  'entra'
+])
+param authMode string = 'public'
+
+@description('The app registration for entra. The hook before provisioning makes it and sets this.')
+param authClientId string = ''
+
+@description('Addresses (CIDR) that may deploy packages to the apps; empty for any address with a token.')
+param scmAllowedAddresses string = ''
 
 @description('Let browsers send large files straight to the archives\' account, by a signed address. It opens that account to the internet where the network switch is on.')
 param directUploads bool = false
@@ -253,6 +286,10 @@ param summaryApiKey string = ''
 @secure()
 param webhooksBase64 string = ''
 
+@description('Passwords and tokens of sources, in base64: a JSON object whose names begin with SOURCE_SECRET_.')
+@secure()
+param sourceSecretsBase64 string = ''
+
 @description('Nobody sets it: only a default may ask for the time.')
 param currentMonth string = utcNow('yyyy-MM')
 
@@ -275,10 +312,18 @@ var warmEmbedding = {
   instanceCount: warmInstances
 }
 var firstDayOfBudget = empty(budgetStartDate) ? '${currentMonth}-01T00:00:00Z' : budgetStartDate
-var appPrincipal = {
-  id: identity.outputs.principalId
+var web = {
+  id: webIdentity.outputs.principalId
   type: 'ServicePrincipal'
 }
+var worker = {
+  id: workerIdentity.outputs.principalId
+  type: 'ServicePrincipal'
+}
+var apps = [
+  web
+  worker
+]
 var operator = {
   id: operatorPrincipalId
   type: operatorPrincipalType
@@ -291,24 +336,37 @@ var deployer = {
 var isDeployerOperator = empty(operatorPrincipalId) && !empty(deployerPrincipalId) && deployerPrincipalType == 'User'
 var namedOperators = empty(operatorPrincipalId) ? [] : [operator]
 var operators = isDeployerOperator ? [deployer] : namedOperators
-var principals = concat([appPrincipal], operators)
+var principals = concat(apps, operators)
 var isDeployerListed = empty(deployerPrincipalId) || isDeployerOperator || deployerPrincipalId == operatorPrincipalId
 var indexMakers = isDeployerListed ? operators : concat(operators, [deployer])
 var appSubnetId = vnetEnabled ? network!.outputs.appSubnetId : ''
 var endpointSubnetId = vnetEnabled ? network!.outputs.endpointSubnetId : ''
 
-var appName = 'func-${token}'
+var webName = 'web-${token}'
+var workerName = 'worker-${token}'
 var vaultName = 'kv-${token}'
-var secrets = {
+// any(): an object whose names only the deployer knows.
+var sourceSecrets = empty(sourceSecretsBase64) ? {} : any(json(base64ToString(sourceSecretsBase64)))
+var secrets = union(sourceSecrets, {
   EMAIL_SECRET: emailSecret
   EMBEDDING_API_KEY: embeddingApiKey
   OPERATOR_KEY: operatorKey
   SMTP_URL: smtpUrl
   SUMMARY_API_KEY: summaryApiKey
   WEBHOOKS: webhooksBase64
-}
+})
 var givenSecrets = map(filter(items(secrets), secret => !empty(secret.value)), secret => secret.key)
-var vaultReferences = toObject(
+// Only the web app asks for the operator's key. Only the worker sends mail, calls webhooks and fetches from sources.
+var ofWebAlone = [
+  'OPERATOR_KEY'
+]
+var ofWorkerAlone = concat(objectKeys(sourceSecrets), [
+  'SMTP_URL'
+  'WEBHOOKS'
+])
+var webSecrets = filter(givenSecrets, name => !contains(ofWorkerAlone, name))
+var workerSecrets = filter(givenSecrets, name => !contains(ofWebAlone, name))
+var allReferences = toObject(
   givenSecrets,
   name => name,
   name => '@Microsoft.KeyVault(VaultName=${vaultName};SecretName=${replace(name, '_', '-')})'
@@ -316,7 +374,7 @@ var vaultReferences = toObject(
 var givenSettings = filter(items(appSettings), setting => !empty(setting.value))
 var chosenSettings = toObject(givenSettings, setting => setting.key, setting => setting.value)
 var publicUrl = contains(chosenSettings, 'PUBLIC_URL') ? chosenSettings.PUBLIC_URL : ''
-var ownOrigin = 'https://${appName}.azurewebsites.net'
+var ownOrigin = 'https://${webName}.azurewebsites.net'
 var publicOrigin = join(take(split(publicUrl, '/'), 3), '/')
 var uploadOrigins = empty(publicUrl) ? [ownOrigin] : concat([ownOrigin], [publicOrigin])
 var defaultSettings = {
@@ -337,17 +395,30 @@ var modelSettings = {
   SUMMARY_MODEL: openAi!.outputs.deploymentName
 }
 
+var appSettingsOfBoth = union(defaultSettings, chosenSettings, openAiEnabled ? modelSettings : {}, settings)
+var scmAllowed = empty(scmAllowedAddresses) ? [] : split(scmAllowedAddresses, ',')
+
 resource group 'Microsoft.Resources/resourceGroups@2025-04-01' = {
   name: empty(resourceGroupName) ? 'rg-${environmentName}' : resourceGroupName
   location: location
   tags: tags
 }
 
-module identity '../bicep/identity.bicep' = {
-  name: 'identity'
+module webIdentity '../bicep/identity.bicep' = {
+  name: 'identity-web'
   scope: group
   params: {
-    name: 'id-${token}'
+    name: 'id-web-${token}'
+    location: location
+    tags: tags
+  }
+}
+
+module workerIdentity '../bicep/identity.bicep' = {
+  name: 'identity-worker'
+  scope: group
+  params: {
+    name: 'id-worker-${token}'
     location: location
     tags: tags
   }
@@ -361,7 +432,7 @@ module monitoring '../bicep/monitoring.bicep' = {
     componentName: 'appi-${token}'
     location: location
     tags: tags
-    publisherPrincipalId: identity.outputs.principalId
+    publishers: apps
     readers: operators
     retentionInDays: logRetentionDays
     dailyCapGb: logDailyCapGb
@@ -388,8 +459,8 @@ module serviceBus '../bicep/servicebus.bicep' = {
     tags: tags
     sku: vnetEnabled || serviceBusPremium ? 'Premium' : 'Standard'
     units: serviceBusUnits
-    workerPrincipalId: identity.outputs.principalId
-    principals: operators
+    workerPrincipalId: workerIdentity.outputs.principalId
+    principals: concat([web], operators)
     endpointSubnetId: endpointSubnetId
     workspaceId: monitoring.outputs.workspaceId
   }
@@ -408,6 +479,7 @@ module cosmos '../bicep/cosmos.bicep' = {
     principals: principals
     endpointSubnetId: endpointSubnetId
     workspaceId: monitoring.outputs.workspaceId
+    logsAccess: dataAccessLogs || authMode == 'entra'
   }
 }
 
@@ -421,7 +493,8 @@ module search '../bicep/search.bicep' = {
     sku: any(empty(searchSku) ? profileValues.searchSku : searchSku)
     replicas: searchReplicas
     partitions: searchPartitions
-    appPrincipalId: identity.outputs.principalId
+    readerPrincipalId: webIdentity.outputs.principalId
+    writerPrincipalId: workerIdentity.outputs.principalId
     indexMakers: indexMakers
     endpointSubnetId: endpointSubnetId
     workspaceId: monitoring.outputs.workspaceId
@@ -441,13 +514,46 @@ module storage '../bicep/storage.bicep' = {
       archives
       deadLetters
     ]
+    readers: [
+      {
+        container: deadLetters
+        id: webIdentity.outputs.principalId
+      }
+    ]
+    writers: concat(
+      [
+        {
+          container: archives
+          principal: web
+        }
+        {
+          container: archives
+          principal: worker
+        }
+        {
+          container: deadLetters
+          principal: worker
+        }
+      ],
+      flatten(map(operators, each => [
+        {
+          container: archives
+          principal: each
+        }
+        {
+          container: deadLetters
+          principal: each
+        }
+      ]))
+    )
     coolAfterDays: coolAfterDays
     restorableDays: restorableDays
-    principals: principals
     endpointSubnetId: endpointSubnetId
     incomingPrefix: '${archives}/incoming/'
     uploadOrigins: directUploads ? uploadOrigins : []
-    signerPrincipalId: identity.outputs.principalId
+    signerPrincipalId: webIdentity.outputs.principalId
+    workspaceId: monitoring.outputs.workspaceId
+    logsAccess: dataAccessLogs || authMode == 'entra'
   }
 }
 
@@ -462,7 +568,7 @@ module openAi '../bicep/openai.bicep' = if (openAiEnabled) {
     modelVersion: openAiModelVersion
     deploymentType: openAiDeploymentType
     capacity: openAiCapacity
-    userPrincipalId: identity.outputs.principalId
+    users: apps
     endpointSubnetId: endpointSubnetId
   }
 }
@@ -476,40 +582,85 @@ module vault '../bicep/key-vault.bicep' = {
     tags: tags
     names: givenSecrets
     secrets: secrets
-    purgeProtection: purgeProtection
-    readerPrincipalId: identity.outputs.principalId
+    purgeProtection: empty(purgeProtection) ? profileValues.purgeProtection : purgeProtection == 'true'
+    readers: concat(
+      map(webSecrets, name => {
+        secret: name
+        principal: web
+      }),
+      map(workerSecrets, name => {
+        secret: name
+        principal: worker
+      })
+    )
     endpointSubnetId: endpointSubnetId
     workspaceId: monitoring.outputs.workspaceId
   }
 }
 
-module app '../bicep/function-app.bicep' = {
-  name: 'app'
+module webApp '../bicep/function-app.bicep' = {
+  name: 'web'
   scope: group
   // A reference is looked up when the app starts: the secret and the right to read it come first.
   dependsOn: [
     vault
   ]
   params: {
-    name: appName
-    planName: 'plan-${token}'
-    storageName: 'stfunc${token}'
+    name: webName
+    planName: 'plan-web-${token}'
+    storageName: 'stweb${token}'
     location: location
     tags: tags
-    serviceName: 'app'
-    identityId: identity.outputs.id
-    identityClientId: identity.outputs.clientId
-    identityPrincipalId: identity.outputs.principalId
+    part: 'web'
+    identityId: webIdentity.outputs.id
+    identityClientId: webIdentity.outputs.clientId
+    identityPrincipalId: webIdentity.outputs.principalId
     componentName: monitoring.outputs.componentName
     instanceMemoryMB: instanceMemoryMB
-    maximumInstanceCount: maximumInstanceCount
+    maximumInstanceCount: webInstanceCount
     httpConcurrency: httpConcurrency
-    alwaysReady: warmInstances == 0 ? [] : [warmEmbedding]
+    alwaysReady: []
+    updateStrategy: siteUpdateStrategy
+    scmAllowedAddresses: scmAllowed
+    authClientId: authMode == 'entra' ? authClientId : ''
     appSubnetId: appSubnetId
     endpointSubnetId: endpointSubnetId
     workspaceId: monitoring.outputs.workspaceId
-    settings: union(defaultSettings, chosenSettings, openAiEnabled ? modelSettings : {}, settings)
-    vaultReferences: vaultReferences
+    settings: appSettingsOfBoth
+    vaultReferences: toObject(webSecrets, name => name, name => allReferences[name])
+  }
+}
+
+module workerApp '../bicep/function-app.bicep' = {
+  name: 'worker'
+  scope: group
+  // A reference is looked up when the app starts: the secret and the right to read it come first.
+  dependsOn: [
+    vault
+  ]
+  params: {
+    name: workerName
+    planName: 'plan-worker-${token}'
+    storageName: 'stwork${token}'
+    location: location
+    tags: tags
+    part: 'worker'
+    identityId: workerIdentity.outputs.id
+    identityClientId: workerIdentity.outputs.clientId
+    identityPrincipalId: workerIdentity.outputs.principalId
+    componentName: monitoring.outputs.componentName
+    instanceMemoryMB: instanceMemoryMB
+    maximumInstanceCount: workerInstanceCount
+    httpConcurrency: httpConcurrency
+    alwaysReady: warmInstances == 0 ? [] : [warmEmbedding]
+    updateStrategy: siteUpdateStrategy
+    scmAllowedAddresses: scmAllowed
+    authClientId: ''
+    appSubnetId: appSubnetId
+    endpointSubnetId: endpointSubnetId
+    workspaceId: monitoring.outputs.workspaceId
+    settings: appSettingsOfBoth
+    vaultReferences: toObject(workerSecrets, name => name, name => allReferences[name])
   }
 }
 
@@ -556,8 +707,10 @@ module budget '../bicep/budget.bicep' = if (budgetAmount > 0) {
 // What `azd env get-values` and the hooks read. No key is among them, for there is none.
 output AZURE_LOCATION string = location
 output AZURE_RESOURCE_GROUP string = group.name
-output AZURE_FUNCTION_APP_NAME string = app.outputs.name
-output APP_URI string = app.outputs.uri
+output AZURE_FUNCTION_APP_NAME string = webApp.outputs.name
+output AZURE_WORKER_APP_NAME string = workerApp.outputs.name
+output WEB_PRINCIPAL_ID string = webIdentity.outputs.principalId
+output APP_URI string = webApp.outputs.uri
 output BUDGET_START_DATE string = budgetAmount > 0 ? firstDayOfBudget : budgetStartDate
 output COSMOS_DATABASE string = cosmos.outputs.databaseName
 output COSMOS_ENDPOINT string = cosmos.outputs.endpoint

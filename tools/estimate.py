@@ -95,7 +95,7 @@ def _quantities(resources: Resources, messages: int) -> Iterator[tuple[str, floa
     yield "cosmos.storage", messages * MEASURED.document_bytes / GB
     archives = resources.the("Microsoft.Storage/storageAccounts", "sta")
     yield f"storage.{archives.body['sku']['name']}", messages * MEASURED.archive_bytes / GB
-    settings = resources.the("Microsoft.Web/sites/config").properties
+    settings = resources.the("Microsoft.Web/sites/config", "appsettings").properties
     spans = events * SPAN_BYTES * float(settings["TELEMETRY_SAMPLING_RATIO"])
     yield "logs", (spans + METRIC_BYTES) / GB
     yield from _alerts(resources)
@@ -117,12 +117,15 @@ def _alerts(resources: Resources) -> Iterator[tuple[str, float]]:
 
 
 def _functions(resources: Resources, messages: int, events: float) -> Iterator[tuple[str, float]]:
-    scale = resources.the("Microsoft.Web/sites").properties["functionAppConfig"]["scaleAndConcurrency"]
-    memory = scale["instanceMemoryMB"] / MB_IN_GB
+    scales = [
+        site.properties["functionAppConfig"]["scaleAndConcurrency"]
+        for site in resources.of_type("Microsoft.Web/sites")
+    ]
+    memory = scales[0]["instanceMemoryMB"] / MB_IN_GB
     busy = messages * MEASURED.cpu_ms / 1000 * WAITING
     yield "functions.on-demand", (TIMER_RUNS * SHORTEST_SECONDS + busy) * memory
     yield "functions.executions", TIMER_RUNS + events
-    warm = sum(group["instanceCount"] for group in scale["alwaysReady"])
+    warm = sum(group["instanceCount"] for scale in scales for group in scale["alwaysReady"])
     yield "functions.always-ready", warm * MONTH * memory
 
 

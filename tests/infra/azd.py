@@ -61,7 +61,16 @@ class Deployment:
 
     @property
     def app_settings(self) -> dict[str, str]:
-        return self.the("Microsoft.Web/sites/config").properties
+        """The worker's."""
+        return self.settings_of("worker")
+
+    def settings_of(self, part: str) -> dict[str, str]:
+        (found,) = [
+            config.properties
+            for config in self.of_type("Microsoft.Web/sites/config")
+            if config.name == "appsettings" and config.properties["APP_PART"] == part
+        ]
+        return found
 
 
 def names_read() -> dict[str, str]:

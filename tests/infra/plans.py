@@ -8,9 +8,21 @@ from tools.bicepcheck.evaluate import Planned, plan
 from tools.bicepcheck.ways import DEPLOYER, OPERATOR
 from tools.bicepcheck.ways import WAYS as ALL
 
-__all__ = ["APP_PRINCIPAL", "DEPLOYER", "OPERATOR", "WAYS", "of_type", "planned", "the"]
+__all__ = [
+    "APPS",
+    "DEPLOYER",
+    "OPERATOR",
+    "PARTS",
+    "WAYS",
+    "app",
+    "app_settings",
+    "of_type",
+    "planned",
+    "the",
+]
 
-APP_PRINCIPAL = "[id-abcdefghijklm.properties.principalId]"
+PARTS = ("web", "worker")
+APPS = {part: f"[id-{part}-abcdefghijklm.properties.principalId]" for part in PARTS}
 WAYS: dict[str, dict[str, Any]] = {name: ALL[name] for name in ("plain", "private", "full")}
 
 
@@ -26,3 +38,19 @@ def of_type(way: str, type_: str) -> list[Planned]:
 def the(way: str, type_: str) -> Planned:
     (resource,) = of_type(way, type_)
     return resource
+
+
+def app(way: str, part: str) -> Planned:
+    (found,) = [
+        site for site in of_type(way, "Microsoft.Web/sites") if site.body["tags"]["azd-service-name"] == part
+    ]
+    return found
+
+
+def app_settings(way: str, part: str) -> dict[str, str]:
+    (found,) = [
+        config
+        for config in of_type(way, "Microsoft.Web/sites/config")
+        if config.name == "appsettings" and config.properties["APP_PART"] == part
+    ]
+    return dict(found.properties)

@@ -71,7 +71,7 @@ def test_no_resource_is_deployed_twice(way: str) -> None:
         ("bicep/cosmos.bicep", "ConsistencyLevel: 'Session'", "ConsistencyLevel: 'session'", "ConsistencyLevel takes"),
         ("bicep/budget.bicep", "'GreaterThanOrEqualTo'", "'AtLeast'", "operator takes"),
         ("bicep/function-app.bicep", "var packages = 'app-package'", "var packages = 'ap'", "is too short"),
-        ("infra/main.bicep", "'stfunc${token}'", "'st-functions-${token}'", "is too long"),
+        ("infra/main.bicep", "'stweb${token}'", "'st-functions-${token}'", "is too long"),
         ("infra/main.bicep", "'kv-${token}'", "'key-vault-with-its-own-${token}'", "more than 24"),
         ("bicep/cosmos.bicep", "failoverPriority: 0", "failoverPriority: -1", "too small"),
         ("infra/servicebus/Config.json", '"RequiresSession": false', '"RequiresSession": "no"', "takes bool"),

@@ -166,6 +166,7 @@ def test_each_service_sends_what_the_queries_and_the_operator_read() -> None:
         "Microsoft.Search/searchServices": {"OperationLogs", "AllMetrics"},
         "Microsoft.Web/sites": {"AllMetrics"},
         "Microsoft.KeyVault/vaults": {"AuditEvent"},
+        "Microsoft.Storage/storageAccounts/blobServices": {"StorageDelete"},
     }
 
 

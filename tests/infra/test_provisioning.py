@@ -22,6 +22,7 @@ from tests.infra.azd import (
     workflow_environment,
 )
 from tests.infra.conftest import ROOT
+from tests.infra.plans import APPS
 
 FRESH = {"AZURE_ENV_NAME": "demo", "AZURE_LOCATION": "swedencentral", "AZURE_SUBSCRIPTION_ID": "sub"}
 PERSON = Provider()
@@ -53,7 +54,13 @@ CHANGED = {
     "OPENAI_DEPLOYMENT_TYPE": "Standard",
     "OPENAI_CAPACITY": "20",
     "INSTANCE_MEMORY_MB": "4096",
-    "MAXIMUM_INSTANCE_COUNT": "60",
+    "WEB_INSTANCE_COUNT": "10",
+    "WORKER_INSTANCE_COUNT": "60",
+    "AUTH_MODE": "entra",
+    "AUTH_CLIENT_ID": "dddddddd-0000-0000-0000-00000000000d",
+    "SCM_ALLOWED_ADDRESSES": "203.0.113.0/24",
+    "DATA_ACCESS_LOGS": "true",
+    "SITE_UPDATE_STRATEGY": "RollingUpdate",
     "HTTP_CONCURRENCY": "8",
     "EMBEDDING_ALWAYS_READY": "2",
     "STORAGE_SKU": "Standard_ZRS",
@@ -71,6 +78,7 @@ CHANGED = {
     "EMBEDDING_API_KEY": "e" * 24,
     "SUMMARY_API_KEY": "y" * 24,
     "WEBHOOKS_BASE64": base64.b64encode(json.dumps(WEBHOOKS).encode()).decode(),
+    "SOURCE_SECRETS_BASE64": base64.b64encode(json.dumps({"SOURCE_SECRET_LIST": "s" * 8}).encode()).decode(),
     "ARCHIVE_MAX_BYTES": "1000000",
     "CHUNKING_MAX_TOKENS": "200",
     "CHUNKING_STRATEGY": "semantic",
@@ -113,7 +121,7 @@ CHANGED = {
 FOUND_OUT = {
     "SERVICEBUS_CONNECTION__fullyQualifiedNamespace", "COSMOS_ENDPOINT", "COSMOS_DATABASE",
     "SEARCH_ENDPOINT", "STORAGE_BLOB_ENDPOINT", "AZURE_CLIENT_ID", "TELEMETRY_SAMPLING_RATIO",
-    "DIRECT_UPLOADS",
+    "DIRECT_UPLOADS", "APP_PART",
 }  # fmt: skip
 LOCAL = {
     "SERVICEBUS_CONNECTION", "SERVICEBUS_ADMIN_ENDPOINT", "COSMOS_KEY", "SEARCH_KEY", "SEARCH_CA_FILE",
@@ -165,7 +173,9 @@ def test_every_setting_of_the_app_can_be_set_or_is_found_out() -> None:
         secret.properties["contentType"]
         for secret in provision(dict(CHANGED)).of_type("Microsoft.KeyVault/vaults/secrets")
     }
-    settable = {*WRITTEN["appSettings"]["value"], *kept}
+    settable = {
+        name for name in (*WRITTEN["appSettings"]["value"], *kept) if not name.startswith("SOURCE_SECRET_")
+    }
 
     assert settable | FOUND_OUT | LOCAL == set(Settings.model_fields)
     assert settable.isdisjoint(FOUND_OUT | LOCAL)
@@ -207,7 +217,8 @@ def test_what_is_set_up_by_hand_is_the_same_after_a_push() -> None:
         "Microsoft.ServiceBus/namespaces",
         "Microsoft.Web/sites",
     ):
-        assert pushed.the(type_).body == first.the(type_).body
+        bodies = [[found.body for found in deployed.of_type(type_)] for deployed in (first, pushed)]
+        assert bodies[0] == bodies[1] != []
 
 
 def test_a_word_that_is_no_number_falls_back_to_the_default_as_azd_has_it() -> None:
@@ -268,10 +279,10 @@ def test_what_the_deployment_set_and_does_not_set_any_more_is_taken_back() -> No
 
 def test_a_secret_stays_where_a_deployment_does_not_know_it() -> None:
     first = provision({**FRESH, "OPERATOR_KEY": "k" * 24})
-    second = provision(dict(FRESH), CI, present=first.app_settings)
+    second = provision(dict(FRESH), CI, present=first.settings_of("web"))
 
-    assert second.app_settings["OPERATOR_KEY"].startswith("@Microsoft.KeyVault(")
-    assert second.app_settings["OPERATOR_KEY"] == first.app_settings["OPERATOR_KEY"]
+    assert second.settings_of("web")["OPERATOR_KEY"].startswith("@Microsoft.KeyVault(")
+    assert second.settings_of("web")["OPERATOR_KEY"] == first.settings_of("web")["OPERATOR_KEY"]
 
 
 def test_secrets_are_in_the_vault_and_the_app_may_read_them() -> None:
@@ -282,20 +293,36 @@ def test_secrets_are_in_the_vault_and_the_app_may_read_them() -> None:
         for secret in deployed.of_type("Microsoft.KeyVault/vaults/secrets")
     }
 
-    assert kept.keys() == {
-        "OPERATOR_KEY", "EMAIL_SECRET", "EMBEDDING_API_KEY", "SMTP_URL", "SUMMARY_API_KEY", "WEBHOOKS",
-    }  # fmt: skip
-    for name, secret in kept.items():
-        reference = f"@Microsoft.KeyVault(VaultName={vault.name};SecretName={secret.name})"
-        assert deployed.app_settings[name] == reference
-        assert re.fullmatch(r"[0-9A-Za-z-]{1,127}", secret.name)
+    of_both = {"EMAIL_SECRET", "EMBEDDING_API_KEY", "SUMMARY_API_KEY"}
+    read = {
+        "web": {"OPERATOR_KEY", *of_both},
+        "worker": {"SMTP_URL", "WEBHOOKS", "SOURCE_SECRET_LIST", *of_both},
+    }
+    assert kept.keys() == read["web"] | read["worker"]
+    for part, names in read.items():
+        settings = deployed.settings_of(part)
+        references = {name: value for name, value in settings.items() if value.startswith("@Microsoft.Key")}
+        assert references == {
+            name: f"@Microsoft.KeyVault(VaultName={vault.name};SecretName={kept[name].name})"
+            for name in names
+        }
+        assert {name for _, name in readers(deployed, APPS[part])} == {kept[name].name for name in names}
+    assert all(re.fullmatch(r"[0-9A-Za-z-]{1,127}", secret.name) for secret in kept.values())
     assert json.loads(kept["WEBHOOKS"].properties["value"]) == WEBHOOKS
-    assert (
-        deployed.the("Microsoft.Web/sites")
-        .properties["keyVaultReferenceIdentity"]
-        .endswith("/id-abcdefghijklm")
-    )
-    assert not [value for value in deployed.app_settings.values() if value in CHANGED["OPERATOR_KEY"]]
+    for site in deployed.of_type("Microsoft.Web/sites"):
+        part = site.body["tags"]["azd-service-name"]
+        assert site.properties["keyVaultReferenceIdentity"].endswith(f"/id-{part}-abcdefghijklm")
+        values = deployed.settings_of(part).values()
+        assert not [value for value in values if value in CHANGED["OPERATOR_KEY"]]
+
+
+def readers(deployed: Deployment, principal: str) -> set[tuple[str, str]]:
+    """(type, name) of what the principal may read in the vault."""
+    return {
+        (found.scope.type, found.scope.name)
+        for found in deployed.of_type("Microsoft.Authorization/roleAssignments")
+        if found.properties["principalId"] == principal and found.scope.type.startswith("Microsoft.KeyVault")
+    }
 
 
 def test_a_secret_that_azd_refers_to_in_a_vault_is_the_same_as_one_in_the_environment() -> None:
@@ -328,8 +355,10 @@ def test_a_vault_can_be_made_anew_unless_it_was_asked_to_be_kept() -> None:
     def protection(deployment: Deployment) -> object:
         return deployment.the("Microsoft.KeyVault/vaults").properties["enablePurgeProtection"]
 
-    assert protection(provision(dict(FRESH))) is None  # Azure refuses false
-    assert protection(provision(dict(CHANGED))) is True
+    assert protection(provision({**FRESH, "PROFILE": "trial"})) is None  # Azure refuses false
+    assert protection(provision({**FRESH, "PURGE_PROTECTION": "false"})) is None
+    assert protection(provision({**FRESH, "PROFILE": "trial", "PURGE_PROTECTION": "true"})) is True
+    assert protection(provision(dict(FRESH))) is True
 
 
 # who
@@ -338,9 +367,7 @@ def test_a_vault_can_be_made_anew_unless_it_was_asked_to_be_kept() -> None:
 def test_a_person_who_deploys_operates_and_a_pipeline_does_not() -> None:
     def documents_of(deployment: Deployment) -> set[str]:
         assignments = deployment.of_type("Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments")
-        return {assignment.properties["principalId"] for assignment in assignments} - {
-            "[id-abcdefghijklm.properties.principalId]"
-        }
+        return {assignment.properties["principalId"] for assignment in assignments} - {*APPS.values()}
 
     assert documents_of(provision(dict(FRESH), PERSON)) == {PERSON.principal_id}
     assert documents_of(provision(dict(FRESH), CI)) == set()
@@ -363,18 +390,20 @@ def test_whoever_deploys_may_make_the_index_and_the_app_may_not(who: Provider) -
         name: {grant["principalId"] for grant in search if grant["roleDefinitionId"].endswith(id_)}
         for name, id_ in roles.items()
     }
-    app = "[id-abcdefghijklm.properties.principalId]"
 
     assert holders["Search Service Contributor"] == {who.principal_id, PERSON.principal_id}
-    assert holders["Search Index Data Contributor"] == {app, who.principal_id, PERSON.principal_id}
-    assert holders["Reader"] == {app}
+    assert holders["Search Index Data Contributor"] == {
+        APPS["worker"], who.principal_id, PERSON.principal_id
+    }  # fmt: skip
+    assert holders["Search Index Data Reader"] == {APPS["web"]}
+    assert holders["Reader"] == {*APPS.values()}
     assert len({json.dumps(grant, sort_keys=True) for grant in search}) == len(search)
 
 
 def test_cosmos_roles_are_given_one_after_the_other() -> None:
     assignments = provision(dict(FRESH)).of_type("Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments")
 
-    assert len(assignments) == 2
+    assert len(assignments) == 3
     assert all(assignment.serial for assignment in assignments)
 
 
@@ -421,9 +450,12 @@ def test_a_region_is_one_of_the_list_and_archives_are_copied_to_zones_where_it_h
 
 def test_the_low_cost_profile_keeps_nothing_warm_and_copies_nothing_to_zones() -> None:
     low = provision({**FRESH, "PROFILE": "low-cost"})
-    scale = low.the("Microsoft.Web/sites").properties["functionAppConfig"]["scaleAndConcurrency"]
+    scales = [
+        site.properties["functionAppConfig"]["scaleAndConcurrency"]
+        for site in low.of_type("Microsoft.Web/sites")
+    ]
 
-    assert scale["alwaysReady"] == []
+    assert [scale["alwaysReady"] for scale in scales] == [[], []]
     assert {account.body["sku"]["name"] for account in low.of_type("Microsoft.Storage/storageAccounts")} == {
         "Standard_LRS"
     }
@@ -434,8 +466,13 @@ def test_the_low_cost_profile_keeps_nothing_warm_and_copies_nothing_to_zones() -
 def test_what_is_set_goes_before_the_profile() -> None:
     chosen = {"SEARCH_SKU": "free", "EMBEDDING_ALWAYS_READY": "1", "TELEMETRY_SAMPLING_RATIO": "0.9"}
     low = provision({**FRESH, "PROFILE": "low-cost", **chosen})
-    scale = low.the("Microsoft.Web/sites").properties["functionAppConfig"]["scaleAndConcurrency"]
+    warm = {
+        site.body["tags"]["azd-service-name"]: site.properties["functionAppConfig"]["scaleAndConcurrency"][
+            "alwaysReady"
+        ]
+        for site in low.of_type("Microsoft.Web/sites")
+    }
 
-    assert scale["alwaysReady"] == [{"name": "function:embedding", "instanceCount": 1}]
+    assert warm == {"web": [], "worker": [{"name": "function:embedding", "instanceCount": 1}]}
     assert low.the("Microsoft.Search/searchServices").body["sku"]["name"] == "free"
     assert low.app_settings["TELEMETRY_SAMPLING_RATIO"] == "0.9"

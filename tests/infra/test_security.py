@@ -8,7 +8,18 @@ from typing import Any
 import pytest
 
 from tests.infra.conftest import ROOT
-from tests.infra.plans import APP_PRINCIPAL, DEPLOYER, OPERATOR, WAYS, of_type, planned, the
+from tests.infra.plans import (
+    APPS,
+    DEPLOYER,
+    OPERATOR,
+    PARTS,
+    WAYS,
+    app,
+    app_settings,
+    of_type,
+    planned,
+    the,
+)
 from tools.bicepcheck.evaluate import Planned
 
 ROLES: dict[str, str] = json.loads((ROOT / "infra/roles.json").read_text())
@@ -51,35 +62,63 @@ def grants(way: str, principal: str) -> set[tuple[str, str, str]]:
     return found
 
 
-def expected_grants() -> set[tuple[str, str, str]]:
-    """What the app needs, and where."""
-    storage, search = "Microsoft.Storage/storageAccounts", "Microsoft.Search/searchServices"
-    return {
+STORAGE, SEARCH = "Microsoft.Storage/storageAccounts", "Microsoft.Search/searchServices"
+BLOBS = f"{STORAGE}/blobServices/containers"
+OF_BOTH = {
+    ("Reader", SEARCH, "search-abcdefghijklm"),
+    ("Storage Blob Data Contributor", BLOBS, "archives"),
+    ("Monitoring Metrics Publisher", "Microsoft.Insights/components", "appi-abcdefghijklm"),
+}
+EXPECTED = {
+    "web": {
+        *OF_BOTH,
+        # A page peeks at dead letters. A requeue of one goes to its queue.
+        *(("Azure Service Bus Data Receiver", f"{BUS}/queues", queue) for queue in QUEUES),
+        *(("Azure Service Bus Data Sender", f"{BUS}/queues", queue) for queue in QUEUES),
+        ("Azure Service Bus Data Sender", f"{BUS}/topics", "events"),
+        ("Search Index Data Reader", SEARCH, "search-abcdefghijklm"),
+        ("Storage Blob Data Reader", BLOBS, "dead-letters"),
+    },
+    "worker": {
+        *OF_BOTH,
         # The scaler reads how many messages are active with the right to manage the namespace alone.
         ("Azure Service Bus Data Owner", BUS, "bus-abcdefghijklm"),
-        ("Search Index Data Contributor", search, "search-abcdefghijklm"),
-        ("Reader", search, "search-abcdefghijklm"),
-        ("Key Vault Secrets User", "Microsoft.KeyVault/vaults", "kv-abcdefghijklm"),
-        ("Storage Blob Data Contributor", f"{storage}/blobServices/containers", "archives"),
-        ("Storage Blob Data Contributor", f"{storage}/blobServices/containers", "dead-letters"),
-        ("Storage Blob Data Owner", storage, "stfuncabcdefghijklm"),
-        ("Storage Queue Data Contributor", storage, "stfuncabcdefghijklm"),
-        ("Storage Table Data Contributor", storage, "stfuncabcdefghijklm"),
-        ("Monitoring Metrics Publisher", "Microsoft.Insights/components", "appi-abcdefghijklm"),
-    }
+        ("Search Index Data Contributor", SEARCH, "search-abcdefghijklm"),
+        ("Storage Blob Data Contributor", BLOBS, "dead-letters"),
+    },
+}
 
 
-def test_the_app_gets_each_role_on_what_needs_it_and_no_more() -> None:
+def expected_grants(part: str) -> set[tuple[str, str, str]]:
+    """The roles that the app of this part needs, and where."""
+    own = {"web": "stwebabcdefghijklm", "worker": "stworkabcdefghijklm"}[part]
+    host = {"Storage Blob Data Owner", "Storage Queue Data Contributor", "Storage Table Data Contributor"}
+    return EXPECTED[part] | {(role, STORAGE, own) for role in host}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_an_app_gets_each_role_where_it_needs_it_and_no_more(part: str) -> None:
     model = ("Cognitive Services OpenAI User", "Microsoft.CognitiveServices/accounts", "openai-abcdefghijklm")
+    own_secret = {"web": "OPERATOR-KEY", "worker": "SOURCE-SECRET-LIST"}[part]
+    secret = ("Key Vault Secrets User", "Microsoft.KeyVault/vaults/secrets", own_secret)
 
-    assert grants("plain", APP_PRINCIPAL) == expected_grants()
-    assert grants("full", APP_PRINCIPAL) == expected_grants() | {model}
+    assert grants("plain", APPS[part]) == expected_grants(part)
+    assert grants("full", APPS[part]) == expected_grants(part) | {model, secret}
+
+
+def test_the_web_app_can_neither_own_the_bus_nor_write_the_index() -> None:
+    roles = {role for role, _, _ in grants("full", APPS["web"])}
+
+    assert roles.isdisjoint({"Azure Service Bus Data Owner", "Search Index Data Contributor"})
+    assert "Search Index Data Reader" in roles
 
 
 def test_the_table_of_the_docs_has_the_roles_of_each_identity() -> None:
     table = (ROOT / "docs/deploy.md").read_text().partition("\n## Roles\n")[2].partition("\n## ")[0]
     told = defaultdict[str, set[str]](set)
-    for who, roles in re.findall(r"^\| (app|operator|whoever deploys) \| ([^|]+) \|", table, re.MULTILINE):
+    for who, roles in re.findall(
+        r"^\| (web|worker|operator|whoever deploys) \| ([^|]+) \|", table, re.MULTILINE
+    ):
         told[who] |= set(roles.split(", "))
     cosmos = {
         "Cosmos DB Built-in Data Contributor"
@@ -89,7 +128,8 @@ def test_the_table_of_the_docs_has_the_roles_of_each_identity() -> None:
     }
     deployed = [assigned("full"), assigned(DIRECT), assigned("deployer")]
 
-    assert told["app"] == cosmos.union(*(roles[APP_PRINCIPAL] for roles in deployed))
+    for part in PARTS:
+        assert told[part] == cosmos.union(*(roles[APPS[part]] for roles in deployed))
     assert told["operator"] == cosmos | deployed[0][OPERATOR]
     assert told["whoever deploys"] == deployed[2][DEPLOYER]
 
@@ -109,7 +149,7 @@ def test_nobody_else_gets_a_role_unless_an_operator_is_named() -> None:
         for resource in of_type("plain", "Microsoft.Authorization/roleAssignments")
     }
 
-    assert principals == {APP_PRINCIPAL}
+    assert principals == {*APPS.values()}
     assert grants("plain", OPERATOR) == set()
 
 
@@ -129,7 +169,7 @@ def test_documents_are_open_to_the_same_principals_within_the_database() -> None
     assignments = of_type("full", "Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments")
 
     assert {found_assignment.properties["principalId"] for found_assignment in assignments} == {
-        APP_PRINCIPAL,
+        *APPS.values(),
         OPERATOR,
     }
     for assignment in assignments:
@@ -165,14 +205,15 @@ def test_no_service_takes_a_key(way: str) -> None:
             assert properties["disableLocalAuth"] is True, resource.type
         elif resource.type == "Microsoft.Web/sites/basicPublishingCredentialsPolicies":
             assert properties["allow"] is False
-    assert by_type["Microsoft.Storage/storageAccounts"] == 2
-    assert by_type["Microsoft.Web/sites/basicPublishingCredentialsPolicies"] == 2
+    assert by_type["Microsoft.Storage/storageAccounts"] == 3
+    assert by_type["Microsoft.Web/sites/basicPublishingCredentialsPolicies"] == 4
 
 
+@pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("way", WAYS)
-def test_no_output_and_no_setting_holds_a_secret(way: str) -> None:
+def test_no_output_and_no_setting_holds_a_secret(way: str, part: str) -> None:
     _, outputs = planned(way)
-    settings = the(way, "Microsoft.Web/sites/config").properties
+    settings = app_settings(way, part)
     suspicious = re.compile(r"key|secret|password|SharedAccess|sig=", re.IGNORECASE)
 
     for name, value in {**outputs, **settings}.items():
@@ -184,7 +225,9 @@ def test_no_output_and_no_setting_holds_a_secret(way: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_traffic_is_encrypted_with_a_current_tls(way: str) -> None:
-    assert the(way, "Microsoft.Web/sites").properties["httpsOnly"] is True
+    for part in PARTS:
+        assert app(way, part).properties["httpsOnly"] is True
+        assert app(way, part).properties["siteConfig"]["ftpsState"] == "Disabled"
     assert the(way, BUS).properties["minimumTlsVersion"] == "1.2"
     for account in of_type(way, "Microsoft.Storage/storageAccounts"):
         assert account.properties["minimumTlsVersion"] == "TLS1_2"
@@ -208,30 +251,32 @@ def test_the_network_switch_takes_every_data_service_off_the_internet() -> None:
 
 
 def test_direct_uploads_open_the_account_of_the_archives_and_nothing_else_to_the_sites_own_pages() -> None:
-    archives, host = "stabcdefghijklm", "stfuncabcdefghijklm"
+    archives = "stabcdefghijklm"
     accounts = {account.name: account for account in of_type(DIRECT, "Microsoft.Storage/storageAccounts")}
     assert accounts[archives].properties["publicNetworkAccess"] == "Enabled"
     assert accounts[archives].properties["networkAcls"]["defaultAction"] == "Allow"
     assert accounts[archives].properties["allowSharedKeyAccess"] is False
-    assert accounts[host].properties["publicNetworkAccess"] == "Disabled"
+    for host in ("stwebabcdefghijklm", "stworkabcdefghijklm"):
+        assert accounts[host].properties["publicNetworkAccess"] == "Disabled"
     for type_ in PRIVATE.keys() - {"Microsoft.Storage/storageAccounts"}:
         for resource in of_type(DIRECT, type_):
             assert resource.properties["publicNetworkAccess"] == "Disabled", resource.name
-    more = grants(DIRECT, APP_PRINCIPAL) - grants("private", APP_PRINCIPAL)
-    assert more == {("Storage Blob Delegator", "Microsoft.Storage/storageAccounts", archives)}
+    more = {part: grants(DIRECT, APPS[part]) - grants("private", APPS[part]) for part in PARTS}
+    assert more.pop("worker") == set()
+    assert more["web"] == {("Storage Blob Delegator", "Microsoft.Storage/storageAccounts", archives)}
     (rule,) = cors(DIRECT, archives)
     assert rule["allowedOrigins"] == [
-        "https://func-abcdefghijklm.azurewebsites.net", "https://lists.example.org"
+        "https://web-abcdefghijklm.azurewebsites.net", "https://lists.example.org"
     ]  # fmt: skip
     assert rule["allowedMethods"] == ["PUT"]
-    assert settings_of_app(DIRECT)["DIRECT_UPLOADS"].lower() == "true"
+    assert app_settings(DIRECT, "web")["DIRECT_UPLOADS"].lower() == "true"
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_without_direct_uploads_no_page_may_write_to_an_account(way: str) -> None:
     assert cors(way, "stabcdefghijklm") == []
-    assert "Storage Blob Delegator" not in {role for role, _, _ in grants(way, APP_PRINCIPAL)}
-    assert settings_of_app(way)["DIRECT_UPLOADS"].lower() == "false"
+    assert "Storage Blob Delegator" not in {role for role, _, _ in grants(way, APPS["web"])}
+    assert app_settings(way, "web")["DIRECT_UPLOADS"].lower() == "false"
 
 
 def cors(way: str, account: str) -> list[dict[str, Any]]:
@@ -244,10 +289,6 @@ def cors(way: str, account: str) -> list[dict[str, Any]]:
     return rules
 
 
-def settings_of_app(way: str) -> dict[str, str]:
-    return dict(the(way, "Microsoft.Web/sites/config").properties)
-
-
 def test_every_private_endpoint_has_a_zone_that_the_network_resolves_by() -> None:
     zones = {zone.id for zone in of_type("private", "Microsoft.Network/privateDnsZones")}
     linked = {
@@ -258,18 +299,18 @@ def test_every_private_endpoint_has_a_zone_that_the_network_resolves_by() -> Non
     groups = of_type("private", "Microsoft.Network/privateEndpoints/privateDnsZoneGroups")
 
     assert linked == zones
-    assert len(groups) == len(endpoints()) == 9
+    assert len(groups) == len(endpoints()) == 12
     for group in groups:
         (config,) = group.properties["privateDnsZoneConfigs"]
         assert config["properties"]["privateDnsZoneId"] in zones
 
 
-def test_the_app_reaches_the_private_endpoints_through_its_own_subnet() -> None:
-    app = the("private", "Microsoft.Web/sites").properties["virtualNetworkSubnetId"]
+def test_the_apps_reach_the_private_endpoints_through_a_subnet_of_their_own() -> None:
+    (subnet_of_apps,) = {app("private", part).properties["virtualNetworkSubnetId"] for part in PARTS}
     (vnet,) = of_type("private", "Microsoft.Network/virtualNetworks")
     subnets = {subnet["name"]: subnet["properties"] for subnet in vnet.properties["subnets"]}
 
-    assert app == f"{vnet.id}/subnets/app"
+    assert subnet_of_apps == f"{vnet.id}/subnets/app"
     assert subnets["app"]["delegations"][0]["properties"]["serviceName"] == "Microsoft.App/environments"
     assert subnets["app"]["addressPrefix"] != subnets["endpoints"]["addressPrefix"]
     assert {endpoint.properties["subnet"]["id"] for endpoint in endpoints().values()} == {
@@ -283,3 +324,44 @@ def test_without_the_switch_there_is_no_network_and_service_bus_is_standard() ->
     ]
     assert the("plain", BUS).body["sku"] == {"name": "Standard", "tier": "Standard", "capacity": None}
     assert the("private", BUS).body["sku"] == {"name": "Premium", "tier": "Premium", "capacity": 1}
+
+
+def test_with_entra_the_web_app_lets_in_accounts_alone_and_holds_no_secret_for_it() -> None:
+    (auth,) = [
+        config for config in of_type("entra", "Microsoft.Web/sites/config") if "v2" in config.name.lower()
+    ]
+    validation = auth.properties["globalValidation"]
+    registration = auth.properties["identityProviders"]["azureActiveDirectory"]["registration"]
+    settings = app_settings("entra", "web")
+
+    assert auth.parent is not None
+    assert auth.parent.name == "web-abcdefghijklm"
+    assert validation["requireAuthentication"] is True
+    assert validation["unauthenticatedClientAction"] == "RedirectToLoginPage"
+    assert "/api/health" in validation["excludedPaths"]
+    assert settings[registration["clientSecretSettingName"]] == settings["AZURE_CLIENT_ID"]
+    assert not [
+        config for config in of_type("plain", "Microsoft.Web/sites/config") if "v2" in config.name.lower()
+    ]
+
+
+def test_packages_come_from_the_addresses_that_are_named() -> None:
+    for part in PARTS:
+        config = app("entra", part).properties["siteConfig"]
+        assert config["scmIpSecurityRestrictionsDefaultAction"] == "Deny"
+        assert [rule["ipAddress"] for rule in config["scmIpSecurityRestrictions"]] == ["203.0.113.0/24"]
+        assert (
+            app("plain", part).properties["siteConfig"]["scmIpSecurityRestrictionsDefaultAction"] == "Allow"
+        )
+
+
+def test_each_access_to_documents_and_blobs_is_logged_where_accounts_are_asked_for() -> None:
+    def logged(way: str) -> set[str]:
+        return {
+            log["category"]
+            for setting in of_type(way, "Microsoft.Insights/diagnosticSettings")
+            for log in setting.properties.get("logs", [])
+            if log["enabled"]
+        }
+
+    assert logged("entra") - logged("plain") == {"DataPlaneRequests", "StorageRead", "StorageWrite"}

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.infra.conftest import ROOT
-from tests.infra.plans import the
+from tests.infra.plans import app
 
 CONTAINER: dict[str, Any] = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())
 AZ = """#!/bin/sh
@@ -86,7 +86,7 @@ def test_every_rule_that_we_hold_ourselves_to_is_an_error() -> None:
 
 def test_the_container_has_the_tools_and_the_python_that_is_deployed() -> None:
     features = " ".join(CONTAINER["features"])
-    runtime = the("plain", "Microsoft.Web/sites").properties["functionAppConfig"]["runtime"]
+    runtime = app("plain", "worker").properties["functionAppConfig"]["runtime"]
 
     assert f"python:{runtime['version']}-" in CONTAINER["image"]
     for tool in ("/azd:", "/docker-in-docker:", "azure-functions-core-tools:", "/azure-cli:"):

@@ -59,6 +59,8 @@ BUILTINS: dict[str, Callable[..., Any]] = {
     "contains": lambda container, item: item in container,
     "empty": lambda value: not value,
     "environment": lambda: Answer("[environment]"),
+    "indexOf": lambda container, item: container.index(item) if item in container else -1,
+    "json": json.loads,
     "filter": lambda items, function: [item for item in items if function(item)],
     "flatten": _flatten,
     "guid": lambda *parts: str(uuid.uuid5(uuid.NAMESPACE_URL, "|".join(parts))),

@@ -13,6 +13,7 @@ from tools.bicepcheck.schema import ANY, Schema
 __all__ = ["deviations"]
 
 _KINDS = {dict: "object", list: "array", str: "string", Answer: "string", bool: "bool", int: "int"}
+UNTYPED = ".functionAppConfig.siteUpdateStrategy"  # the service takes it, its published types lack it
 
 
 def deviations(resource: Planned, schema: Schema) -> Iterator[str]:
@@ -88,6 +89,8 @@ def _object(value: dict[str, Any], type_: str, where: str, schema: Schema) -> It
     for name, member in value.items():
         if name in known and known[name].read_only:
             yield f"{where}.{name} cannot be set"
+        elif f"{where}.{name}".endswith(UNTYPED):
+            continue
         elif name not in known and additional is None:
             yield f"{where} has no {name}"
         else:

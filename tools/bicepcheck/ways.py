@@ -1,5 +1,6 @@
 """The ways in which a deployment can be asked for, that differ in what they create."""
 
+from base64 import b64encode
 from typing import Any
 
 __all__ = ["DEPLOYER", "OPERATOR", "WAYS"]
@@ -18,8 +19,9 @@ WAYS: dict[str, dict[str, Any]] = {
         "embeddingAlwaysReady": 0,
         "alertEmail": "ops@example.org",
         "budgetAmount": 100,
-        "purgeProtection": True,
+        "purgeProtection": "true",
         "operatorKey": "of sixteen characters",
+        "sourceSecretsBase64": b64encode(b'{"SOURCE_SECRET_LIST": "token"}').decode(),
     },
     "direct-uploads": {
         **_BASIC,
@@ -28,6 +30,13 @@ WAYS: dict[str, dict[str, Any]] = {
         "appSettings": {"PUBLIC_URL": "https://lists.example.org/consensus"},
     },
     "low-cost": {**_BASIC, "profile": "low-cost"},
+    "entra": {
+        **_BASIC,
+        "authMode": "entra",
+        "authClientId": "22222222-3333-4444-5555-666666666666",
+        "scmAllowedAddresses": "203.0.113.0/24",
+        "siteUpdateStrategy": "RollingUpdate",
+    },
     "deployer": {**_BASIC, "deployerPrincipalId": DEPLOYER, "deployerPrincipalType": "ServicePrincipal"},
     "trial": {**_BASIC, "profile": "trial"},
     "longest-name": {**_BASIC, "environmentName": "e" * 64, "budgetAmount": 100},

@@ -381,6 +381,7 @@ var defaultSettings = {
   RETRY_JOB_INTERVAL_SECONDS: '900' // the schedule of the sweep reads it, and knows no default
 }
 var settings = {
+  AUTH_MODE: authMode
   COSMOS_DATABASE: cosmos.outputs.databaseName
   COSMOS_ENDPOINT: cosmos.outputs.endpoint
   DIRECT_UPLOADS: string(directUploads)

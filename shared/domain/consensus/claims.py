@@ -245,6 +245,8 @@ class _ClaimReader:
         # "I don't mean I'm against it": a negation before the words turns them.
         if stances.TURNS.search(sentence.folded[: found.start()]) or cues.REPORTED.finds(sentence):
             return None
+        if stances.OF_OTHERS.search(sentence.folded):
+            return None
         folded = sentence.folded
         plain = (
             stances.FIRM_NO.search(folded)

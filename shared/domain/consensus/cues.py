@@ -87,7 +87,8 @@ _FILLER = (
 )
 LEAD = rf"^\W{{0,4}}(?:{_FILLER}(?: \w+)?[,.:!;-]+ ?|{_FILLER} ){{0,3}}"
 ACCEPTS = Cue(
-    "queue|queued|queueing|queuing|apply|applied|merge|merged|merging|pull|pulled|commit|committed|pick|picked|"
+    "queue|queued|queueing|queuing|apply|applied|merge|merged|merging|pull|pulled|commit|committed|pick|"
+    "picked|"
     "take|pushed|landed|checked|accepted|push|requeue|replace|mark|committing|applying|pushing|added|taken|"
     "upstream|master|next|main|trunk|mainline|staging|tree",
     r"\b(?:will|let me|i'll|we'll|going to|shall|i'm going to) (?:\w+ ){0,3}(?:queue|"
@@ -230,7 +231,8 @@ WITHDRAWS = Cue(
     r"\bnever ?mind\b|\bwithdrawn\b|\bi withdraw\b",
 )
 WITHDRAWS_OBJECTION = Cue(
-    "withdraw|withdrawing|retract|retracted|drop|dropping|dropped|withdrawn|lift|lifted|lifting|revoke|revoking|"
+    "withdraw|withdrawing|retract|retracted|drop|dropping|dropped|withdrawn|lift|lifted|lifting|revoke|"
+    "revoking|"
     "longer|anymore|any",
     r"\bi(?:'ll| will|'d like to| hereby| am|'m| have|'ve)?(?: \w+)? "
     r"(?:drop|dropp?ing|withdraw|withdrawn|withdrawing|retract|lift|lifting|revoke|revoking)"
@@ -318,7 +320,8 @@ OPEN = Cue(
     r"figure|discuss|find)|should we|what about|waiting (?:for|on)|no idea|unclear|unresolved|undecided)\b",
 )
 TRAILER = re.compile(
-    r"\s{0,4}(?:release-|also-)?(reviewed|acked|tested|nacked|nak'ed)-by:\s*\"?([^<\"\n]{0,120}?)\"?\s*<([^>\s]{1,200})>",
+    r"\s{0,4}(?:release-|also-)?(reviewed|acked|tested|nacked|nak'ed)-by:\s*\"?([^<\"\n]{0,120}?)"
+    r"\"?\s*<([^>\s]{1,200})>",
     re.IGNORECASE,
 )
 
@@ -328,7 +331,8 @@ _GROUP = r"(?:draft-ietf-|(?:wg|working group) (?:draft|document|item))"
 ADVANCES = Cue(
     "push|send|forward|submit|move|pass|progress|advance|submitted|forwarded|sent|requested|request|"
     "advancing|moving|sending|resubmit|post|upload|support|interest|ahead|proceed|adopt|accept|adopting|"
-    "accepting|consider|forwarding|submitting|requesting|progressing|advanced|moved|passed|going|goes|moves|ready",
+    "accepting|consider|publish|release|forwarding|progressed|moves|submitting|requesting|progressing|"
+    "advanced|moved|passed|going|goes|moves|ready",
     _WHO + r"(?:'ll| will|'m going to| am going to| are going to|'re going to| have|'ve)? "
     r"(?:now |then )?(?:push|send|forward|submit|move|pass|progress|advance|submitted|forwarded|sent|request|"
     r"requested) (?:(?:the|this|it|them|that|draft-\S{1,80}) ?(?:draft|document|publication|spec\w*|text)?)"
@@ -351,20 +355,28 @@ ADVANCES = Cue(
     r"\b.{0,20}\b(?:iesg|publication|advance\w*|forward|sent)\b",
     r"\b(?:draft|document|it) (?:has |have )?passed (?:the )?(?:wg |working group )?(?:last call|wglc)\b|"
     r"\bwglc (?:has |is )?passed\b",
-    r"\b(?:draft|document) (?:will be|has been|is being|is)"
-    r" (?:sent|forwarded|submitted|passed|advanced|moved) (?:to|on|forward)\b",
+    r"\b(?:so|therefore|thus|accordingly|hence),? (?:the )?(?:i|we|chairs)(?:'ll| will| are going to| am "
+    r"going to) (?:now )?"
+    r"(?:publish|adopt|proceed|advance|go ahead|move (?:forward|ahead|on)|request (?:the )?publication|"
+    r"release|accept)\b",
+    r"\b(?:i|we|chairs)(?:'ll| will| are going to) (?:now )?(?:move|go) (?:ahead|forward) with (?:the |its )?"
+    r"(?:publication|adoption|publishing|adopting|release|change)\b",
+    r"\b(?:draft|document) (?:will be|will now be|has been|is being|is)"
+    r" (?:sent|forwarded|progressed|submitted|passed|advanced|moved) (?:to|on|forward)\b",
 )
 PUTS_OFF = Cue(
-    "wait|hold|holding|postpone|postponed|defer|deferred",
+    "wait|hold|holding|postpone|postponed|defer|deferred|postponing|deferring|suspended|suspending|suspend",
     _WHO + r"(?:'re|"
-    r"'m|'ll| are| am| will| have| would like)?\b.{0,60}\b(?:wait|hold(?:ing)? off|postpone|defer)\b",
-    r"\b(?:call|decision|vote|adoption|question)"
-    r" (?:is|was|has been|will be) (?:postponed|deferred|put on hold)\b",
+    r"'m|'ll| are| am| will| have| would like)?\b.{0,60}\b(?:wait|hold(?:ing)? off|postpon(?:e|ing)|"
+    r"defer(?:ring)?|suspend(?:ing)?)\b",
+    r"\b(?:call|decision|vote|adoption|question|last call|wglc|poll|cfc)(?: (?:on|for|of) (?:\w+ ){1,3}?\w+)?"
+    r" (?:is|was|has been|will be) (?:now |therefore |hereby )?(?:postponed|deferred|suspended|put on "
+    r"hold)\b",
 )
 _VOTED = r"(?:vote|votes|motion|poll|ballot)"
 _OF_ANOTHER = r"(?<!last )(?<!previous )(?<!earlier )(?<!prior )(?<!other )(?<!old )(?<!next )(?<!new )"
 _PASSES = Cue(
-    "vote|votes|motion|poll|ballot|passed|passes|approved|promote|promoting|publish",
+    "vote|votes|motion|poll|ballot|passed|passes|approved|promote|promoting|publish|carries|+1",
     rf"\b{_OF_ANOTHER}{_VOTED}\b(?: (?!is|for|on|to|the)\w+)?(?: has| have| is| was| are| were)?(?: been)?"
     r"(?: now)? (?:pass(?:es|ed)|succe(?:eds|eded|ssful|ssfully)|carri(?:es|ed)|approved|accepted)\b",
     r"\bpass(?:es|ed) with .{0,30}(?:\+ ?1|\bvotes?\b|\bbinding\b)",
@@ -375,6 +387,13 @@ _PASSES = Cue(
     r"\b(?:i|we)(?:'ll| will|'m going to| am going to|'m| am|'ve| have) (?:now |"
     r"then )?(?:promot(?:e|ing|ed)|publish(?:ing|ed)?) (?:the|all|these) (?:\w+ )?artifacts?\b[^,;]{0,60}$",
     r"^\W{0,4}passed[.! ]*$",
+    rf"\b{_OF_ANOTHER}vote (?:is |has been )?(?:now )?closed and (?:has |it has |it )?(?:passed|passes|"
+    rf"succeeded)\b",
+    r"\b(?:so|thus|therefore|hence),? (?:the|this) (?:\w+ )?(?:release|candidate|rc\d*|proposal|motion)"
+    r" (?:has )?(?:passes|passed|carries)\b",
+    r"\b(?:we|i)(?:'ve| have)? (?:now )?(?:have|got|reached) (?:now )?(?:enough|sufficient|the required|"
+    r"the necessary|"
+    r"the) (?:binding )?(?:\+1s?|votes)(?: (?:we|that we|i) need(?:ed)?)?\b(?! (?:of|from|against))",
 )
 _SELF = r"(?:\b(?:i|we)(?:'ll| will|'m| am|'re| are)(?: going to)?|\blet(?:'s| me))"
 _CANDIDATE = r"(?:rc ?\d*|(?:release )?candidate)\b"
@@ -395,6 +414,8 @@ _FAILS = Cue(
     r"^\W{0,4}(?:(?:ok(?:ay)?|right|thanks|good catch|so)[,.! ]+)?(?:cancell?ing(?=[,.;!]| and\b)|"
     rf"(?:i'm |i am |let me )?(?:rolling|respinning) (?:an? |the |another )?(?:new |next )?{_CANDIDATE})",
     rf"{_SELF} roll(?:ing)? (?:back )?(?:an? |the |another )(?:new |next )?(?:{_CANDIDATE}|release)",
+    rf"\b{_CANDIDATE} is (?:sunk|dead|doa|off|void)\b|\bcall(?:ing)? (?:this|the|that) {_CANDIDATE} "
+    rf"(?:dead|failed|off)\b",
     r"\b(?:vote|it)"
     r" (?:did(?:n't| not)|does(?:n't| not)) (?:get|have|reach|receive) enough (?:binding )?(?:\+ ?1|votes?)",
     rf"\bclosing {_OF_ANOTHER}(?:this|the) vote\b.{{0,30}}\b(?:not|n't) (?:\w+ )?enough (?:binding )?votes\b",
@@ -502,7 +523,9 @@ UNOPPOSED = Cue(
 """Who put it tells that nobody was against it, and that it is done."""
 GOES_ON = Cue(
     "extend|extended|extending|reopen|reopened|continue|continues|restart|another|second|again|yet|open",
-    r"\b(?:extend(?:ed|ing)?|re-?open(?:ed|ing)?|restart(?:ed|ing)?|continues?)\b|"
+    r"\b(?:extend(?:ed|ing)?|re-?open(?:ed|ing)?|restart(?:ed|ing)?)\b|"
+    r"\b(?:call|discussion|thread|poll|debate)s? (?:will )?continues?\b|\bcontinue (?:the|this|to) "
+    r"(?:call|discuss\w*)\b|"
     r"\b(?:another|second) (?:\w+ )?call\b|\bcall again\b|\b(?:not|n't)\b.{0,60}\byet\b|\bstays? open\b",
 )
 ON_WHAT_TERMS = re.compile(
@@ -515,7 +538,9 @@ _CLAUSE_END = re.compile(r"[,;:.!]")
 _NOT = re.compile(r"n't\b|\b(?:not|never|hardly)\b")
 HAPPY = re.compile(
     r"\b(?:no|without) (?:\w+ ){0,2}(?:objections?|"
-    r"opposition|concerns|dissent|comments|issues|one (?:objected|opposed)|other votes?|-1)\b"
+    r"opposition|concerns|dissent|comments|issues|one (?:objected|opposed)|other votes?|-1)\b|"
+    r"\b(?:did|have|has|had)(?: ?n't| not) (?:receive|hear|see|get|gotten|received|heard|seen) (?:\w+ ){0,2}"
+    r"(?:objections?|opposition|concerns|dissent)\b"
 )
 """Negations of somebody who sums up that nobody was against it."""
 

@@ -46,6 +46,7 @@ _BY_RULE = {
     (OutcomeKind.REJECTED, "withdrawn"): "Withdrawn",
     (OutcomeKind.REJECTED, "vote cancelled"): "Vote canceled",
     (OutcomeKind.REJECTED, "turned down"): "Rejected",
+    (OutcomeKind.ACCEPTED, "chosen"): "Option chosen",
     (OutcomeKind.REVISED, "new version"): "Changed in a new version",
     (OutcomeKind.REVISED, "ruled"): "Accepted with changes",
     (OutcomeKind.REVISED, "accepted by authority"): "Accepted with changes",

@@ -19,7 +19,7 @@ from shared.domain.consensus import endings
 from shared.domain.consensus.cues import CLOSES, GOES_ON, HAPPY, SENDS_BACK, TALLY, WANTS_NEW_VERSION, Cue
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.proposal import Put, something_is_put
-from shared.domain.consensus.rulings import EndingWord, Settlements
+from shared.domain.consensus.rulings import DECLARED, EndingWord, Settlements
 from shared.domain.consensus.stance_cues import DOUBTS, OPPOSES
 
 _ENOUGH_VOTES = 3
@@ -43,7 +43,16 @@ _WANTS = Cue(
 _ROLE = r"(?:(?:co-?)?chairs?|shepherd|editor|maintainer|release manager|area director)"
 _IN_ROLE = re.compile(
     rf"\b(?:as (?:the |your )?(?:\w+ )?{_ROLE}|hereby|(?:i|we|chairs) declare|is declared|"
-    rf"for the (?:\w+ )?chairs|(?:chair )?hat on)\b|^\W{{0,4}}(?:[\w.'-]+,? ){{1,5}}\(?{_ROLE}\W{{0,4}}$"
+    rf"for the (?:\w+ )?chairs|(?:chair )?hat on)\b|"
+    r"\b(?:i|we)(?: hereby)? (?:accept|reject|approve|decline) (?:this|the|pep|your|it)\b|"
+    r"\b(?:i'm|i am|we're|we are) (?:hereby |now |therefore |going to |not going to ){0,2}(?:accept|"
+    r"reject|approv|"
+    r"declin|adopt|drop|remov|deprecat|add|merg)\w* (?:this|the|it|pep|your|(?:\w+ )?\d)|"
+    r"\b(?:i|we|council|board|committee|chairs|delegate|team)(?: have|'ve| has) (?:now |also |just )"
+    r"?(?:decided|accepted|"
+    r"rejected|approved|resolved)\b|\b(?:proposal|pep|rfc|dep|request)(?: \d+)? (?:is|has been|was) "
+    r"(?:hereby |now )?"
+    rf"(?:accepted|approved|rejected|declined)\b|^\W{{0,4}}(?:[\w.'-]+,? ){{1,5}}\(?{_ROLE}\W{{0,4}}$"
 )
 """Who says in which role they speak rules, whether the group was asked formally or not."""
 _BESIDES = re.compile(r"\b(?:also|too|as well|while at it)\b")
@@ -64,7 +73,6 @@ _NAMES_A_CALL = re.compile(
     r"\b(?:is|are|has been|have been|was) (?:now |hereby |therefore )?adopted\b"
 )
 """A chair who rules in these words ends a formal call, also where the mail that opened it is missing."""
-_DECLARES = re.compile(r"\b(?:declared?|(?:have|see|is) (?:\w+ ){0,2}consensus|adopted|approved)\b")
 
 
 def read_verdict(
@@ -149,7 +157,7 @@ def _closed(ending: endings.Evidence, found: endings.Ending) -> endings.Ending:
     Whatever was counted: that nobody ruled would be wrong.
     """
     words = ending.settlements
-    told = [*words.ruled, *words.undecided, *words.unready, *words.decided]
+    told = [*words.ruled, *words.declined, *words.undecided, *words.unready, *words.chosen, *words.decided]
     last = max(told, key=lambda word: word.sentence.mail, default=None)
     if last is None or any(map(_EXTENDS.search, _folded(ending, last))):
         return found
@@ -209,7 +217,7 @@ def _by_ruling(ending: endings.Evidence) -> endings.Ending | None:
             or any(_IN_ROLE.search(one.folded) for one in _mail_of(ending, found.ruled[-1]).sentences)
         )
         # Rough consensus stands over remarks against it where it is declared; the end of a call does not.
-        declared = [word for word in found.ruled if _DECLARES.search(word.sentence.folded)]
+        declared = [word for word in found.ruled if word.act == DECLARED]
         ruling = (declared or found.ruled)[-1]
         plain = bool(declared) or (
             not ending.heard_against
@@ -228,8 +236,8 @@ def _by_ruling(ending: endings.Evidence) -> endings.Ending | None:
 def _by_refusal(ending: endings.Evidence) -> endings.Ending | None:
     """One with a role says no: the group is not for it, has no consensus, or the text has to wait."""
     found = ending.settlements
-    if found.declined and not found.ruled_after(found.declined[-1]):
-        word = found.declined[-1]
+    word = found.declined[-1] if found.declined else None
+    if word is not None and not found.ruled_after(word) and _is_formal(ending, word):
         sure = not any(map(GOES_ON.finds, _mail_of(ending, word).sentences))
         return endings.ended_by(OutcomeKind.REJECTED, word, ConsensusBasis.RULED, "turned down", sure=sure)
     for words, rule, goes_on in (
@@ -250,8 +258,12 @@ def _by_refusal(ending: endings.Evidence) -> endings.Ending | None:
 
 
 def _by_chair(ending: endings.Evidence) -> endings.Ending | None:
-    """A call that one with a role ends without declaring anything: passed on, or put off."""
+    """One with a role ends a call otherwise: an option is chosen, the text is passed on, or it is put off."""
     found = ending.settlements
+    if found.chosen and _is_formal(ending, found.chosen[-1]):
+        word = found.chosen[-1]
+        sure = not any(map(GOES_ON.finds, _mail_of(ending, word).sentences))
+        return endings.ended_by(OutcomeKind.ACCEPTED, word, ConsensusBasis.RULED, "chosen", sure=sure)
     if found.advanced:
         word = found.advanced[-1]
         kind = OutcomeKind.REVISED if found.asks_for_changes else OutcomeKind.ACCEPTED
@@ -340,6 +352,8 @@ def _of_edited(ending: endings.Evidence, edited: EndingWord) -> endings.Ending:
     wanted = something_is_put(ending.put) or any(map(_WANTS.finds, ending.put.mail.sentences))
     sure = short and direct and wanted and not _BESIDES.search(edited.sentence.folded)
     sure = sure or (not short and _is_edited_in(ending, edited))
+    # Whoever promises something in a formal call has not decided it.
+    sure = sure and ending.put.form is not PropositionForm.CALL
     # The same mail may name the decision: that shows more than the promise.
     named = [word for word in ending.settlements.claimed if word.sentence.mail == edited.sentence.mail]
     edited = named[-1] if named else edited

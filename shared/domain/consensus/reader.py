@@ -166,6 +166,7 @@ class _ThreadReader:
         settled = [
             *found.undecided,
             *found.unready,
+            *found.chosen,
             *found.decided,
             *found.ruled,
             *found.accepted,

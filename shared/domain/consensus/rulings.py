@@ -5,12 +5,14 @@ Only people whom the source names decide. The same words from anybody else are q
 
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from shared.documents.values import Preset, PropositionForm
-from shared.domain.consensus import cues
+from shared.domain.consensus import closings, cues
+from shared.domain.consensus.closings import Ruling
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.mails import OwnSentence
-from shared.domain.consensus.proposal import Put
+from shared.domain.consensus.proposal import Put, asks_group
 from shared.domain.consensus.stances import (
     TROUBLE,
     accepts,
@@ -18,6 +20,7 @@ from shared.domain.consensus.stances import (
     takes_a_pull,
     takes_nothing_back,
 )
+from shared.domain.mail.subjects import split_subject
 
 DECIDING_ROLES = frozenset(
     ("maintainer", "chair", "editor", "shepherd", "release manager", "area director", "secretary")
@@ -58,10 +61,10 @@ _NEGATES = re.compile(
 )
 _IF = re.compile(r"\b(?:if|unless|until|would|could|might|may|yet)\b")
 _IF_ONLY = re.compile(r"\b(?:if|unless|would|could|might|may)\b")
-_AGAINST_IT = re.compile(
-    r"\bconsensus (?:against|not to|to (?:keep|retain|reject|leave|oppose|turn down|close))\b"
-)
-"""None against it is not none for it."""
+_UNCLEAR = re.compile(r"\b(?:consensus|agreed|decided|concluded|resolved|resolution)\b")
+DECLARED = "declared"
+"""The act of a ruling that says what came of it, and not only that it is over."""
+_MOST_ASKING = 40
 _OBJECTION = re.compile(r"\b(?:objections?|concerns?|veto(?:es)?|discuss|comments?|votes?)\b|-1\b")
 """Who sums a call up tells that these were withdrawn; the proposal was not."""
 _DENIES = re.compile(
@@ -78,7 +81,6 @@ _SETTLES = cues.Family(
         cues.DECIDES,
         cues.DECLINES,
         cues.HAS_DECIDED,
-        cues.NO_CONSENSUS,
         cues.NOT_READY,
         cues.UNOPPOSED,
         cues.RULES,
@@ -121,6 +123,8 @@ class Settlements:
     """One with a role says that there is no consensus."""
     unready: list[EndingWord] = field(default_factory=list)
     """One with a role says that what was called upon has to wait."""
+    chosen: list[EndingWord] = field(default_factory=list)
+    """One with a role names the option that is taken."""
     decided: list[EndingWord] = field(default_factory=list)
     """One with a role names a decision, in words that do not show for what."""
     tallies: list[EndingWord] = field(default_factory=list)
@@ -184,6 +188,11 @@ def _after_a_version(sentence: OwnSentence) -> bool:
     return bool(_NEXT_VERSION.search(sentence.folded)) and not cues.NEGATION.finds(sentence)
 
 
+def _is_only_over(sentence: OwnSentence) -> bool:
+    """It says that the call is over, and no more."""
+    return bool(cues.CLOSES.search(sentence.folded)) and closings.ruling_of(sentence, "") is None
+
+
 def _sends_again(sentence: OwnSentence) -> bool:
     return bool(_SENDS_AGAIN.search(sentence.folded)) and not _NO_PROMISE.search(sentence.folded)
 
@@ -207,7 +216,8 @@ class _Filing:
                 and not _IF_ONLY.search(sentence.folded)
             ):
                 self.found.tallies.append(EndingWord(sentence, "tally", role))
-            if _SETTLES.may_find(sentence) and not sentence.asks and len(sentence.text) <= _LONGEST:
+            may_settle = _SETTLES.may_find(sentence) or closings.may_rule(sentence)
+            if may_settle and not sentence.asks and len(sentence.text) <= _LONGEST:
                 self._file(sentence, role, by_proposer=by_proposer)
 
     def _file(self, sentence: OwnSentence, role: str | None, *, by_proposer: bool) -> None:
@@ -254,23 +264,62 @@ class _Filing:
     def _ruling(self, sentence: OwnSentence, role: str | None) -> bool:
         if cues.REPORTED.finds(sentence):
             return False
-        if role and self._declines(sentence):
-            self.found.declined.append(EndingWord(sentence, "rejected", role))
-        elif role and self._is_undecided(sentence):
-            self.found.undecided.append(EndingWord(sentence, "no consensus", role))
-        elif role and self._is_unready(sentence):
-            self.found.unready.append(EndingWord(sentence, "not ready", role))
-        elif role and self._denies(sentence):
-            self.found.rejected.append(EndingWord(sentence, "rejected", role))
-        elif cues.RULES.finds(sentence) and not _DENIES.search(sentence.folded):
-            if _CONDITION.search(sentence.folded) or _HOPES.search(sentence.folded):
-                return False
-            (self.found.ruled if role else self.found.claimed).append(EndingWord(sentence, "ruled", role))
-        elif cues.DECIDES.finds(sentence) or (role and cues.HAS_DECIDED.finds(sentence)):
-            (self.found.decided if role else self.found.claimed).append(EndingWord(sentence, "decided", role))
-        else:
+        if role:
+            return self._ruling_of_role(sentence, role)
+        rules = cues.RULES.finds(sentence) and not _DENIES.search(sentence.folded)
+        if rules and (_CONDITION.search(sentence.folded) or _HOPES.search(sentence.folded)):
             return False
+        if not rules and not cues.DECIDES.finds(sentence):
+            return False
+        self.found.claimed.append(EndingWord(sentence, "ruled" if rules else "decided", None))
         return True
+
+    def _ruling_of_role(self, sentence: OwnSentence, role: str) -> bool:
+        pile = self._pile_of_ruling(sentence)
+        if pile is None:
+            return False
+        declared = pile is self.found.ruled and not _is_only_over(sentence)
+        pile.append(EndingWord(sentence, DECLARED if declared else "ruled", role))
+        if pile is self.found.ruled and not declared:
+            self._passing_on(sentence, role)  # "The call is over, and I am sending it to the IESG."
+        return True
+
+    def _pile_of_ruling(self, sentence: OwnSentence) -> list[EndingWord] | None:
+        found = self.found
+        if self._declines(sentence):
+            return found.declined
+        if self._is_unready(sentence):
+            return found.unready
+        is_patch = self._put.form is PropositionForm.PATCH
+        ruling = None if is_patch else closings.ruling_of(sentence, self._matter)
+        if ruling is not None:
+            return {
+                Ruling.FOR: found.ruled,
+                Ruling.AGAINST: found.declined,
+                Ruling.NONE: found.undecided,
+                Ruling.CHOSEN: found.chosen,
+                Ruling.UNKNOWN: found.decided,
+            }[ruling]
+        return found.rejected if self._denies(sentence) else self._pile_of_other_ruling(sentence)
+
+    def _pile_of_other_ruling(self, sentence: OwnSentence) -> list[EndingWord] | None:
+        """Words of a ruling that show no direction of their own."""
+        found, folded = self.found, sentence.folded
+        if not cues.RULES.finds(sentence) or _DENIES.search(folded):
+            decides = cues.DECIDES.finds(sentence) or cues.HAS_DECIDED.finds(sentence)
+            return found.decided if decides else None
+        if _CONDITION.search(folded) or _HOPES.search(folded):
+            return None
+        # Which way it goes these do not show: they are quoted.
+        is_over = cues.CLOSES.search(folded) or self._put.form is PropositionForm.PATCH
+        return found.decided if _UNCLEAR.search(folded) and not is_over else found.ruled
+
+    @cached_property
+    def _matter(self) -> str:
+        """In which words it is put: the subject's, and those that ask."""
+        asking = [one.folded for one in self._put.mail.sentences[:_MOST_ASKING] if asks_group(one)]
+        words = [self._put.words.folded] if self._put.words and not asking else asking
+        return " ".join([split_subject(self._put.mail.mail.subject).text.lower(), *words])
 
     def _passing_on(self, sentence: OwnSentence, role: str | None) -> bool:
         if not role or self._put.form is not PropositionForm.CALL:
@@ -288,13 +337,6 @@ class _Filing:
         if cues.ON_WHAT_TERMS.search(sentence.folded):
             return False
         return not cues.NEGATION.finds(sentence) or not _NEGATES.search(cues.HAPPY.sub("", sentence.folded))
-
-    def _is_undecided(self, sentence: OwnSentence) -> bool:
-        """There is no consensus for what is put, and not only none so far or none against it."""
-        if self._put.form is PropositionForm.PATCH or not cues.NO_CONSENSUS.finds(sentence):
-            return False
-        words = sentence.folded
-        return not (_HOPES.search(words) or _IF.search(words) or _AGAINST_IT.search(words))
 
     def _is_unready(self, sentence: OwnSentence) -> bool:
         if self._put.form is not PropositionForm.CALL or not cues.NOT_READY.finds(sentence):

@@ -202,6 +202,13 @@ SOFT_NO = re.compile(
     r"this$|(?:the|your|this) (?:\w+ )?(?:proposal|idea|plan|suggestion|change|approach))"
 )
 """Plain words against it, that are of it only where they answer the words that put it."""
+OF_OTHERS = re.compile(
+    r"\b(?:chairs?|authors?|editors?|maintainers?|wg|working group|group|community|committee|list|\w+'s "
+    r"view is that \w+)"
+    r" (?:\w+ )?(?:(?:do|does|did)(?: ?n't| not)|objects?|opposes?|object(?:ed)|opposed|are against|is "
+    r"against)\b"
+)
+"""The stance of somebody else than the writer."""
 IF = re.compile(r"\b(?:if|unless)\b")
 REASON = re.compile(r"[:;] |,? (?:because|since) ")
 NOT_AS_IT_IS = re.compile(

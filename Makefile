@@ -154,23 +154,21 @@ format: $(VENV)/ready ## Format the code
 	$(PY) -m ruff format $(CODE)
 	$(PY) -m ruff check --fix $(CODE)
 
-UV_COMPILE = $(PY) -m uv pip compile --quiet --no-header --no-annotate
-lock: $(VENV)/ready ## Pin all dependencies again, with a check for every supported Python
+UV_COMPILE = $(PY) -m uv pip compile --quiet --no-header --no-annotate --universal --python-version 3.11
+UV_DEV = --extra dev --extra storage -c requirements.txt pyproject.toml localcloud/pyproject.toml
+lock: $(VENV)/ready ## Pin all dependencies again, for every supported Python
 	@$(PY) -m pip install --quiet uv
-	$(UV_COMPILE) --upgrade --python-version 3.11 pyproject.toml -o requirements.txt
-	$(UV_COMPILE) --upgrade --python-version 3.11 --extra dev -c requirements.txt pyproject.toml -o requirements-dev.txt
-	@$(MAKE) --no-print-directory lock-check
+	$(UV_COMPILE) --upgrade pyproject.toml -o requirements.txt
+	$(UV_COMPILE) --upgrade $(UV_DEV) -o requirements-dev.txt
 
-# With the lock as its preferences uv keeps every pin that a version allows, so a difference is a real one.
-lock-check: $(VENV)/ready ## Check the lock for every supported Python
+# With the lock as its preferences uv keeps every pin that the project allows, so a difference is a real one.
+lock-check: $(VENV)/ready ## Check that the locks hold for the project as it is
 	@$(PY) -m pip install --quiet uv
-	@mkdir -p build && for version in 3.12 3.13; do \
-		cp requirements-dev.txt build/lock-$$version.txt \
-		&& $(UV_COMPILE) --python-version $$version --extra dev pyproject.toml -o build/lock-$$version.txt >/dev/null \
-		&& diff requirements-dev.txt build/lock-$$version.txt \
-		&& echo "requirements-dev.txt holds for Python $$version" \
-		|| { echo "requirements-dev.txt does not hold for Python $$version: pin what differs in pyproject.toml"; exit 1; }; \
-	done
+	@mkdir -p build && cp requirements.txt requirements-dev.txt build/
+	@$(UV_COMPILE) pyproject.toml -o build/requirements.txt && diff requirements.txt build/requirements.txt \
+		&& $(UV_COMPILE) $(UV_DEV) -o build/requirements-dev.txt && diff requirements-dev.txt build/requirements-dev.txt \
+		&& echo "The locks hold for every supported Python." \
+		|| { echo "The locks differ from pyproject.toml: make lock"; exit 1; }
 
 clean: ## Remove everything that was installed, built and stored here
 	rm -rf $(VENV) .localcloud .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache local.settings.json

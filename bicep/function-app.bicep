@@ -226,7 +226,7 @@ resource app 'Microsoft.Web/sites@2024-11-01' = {
       }
       runtime: {
         name: 'python'
-        version: '3.11'
+        version: '3.13'
       }
       scaleAndConcurrency: {
         instanceMemoryMB: instanceMemoryMB

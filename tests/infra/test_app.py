@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -30,6 +31,7 @@ PLATFORM = {
     "SERVICEBUS_CONNECTION__clientId",
     "SERVICEBUS_CONNECTION__credential",
 }
+LOCK = (ROOT / "requirements.txt").read_text()
 MODEL = {"SUMMARY_BACKEND", "SUMMARY_ENDPOINT", "SUMMARY_MODEL"}
 
 # Settings of other plans that Flex Consumption refuses or ignores: functionAppConfig says it instead.
@@ -80,7 +82,18 @@ def test_the_app_runs_a_python_that_the_suite_ran_on() -> None:
     jobs = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]
 
     assert dict(runtime)["name"] == "python"
-    assert dict(runtime)["version"] in jobs["test"]["strategy"]["matrix"]["python"]
+    version = dict(runtime)["version"]
+    assert version in jobs["test"]["strategy"]["matrix"]["python"]
+    for name in ("browser", "localcloud", "long"):
+        used = [
+            step["with"]["python-version"]
+            for step in jobs[name]["steps"]
+            if "python-version" in step.get("with", {})
+        ]
+        assert used == [version]
+    assert re.search(
+        r"^azure-functions-runtime==\d+\.\d+\.\d+ ; python_full_version >= '3.13'$", LOCK, re.MULTILINE
+    )
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -188,11 +188,19 @@ def _show_damage(done: "Run", found: int, repaired: int, *, repair: bool) -> Non
         ],
         empty="",
     )
-    print_note(
-        f"{found:,} found, {repaired:,} repaired."
-        if repair
-        else f"{found:,} found. Repair them with --repair."
-    )
+    print_note(_remedy(done, found, repaired, repair=repair))
+
+
+def _remedy(done: "Run", found: int, repaired: int, *, repair: bool) -> str:
+    from shared.upkeep.integrity.repair import REPAIRS
+
+    if repair:
+        return f"{found:,} found, {repaired:,} repaired."
+    repairable = sum(counts["found"] for kind, counts in done.counts.items() if kind in REPAIRS)
+    if repairable == found:
+        return f"{found:,} found. Repair them with --repair."
+    said = f"{found:,} found. " + (f"--repair repairs {repairable:,} of them. " if repairable else "")
+    return f"{said}No command repairs the {'others' if repairable else 'damage'}: the details say what to do."
 
 
 def resummarize(

@@ -194,6 +194,14 @@ class Blobs:
             except ResourceNotFoundError:
                 return None
 
+    async def size(self, container: str, path: str) -> int | None:
+        """Return None where there is no such blob."""
+        async with self._calls.measured("size"):
+            try:
+                return (await self._blob(container, path).get_blob_properties()).size
+            except ResourceNotFoundError:
+                return None
+
     async def upload_if(self, container: str, path: str, content: bytes, etag: str | None) -> bool:
         """In place of this version, or of nothing where it is None; whether it was that."""
         condition: dict[str, Any] = {"overwrite": False}

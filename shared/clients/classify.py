@@ -12,8 +12,10 @@ from azure.core.exceptions import AzureError, ClientAuthenticationError, HttpRes
 from shared.core.errors import (
     _DETAILS,
     ClassifiedError,
+    DependencyError,
     DocumentNotFoundError,
     ErrorKind,
+    PipelineError,
     ServiceSilentError,
     TransientError,
 )
@@ -59,6 +61,7 @@ SDK_ERRORS = (AzureError, ServiceSilentError)
 
 # 401 and 403: a role assignment takes minutes to reach a service. 409 and 412: another try reads again.
 _TRANSIENT_STATUS = frozenset({401, 403, 408, 409, 410, 412, 429, 449})
+_CONFLICTS = frozenset({409, 410, 412, 449})  # with other writers: the service works
 _SERVER_ERRORS = range(500, 600)
 _NOT_IMPLEMENTED = frozenset({501, 505})
 _NOT_FOUND = 404
@@ -81,6 +84,7 @@ def classify(error: BaseException) -> ClassifiedError:
         _retry_after(error) if kind is ErrorKind.TRANSIENT else None,
         getattr(error, _DETAILS, {}),
         safe_to_log=ours or isinstance(error, AzureError | OSError),
+        is_outage=kind is ErrorKind.TRANSIENT and _is_outage(error),
     )
 
 
@@ -106,6 +110,15 @@ def _is_transient(error: BaseException) -> bool:
         return is_bare or isinstance(error, transient) or bool(getattr(error, "_retryable", False))
     # What is left of the SDKs' errors has no status: the answer broke off or never came.
     return isinstance(error, AzureError)
+
+
+def _is_outage(error: BaseException) -> bool:
+    """Whether the dependency explains a transient failure: it is silent, refuses or throttles."""
+    if isinstance(error, HttpResponseError):
+        return error.status_code not in _CONFLICTS
+    if isinstance(error, PipelineError):
+        return isinstance(error, DependencyError)
+    return not isinstance(error, MemoryError | bus.MessageLockLostError)
 
 
 def _session_not_available(error: BaseException) -> bool:

@@ -15,7 +15,13 @@ from numpy.typing import NDArray
 
 from shared.clients.calls import Calls
 from shared.clients.classify import retry_after_seconds
-from shared.core.errors import PermanentError, PipelineError, TransientError, UnencodableTextError
+from shared.core.errors import (
+    DependencyError,
+    PermanentError,
+    PipelineError,
+    TransientError,
+    UnencodableTextError,
+)
 from shared.core.lazy_import import lazy
 from shared.core.runtime import Runtime
 
@@ -173,7 +179,7 @@ class OpenAIClient:
                 calls.throttled()
             return _by_status(error, service, self._runtime.now())
         if isinstance(error, openai.APIConnectionError):
-            unreached = TransientError(f"{name} cannot be reached: {error}")
+            unreached = DependencyError(f"{name} cannot be reached: {error}")
             unreached.timed_out = isinstance(error, openai.APITimeoutError)
             return unreached
         if isinstance(error, openai.APIError):
@@ -257,7 +263,7 @@ def _by_status(error: "openai.APIStatusError", service: OpenAIService, now: date
     status = error.status_code
     text = " ".join(str(error.message).split())[:500]
     if status in _TRANSIENT or status >= _SERVER_ERROR:
-        transient = TransientError(f"{service.name} answered {status}: {text}")
+        transient = DependencyError(f"{service.name} answered {status}: {text}")
         transient.retry_after = retry_after_seconds(error.response.headers, now=now)
         return transient
     if status in service.refused:

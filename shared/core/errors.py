@@ -28,7 +28,11 @@ class TransientError(PipelineError):
     timed_out = False  # we hung up: the service may have done the work, and charge for it
 
 
-class PartialWriteError(TransientError):
+class DependencyError(TransientError):
+    """A dependency is silent, refuses or throttles: what was being done is not to blame."""
+
+
+class PartialWriteError(DependencyError):
     """Some items of a batch were not accepted."""
 
     def __init__(self, message: str, failed: Mapping[str, str]) -> None:
@@ -36,7 +40,7 @@ class PartialWriteError(TransientError):
         self.failed = dict(failed)
 
 
-class RefusesEverythingError(TransientError):
+class RefusesEverythingError(DependencyError):
     """A service refuses whatever it is given."""
 
 
@@ -44,7 +48,7 @@ class NewerVersionError(TransientError):
     """A later version of the app wrote this, and will take the next try."""
 
 
-class ServiceSilentError(TransientError):
+class ServiceSilentError(DependencyError):
     """A service did not answer before the deadline."""
 
     timed_out = True
@@ -70,7 +74,7 @@ class EncoderTimeoutError(EncoderError):
     """The encoder did not answer in time."""
 
 
-class EncoderStartError(EncoderError):
+class EncoderStartError(EncoderError, DependencyError):
     """The encoder could not be started."""
 
 
@@ -134,6 +138,7 @@ class ClassifiedError:
     retry_after: float | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
     safe_to_log: bool = True  # false where the text may come from a mail
+    is_outage: bool = False  # a dependency explains it: it costs a document no attempt
 
     @property
     def for_logs(self) -> str:

@@ -24,7 +24,9 @@ from shared.pipeline.event_types import ArchiveIngestionFailed
 from shared.pipeline.events import Event
 from shared.pipeline.failures import failure_record
 from shared.pipeline.lifecycle.archives import DONE, find_removal
+from shared.pipeline.lifecycle.attempts import reset
 from shared.pipeline.retry import NON_RETRYABLE, GaveUpError
+from shared.pipeline.stage import Subject
 from shared.pipeline.topology import INGESTION
 
 log = logging.getLogger(__name__)
@@ -56,6 +58,7 @@ class Stored:
     archive: Archive
     duplicate: bool
     announced: bool
+    restored: bool = False  # the file of an archive that was known was lost, and is there again
 
 
 async def store_archive(
@@ -117,6 +120,7 @@ async def _again(
         raise HashCollisionError(
             f"{incoming.file.filename}: another archive has its id {known.id}; report this"
         )
+    restored = await _restore(known, incoming, clients, session)
     untouched = known.status is ArchiveStatus.PENDING and known.lastAttemptTime is None
     if untouched:
         await _announce(known, incoming, clients, session, now)
@@ -125,7 +129,18 @@ async def _again(
     if duplicate:
         log.debug("archive %s is there already, skipping", known.id)
         pipeline_metrics().duplicates.add(1, {"service": INGESTION.name, "kind": "archive"})
-    return Stored(known, duplicate=duplicate, announced=untouched)
+    return Stored(known, duplicate=duplicate, announced=untouched, restored=restored)
+
+
+async def _restore(known: Archive, incoming: Incoming, clients: Clients, session: Session) -> bool:
+    """Write the file of a known archive where it was lost, and have what failed without it tried again."""
+    if await clients.blobs.size(ARCHIVES_CONTAINER, known.file_path) == known.file_size_bytes:
+        return False
+    log.warning("the file of archive %s was lost, and is written again", known.id)
+    await _upload(incoming, known, clients)
+    if known.lastError is not None:
+        await reset(clients.store, Subject(Archive, known.id), session, error=known.lastError)
+    return True
 
 
 async def _prepare(incoming: Incoming, clients: Clients, now: datetime) -> Archive:

@@ -15,7 +15,7 @@ from shared.clients.classify import SDK_ERRORS, classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.telemetry.metrics import span
-from shared.core.errors import PermanentError, ServiceSilentError
+from shared.core.errors import PermanentError
 from shared.core.ids import upload_id
 from shared.documents.sources import FetchedArchive, JoinedUpload, Operation, Source, SourceType
 from shared.ingestion.errors import (
@@ -72,11 +72,12 @@ async def _store(
     async def attempt() -> Stored:
         try:
             return await store_archive(incoming, clients, progress=progress)
-        except ServiceSilentError as error:
-            if not is_request():
+        except Exception as error:
+            failure = classify(error)
+            if not (failure.is_outage and is_request()):
                 raise
             # A request that waits fails at once, instead of after all retries.
-            raise GaveUpError(NO_TIME, 1, classify(error)) from error
+            raise GaveUpError(NO_TIME, 1, failure) from error
 
     backoff = RetryPolicy.of_events(clients.settings).transient
     what = f"storing the upload {incoming.file.filename}"

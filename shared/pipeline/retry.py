@@ -39,10 +39,13 @@ NON_RETRYABLE = "non_retryable_error"
 NEAR_END = 0.8  # the share of its time after which a waiting event is warned about
 BACKOFF_IN_RACE_DELAYS = 20  # 5 s where a race waits 250 ms: a service takes longer to recover
 _MAX_EXPONENT = 64  # every factor above 1 has reached any real cap by then, and a float would overflow
-NUMBER, RACES, BACKOFFS, SINCE, CHAIN = (
+OUTAGE_RETRIES = 600  # at the longest delay some two days
+OUTAGE_CAP_TIMES = 5  # the longest delay, 5 minutes where other failures wait for one
+NUMBER, RACES, BACKOFFS, OUTAGES, SINCE, CHAIN = (
     RETRY_PREFIX,
     f"{RETRY_PREFIX}_races",
     f"{RETRY_PREFIX}_backoffs",
+    f"{RETRY_PREFIX}_outages",
     f"{RETRY_PREFIX}_since",
     f"{RETRY_PREFIX}_chain",
 )
@@ -118,6 +121,7 @@ class RetryPolicy:
 
     transient: Backoff
     race: Backoff | None = None
+    outage: Backoff | None = None  # as other transient failures where it is None
     newer: Backoff = Backoff(
         math.inf, 60, 60, max_age_seconds=24 * 3600
     )  # another version of the app takes it
@@ -133,16 +137,22 @@ class RetryPolicy:
             max_age_seconds=settings.RETRY_TTL_MINUTES * 60,
             jitter=True,
         )
-        return cls(Backoff(base_seconds=BACKOFF_IN_RACE_DELAYS * base, cap_seconds=cap), race)
+        transient = Backoff(base_seconds=BACKOFF_IN_RACE_DELAYS * base, cap_seconds=cap)
+        outage = replace(transient, max_retries=OUTAGE_RETRIES, cap_seconds=OUTAGE_CAP_TIMES * cap)
+        return cls(transient, race, outage)
 
     def backoff(self, failure: ClassifiedError) -> Backoff | None:
+        if failure.is_outage and self.outage is not None:
+            return self.outage
         if failure.error_type == NewerVersionError.__name__:
             return self.newer
         return {ErrorKind.RACE: self.race, ErrorKind.TRANSIENT: self.transient}.get(failure.kind)
 
 
 # Of requests, which are no events: some three hours, and a quarter of an hour for a document that is missing.
-REQUESTS = RetryPolicy(Backoff(40, cap_seconds=300), race=Backoff(8, cap_seconds=300))
+REQUESTS = RetryPolicy(
+    Backoff(40, cap_seconds=300), Backoff(8, cap_seconds=300), Backoff(OUTAGE_RETRIES, cap_seconds=300)
+)
 
 
 @dataclass(frozen=True)
@@ -151,15 +161,17 @@ class Retry:
 
     races: int = 0
     backoffs: int = 0
-    since: datetime = LONG_AGO  # the event was first enqueued then
+    since: datetime = LONG_AGO  # the event was first enqueued then, or last met an outage
     chain: str = ""  # the same for a message and all its copies; another when the event is sent again
+    outages: int = 0  # so many of the backoffs were those of a dependency
 
     @classmethod
     def of(cls, delivery: Delivery, now: datetime) -> Self:
         known = delivery.properties
         if CHAIN in known and not was_dead_letter(known):
             since = datetime.fromisoformat(str(known[SINCE]))
-            return cls(int(known[RACES]), int(known[BACKOFFS]), since, str(known[CHAIN]))
+            races, backoffs, outages = (int(known.get(name, 0)) for name in (RACES, BACKOFFS, OUTAGES))
+            return cls(races, backoffs, since, str(known[CHAIN]), outages)
         first = delivery.enqueued_at or now
         identity = f"{delivery.message_id} {first.isoformat()}"
         return cls(0, 0, first, hashlib.sha256(identity.encode()).hexdigest()[:24])
@@ -180,10 +192,20 @@ class Retry:
         backoff = policy.backoff(failure)
         if backoff is None:
             return RetryDecision(None, NON_RETRYABLE)
-        retries = self.races if failure.kind is ErrorKind.RACE else self.backoffs
         return backoff.decide(
-            retries, self.age(runtime), asked_for=failure.retry_after, source=runtime.random
+            self._retries_of(failure, policy),
+            self.age(runtime),
+            asked_for=failure.retry_after,
+            source=runtime.random,
         )
+
+    def _retries_of(self, failure: ClassifiedError, policy: RetryPolicy) -> int:
+        """So many were made after failures of this kind."""
+        if failure.kind is ErrorKind.RACE:
+            return self.races
+        if policy.outage is None:
+            return self.backoffs
+        return self.outages if failure.is_outage else self.backoffs - self.outages
 
     def after(
         self, error: Exception, policy: RetryPolicy, runtime: Runtime
@@ -195,15 +217,17 @@ class Retry:
         decision = self.decide(failure, policy, runtime)
         if decision.delay is None:
             raise GaveUpError(decision.reason, self.attempts, failure) from error
-        return self.next(failure.kind), failure, decision.delay
+        return self.next(failure, runtime.now()), failure, decision.delay
 
-    def next(self, kind: ErrorKind) -> Self:
-        if kind is ErrorKind.RACE:
+    def next(self, failure: ClassifiedError, now: datetime) -> Self:
+        if failure.kind is ErrorKind.RACE:
             return replace(self, races=self.races + 1)
-        return replace(self, backoffs=self.backoffs + 1)
+        failed = replace(self, backoffs=self.backoffs + 1)
+        # A race after an outage has its whole time: the event did not pass it in vain.
+        return replace(failed, outages=self.outages + 1, since=now) if failure.is_outage else failed
 
     def properties(self) -> Mapping[str, str | int]:
-        counts = {NUMBER: self.number, RACES: self.races, BACKOFFS: self.backoffs}
+        counts = {NUMBER: self.number, RACES: self.races, BACKOFFS: self.backoffs, OUTAGES: self.outages}
         return {**counts, SINCE: self.since.isoformat(), CHAIN: self.chain}
 
     async def schedule(self, clients: Clients, queue: str, delivery: Delivery, seconds: float) -> None:

@@ -62,6 +62,7 @@ Data = TypeVar("Data", bound=EventData)
 Result = TypeVar("Result")
 MAX_OVERTAKEN = 3  # attempts that one delivery repeats without waiting
 LONGEST_WAIT_HERE = 60.0  # where the broker takes no copy: it may take the next
+MAX_WAITS_HERE = 3  # then the broker delivers the message again, when it is back
 SHOWN_ERROR = 1000
 SET_ASIDE = f"{FAILURE_PREFIX}timestamp"
 
@@ -92,7 +93,7 @@ class QueueRunner:
         self, delivery: Delivery, work: Callable[[Retry], Awaitable[Result]], key: str
     ) -> Result | None:
         """Return None where a copy of the message waits in the broker, or came first."""
-        retry = Retry.of(delivery, self._runtime.now())
+        retry, waited = Retry.of(delivery, self._runtime.now()), 0
         while True:
             try:
                 if not await retry.claim(self._clients, delivery):
@@ -106,6 +107,9 @@ class QueueRunner:
                 self._note_retry(key, retry, failure, delay)
                 if await self._waits_in_broker(delivery, retry, delay):
                     return None
+                waited += 1
+                if failure.is_outage and waited >= MAX_WAITS_HERE:
+                    raise StageFailedError(f"{failure.error_type}: the broker takes no copy") from error
             else:
                 if retry.number:
                     self._note_success(key, retry)

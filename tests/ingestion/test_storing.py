@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from localcloud.testing import Faults
+from shared.clients.blobs import ARCHIVES_CONTAINER
+from shared.clients.calls import somebody_waits
 from shared.clients.cosmos.session import Patch, Session
 from shared.core.ids import archive_id, file_hash
 from shared.documents.records import FailureRecord
-from shared.documents.sources import ArchiveStatus
+from shared.documents.sources import Archive, ArchiveStatus
 from shared.ingestion import storing
 from shared.ingestion.errors import (
     ArchiveTooLargeError,
@@ -75,6 +77,42 @@ async def test_a_crash_after_any_step_and_the_same_file_again_have_one_effect(
     assert again.duplicate is (step in {"recorded", "announced"})
     assert await place.blob(await place.archive(again.archive.id)) == content
     assert [event.data.archive_id for event in await place.announced(1)] == [again.archive.id]
+
+
+async def test_a_file_that_was_lost_is_written_again_by_the_same_upload(place: Place) -> None:
+    """And what was given up without it is tried again: the sweep finds it as new."""
+    content = place.mbox("one")
+    stored = await place.upload(content)
+    await place.clients.blobs.delete(ARCHIVES_CONTAINER, stored.archive.file_path)
+    gone = {"status": "failed_max_retries", "attemptCount": 3, "lastError": "DocumentNotFoundError: no blob"}
+    await place.clients.store.patch(Archive, Patch(stored.archive.id, set=gone), Session())
+    again = await place.upload(content)
+    assert (again.duplicate, again.restored) == (True, True)
+    archive = await place.archive(stored.archive.id)
+    assert await place.blob(archive) == content
+    assert (archive.status, archive.attemptCount) == (ArchiveStatus.PENDING, 0)
+    assert not (await place.upload(content)).restored
+
+
+async def test_a_file_that_is_cut_off_is_written_again(place: Place) -> None:
+    content = place.mbox("one")
+    stored = await place.upload(content)
+    await place.clients.blobs.upload(ARCHIVES_CONTAINER, stored.archive.file_path, content[:9])
+    assert (await place.upload(content)).restored
+    assert await place.blob(stored.archive) == content
+
+
+async def test_a_request_does_not_wait_for_a_service_that_refuses(place: Place, cloud: AppCloud) -> None:
+    """It fails at once and names the service: who sent the file has it, and sends it again."""
+    Faults(cloud.cosmos).plan(
+        {"kind": "status", "operation": "docs.*", "args": {"status": 503}, "times": None}
+    )
+    try:
+        with somebody_waits(), pytest.raises(GaveUpError) as raised:
+            await place.upload(place.mbox("one"))
+    finally:
+        Faults(cloud.cosmos).plan()
+    assert (raised.value.reason, place.slept) == ("no_time_to_retry", [])
 
 
 async def test_a_pending_archive_that_was_worked_on_is_not_announced_again(place: Place) -> None:

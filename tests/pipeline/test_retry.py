@@ -3,6 +3,7 @@
 import logging
 import math
 import random
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -30,6 +31,7 @@ SINCE = datetime(2026, 1, 2, tzinfo=UTC)
 RACE = ClassifiedError(ErrorKind.RACE, "DocumentNotFoundError", "not there")
 TRANSIENT = ClassifiedError(ErrorKind.TRANSIENT, "HttpResponseError", "503")
 PERMANENT = ClassifiedError(ErrorKind.PERMANENT, "TypeError", "a bug")
+AWAY = replace(TRANSIENT, is_outage=True)
 NEWER = ClassifiedError(ErrorKind.TRANSIENT, "NewerVersionError", "2.0")
 GIVEN: dict[str, Any] = {"COSMOS_ENDPOINT": "x", "SEARCH_ENDPOINT": "x"}
 EVENTS = RetryPolicy.of_events(Settings(**GIVEN))
@@ -74,6 +76,7 @@ class Highest(random.Random):
         (REQUESTS, TRANSIENT, 0, 39, 0, 300),
         (REQUESTS, TRANSIENT, 0, 40, 0, MOST),
         (REQUESTS, PERMANENT, 0, 0, 0, NEVER),
+        (RetryPolicy(Backoff()), AWAY, 0, 3, 0, MOST),  # inside one call nobody waits for hours
         (RetryPolicy(Backoff(10**6)), TRANSIENT, 0, 10**5, 0, 60),
         (RetryPolicy(Backoff(base_seconds=0)), TRANSIENT, 0, 0, 0, 0),
         (RetryPolicy(Backoff(factor=1)), TRANSIENT, 0, 2, 0, 5),
@@ -99,7 +102,27 @@ def test_the_settings_give_each_bound_its_own_value() -> None:
     }
     settings = Settings(**GIVEN, **{f"RETRY_{name}": value for name, value in given.items()})
     race = Backoff(2, 0.003, 5, 4, max_age_seconds=360, jitter=True)
-    assert RetryPolicy.of_events(settings) == RetryPolicy(Backoff(3, 0.06, 5), race)
+    outage = Backoff(600, 0.06, 25)
+    assert RetryPolicy.of_events(settings) == RetryPolicy(Backoff(3, 0.06, 5), race, outage)
+
+
+def test_an_outage_is_waited_for_two_days_and_counts_apart() -> None:
+    """No document pays for it with an attempt: its own failures, and races, have all their retries after it."""
+    runtime = Runtime(now=lambda: SINCE + timedelta(days=1))
+    retry, waited = Retry(since=SINCE), 0.0
+    while (delay := retry.decide(AWAY, EVENTS, runtime).delay) is not None:
+        retry, waited = retry.next(AWAY, runtime.now()), waited + delay
+    assert 2 * DAY < waited < 2.2 * DAY
+    assert retry.decide(AWAY, EVENTS, runtime).reason == MOST
+    assert (retry.number, retry.attempts) == (600, 601)
+    assert retry.decide(TRANSIENT, EVENTS, runtime).delay == 5
+    assert retry.decide(RACE, EVENTS, runtime).delay is not None, "its time counts from the outage's end"
+
+
+def test_a_version_that_knows_no_outages_reads_their_retries_as_its_own() -> None:
+    """Its number of the retry must not fall behind the one that is claimed: it would take it for a copy."""
+    properties = Retry().next(AWAY, SINCE).next(AWAY, SINCE).properties()
+    assert properties["retry_races"] + properties["retry_backoffs"] == properties["retry"] == 2  # type: ignore[operator]
 
 
 def test_the_delay_of_a_race_is_drawn_between_zero_and_its_ceiling() -> None:
@@ -129,7 +152,7 @@ def test_a_limit_is_near_before_the_last_retry_and_late_in_its_time(
 def test_a_retry_travels_in_the_properties_of_its_message() -> None:
     first = Retry.of(Delivery(b"", "id", enqueued_at=SINCE), SINCE + timedelta(hours=1))
     assert (first.number, first.attempts, first.since) == (0, 1, SINCE)
-    second = first.next(ErrorKind.RACE).next(ErrorKind.TRANSIENT).next(ErrorKind.RACE)
+    second = first.next(RACE, SINCE).next(TRANSIENT, SINCE).next(RACE, SINCE)
     assert (second.races, second.backoffs, second.number, second.attempts) == (2, 1, 3, 4)
     assert Retry.of(Delivery(b"", "copy", properties=second.properties()), SINCE) == second
     again = Retry.of(Delivery(b"", "id", enqueued_at=SINCE + timedelta(days=1)), SINCE)

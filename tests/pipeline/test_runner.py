@@ -25,7 +25,7 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
 from shared.clients.telemetry.metrics import Metrics
-from shared.core.errors import PermanentError
+from shared.core.errors import PermanentError, ServiceSilentError, TransientError
 from shared.core.ids import invalid_key
 from shared.core.runtime import Runtime
 from shared.documents.queries.named_query import NamedQuery
@@ -155,12 +155,32 @@ async def test_without_the_token_the_race_is_real_and_won_by_retrying(place: Ben
     assert len(await place.take_all("embedding", 1)) == 1
 
 
-async def test_event_handler_reraises_for_requeue(place: Bench, cloud: AppCloud) -> None:
+def fail_itself(step: str) -> None:
+    """In a way that may pass, and that no dependency explains."""
+    if step == "loaded":
+        raise TransientError("others write the same")
+
+
+async def test_an_outage_costs_a_document_no_attempt(place: Bench, cloud: AppCloud) -> None:
+    """However long the dependency refuses, the event waits in the broker, and is done when it is back."""
+    session = await place.store_messages("m1")
+    event = await place.publish(place.parsed("m1"), session)
+    Faults(cloud.search).plan({**status(503, "docs.index"), "times": 18})
+    assert await run_once(place, Toy()) is None
+    assert Faults(cloud.search).hits == 18
+    assert place.retries == list(range(len(place.retries)))
+    assert len(place.retries) > 4, "more than a failure of its own may have"
+    assert await failures_of(place, event.idempotency_key()) is None
+    stored = await place.clients.store.read(Message, place.name("m1"), Session())
+    assert (stored.attemptCount, stored.lastError) == (1, None)
+    assert len(await place.take_all("embedding", 1)) == 1
+
+
+async def test_event_handler_reraises_for_requeue(place: Bench) -> None:
     """A transient failure that lasts is set aside and told; the sweep's next attempt is done."""
     session = await place.store_messages("m1")
     event = await place.publish(place.parsed("m1"), session)
-    Faults(cloud.search).plan({**status(503, "docs.index"), "times": None})
-    error = await run_once(place, Toy())
+    error = await run_once(place, Toy(at_step=fail_itself))
     assert error is not None
     assert (place.retries, place.slept) == ([0, 1, 2, 3, 3], []), "retries wait in the broker"
     failure = await failures_of(place, event.idempotency_key())
@@ -174,7 +194,6 @@ async def test_event_handler_reraises_for_requeue(place: Bench, cloud: AppCloud)
     assert (failed.event_type, failed.data.retry_count) == ("ChunkingFailed", 4)
     stored = await place.clients.store.read(Message, place.name("m1"), Session())
     assert (stored.attemptCount, stored.lastError is not None) == (1, True)
-    Faults(cloud.search).plan()
     toy = Toy()
     assert await run_once(place, toy) is not None, "it was given up: only the sweep tries again"
     assert toy.works == []
@@ -508,14 +527,21 @@ async def test_a_crash_between_any_two_steps_loses_nothing_and_doubles_nothing(
 
 
 async def test_when_even_the_record_cannot_be_stored_the_message_stays_with_the_broker(
-    place: Bench, cloud: AppCloud, caplog: pytest.LogCaptureFixture
+    place: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     session = await place.store_messages("m1")
     event = await place.publish(place.parsed("m1"), session)
-    Faults(cloud.cosmos).plan({**status(503, "docs.*"), "times": None})
-    assert await run_once(place, Toy()) is not None
+    create = place.clients.store.create
+
+    async def refuse_records(document: Any, session: Session) -> Any:
+        if isinstance(document, FailureRecord):
+            raise ServiceSilentError("no answer", "Cosmos DB")
+        return await create(document, session)
+
+    monkeypatch.setattr(place.clients.store, "create", refuse_records)
+    assert await run_once(place, Toy(at_step=fail_itself)) is not None
     assert "could not store the failure record" in caplog.text
-    Faults(cloud.cosmos).plan()
+    monkeypatch.undo()
     assert await failures_of(place, event.idempotency_key()) is None
     assert await run_once(place, Toy()) is None
     assert len(await place.take_all("embedding", 1)) == 1

@@ -80,7 +80,7 @@ class _Blob:
 
     async def get_blob_properties(self) -> Any:
         content = await self._call("properties", self._existing)
-        return SimpleNamespace(etag=hashlib.blake2b(content).hexdigest())
+        return SimpleNamespace(etag=hashlib.blake2b(content).hexdigest(), size=len(content))
 
     async def delete_blob(self, *, etag: str | None = None, match_condition: object = None) -> None:
         def effect() -> None:

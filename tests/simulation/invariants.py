@@ -53,9 +53,9 @@ def broken_invariants(world: World, calm: EndState | None) -> list[str]:
         *_attempts(world),
         *_failures(world),
     ]
-    if world.chance.plan.outages and world.scenario.away and not world.errors:
+    if world.chance.plan.outages and world.scenario.away and not world.missed:
         found.append("nobody has noticed the outage")
-    if world.broker.delivered > MAX_DELIVERIES:
+    if world.broker.delivered > MAX_DELIVERIES * (1 + world.scenario.away_hours):
         found.append(f"{world.broker.delivered} deliveries: events go round in circles")
     if calm is not None:
         found += _differences(end_state(world), calm)
@@ -196,7 +196,7 @@ def _deliveries(world: World) -> Iterator[str]:
 def _attempts(world: World) -> Iterator[str]:
     for container, most in MAX_ATTEMPTS.items():
         for document in world.rows(container):
-            if document["attemptCount"] > most:
+            if document["attemptCount"] > (1 if world.scenario.away else most):
                 yield f"{container}/{document['id'][:12]} has {document['attemptCount']} attempts"
             if document["status"].startswith("failed"):
                 yield f"{container}/{document['id'][:12]} is {document['status']}: {document.get('lastError')}"

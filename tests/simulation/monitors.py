@@ -120,7 +120,7 @@ def _no_more_retries_than_allowed() -> None:
         world, settings = HOST.get().world, clients.settings
         copies = world.copies.setdefault(retry.chain, set())
         copies.add(f"away {retry.number}" if world.is_down("cosmos") else delivery.message_id)
-        allowed = settings.RETRY_MAX_ATTEMPTS + Backoff().max_retries
+        allowed = settings.RETRY_MAX_ATTEMPTS + Backoff().max_retries + retry.outages
         if queue in STAGES and len(copies) > allowed and delivery.properties.get(REQUEUED_BY) is None:
             world.violations.append(f"{queue} retried {delivery.subject} {len(copies)} times")
         await schedule(retry, clients, queue, delivery, seconds)

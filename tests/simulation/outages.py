@@ -1,18 +1,17 @@
-"""Half an hour without one service."""
+"""Hours without one service."""
 
 import random
 
 from tests.simulation.chance import Outage, Plan
+from tests.simulation.scenarios import Scenario
 
-OUTAGE_SECONDS = 1800.0
 
-
-def outage_plan(service: str, seed: int) -> Plan:
-    """One service is away for half an hour, and nothing else goes wrong."""
+def outage_plan(scenario: Scenario, seed: int) -> Plan:
+    """One service is away for the scenario's hours, and nothing else goes wrong."""
     draw = random.Random(f"outage-{seed}")
     start = draw.uniform(0.5, 12)
     return Plan(
-        outages=(Outage(service, start, start + OUTAGE_SECONDS),),
+        outages=(Outage(scenario.away, start, start + 3600 * scenario.away_hours),),
         concurrent_calls=draw.choice([1, 2, 16]),
         quiet_seconds=draw.choice([0, 5]),
         sdk_retries=draw.choice([0, 2]),

@@ -170,9 +170,9 @@ def _start_of(run: Run) -> Saved | None:
 
 
 def _plan_of(run: Run) -> Plan:
-    away = SCENARIOS[_base(run.scenario)].away
-    if away:
-        plan = outage_plan(away, run.seed)
+    scenario = SCENARIOS[_base(run.scenario)]
+    if scenario.away:
+        plan = outage_plan(scenario, run.seed)
     elif not _is_small(run.scenario):
         plan = plan_of(run.seed)
     elif run.scenario.endswith(LAST):

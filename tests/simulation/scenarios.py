@@ -40,7 +40,8 @@ class Scenario:
     archives: int  # how many there are in the end
     before: tuple[Act, ...] = ()  # done once, without faults: every run begins after that
     settings: dict[str, str] = field(default_factory=dict)
-    away: str = ""  # a service that is away for half an hour: then no dead letter may stay, either
+    away: str = ""  # a service that is away: then no dead letter may stay, and no attempt is used up
+    away_hours: float = 0.0
     recounts: bool = False  # a request that comes twice counts twice: ids of what is made may differ
     chores: tuple[str, ...] = ()  # of housekeeping, which runs every five minutes where there are some
 
@@ -204,19 +205,25 @@ DIGESTS = Scenario(
 )
 
 # Archives come in before, during and after an outage of each service.
+OUTAGE_HOURS = {0.5: "", 1: "_1h", 4: "_4h", 24: "_24h"}
 OUTAGES = tuple(
     Scenario(
-        f"outage_{service}",
+        f"outage_{service}{suffix}",
         (
             upload("at-once", mailbox(mail(2, [1]))),
             upload("meanwhile", mailbox(mail(3, [1, 2]), mail(4)), earliest=60.0, latest=1500.0),
-            upload("afterwards", mailbox(mail(9, [4])), earliest=1900.0, latest=2400.0),
+            upload(
+                "afterwards", mailbox(mail(9, [4])), earliest=3600 * hours + 100, latest=3600 * hours + 600
+            ),
         ),
         4,
         before=(upload("one", mailbox(mail(1))),),
+        settings={"RETRY_JOB_STUCK_THRESHOLD_HOURS": "24"},
         away=service,
+        away_hours=hours,
     )
     for service in ("cosmos", "bus", "search", "blobs", "model")
+    for hours, suffix in OUTAGE_HOURS.items()
 )
 
 SCENARIOS = {

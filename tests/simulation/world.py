@@ -94,6 +94,7 @@ class World:
             restore_broker(self.broker, saved.broker)
         self.graves: list[Host] = []
         self.errors: dict[str, int] = {}
+        self.missed = 0  # calls to a service that was away
         # by a webhook: deliveries, and how often each came
         self.received: dict[str, int] = dict(saved.received) if saved is not None else {}
         # What the monitors remember.
@@ -194,7 +195,7 @@ class World:
             await asyncio.sleep(0.1)
         self._acting += 1
         while not await self._acted(act):
-            await asyncio.sleep(5)
+            await asyncio.sleep(60 if self.scenario.away else 5)
         self._acting -= 1
         self._acts.remove((number, act))
         if self._moments is not None:
@@ -223,9 +224,10 @@ class World:
                 host.spawn(host.timer(name))
 
     async def _until_quiet(self) -> None:
-        while self.elapsed() < DEADLINE:
+        away = 3600 * self.scenario.away_hours
+        while self.elapsed() < DEADLINE + away:
             await asyncio.sleep(FIRST_LOOK if self.elapsed() < 20 * FIRST_LOOK else LATER_LOOK)
-            if self.elapsed() >= FAULTS_END:
+            if self.elapsed() >= FAULTS_END + away:
                 self._calm_down()
             if not self.acts_open and self.is_quiet():
                 return
@@ -244,10 +246,12 @@ class World:
         if not (self.plan.outages or self.plan.restarts):
             return False
         now = self.elapsed()
-        return any(
+        down = any(
             outage.service == service and outage.start <= now < outage.end
             for outage in (*self.plan.outages, *self.plan.restarts)
         )
+        self.missed += down
+        return down
 
     # quiet
 

@@ -36,6 +36,7 @@ from tests.support.events import event_of
 DIMENSIONS = 4
 QUICK_RETRIES = {
     "RETRY_BASE_DELAY_MS": 1,
+    "RETRY_MAX_DELAY_SECONDS": 1,
 }  # they wait in the broker, in real time
 RAW = "raw"
 

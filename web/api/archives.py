@@ -28,6 +28,9 @@ from web.problems import answer
 from web.uploads import LONGEST_FILENAME, taken_in, upload_of
 
 
+RESTORED = "The archive's file was lost. It is stored again."
+
+
 class UploadAsked(QueryParameters):
     source: SourceName | None = None
     filename: str | None = Field(None, max_length=LONGEST_FILENAME)
@@ -55,7 +58,7 @@ async def upload_archive(req: func.HttpRequest) -> func.HttpResponse:
     refuse_unknown(req, UploadAsked)
     stored = await taken_in(upload_of(req), connected)
     location = api_of("archives", stored.archive.id)
-    note = await note_on_source(stored.archive.source, connected)
+    note = RESTORED if stored.restored else await note_on_source(stored.archive.source, connected)
     done = {"duplicate": stored.duplicate, "announced": stored.announced, "note": note}
     body = {**_shown(stored.archive), **done}
     return answer(200 if stored.duplicate else 202, body, Location=location)

@@ -9,7 +9,7 @@ from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
 
 from shared.clients.calls import Calls
 from shared.clients.search.fields import index_definition
-from shared.core.errors import TransientError
+from shared.core.errors import DependencyError
 from shared.core.lazy_import import lazy
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ FORBIDDEN = 403
 REMEDY = "run `python3 infra/hooks/postprovision.py`; locally, `python -m shared.upkeep.provisioning`"
 
 
-class IndexMissingError(TransientError):
+class IndexMissingError(DependencyError):
     """The index was not made yet, or was removed."""
 
     def __init__(self, index: str) -> None:
         super().__init__(f"the index {index} is not there: {REMEDY}")
 
 
-class IndexMismatchError(TransientError):
+class IndexMismatchError(DependencyError):
     """The index was made for vectors of another length."""
 
 

@@ -18,6 +18,11 @@ PENDING_ARCHIVE_IDS = _ARCHIVES.all(
 
 ALL_ARCHIVE_IDS = _ARCHIVES.all("all_archives", "SELECT VALUE c.id FROM c")
 
+ARCHIVE_FILES = _ARCHIVES.all(
+    "archive_files",
+    "SELECT c.id, c.source, c.file_path FROM c WHERE c._ts <= @before AND NOT c.removing",
+)
+
 SOURCES_IN_FLIGHT = _ARCHIVES.all(
     "sources_in_flight", "SELECT DISTINCT VALUE c.source FROM c WHERE c.status = 'pending' OR c.removing"
 )

@@ -7,13 +7,14 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
+from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.concurrency import in_pages
 from shared.core.ids import scope_id
 from shared.documents.base import ProcessingStatus
 from shared.documents.containers import read_document
-from shared.documents.queries.operations import PENDING_ARCHIVE_IDS
+from shared.documents.queries.operations import ARCHIVE_FILES, PENDING_ARCHIVE_IDS
 from shared.documents.queries.reports import REPORTS_TO_CHECK, SUMMARIES_TO_CHECK
 from shared.documents.queries.threads import (
     ALL_CHUNK_THREADS,
@@ -46,6 +47,7 @@ class FindingKind(StrEnum):
     SUMMARY_WITHOUT_REPORT = "summary_without_report"  # published again
     REPORT_WITHOUT_SUMMARY = "report_without_summary"  # deleted
     ENTRY_WITHOUT_THREAD = "entry_without_thread"  # the entry forgets the thread
+    ARCHIVE_WITHOUT_FILE = "archive_without_file"  # who has the file uploads it again
     ARCHIVE_CHANGED = "archive_changed"  # these are for a person to judge
     MESSAGE_CHANGED = "message_changed"
     MESSAGE_MISSING = "message_missing"
@@ -322,3 +324,13 @@ async def check_entries(clients: Clients, before: int) -> AsyncIterator[Finding]
 
 async def _threads(clients: Clients, names: list[Any]) -> set[str]:
     return set(await clients.store.find_many(Thread, sorted(set(names)), Session()))
+
+
+async def check_files(clients: Clients, before: int) -> AsyncIterator[Finding]:
+    """Every archive has its file."""
+    rows = [row async for row in clients.store.query(ARCHIVE_FILES, Session(), before=before)]
+    stored = set(await clients.blobs.names(ARCHIVES_CONTAINER, "")) if rows else set[str]()
+    for row in rows:
+        if row["file_path"] not in stored:
+            detail = f"{row['file_path']} of the source {row['source']} is lost: upload the same file again"
+            yield Finding(FindingKind.ARCHIVE_WITHOUT_FILE, "archives", row["id"], row["id"], detail)

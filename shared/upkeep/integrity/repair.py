@@ -36,25 +36,8 @@ class Repairer:
 
     async def repair(self, finding: Finding) -> bool:
         """Whether it could be repaired. What is not as the archives have it, no machine may put right."""
-        repair = self._repairs().get(finding.kind)
-        return repair is not None and await repair(finding)
-
-    def _repairs(self) -> dict[FindingKind, Callable[[Finding], Awaitable[bool]]]:
-        return {
-            FindingKind.CHUNK_WITHOUT_VECTOR: self._embed_again,
-            FindingKind.VECTOR_WITHOUT_CHUNK: self._delete_vector,
-            FindingKind.VECTOR_MISPLACED: self._place_vector,
-            FindingKind.MESSAGE_WITHOUT_CHUNKS: self._chunk_again,
-            FindingKind.CHUNK_WITHOUT_MESSAGE: self._delete_chunk,
-            FindingKind.CHUNK_MISLABELLED: self._chunk_again,
-            FindingKind.MESSAGE_WITHOUT_THREAD: self._thread_again,
-            FindingKind.THREAD_COUNT_WRONG: self._recount,
-            FindingKind.CITATION_BROKEN: self._summarize_again,
-            FindingKind.SUMMARY_WITHOUT_THREAD: self._delete_summary,
-            FindingKind.SUMMARY_WITHOUT_REPORT: self._publish_again,
-            FindingKind.REPORT_WITHOUT_SUMMARY: self._delete_report,
-            FindingKind.ENTRY_WITHOUT_THREAD: self._forget_threads,
-        }
+        repair = REPAIRS.get(finding.kind)
+        return repair is not None and await repair(self, finding)
 
     def _requeuer(self) -> Requeuer:
         """Past the topic: it drops a repeated event for a while, and the same damage may come back sooner."""
@@ -221,3 +204,21 @@ class Repairer:
             else:
                 await store.delete(ThreadEntry, entry.id, session, partition=entry.bucket)
         return True
+
+
+REPAIRS: Mapping[FindingKind, Callable[[Repairer, Finding], Awaitable[bool]]] = {
+    FindingKind.CHUNK_WITHOUT_VECTOR: Repairer._embed_again,
+    FindingKind.VECTOR_WITHOUT_CHUNK: Repairer._delete_vector,
+    FindingKind.VECTOR_MISPLACED: Repairer._place_vector,
+    FindingKind.MESSAGE_WITHOUT_CHUNKS: Repairer._chunk_again,
+    FindingKind.CHUNK_WITHOUT_MESSAGE: Repairer._delete_chunk,
+    FindingKind.CHUNK_MISLABELLED: Repairer._chunk_again,
+    FindingKind.MESSAGE_WITHOUT_THREAD: Repairer._thread_again,
+    FindingKind.THREAD_COUNT_WRONG: Repairer._recount,
+    FindingKind.CITATION_BROKEN: Repairer._summarize_again,
+    FindingKind.SUMMARY_WITHOUT_THREAD: Repairer._delete_summary,
+    FindingKind.SUMMARY_WITHOUT_REPORT: Repairer._publish_again,
+    FindingKind.REPORT_WITHOUT_SUMMARY: Repairer._delete_report,
+    FindingKind.ENTRY_WITHOUT_THREAD: Repairer._forget_threads,
+}
+"""Damage of other kinds is for a person to judge."""

@@ -21,6 +21,7 @@ from shared.upkeep.integrity.checks import (
     Finding,
     FindingKind,
     check_entries,
+    check_files,
     check_orphans,
     check_reports,
     check_summaries,
@@ -43,6 +44,7 @@ CHECKS: dict[str, Check] = {
     "summaries": check_summaries,
     "reports": check_reports,
     "entries": check_entries,
+    "files": check_files,
 }
 RECORD_CHECKS: dict[str, Check] = {
     "archives": check_archives,

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.cosmos.session import Patch, Session
 from shared.core.ids import scope_id, thread_id
 from shared.documents.queries.named_query import NamedQuery
@@ -16,6 +17,7 @@ from shared.documents.threads import Chunk, Message, Thread, ThreadEntry
 from shared.pipeline.events import parse_event
 from shared.pipeline.stage import Stage
 from shared.upkeep.integrity.checks import Finding, FindingKind
+from shared.upkeep.integrity.repair import REPAIRS
 from shared.upkeep.integrity.run import VerifyOptions, verify
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING
@@ -30,6 +32,7 @@ from tests.support.services import RunningService
 from tests.upkeep.removal.finished import embed_all, take_all_in
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
+ALL_ARCHIVES = NamedQuery("everything", "archives", "SELECT * FROM c")
 TEXT = "I think that this is right, and here is why it is so."
 ARCHIVE = (
     mail(0, subject="Require TLS 1.3", body=f"I propose it. {TEXT}")
@@ -229,6 +232,21 @@ async def test_a_chunk_with_the_label_of_another_thread_gets_that_of_its_message
     await work_off(place)
     assert (await place.clients.store.read(Chunk, chunk["id"], Session())).thread_id == ROOT
     assert (await indexed(place.clients.index, chunk["id"]) or {})["thread_id"] == ROOT
+
+
+async def test_a_lost_file_is_found_and_no_repair_is_promised(place: MailIn) -> None:
+    (archive,) = [row async for row in place.clients.store.query(ALL_ARCHIVES, Session())]
+    path = archive["file_path"]
+    content = b"".join([piece async for piece in place.clients.blobs.read(ARCHIVES_CONTAINER, path)])
+    await place.clients.blobs.delete(ARCHIVES_CONTAINER, path)
+    (finding,) = await found(place)
+    assert (finding.kind, finding.id) == (FindingKind.ARCHIVE_WITHOUT_FILE, archive["id"])
+    assert path in finding.detail
+    assert finding.kind not in REPAIRS
+    done = await verify(with_clock(place.clients, later), VerifyOptions(repair=True))
+    assert done.counts[finding.kind] == {"found": 1, "repaired": 0}
+    await place.clients.blobs.upload(ARCHIVES_CONTAINER, path, content)
+    assert await found(place) == []
 
 
 async def test_a_look_without_repair_leaves_its_report_and_changes_nothing(place: MailIn) -> None:

@@ -102,7 +102,7 @@ class QueueRunner:
                     await delivery.settlement.complete()
                     return None
                 result = await work(retry)
-            except Exception as error:  # noqa: BLE001 - it is classified, and retried or given up
+            except Exception as error:
                 retry, failure, delay = retry.after(error, self._policy, self._runtime)
                 self._note_retry(key, retry, failure, delay)
                 if await self._waits_in_broker(delivery, retry, delay):

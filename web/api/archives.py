@@ -27,7 +27,6 @@ from web.parameters import id_of, next_address, parse_query, refuse_unknown
 from web.problems import answer
 from web.uploads import LONGEST_FILENAME, taken_in, upload_of
 
-
 RESTORED = "The archive's file was lost. It is stored again."
 
 

@@ -45,10 +45,10 @@ class Repairer:
 
     # requeueing
 
-    async def _embed_again(self, finding: Finding) -> bool:
+    async def embed_again(self, finding: Finding) -> bool:
         return await self._requeue(due_documents.CHUNKS, finding, NOT_EMBEDDED)
 
-    async def _chunk_again(self, finding: Finding) -> bool:
+    async def chunk_again(self, finding: Finding) -> bool:
         return await self._requeue(due_documents.MESSAGES, finding, {})
 
     async def _requeue(
@@ -96,13 +96,13 @@ class Repairer:
 
     # threads
 
-    async def _recount(self, finding: Finding) -> bool:
+    async def recount(self, finding: Finding) -> bool:
         """Missing messages are still in the archives: parse those again. Too many: thread them again."""
         if finding.data["lost"]:
             parsed = [await self._parse_again(archive, finding) for archive in finding.data["archives"]]
             if any(parsed):
                 return True
-        return await self._thread_again(finding)
+        return await self.thread_again(finding)
 
     async def _parse_again(self, archive_id: str, finding: Finding) -> bool:
         if archive_id in self.done:
@@ -115,7 +115,7 @@ class Repairer:
         asked = Finding(finding.kind, "archives", archive_id, archive_id, finding.detail, data)
         return await self._requeue(due_documents.ARCHIVES, asked, {})
 
-    async def _thread_again(self, finding: Finding) -> bool:
+    async def thread_again(self, finding: Finding) -> bool:
         thread_id, session = finding.partition, Session()
         if thread_id in self.done:
             return True
@@ -129,10 +129,10 @@ class Repairer:
             await self._request_summary(rebuilt_id, finding)
         return True
 
-    async def _summarize_again(self, finding: Finding) -> bool:
+    async def summarize_again(self, finding: Finding) -> bool:
         """Delete it first: the same version has the same summary id, and what exists is not made again."""
         thread_id = finding.data["thread_id"]
-        await self._delete_summary(finding)
+        await self.delete_summary(finding)
         if thread_id is None:  # a digest: its scope is its partition
             await touch(self.clients, [parse_scope(finding.partition)])
             return True
@@ -154,7 +154,7 @@ class Repairer:
         noted = {thread_id: requested_version(version, ends_claim=False)}
         return bool(await self._requeuer().requeue([due], rebuild, **noted))
 
-    async def _publish_again(self, finding: Finding) -> bool:
+    async def publish_again(self, finding: Finding) -> bool:
         summary = await self.clients.store.find(Summary, finding.id, Session(), partition=finding.partition)
         if summary is None or summary.thread_id is None:
             return False
@@ -167,29 +167,29 @@ class Repairer:
 
     # deleting
 
-    async def _delete_vector(self, finding: Finding) -> bool:
+    async def delete_vector(self, finding: Finding) -> bool:
         await self.clients.index.delete([finding.id])
         return True
 
-    async def _place_vector(self, finding: Finding) -> bool:
+    async def place_vector(self, finding: Finding) -> bool:
         await self.clients.index.upsert([{"chunk_id": finding.id, "thread_id": finding.partition}])
         return True
 
-    async def _delete_chunk(self, finding: Finding) -> bool:
+    async def delete_chunk(self, finding: Finding) -> bool:
         """With its vector, which goes first: a chunk without its vector is found again."""
         await self.clients.index.delete([finding.id])
         await self.clients.store.delete(Chunk, finding.id, Session())
         return True
 
-    async def _delete_summary(self, finding: Finding) -> bool:
+    async def delete_summary(self, finding: Finding) -> bool:
         await self.clients.store.delete(Summary, finding.id, Session(), partition=finding.partition)
         return await orphan_deleted(self.clients.store, finding.id, finding.partition, Session())
 
-    async def _delete_report(self, finding: Finding) -> bool:
+    async def delete_report(self, finding: Finding) -> bool:
         summary_id = str(finding.data["summary_id"])
         return await orphan_deleted(self.clients.store, summary_id, finding.partition, Session())
 
-    async def _forget_threads(self, finding: Finding) -> bool:
+    async def forget_threads(self, finding: Finding) -> bool:
         """Under the threading lease, because entries are read and then written as a whole."""
         store, session = self.clients.store, Session()
         async with Lease(store, THREADING, self.clients.runtime).held(session):
@@ -207,18 +207,18 @@ class Repairer:
 
 
 REPAIRS: Mapping[FindingKind, Callable[[Repairer, Finding], Awaitable[bool]]] = {
-    FindingKind.CHUNK_WITHOUT_VECTOR: Repairer._embed_again,
-    FindingKind.VECTOR_WITHOUT_CHUNK: Repairer._delete_vector,
-    FindingKind.VECTOR_MISPLACED: Repairer._place_vector,
-    FindingKind.MESSAGE_WITHOUT_CHUNKS: Repairer._chunk_again,
-    FindingKind.CHUNK_WITHOUT_MESSAGE: Repairer._delete_chunk,
-    FindingKind.CHUNK_MISLABELLED: Repairer._chunk_again,
-    FindingKind.MESSAGE_WITHOUT_THREAD: Repairer._thread_again,
-    FindingKind.THREAD_COUNT_WRONG: Repairer._recount,
-    FindingKind.CITATION_BROKEN: Repairer._summarize_again,
-    FindingKind.SUMMARY_WITHOUT_THREAD: Repairer._delete_summary,
-    FindingKind.SUMMARY_WITHOUT_REPORT: Repairer._publish_again,
-    FindingKind.REPORT_WITHOUT_SUMMARY: Repairer._delete_report,
-    FindingKind.ENTRY_WITHOUT_THREAD: Repairer._forget_threads,
+    FindingKind.CHUNK_WITHOUT_VECTOR: Repairer.embed_again,
+    FindingKind.VECTOR_WITHOUT_CHUNK: Repairer.delete_vector,
+    FindingKind.VECTOR_MISPLACED: Repairer.place_vector,
+    FindingKind.MESSAGE_WITHOUT_CHUNKS: Repairer.chunk_again,
+    FindingKind.CHUNK_WITHOUT_MESSAGE: Repairer.delete_chunk,
+    FindingKind.CHUNK_MISLABELLED: Repairer.chunk_again,
+    FindingKind.MESSAGE_WITHOUT_THREAD: Repairer.thread_again,
+    FindingKind.THREAD_COUNT_WRONG: Repairer.recount,
+    FindingKind.CITATION_BROKEN: Repairer.summarize_again,
+    FindingKind.SUMMARY_WITHOUT_THREAD: Repairer.delete_summary,
+    FindingKind.SUMMARY_WITHOUT_REPORT: Repairer.publish_again,
+    FindingKind.REPORT_WITHOUT_SUMMARY: Repairer.delete_report,
+    FindingKind.ENTRY_WITHOUT_THREAD: Repairer.forget_threads,
 }
 """Damage of other kinds is for a person to judge."""

@@ -84,8 +84,8 @@ def _advise(found: "SystemStatus") -> None:
         print_note(f"The last sweep was {ago(found.sweep.started_at, found.at)} ago: {found.sweep.status}.")
     for trouble in found.troubles:
         print_note(trouble.says)
-    for part, why in found.unanswered.items():
-        print_note(f"No answer from the {part}. {why}")
+    for why, parts in found.unknown.items():
+        print_note(f"Not known: {', '.join(parts)}. {why}")
     if not found.troubled and not found.partial:
         print_note("Everything is running: no dead letters, nothing stuck or failed.")
 

@@ -155,6 +155,9 @@ class Settings(ChatModelSettings):
     # Where the site is reached from outside, for links that leave it
     PUBLIC_URL: str = ""
 
+    # Where the app answers, for commands that ask it; PUBLIC_URL where it is empty
+    FUNCTIONS_URL: str = ""
+
     # Digests by e-mail: on where SMTP_URL is set. EMAIL_SECRET signs the links that confirm and unsubscribe.
     SMTP_URL: SecretStr | None = None
     EMAIL_FROM: str = ""
@@ -185,6 +188,10 @@ class Settings(ChatModelSettings):
     def sends_mail(self) -> bool:
         """Whether readers can follow by e-mail. Only the worker knows the mail server."""
         return bool(self.EMAIL_FROM and self.EMAIL_SECRET)
+
+    @property
+    def app_url(self) -> str:
+        return (self.FUNCTIONS_URL or self.PUBLIC_URL).rstrip("/")
 
     @property
     def mail_server(self) -> MailServer | None:

@@ -8,7 +8,7 @@ import azure.functions as func
 
 from shared.clients.connections import clients
 from shared.settings.app import SettingsError, load_settings
-from shared.upkeep.oversight.health import Check, check_dependencies
+from shared.upkeep.oversight.dependencies import Check, check_dependencies
 from web.api.ingestion_schemas import Alive, Health
 from web.api.openapi import documented, endpoint
 from web.problems import answer

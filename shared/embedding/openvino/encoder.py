@@ -54,6 +54,10 @@ _TOKEN_BUDGETS = {Precision.INT8: 1024, Precision.FP32: 512}
 _FAITHFUL = {Precision.INT8: 0.99, Precision.FP32: 0.9999}
 
 
+class UnfaithfulGraphError(ModelFolderError):
+    """The graph gives wrong vectors on this processor."""
+
+
 class OpenVinoEncoder:
     backend = BACKEND
 
@@ -72,7 +76,7 @@ class OpenVinoEncoder:
         if wanted is None and fastest_precision() is Precision.INT8:
             try:
                 return self._load_exactly(Precision.INT8)
-            except (RuntimeError, ModelFolderError) as error:
+            except (RuntimeError, UnfaithfulGraphError) as error:  # a file that is missing is no reason
                 log.warning("int8 does not work on this machine, fp32 is used: %s", error)
         return self._load_exactly(wanted or Precision.FP32)
 
@@ -84,7 +88,7 @@ class OpenVinoEncoder:
         ids, _ = self._words.ids([self._manifest.probe_text])
         similarity = float(self._infer(ids)[0] @ np.array(self._manifest.probe_vector, np.float32))
         if not similarity >= _FAITHFUL[precision]:  # so that NaN fails too
-            raise ModelFolderError(f"{precision} gives a wrong vector here (cosine {similarity:.4f})")
+            raise UnfaithfulGraphError(f"{precision} gives a wrong vector here (cosine {similarity:.4f})")
         return precision
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:

@@ -123,7 +123,7 @@ def known_dimension(settings: "Settings") -> int | None:
         return settings.EMBEDDING_DIMENSION
     folder = settings.EMBEDDING_MODEL_PATH or DEFAULT_FOLDER
     manifest = Manifest.read(folder)
-    for name in manifest.files:
+    for name in (TOKENIZER, *graph_files(fastest_precision())):
         if not (folder / name).is_file():
             raise ModelFolderError(f"{folder / name} is missing: build the model again (make model)")
     return manifest.dimension

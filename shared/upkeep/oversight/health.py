@@ -2,26 +2,18 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Self
 
-from shared.clients.blobs import ARCHIVES_CONTAINER
-from shared.clients.calls import somebody_waits
-from shared.clients.classify import classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.clients.search.versions import IndexMissingError
 from shared.clients.servicebus.bus import is_scheduled
 from shared.clients.telemetry.metrics import Metrics, pipeline_metrics
-from shared.core.errors import PermanentError
 from shared.core.times import stored_time
 from shared.documents.queries.several_containers import count_late
 from shared.documents.records import Run
-from shared.embedding.openvino.model_folder import ModelFolderError, check_model_folder, known_dimension
-from shared.pipeline.topology import PARSING, QUEUE_ROWS, QUEUES
+from shared.pipeline.topology import QUEUE_ROWS, QUEUES
 from shared.settings.app import Settings
 from shared.upkeep.due_documents import COLLECTIONS, THREADS, Collection, count
 
@@ -73,60 +65,6 @@ async def last_consumers(clients: Clients) -> dict[str, datetime]:
     """By queue, when one was last known to take its messages."""
     found = await clients.store.find(Run, ID, Session(), partition=KIND)
     return {queue: datetime.fromisoformat(time) for queue, time in (found.cursor if found else {}).items()}
-
-
-MAKE = "run `azd provision`; locally, `python -m shared.upkeep.provisioning`"
-
-
-class NotProvisionedError(PermanentError):
-    """Something that the app needs was not made, or is of another shape."""
-
-
-@dataclass(frozen=True)
-class Check:
-    ok: bool
-    seconds: float
-    says: str | None = None  # in one line, where it is not well
-
-
-async def _blobs(clients: Clients) -> None:
-    if not await clients.blobs.has_container(ARCHIVES_CONTAINER):
-        raise NotProvisionedError(f"there is no blob container {ARCHIVES_CONTAINER}: {MAKE}")
-
-
-async def _search(clients: Clients) -> None:
-    versions = clients.index.versions
-    found = await versions.dimensions()
-    if found is None:
-        raise IndexMissingError(versions.own)
-    with suppress(ModelFolderError):  # the model says so itself
-        if (wanted := known_dimension(clients.settings)) is not None:
-            versions.require(found, wanted)
-
-
-_ASKED: dict[str, Callable[[Clients], Awaitable[object]]] = {
-    "model": lambda clients: asyncio.to_thread(check_model_folder, clients.settings),
-    "cosmos": last_consumers,
-    "servicebus": lambda clients: clients.bus.peek(PARSING.name, start=1, count=1),
-    "search": _search,
-    "blobs": _blobs,
-}
-
-
-async def check_dependencies(clients: Clients) -> dict[str, Check]:
-    with somebody_waits():
-        checks = await asyncio.gather(*(_checked(clients, ask) for ask in _ASKED.values()))
-    return dict(zip(_ASKED, checks, strict=True))
-
-
-async def _checked(clients: Clients, ask: Callable[[Clients], Awaitable[object]]) -> Check:
-    started, says = clients.runtime.monotonic(), None
-    try:
-        await ask(clients)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer
-        failure = classify(error)
-        says = failure.message if failure.safe_to_log else failure.error_type
-    return Check(says is None, round(clients.runtime.monotonic() - started, 3), says)
 
 
 LOOKED_AT = 50  # for the oldest that waits: the first may be scheduled for later

@@ -19,6 +19,7 @@ from shared.documents.records import Audit, Run
 from shared.pipeline.topology import CHUNKING, EMBEDDING, PARSING, QUEUES, REPORTING, SUMMARIZATION
 from shared.upkeep.audit import last_audits
 from shared.upkeep.due_documents import COLLECTIONS, Collection, Policy, count, count_documents
+from shared.upkeep.oversight.dependencies import Check, check_dependencies
 from shared.upkeep.oversight.health import (
     LOOKED_AT,
     SWEEPS_MISSED,
@@ -82,6 +83,7 @@ class SystemStatus:
     sweep: Run | None = None
     consumers: dict[str, datetime] = field(default_factory=dict)  # by queue, when one was last heard of
     started_at: datetime | None = None  # the oldest trace of a running app; None: there is none
+    dependencies: dict[str, Check] = field(default_factory=dict)
     unanswered: dict[str, str] = field(default_factory=dict)  # what could not be asked, and why
     bounds: AgeBounds = field(default_factory=AgeBounds)
     consumed_queues: tuple[str, ...] = QUEUES
@@ -93,8 +95,16 @@ class SystemStatus:
     @property
     def troubles(self) -> list[Trouble]:
         """All that is wrong. What could not be asked is not among them: see `unanswered`."""
-        rules = (_letters, _documents, _queues, _consumers, _sweep, _circuits, _objective)
+        rules = (_dependencies, _letters, _documents, _queues, _consumers, _sweep, _circuits, _objective)
         return [trouble for rule in rules for trouble in rule(self)]
+
+    @property
+    def unknown(self) -> dict[str, list[str]]:
+        """By reason, what could not be asked."""
+        reasons: dict[str, list[str]] = {}
+        for part, why in self.unanswered.items():
+            reasons.setdefault(why, []).append(part)
+        return reasons
 
     @property
     def troubled(self) -> bool:
@@ -121,11 +131,18 @@ class SystemStatus:
             "troubled": self.troubled,
             "partial": self.partial,
             **listed,
+            "dependencies": {name: asdict(check) for name, check in self.dependencies.items()},
             "unanswered": self.unanswered,
             "consumers": {queue: seen.isoformat() for queue, seen in self.consumers.items()},
             "operations": operations,
             "last_sweep": sweep,
         }
+
+
+def _dependencies(status: SystemStatus) -> Iterator[Trouble]:
+    for check in status.dependencies.values():
+        if check.says is not None:
+            yield Trouble("dependency", f"{check.says[0].upper()}{check.says[1:]}".rstrip(".") + ".")
 
 
 def _letters(status: SystemStatus) -> Iterator[Trouble]:
@@ -212,6 +229,7 @@ async def read_status(
         "sweep": latest_run(clients),
         "consumers": last_consumers(clients),
         "started_at": _first_start(clients, app_since),
+        "dependencies": check_dependencies(clients, is_app=app_since is not None),
     }
     with somebody_waits():
         asked = await asyncio.gather(*parts.values(), return_exceptions=True)

@@ -10,9 +10,17 @@ import numpy as np
 import pytest
 
 from shared.embedding.encoder import Vectors
+from shared.embedding.openvino import encoder
 from shared.embedding.openvino.encoder import OpenVinoEncoder, WordPieces
 from shared.embedding.openvino.graph import quantised
-from shared.embedding.openvino.model_folder import Precision, fastest_precision, multiplies_bfloat16
+from shared.embedding.openvino.model_folder import (
+    ModelFolderError,
+    Precision,
+    check_model_folder,
+    fastest_precision,
+    multiplies_bfloat16,
+)
+from shared.settings.app import Settings
 from tests.support import numpy_bert
 from tests.support.services import ROOT
 
@@ -157,18 +165,38 @@ def test_without_knowledge_of_the_processor_the_exact_graph_is_used(tmp_path: Pa
 
 
 def test_an_unfaithful_8_bit_graph_is_replaced_by_the_exact_one(
-    model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    model_folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As on a processor that takes int8 and computes it wrongly: here its weights are missing."""
-    folder = tmp_path / "model"
-    folder.mkdir()
-    for file in model_folder.iterdir():
-        if file.name != "int8.bin":
-            (folder / file.name).symlink_to(file)
+    """As on a processor that takes int8 and computes it wrongly."""
     monkeypatch.setattr("shared.embedding.openvino.encoder.fastest_precision", lambda: Precision.INT8)
-    assert OpenVinoEncoder(folder).precision is Precision.FP32
-    assert "fp32 is used" in caplog.text
     assert OpenVinoEncoder(model_folder).precision is Precision.INT8
+    monkeypatch.setitem(encoder._FAITHFUL, Precision.INT8, 1.1)
+    assert OpenVinoEncoder(model_folder).precision is Precision.FP32
+    assert "fp32 is used" in caplog.text
+
+
+@pytest.mark.parametrize("used", list(Precision))
+def test_a_host_needs_the_files_of_its_own_precision_and_takes_no_other(
+    model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, used: Precision
+) -> None:
+    """Else vectors of two precisions would come into one index because a file is missing."""
+    monkeypatch.setattr("shared.embedding.openvino.encoder.fastest_precision", lambda: used)
+    monkeypatch.setattr("shared.embedding.openvino.model_folder.fastest_precision", lambda: used)
+    for missing in Precision:
+        folder = tmp_path / missing
+        folder.mkdir()
+        for file in model_folder.iterdir():
+            if file.name != f"{missing}.bin":
+                (folder / file.name).symlink_to(file)
+        settings = Settings(COSMOS_ENDPOINT="x", SEARCH_ENDPOINT="x", EMBEDDING_MODEL_PATH=folder)
+        if missing is used:
+            with pytest.raises(ModelFolderError, match=f"{missing}.bin is missing"):
+                OpenVinoEncoder(folder)
+            with pytest.raises(ModelFolderError, match=f"{missing}.bin is missing"):
+                check_model_folder(settings)
+        else:
+            assert OpenVinoEncoder(folder).precision is used
+            check_model_folder(settings)
 
 
 WITHOUT_TORCH = """

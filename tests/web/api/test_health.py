@@ -1,15 +1,19 @@
 """Liveness apart from readiness, and readiness by dependency."""
 
+import socket
 from pathlib import Path
 
+import pytest
+
 from shared.clients.connections import Clients
-from shared.upkeep.oversight.health import check_dependencies
+from shared.upkeep.oversight import dependencies
+from shared.upkeep.oversight.dependencies import DiskFullError, check_dependencies, check_disks
 from shared.upkeep.provisioning import provision
 from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
 from tests.web.site import Site
 
-NAMES = {"settings", "model", "cosmos", "servicebus", "search", "blobs"}
+NAMES = {"settings", "model", "disk", "cosmos", "servicebus", "search", "blobs"}
 
 
 def test_an_app_that_can_work_says_so_of_each_dependency(site: Site) -> None:
@@ -45,6 +49,87 @@ async def test_a_model_folder_that_is_missing_is_not_ok(
     says = await checks(cloud, bus_service, made=True, EMBEDDING_MODEL_PATH=str(tmp_path / "nothing"))
     assert (says["model"] or "").startswith(f"there is no model in {tmp_path / 'nothing'}; make it with")
     assert [name for name, said in says.items() if said] == ["model"]
+
+
+def unused_port() -> int:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        return int(unused.getsockname()[1])
+
+
+@pytest.mark.parametrize(
+    ("setting", "address", "name", "service"),
+    [
+        ("COSMOS_ENDPOINT", "http://127.0.0.1:{}", "cosmos", "Cosmos DB"),
+        ("SEARCH_ENDPOINT", "https://127.0.0.1:{}", "search", "AI Search"),
+        (
+            "SERVICEBUS_CONNECTION",
+            "Endpoint=sb://127.0.0.1:{};SharedAccessKeyName=a;SharedAccessKey=b;UseDevelopmentEmulator=true;",
+            "servicebus",
+            "Service Bus",
+        ),
+        (
+            "STORAGE_CONNECTION",
+            "AccountName=devstoreaccount1;AccountKey=bm9uZQ==;BlobEndpoint=http://127.0.0.1:{}/devstoreaccount1;",
+            "blobs",
+            "Blob storage",
+        ),
+    ],
+)
+@pytest.mark.parametrize("listens", [False, True])
+async def test_a_service_that_refuses_and_one_that_hangs_are_told_apart(
+    cloud: AppCloud,
+    bus_service: RunningService,
+    setting: str,
+    address: str,
+    name: str,
+    service: str,
+    *,
+    listens: bool,
+) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(100)
+        port = silent.getsockname()[1] if listens else unused_port()
+        clients = await Clients.connect(
+            cloud.settings(bus_service, **{setting: address.format(port), "REQUEST_SECONDS": "0.5"})
+        )
+        try:
+            says = (await check_dependencies(clients))[name].says or ""
+        finally:
+            await clients.close()
+    expected = (
+        f"{service} did not answer within"
+        if listens
+        else f"{service} refuses connections at 127.0.0.1:{port}"
+    )
+    assert says.startswith(expected)
+
+
+def test_a_full_disk_is_called_one(
+    cloud: AppCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = cloud.settings(bus_service)
+    check_disks(settings)
+    monkeypatch.setattr(dependencies, "LEAST_FREE_BYTES", 2**62)
+    with pytest.raises(DiskFullError, match=r"is full: .* MB are free"):
+        check_disks(settings)
+
+
+async def test_who_is_not_the_app_asks_it_and_names_it_when_it_is_gone(
+    cloud: AppCloud, bus_service: RunningService, site: Site
+) -> None:
+    for address, says in (
+        (site.url, None),
+        (f"http://127.0.0.1:{unused_port()}", "does not answer: is it running?"),
+    ):
+        clients = await Clients.connect(cloud.settings(bus_service, FUNCTIONS_URL=address))
+        try:
+            found = await check_dependencies(clients, is_app=False)
+        finally:
+            await clients.close()
+        assert set(found) == {"cosmos", "servicebus", "search", "blobs", "app"}
+        assert (found["app"].says is None) if says is None else says in (found["app"].says or "")
 
 
 async def test_what_was_not_made_is_named_with_what_to_do(

@@ -88,7 +88,7 @@ def write_local_settings(root: Path, values: dict[str, str]) -> dict[str, str]:
     if sample.exists():
         first = _read(sample)
     settings = _read(target) if target.exists() else first
-    ours = {TELEMETRY: "", **{name: value for name, value in values.items() if name != FUNCTIONS}}
+    ours = {TELEMETRY: "", FUNCTIONS: "", **values}
     settings["Values"] = {**first["Values"], **settings["Values"], **ours}
     temporary = target.with_suffix(".tmp")
     temporary.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")

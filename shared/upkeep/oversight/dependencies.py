@@ -1,0 +1,203 @@
+"""Asks each dependency whether it works, each with a deadline of its own, and names what hangs or refuses."""
+
+import asyncio
+import json
+import shutil
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from shared.clients.blobs import ARCHIVES_CONTAINER
+from shared.clients.calls import SERVICE_NAMES, somebody_waits
+from shared.clients.classify import classify
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.clients.search.versions import IndexMissingError
+from shared.core.errors import PermanentError, PipelineError, ServiceSilentError
+from shared.documents.records import Run
+from shared.embedding.openvino.model_folder import ModelFolderError, check_model_folder, known_dimension
+from shared.pipeline.topology import PARSING
+from shared.settings.app import Settings
+
+MAKE = "run `azd provision`; locally, `python -m shared.upkeep.provisioning`"
+LEAST_FREE_BYTES = 100 * 1024**2
+APP_SECONDS = 4.5  # the app has asked its own dependencies by then
+CONNECT_SECONDS = 0.5
+SERVER_ERRORS = range(500, 600)
+PROBE = "health/probe"  # a blob that is written to see whether Blob storage writes
+AMQP_PORTS = {"sb": 5671, "emulator": 5672}
+
+
+class NotProvisionedError(PermanentError):
+    """Something that the app needs was not made, or is of another shape."""
+
+
+class DiskFullError(PermanentError):
+    """A disk of the app's host has no room."""
+
+
+class AppAwayError(PermanentError):
+    """The app does not answer at its address."""
+
+
+@dataclass(frozen=True)
+class Check:
+    ok: bool
+    seconds: float
+    says: str | None = None  # in one line, where it is not well
+
+
+Ask = Callable[[Clients], Awaitable[object]]
+
+
+async def _cosmos(clients: Clients) -> None:
+    await clients.store.find(Run, "latest", Session(), partition="consumers")
+
+
+async def _bus(clients: Clients) -> None:
+    await clients.bus.peek(PARSING.name, start=1, count=1)
+
+
+async def _search(clients: Clients) -> None:
+    versions = clients.index.versions
+    found = await versions.dimensions()
+    if found is None:
+        raise IndexMissingError(versions.own)
+    with suppress(ModelFolderError):  # the model says so itself
+        if (wanted := known_dimension(clients.settings)) is not None:
+            versions.require(found, wanted)
+
+
+async def _blobs(clients: Clients) -> None:
+    if not await clients.blobs.has_container(ARCHIVES_CONTAINER):
+        raise NotProvisionedError(f"there is no blob container {ARCHIVES_CONTAINER}: {MAKE}")
+
+
+async def _writes_blobs(clients: Clients) -> None:
+    """A full disk, or a role that may only read, shows in nothing but a write."""
+    await _blobs(clients)
+    await clients.blobs.upload(ARCHIVES_CONTAINER, PROBE, b"x" * 4096)
+
+
+async def _model(clients: Clients) -> None:
+    await asyncio.to_thread(check_model_folder, clients.settings)
+
+
+async def _disk(clients: Clients) -> None:
+    await asyncio.to_thread(check_disks, clients.settings)
+
+
+def check_disks(settings: Settings) -> None:
+    """The disk of files that come in, and locally the disk of the services."""
+    ca = settings.SEARCH_CA_FILE
+    for folder in filter(Path.exists, [Path(tempfile.gettempdir()), *([ca.parent] if ca else [])]):
+        usage = shutil.disk_usage(folder)
+        if usage.free < LEAST_FREE_BYTES:
+            free, all_ = usage.free // 1024**2, usage.total // 1024**2
+            raise DiskFullError(
+                f"the disk of {folder} is full: {free} of {all_} MB are free. Delete files, or make it larger"
+            )
+
+
+async def _app(clients: Clients) -> None:
+    """Whether the app answers at its address. It says itself what its host lacks."""
+    url = clients.settings.app_url
+    try:
+        said = await asyncio.to_thread(_health_of, url)
+    except TimeoutError:
+        raise AppAwayError(f"the app at {url} hangs: no answer within {APP_SECONDS:g} s") from None
+    except (OSError, ValueError) as error:
+        raise AppAwayError(f"the app at {url} does not answer: is it running? ({error})") from None
+    own = [problem for problem in said.get("problems", []) if problem.partition(":")[0] in HOST]
+    if own:
+        raise AppAwayError(f"the app at {url} says: {'; '.join(own)}")
+
+
+def _health_of(url: str) -> dict[str, Any]:
+    try:
+        with urllib.request.urlopen(f"{url}/api/health", timeout=APP_SECONDS) as answer:  # noqa: S310 - an operator set it
+            said = json.loads(answer.read())
+    except urllib.error.HTTPError as unready:
+        said = json.loads(unready.read())
+    return said if isinstance(said, dict) else {}
+
+
+SERVICES: dict[str, Ask] = {"cosmos": _cosmos, "servicebus": _bus, "search": _search, "blobs": _blobs}
+HOST: dict[str, Ask] = {"model": _model, "disk": _disk}
+
+
+async def check_dependencies(clients: Clients, *, is_app: bool = True) -> dict[str, Check]:
+    """All at once. Who is not the app asks the app for what only its host can tell."""
+    asked = {**HOST, **SERVICES, "blobs": _writes_blobs} if is_app else dict(SERVICES)
+    if not is_app and clients.settings.app_url:
+        asked["app"] = _app
+    with somebody_waits():
+        checks = await asyncio.gather(*(_checked(clients, name, ask) for name, ask in asked.items()))
+    return dict(zip(asked, checks, strict=True))
+
+
+async def _checked(clients: Clients, name: str, ask: Ask) -> Check:
+    started, says = clients.runtime.monotonic(), None
+    try:
+        await ask(clients)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer
+        says = await _in_words(clients, name, error)
+    return Check(says is None, round(clients.runtime.monotonic() - started, 3), says)
+
+
+async def _in_words(clients: Clients, name: str, error: Exception) -> str:
+    failure, service = classify(error), SERVICE_NAMES.get(name, name)
+    said = failure.message if failure.safe_to_log else failure.error_type
+    if (status := getattr(error, "status_code", None)) is not None:
+        full = " Its disk may be full." if name == "blobs" and status in SERVER_ERRORS else ""
+        return f"{service} refuses ({status}): {said}.{full}"
+    silent = isinstance(error, ServiceSilentError)
+    if not failure.is_outage or (isinstance(error, PipelineError) and not silent):
+        return said
+    if (where := await _refusing(clients.settings, name)) is not None:
+        return f"{service} refuses connections at {where}: is it running?"
+    return said if silent else f"{service} cannot be reached: {said}"
+
+
+async def _refusing(settings: Settings, name: str) -> str | None:
+    """The address of the service, where nothing listens there."""
+    for host, port in addresses(settings, name):
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                _, writer = await asyncio.open_connection(host, port)
+        except ConnectionRefusedError:
+            return f"{host}:{port}"
+        except OSError:  # silent, or not known: the SDK's own words say it
+            continue
+        writer.close()
+    return None
+
+
+def addresses(settings: Settings, name: str) -> Iterator[tuple[str, int]]:
+    """Where the service is, as far as the settings say."""
+    secrets = {"servicebus": settings.SERVICEBUS_CONNECTION, "blobs": settings.STORAGE_CONNECTION}
+    secret = secrets.get(name)
+    parts = secret.get_secret_value().split(";") if secret else []
+    given = dict(part.split("=", 1) for part in parts if "=" in part)
+    address = {
+        "cosmos": settings.COSMOS_ENDPOINT,
+        "search": settings.SEARCH_ENDPOINT,
+        "blobs": given.get("BlobEndpoint", settings.STORAGE_BLOB_ENDPOINT or ""),
+        "servicebus": given.get("Endpoint", ""),
+    }.get(name, "")
+    if name == "blobs" and "UseDevelopmentStorage" in given:
+        address = "http://127.0.0.1:10000"
+    url = urlsplit(address)
+    known = {
+        "http": 80,
+        "https": 443,
+        "sb": AMQP_PORTS["emulator" if "UseDevelopmentEmulator" in given else "sb"],
+    }
+    if url.hostname and (port := url.port or known.get(url.scheme)):
+        yield url.hostname, port

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shared.documents.values import Preset, RoleHolder, SourceProfile
-from shared.domain.consensus.mails import ThreadMail, quoted_blocks
+from shared.domain.consensus.mails import ThreadMail, attributions_in, list_id_in, quoted_blocks
 from shared.domain.mail.models import ParsedMail, Skipped
 from shared.domain.mail.parse import parse_archive
 from shared.domain.mail.segments import NormalizedBody
@@ -91,6 +91,8 @@ def thread_mail_of(message: ParsedMail) -> ThreadMail:
         reply_to=message.in_reply_to[0] if message.in_reply_to else None,
         references=tuple(message.references),
         quotes=quoted_blocks(message.body_raw, message.segments, body),
+        list_id=list_id_in(message.headers.get("list-id", "")),
+        attributions=attributions_in(message.body_raw, message.segments),
     )
 
 

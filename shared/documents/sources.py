@@ -58,6 +58,9 @@ class Source(Document):
             tuple(tuple(addresses) for addresses in settings.get("namesakes", [])),
             settings.get("authserv_id", ""),
             bool(settings.get("require_authenticated")),
+            tuple(address.lower() for address in settings.get("gateways", [])),
+            (settings.get("list_address") or "").lower(),
+            settings.get("list_id", "").lower(),
         )
 
 

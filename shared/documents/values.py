@@ -358,7 +358,20 @@ class SourceProfile:
     authserv_id: str = ""
     """Whose Authentication-Results count; nobody's where it is empty."""
     requires_authentication: bool = False
-    """A mail whose sender failed has no part in the reading."""
+    """Only a mail whose sender passed has a part in the reading."""
+    gateways: tuple[str, ...] = ()
+    """Addresses that write for many people, as an operator named them."""
+    list_address: str = ""
+    """The list's own posting address: under it the list passes mail on for others."""
+    list_id: str = ""
+    """The list's List-Id; by the posting address where it is empty."""
+
+    def is_gateway(self, address: str, list_id: str) -> bool:
+        """Whether the address writes for others: only the source says so, never the mail alone."""
+        sender, own = address.lower(), self.list_address.lower()
+        if sender in self.gateways:
+            return True
+        return bool(own) and sender == own and list_id.lower() == (self.list_id or own.replace("@", "."))
 
 
 class SummaryType(StrEnum):

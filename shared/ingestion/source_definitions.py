@@ -41,7 +41,10 @@ class SourceSettings(BaseModel):
     namesakes: _AddressGroups = []  # addresses of different people with one name
     # The server whose Authentication-Results count.
     authserv_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,200}$")] = ""
-    require_authenticated: bool = False  # a sender that fails does not count
+    require_authenticated: bool = False  # only mail whose sender passed counts
+    gateways: Annotated[list[_Address], Field(max_length=50)] = []  # addresses that write for many people
+    list_address: _Address | None = None  # the list's own posting address
+    list_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,200}$")] = ""
 
 
 class RoleDefinition(BaseModel):

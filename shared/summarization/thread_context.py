@@ -1,10 +1,10 @@
 """A thread out of the store, as summarizers read it."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
@@ -16,10 +16,11 @@ from shared.documents.sources import Source
 from shared.documents.threads import Chunk, Message, Thread
 from shared.documents.values import SourceProfile
 from shared.domain.consensus.linked_thread import People
-from shared.domain.consensus.mails import ThreadMail, quoted_blocks
+from shared.domain.consensus.mails import ThreadMail, attributions_in, list_id_in, quoted_blocks
 from shared.domain.consensus.reader import read_thread
+from shared.domain.consensus.rulings import DECIDING_ROLES
 from shared.domain.consensus.votes import VoteThread, results_of_votes, vote_subject
-from shared.domain.mail.headers import SenderCheck, check_sender
+from shared.domain.mail.authentication import SenderCheck, check_sender
 from shared.domain.mail.models import read_segments
 from shared.domain.mail.segments import NormalizedBody
 from shared.domain.summaries.models import ContextChunk, ContextMessage, ThreadContext
@@ -104,11 +105,16 @@ def mails_of(
 
     By date, but for the root: a wrong clock does not make an answer the first mail.
     """
-    mails = []
-    for message in sorted(messages, key=lambda message: message.message_id != thread.root_message_id):
-        failed = check_sender(message.trace, profile.authserv_id) is SenderCheck.FAILED
-        mails.append(replace(thread_mail(message), failed=failed))
+    in_order = sorted(messages, key=lambda message: message.message_id != thread.root_message_id)
+    mails = [checked_mail(message, profile) for message in in_order]
     return [*mails, result] if result else mails
+
+
+def checked_mail(message: Message, profile: SourceProfile) -> ThreadMail:
+    """A stored message as the reader takes it, with the check of its sender."""
+    check = check_sender(message.trace, profile.authserv_id, message.from_.email)
+    failed, passed = check is SenderCheck.FAILED, check is SenderCheck.PASSED
+    return replace(thread_mail(message), failed=failed, passed=passed)
 
 
 def thread_mail(message: Message) -> ThreadMail:
@@ -124,6 +130,8 @@ def thread_mail(message: Message) -> ThreadMail:
         reply_to=message.in_reply_to,
         references=tuple(message.references),
         quotes=quoted_blocks(message.body_raw, segments, NormalizedBody(message.body_raw, segments)),
+        list_id=list_id_in(message.headers.get("list-id", "")),
+        attributions=attributions_in(message.body_raw, segments),
     )
 
 
@@ -162,12 +170,11 @@ async def find_vote_pair(clients: Clients, thread: Thread, session: Session) -> 
         return None
     await vote_marked(clients.store, thread.id, subject, session)
     rows = clients.store.query(THREADS_OF_VOTE, session, subject=subject, source=thread.source)
-    found = {row["id"]: row async for row in rows}
-    votes = [
-        VoteThread(id_, row["subject"], datetime.fromisoformat(row["first_message_date"]).astimezone(UTC))
-        for id_, row in found.items()
-        if row["first_message_date"]
-    ]
+    found = {row["id"]: row async for row in rows if row["first_message_date"]}
+    profile = await _profile(clients, thread, session)
+    # A thread has the key of its first mail.
+    opening = await clients.store.find_many(Message, found, session) if len(found) > 1 else {}
+    votes = [_vote_thread(found[id_], message, profile) for id_, message in opening.items()]
     for vote, result in results_of_votes(votes).items():
         if thread.id in (vote, result):
             await result_linked(clients.store, result, vote, session)
@@ -177,11 +184,23 @@ async def find_vote_pair(clients: Clients, thread: Thread, session: Session) -> 
     return None
 
 
+def _vote_thread(row: Mapping[str, Any], opening: Message, profile: SourceProfile) -> VoteThread:
+    begins = datetime.fromisoformat(row["first_message_date"]).astimezone(UTC)
+    mail = checked_mail(opening, profile)
+    people = People([mail], profile)
+    holder = people.role(0)
+    has_role = holder is not None and holder.role in DECIDING_ROLES
+    return VoteThread(row["id"], row["subject"], begins, people.of_mail[0], has_role=has_role)
+
+
 async def result_mail(
     clients: Clients, vote: Thread, pair: VotePair | None, session: Session
 ) -> ThreadMail | None:
     """For a vote: the first mail of its result's thread, as an answer to it."""
     if pair is None or pair.vote != vote.id:
         return None
-    stored = await load_messages(clients, pair.result, session)
-    return replace(thread_mail(stored[0]), reply_to=vote.root_message_id) if stored else None
+    opening = await clients.store.find(Message, pair.result, session)
+    if opening is None:
+        return None
+    profile = await _profile(clients, vote, session)
+    return replace(checked_mail(opening, profile), reply_to=vote.root_message_id)

@@ -12,6 +12,7 @@ from functools import cache
 import pytest
 
 from shared.documents.values import PositionStance, Preset, RoleHolder, SourceProfile, Tier
+from shared.domain.consensus.linked_thread import UNAUTHENTICATED
 from tests.domain.forgery_record import InMemoryRecord, ReadThread
 
 CHAIR = "carla@chairs.example"
@@ -56,11 +57,17 @@ def mail(
         f"Message-ID: <{id_}>",
         f"Content-Type: {content_type}",
     ]
+    if "Authentication-Results" not in more:  # what the list's own server writes
+        lines.append(f"Authentication-Results: mx.list.example; dmarc=pass header.from={_domain(sender[1])}")
     if refs:
         lines.append("References: " + " ".join(f"<{one}>" for one in refs))
     if parent or refs:
         lines.append(f"In-Reply-To: <{parent or refs[-1]}>")
     return ("\n".join([*lines, *([more] if more else []), "", text, "", ""])).encode()
+
+
+def _domain(address: str) -> str:
+    return address.rpartition("@")[2]
 
 
 CALL = mail(
@@ -192,7 +199,7 @@ def stands(thread: ReadThread, people: set[str]) -> dict[str, PositionStance]:
     return {
         one.person: one.stance
         for one in thread.reading.positions
-        if one.tier is Tier.SAID and one.person in people and not one.marks
+        if one.tier is Tier.SAID and one.person in people and UNAUTHENTICATED not in one.marks
     }
 
 

@@ -100,9 +100,15 @@ def read_claims(thread: LinkedThread, put: Put, ballots: dict[str, Ballot]) -> l
         for sentence in mail.sentences:
             claim = reader.claim(sentence, mail)
             # Who brings another version may still act on this one ("Will queue"), but not praise it.
-            if claim is not None and (mail.person not in put.proposers or claim.rule in ACTS):
+            if claim is not None and (claim.rule in ACTS or not _praises_own(claim, put)):
                 claims.append(claim)
     return claims
+
+
+def _praises_own(claim: StanceClaim, put: Put) -> bool:
+    if claim.person in put.proposers:
+        return True
+    return claim.person in put.namesakes and claim.stance is not _OPPOSE
 
 
 def _vote_claim(thread: LinkedThread, ballot: Ballot) -> StanceClaim:

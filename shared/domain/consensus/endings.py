@@ -56,7 +56,7 @@ class Evidence:
     votes: VoteCount
 
     def count(self, stance: PositionStance) -> int:
-        return sum(position.stance is stance for position in self.said)
+        return self.thread.voices(self.said, stance)
 
     @property
     def newer_version(self) -> bool:
@@ -142,10 +142,9 @@ def _is_changed(ending: Evidence) -> bool:
 
 
 def _may_be_changed(ending: Evidence) -> bool:
-    """One with the proposer's name, and another address, promises a change: it may be them, or not."""
+    """The author whom the patch names promises a change, and somebody else sent the patch."""
     return any(
-        ending.thread.mail_of(word.sentence).person in ending.put.proposers
-        for word in ending.settlements.edited
+        ending.thread.mail_of(word.sentence).person in ending.put.owners for word in ending.settlements.edited
     )
 
 
@@ -158,7 +157,7 @@ def _by_authority(ending: Evidence) -> Ending | None:
         sure = (
             shown
             and not _PART.search(word.sentence.folded)
-            and not _goes_on_after(ending, word.sentence.mail, asking=False)
+            and not _is_doubted_after(ending, word.sentence.mail)
         )
         return ended_by(_kind(ending), word, ConsensusBasis.RULED, "accepted by authority", sure=sure)
     if found.rejected:
@@ -243,6 +242,16 @@ def _goes_on_after(ending: Evidence, number: int, *, asking: bool = True) -> boo
         (asking and one.asks) or DOUBTS.finds(one) or OPPOSES.finds(one)
         for mail in ending.thread.mails[number + 1 :]
         if mail.person not in ending.put.proposers
+        for one in mail.sentences
+    )
+
+
+def _is_doubted_after(ending: Evidence, number: int) -> bool:
+    """Somebody doubts who is heard: what one with authority said stands over what nobody takes up."""
+    return any(
+        DOUBTS.finds(one) or OPPOSES.finds(one)
+        for mail in ending.thread.mails[number + 1 :]
+        if mail.person not in ending.put.proposers and ending.thread.is_heard(mail, ending.put.owners)
         for one in mail.sentences
     )
 

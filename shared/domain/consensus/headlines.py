@@ -16,7 +16,6 @@ from shared.documents.values import (
     PositionStance,
     Preset,
     PropositionForm,
-    Tier,
     VoteCount,
     clipped,
 )
@@ -93,7 +92,7 @@ def outcome_sentence(
     if votes is not None and (votes.binding_for or votes.other_for):
         words = f"{words}: {_tally(votes)}"
     elif verdict.basis is ConsensusBasis.COUNTED and verdict.evidence is None:
-        words = _counted(verdict.kind, words, said)
+        words = _counted(thread, verdict.kind, words, said)
     name, shown = decided_by(thread, put, verdict), _shown_by(thread, verdict)
     by = f" by {name}" if name else ""
     return _ended(clipped(f"{words}{',' if by and ',' in words else ''}{by}{shown}", MAX_WORDS))
@@ -134,9 +133,10 @@ def _on_day(mail: LinkedMail) -> str:
     return f", {mail.mail.date.day} {mail.mail.date:%B %Y}" if mail.mail.date else ""
 
 
-def _counted(kind: OutcomeKind, words: str, said: Sequence[Position]) -> str:
-    stances = [one.stance for one in said if one.tier is Tier.SAID]
-    in_favour, against = stances.count(PositionStance.SUPPORT), stances.count(PositionStance.OPPOSE)
+def _counted(thread: LinkedThread, kind: OutcomeKind, words: str, said: Sequence[Position]) -> str:
+    in_favour, against = (
+        thread.voices(said, stance) for stance in (PositionStance.SUPPORT, PositionStance.OPPOSE)
+    )
     if kind is OutcomeKind.CONTESTED:
         return f"Contested: at least {in_favour} in support, {against} objecting, no ruling found"
     objecting = f", {against} objecting" if against else ""
@@ -226,10 +226,16 @@ def read_open_call(thread: LinkedThread, put: Put, objections: Sequence[Objectio
 def _is_running(thread: LinkedThread, put: Put, ends: date | None) -> bool:
     """Nobody wrote after its end: what is written then may be the result, in words that are not known."""
     sent = put.mail.mail.date
-    written = [mail.mail.date for mail in thread.mails if mail.mail.date is not None]
+    may_end_it = [mail for mail in thread.mails if _may_end(thread, put, mail)]
+    written = [mail.mail.date for mail in may_end_it if mail.mail.date is not None]
     if ends is None and sent is not None and put.form is PropositionForm.CALL:
         ends = (sent + _USUAL_TIME).date()
     return ends is not None and bool(written) and max(written).date() <= ends
+
+
+def _may_end(thread: LinkedThread, put: Put, mail: LinkedMail) -> bool:
+    """Who asked, who has a role, and everybody of whom these take note: nobody else ends a call."""
+    return mail.person in put.owners or thread.is_heard(mail, put.owners)
 
 
 def find_end(thread: LinkedThread, put: Put) -> tuple[date | None, str]:

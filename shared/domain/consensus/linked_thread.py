@@ -1,41 +1,26 @@
 """A thread with its reply links, people and own sentences: every part of the reader works on it."""
 
 import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
-from shared.documents.values import Preset, RoleHolder, SentenceCitation, SourceProfile
+from shared.documents.values import (
+    Position,
+    PositionStance,
+    Preset,
+    RoleHolder,
+    SentenceCitation,
+    SourceProfile,
+    Tier,
+)
 from shared.domain.consensus.cues import TRAILER
+from shared.domain.consensus.look_alikes import skeleton
 from shared.domain.consensus.mails import MAX_CHARS, OwnSentence, ThreadMail, own_sentences, word_key
 from shared.domain.mail.subjects import split_subject
-
-_LOOKS_LIKE = str.maketrans(
-    {
-        **dict(zip("абвгеёзийкмнортусхцьѕіјһԁԛԝѵ", "a6breee3nnkmhoptycxubsijhdqwv", strict=False)),
-        **dict(zip("αβγεζηικμνορτυχωϲ", "abyezniKuvoptuxwc".lower(), strict=False)),
-        **dict(zip("ıȷɑɡʟɴʀꜱ", "ijaglnrs", strict=True)),
-        "0": "o", "1": "l", "|": "l", "i": "l", "5": "s", "$": "s", "ß": "ss", "æ": "ae", "œ": "oe", "ø": "o",
-    }
-)  # fmt: skip
-_PAIRS = (("rn", "m"), ("vv", "w"), ("cl", "d"))
-MAX_NAME = 200
-
-
-@lru_cache(maxsize=4096)
-def skeleton(name: str) -> str:
-    """Equal for names that look the same: letters of other scripts, accents, signs without width, order."""
-    decomposed = unicodedata.normalize("NFKD", name[:MAX_NAME].casefold())
-    plain = "".join(one for one in decomposed if unicodedata.category(one) not in {"Mn", "Cf", "Cc"})
-    looks = plain.translate(_LOOKS_LIKE)
-    for pair, one in _PAIRS:
-        looks = looks.replace(pair, one)
-    words = "".join(one if one.isalnum() else " " for one in looks).split()
-    return " ".join(sorted(words))
-
 
 _VIA = re.compile(r"^(.{2,100}?)\s+(?:via|\(via)\s+\S", re.IGNORECASE)
 _BODY_AUTHOR = re.compile(r"\s*From: {0,3}\"?([^<\n\"]{0,100}?)\"? {0,3}<([^>\s]{1,200}@[^>\s]{1,200})>")
@@ -72,10 +57,9 @@ def display_name(name: str, address: str) -> str:
 
 
 class People:
-    """Maps each mail to one person; the person's first address stands for them."""
+    """Who wrote each mail: its address, with what an operator joined to it. A name joins nobody."""
 
     def __init__(self, mails: Sequence[ThreadMail], profile: SourceProfile) -> None:
-        self._known: dict[str, str] = {}
         self._profile = profile
         self._aliases = {
             fold_address(one): fold_address(addresses[0])
@@ -83,63 +67,53 @@ class People:
             for one in addresses
         }
         self._namesakes = {fold_address(one) for addresses in profile.namesakes for one in addresses}
-        self.authors: dict[int, str] = {}
-        """By mail: who wrote the patch that it brings, where that is somebody else than its sender."""
-        self.of_mail = [self._person(mail) for mail in mails]
-        self._find_authors(mails)
-        self._roles = [self._role_holder(mail) for mail in mails]
         self._mails = mails
+        self.of_mail = [self.address(mail) for mail in mails]
+        authors = ((number, self._author(mail)) for number, mail in enumerate(mails))
+        self.authors = {number: author for number, author in authors if author}
+        """By mail: who wrote the patch that it brings, by its body. Authorship, and no identity."""
+        self._roles = [self._role_holder(mail) for mail in mails]
 
     def role(self, mail: int) -> RoleHolder | None:
         """The role that the mail's sender held on its date."""
         return self._roles[mail]
 
     def address(self, mail: ThreadMail) -> str:
-        """Which addresses are the same: plus-tags folded, and those that an operator joined."""
+        """Which senders are the same: plus-tags folded, and addresses that an operator joined.
+
+        An address that writes for several names has one identity for each of them.
+        """
         folded = fold_address(mail.address)
+        if self._is_sent_for_another(mail):
+            return f"{folded} ({word_key(display_name(mail.name, mail.address))})"
         return self._aliases.get(folded, folded)
 
-    def may_be(self, mail: ThreadMail, other: ThreadMail) -> bool:
-        """Whether the one may speak for the other's sender: by the address, or behind a gateway."""
-        return self.address(mail) == self.address(other) or _is_gateway(other)
+    def voice(self, mail: int) -> str:
+        """What counts as one voice: addresses with one full name, unless an operator told them apart."""
+        sent = self._mails[mail]
+        if fold_address(sent.address) in self._namesakes:
+            return self.of_mail[mail]
+        names = full_name_key(display_name(sent.name, sent.address))
+        return names[0] if names else self.of_mail[mail]
 
-    def _person(self, mail: ThreadMail) -> str:
-        address = self.address(mail)
-        keys = self._names(mail)
-        # A gateway writes for many: its address never joins two people.
-        if not _is_gateway(mail):
-            keys.insert(0, address)
-        person = next((self._known[key] for key in keys if key in self._known), None)
-        if person is None:
-            person = keys[0] if keys else address
-        for key in keys:
-            self._known.setdefault(key, person)
-        return person
+    def may_speak_for(self, mail: int, other: int) -> bool:
+        """Whether the mail is from the other's sender, or from the author for whom a gateway sent it."""
+        author = self.authors.get(other) if self._is_sent_for_another(self._mails[other]) else None
+        return self.of_mail[mail] in {self.of_mail[other], author}
 
-    def _find_authors(self, mails: Sequence[ThreadMail]) -> None:
-        for number, mail in enumerate(mails):
-            author = _author(mail)
-            if author is None:
-                continue
-            keys = [author[1].lower(), *full_name_key(author[0])]
-            person = next((self._known[key] for key in keys if key in self._known), keys[0])
-            if person != self.of_mail[number]:
-                self.authors[number] = person
+    def _is_sent_for_another(self, mail: ThreadMail) -> bool:
+        return is_gateway_name(mail.name) or self._profile.is_gateway(mail.address, mail.list_id)
 
-    def _names(self, mail: ThreadMail) -> list[str]:
-        keys = []
-        # The `From:` line of a patch's body names the author. Behind a gateway that is the sender; who sends
-        # on the patch of somebody else stays themselves.
-        author = _author(mail)
-        sender = display_name(mail.name, mail.address)
-        if author is not None and (_is_gateway(mail) or _is_same_name(sender, author[0])):
-            keys += [author[1].lower(), *full_name_key(author[0])]
-        if fold_address(mail.address) in self._namesakes:
-            return []  # an operator has told them apart: the address alone says who it is
-        return keys + full_name_key(sender)
+    def _author(self, mail: ThreadMail) -> str | None:
+        """The address in the `From:` line that opens a git-style patch: whoever sends it may write any."""
+        found = _BODY_AUTHOR.match(mail.text) if mail.text.lstrip().startswith("From:") else None
+        if found is None or not _brings_a_patch(mail):
+            return None
+        folded = fold_address(found[2])
+        return self._aliases.get(folded, folded)
 
     def _role_holder(self, mail: ThreadMail) -> RoleHolder | None:
-        if mail.failed:
+        if mail.failed or (self._profile.requires_authentication and not mail.passed):
             return None
         names = {mail.address.lower(), self.address(mail)}
         day = mail.date.date() if mail.date else None
@@ -153,22 +127,22 @@ class People:
         )
 
     @cached_property
-    def _first_addresses(self) -> dict[str, tuple[str, str]]:
-        """Of each name, as it looks: how the first who had it wrote it, and under which address."""
-        first: dict[str, tuple[str, str]] = {}
-        for mail in self._mails:
+    def _names(self) -> dict[str, dict[str, str]]:
+        """Of each name, as it looks: who has it, and how they write it."""
+        found: dict[str, dict[str, str]] = {}
+        for mail, person in zip(self._mails, self.of_mail, strict=True):
             name = display_name(mail.name, mail.address)
-            first.setdefault(skeleton(name), (name, self.address(mail)))
-        return first
+            found.setdefault(skeleton(name), {}).setdefault(person, word_key(name))
+        return found
 
     def marks(self, number: int) -> tuple[str, ...]:
         """What a reader has to know of the mail's sender: few take a position, so it is found when asked."""
-        mail = self._mails[number]
+        mail, person = self._mails[number], self.of_mail[number]
         name = display_name(mail.name, mail.address)
-        known_name, known_address = self._first_addresses[skeleton(name)]
+        others = {key for other, key in self._names[skeleton(name)].items() if other != person}
         found = [UNAUTHENTICATED] if mail.failed else []
-        if self.address(mail) != known_address and not _is_gateway(mail):
-            found.append(SAME_NAME if word_key(name) == word_key(known_name) else CONFUSABLE)
+        if others and fold_address(mail.address) not in self._namesakes:
+            found.append(SAME_NAME if word_key(name) in others else CONFUSABLE)
         if self.role(number) is None and _claims_role(mail.text):
             found.append(CLAIMS_ROLE)
         return tuple(found)
@@ -188,25 +162,13 @@ def full_name_key(name: str) -> list[str]:
     return [f"name:{joined}"] if len(words) > 1 and len(joined) > _MIN_NAME else []
 
 
-def _author(mail: ThreadMail) -> tuple[str, str] | None:
-    """Name and address of the `From:` line that opens a patch's body."""
-    found = _BODY_AUTHOR.match(mail.text) if mail.text.lstrip().startswith("From:") else None
-    return (found[1], found[2]) if found else None
-
-
-def _is_gateway(mail: ThreadMail) -> bool:
-    return is_gateway_name(mail.name)
+def _brings_a_patch(mail: ThreadMail) -> bool:
+    return bool(_PATCH_TAG.search(mail.subject)) and not split_subject(mail.subject).is_reply
 
 
 def is_gateway_name(name: str) -> bool:
-    """Whether a gateway wrote it, for whoever it names."""
+    """Whether the name says that somebody wrote it for another: anybody can write such a name."""
     return bool(_VIA.match(name.strip("\"' ")))
-
-
-def _is_same_name(sender: str, author: str) -> bool:
-    """The one is the other's full name, or a part of it."""
-    words, others = set(word_key(sender).split()), set(word_key(author).split())
-    return bool(words) and bool(others) and (words <= others or others <= words)
 
 
 def _claims_role(text: str) -> bool:
@@ -285,8 +247,8 @@ class LinkedThread:
     def __init__(self, mails: Sequence[ThreadMail], profile: SourceProfile) -> None:
         self.profile = profile
         self.people = People(mails, profile)
-        numbers = {mail.message_id: number for number, mail in enumerate(mails)}
-        self.mails = [self._link(number, mail, numbers) for number, mail in enumerate(mails)]
+        self._numbers = {mail.message_id: number for number, mail in enumerate(mails)}
+        self.mails = [self._link(number, mail, self._numbers) for number, mail in enumerate(mails)]
         self._drop_borrowed()
         self._answered: dict[tuple[int, int], int | None] = {}
 
@@ -316,11 +278,14 @@ class LinkedThread:
         )
 
     def _drop_borrowed(self) -> None:
-        """Leave out sentences that an earlier mail of somebody else has: quoted, though no mark says so."""
-        first_by: dict[str, str] = {}
+        """Leave out sentences of a mail that it answers: quoted, though no mark says so.
+
+        Only a mail that the sender names is one that they may have quoted. A date shows nothing: anybody can
+        write an earlier one above another's words.
+        """
         for mail in self.mails:
-            others = [one.words for one in self.ancestors(mail) if one.person != mail.person]
-            borrowed = [_is_borrowed(one, mail.person, first_by, others) for one in mail.sentences]
+            others = [one.words for one in self.named_ancestors(mail) if one.person != mail.person]
+            borrowed = [_is_borrowed(one, others) for one in mail.sentences]
             kept = [
                 one
                 for number, one in enumerate(mail.sentences)
@@ -331,9 +296,12 @@ class LinkedThread:
                 for index, sentence in enumerate(kept):
                     sentence.index = index
                 mail.sentences = kept
-            for sentence in kept:
-                if len(sentence.text) > _MIN_KEY:
-                    first_by.setdefault(sentence.key, mail.person)
+
+    def named_ancestors(self, mail: LinkedMail) -> Iterator[LinkedMail]:
+        """The mails that it names in In-Reply-To and References, the nearest first."""
+        named = dict.fromkeys([mail.mail.reply_to or "", *reversed(mail.mail.references)])
+        found = (self._numbers[one] for one in named if one in self._numbers)
+        yield from (self.mails[number] for number in islice(found, _MAX_ANCESTORS) if number != mail.number)
 
     def ancestors(self, mail: LinkedMail) -> Iterator[LinkedMail]:
         """The mails it answers, nearest first, up to a bound."""
@@ -343,6 +311,22 @@ class LinkedThread:
                 return
             yield self.mails[parent]
             parent = self.mails[parent].parent
+
+    def is_taken_up(self, mail: LinkedMail) -> bool:
+        """Whether the mail may put something to the group, whoever sent it.
+
+        Its sender opened the thread or has a role, or somebody of another domain or several people answer it.
+        """
+        openers = {self.root.person}
+        if mail.person in openers or self.people.role(mail.number) is not None:
+            return True
+        answers = [one for one in self.mails if one.parent == mail.number and one.person != mail.person]
+        others = {one.person for one in answers}
+        has_role = any(self.people.role(one.number) is not None for one in answers)
+        domain = _domain(mail.mail.address)
+        is_local = domain == _domain(self.root.mail.address)
+        elsewhere = [one for one in answers if is_local or _domain(one.mail.address) != domain]
+        return has_role or bool(openers & others) or bool(elsewhere) or len(others) > 1
 
     @cached_property
     def answered_by_others(self) -> dict[int, set[str]]:
@@ -356,6 +340,26 @@ class LinkedThread:
     def sentences(self) -> Iterator[OwnSentence]:
         for mail in self.mails:
             yield from mail.sentences
+
+    def voices(self, positions: Iterable[Position], stance: PositionStance) -> int:
+        """How many are said to take that stance; addresses with one full name are one voice."""
+        return len(
+            {
+                self.people.voice(self._numbers[position.citation.message_id])
+                for position in positions
+                if position.tier is Tier.SAID and position.stance is stance
+            }
+        )
+
+    def is_heard(self, mail: LinkedMail, owners: set[str]) -> bool:
+        """Its sender has a role, or it is answered by one who has, or by who put the matter."""
+        if self.people.role(mail.number) is not None:
+            return True
+        return any(
+            answer.person in owners or self.people.role(answer.number) is not None
+            for answer in self.mails
+            if answer.parent == mail.number and answer.person != mail.person
+        )
 
     def mail_of(self, sentence: OwnSentence) -> LinkedMail:
         return self.mails[sentence.mail]
@@ -390,6 +394,10 @@ class LinkedThread:
         )
 
 
+def _domain(address: str) -> str:
+    return address.rpartition("@")[2].lower()
+
+
 def _is_own_trailer(sentence: OwnSentence, mail: ThreadMail) -> bool:
     """Whether it is the sender's own `Reviewed-by:`: the same line as of the version before is given anew."""
     found = TRAILER.match(sentence.text)
@@ -401,14 +409,11 @@ def _stands_among(borrowed: list[bool], number: int) -> bool:
     return any(borrowed[max(0, number - 1) : number]) or any(borrowed[number + 1 : number + 2])
 
 
-def _is_borrowed(sentence: OwnSentence, person: str, first_by: dict[str, str], others: list[str]) -> bool:
-    """Whether somebody else wrote it first: in a mail before, or in one of `others`, which it answers."""
-    if len(sentence.text) <= _MIN_KEY:
+def _is_borrowed(sentence: OwnSentence, others: list[str]) -> bool:
+    """Whether one of `others`, which its mail answers, has it."""
+    if len(sentence.text) <= _MIN_KEY or len(sentence.key) <= _MIN_KEY:
         return False
-    key = sentence.key
-    if len(key) <= _MIN_KEY:
-        return False
-    return first_by.get(key, person) != person or any(key in words for words in others)
+    return any(sentence.key in words for words in others)
 
 
 def _probes(quoted: str) -> Iterator[str]:

@@ -3,10 +3,11 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from itertools import islice
 from operator import attrgetter
 
 from shared.domain.mail.models import Segment, SegmentKind
@@ -35,6 +36,12 @@ class ThreadMail:
     quotes: tuple[QuotedBlock, ...] = ()
     failed: bool = False
     """The sender's authenticity failed, by the check that the source names."""
+    passed: bool = False
+    """It passed that check. Without a result it neither passed nor failed."""
+    list_id: str = ""
+    """The List-Id that the mail carries, without brackets."""
+    attributions: tuple[str, ...] = ()
+    """The lines that say whose words are quoted below them."""
 
 
 _MARKS = re.compile(r"^[ \t]{0,4}(?:[A-Za-z]{0,3}[>|] {0,2}){1,20}", re.MULTILINE)
@@ -53,6 +60,22 @@ def quoted_blocks(
     return tuple(found)
 
 
+_LIST_ID = re.compile(r"<([^<>\s]{1,200})>\s*$")
+
+
+def list_id_in(value: str) -> str:
+    """The id in a List-Id field, which a description may stand before."""
+    found = _LIST_ID.search(value)
+    return (found[1] if found else value).strip().lower()
+
+
+def attributions_in(body_raw: str, segments: Sequence[Segment]) -> tuple[str, ...]:
+    """The first lines of a mail that name whom it quotes."""
+    found = (body_raw[start:end] for kind, start, end in segments if kind is SegmentKind.ATTRIBUTION)
+    return tuple(" ".join(text[:_MAX_ATTRIBUTION].split()) for text in islice(found, _MAX_ATTRIBUTIONS))
+
+
+_MAX_ATTRIBUTION, _MAX_ATTRIBUTIONS = 400, 12
 MAX_CHARS = 60_000
 """Of one mail. A person's words end long before it; what lies beyond is a log or an attack."""
 MAX_SENTENCES = 400
@@ -336,7 +359,16 @@ def _looked_into(sample: str) -> str:
     return best if different >= _LEAST_FOUND and count >= len(letters) * _LEAST_SHARE else UNKNOWN
 
 
-def main_language(languages: Iterable[str]) -> str:
-    """The language of most mails; English where none shows one."""
-    counts = Counter(language for language in languages if language != UNKNOWN)
-    return counts.most_common(1)[0][0] if counts else ENGLISH
+def main_language(mails: Sequence[ThreadMail], languages: Sequence[str]) -> str:
+    """The language in which the thread was opened; where that mail shows none, that of most people.
+
+    A person has one voice in this, however many mails they send.
+    """
+    if languages[0] != UNKNOWN:
+        return languages[0]
+    spoken: dict[str, Counter[str]] = {}
+    for mail, language in zip(mails, languages, strict=True):
+        if language != UNKNOWN:
+            spoken.setdefault(mail.address.lower(), Counter())[language] += 1
+    counts = Counter(min(own, key=lambda one: (-own[one], one)) for own in spoken.values())
+    return min(counts, key=lambda one: (-counts[one], one != ENGLISH, one), default=ENGLISH)

@@ -335,10 +335,9 @@ def _by_nothing(ending: endings.Evidence) -> endings.Ending:
 
 def _all_support(ending: endings.Evidence) -> bool:
     """Everybody who spoke, beside who put it, is said to be for it."""
-    people = ending.thread.people
     supporters = {one.person for one in ending.said if one.stance is PositionStance.SUPPORT}
     return all(
-        mail.mail.address.lower() in supporters or people.address(mail.mail) in supporters
+        mail.mail.address.lower() in supporters or mail.person in supporters
         for mail in ending.thread.mails
         if mail.person not in ending.put.proposers and not mail.is_machine
     )

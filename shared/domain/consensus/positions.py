@@ -30,16 +30,11 @@ _TAKEN_BACK_ELSEWHERE = 3
 
 
 def read_positions(thread: LinkedThread, put: Put, claims: list[StanceClaim]) -> list[Position]:
-    """One position a person at most, by their last word; who says both is mixed."""
+    """One position an address at most, by its last word; who says both is mixed."""
     by_person: dict[str, list[StanceClaim]] = defaultdict(list)
     for claim in claims:
         by_person[claim.person].append(claim)
-    return [
-        _position(thread, put, own)
-        for claims in by_person.values()
-        for own in _voices(thread, claims)
-        if not _is_taken_back(thread, own)
-    ]
+    return [_position(thread, put, own) for own in by_person.values() if not _is_taken_back(thread, own)]
 
 
 def _is_taken_back(thread: LinkedThread, own: list[StanceClaim]) -> bool:
@@ -87,16 +82,6 @@ def given_up(thread: LinkedThread, claims: list[StanceClaim], positions: list[Po
         for sentence in thread.sentences()
         if (thread.mail_of(sentence).mail.message_id, sentence.start) in before
     ]
-
-
-def _voices(thread: LinkedThread, claims: list[StanceClaim]) -> list[list[StanceClaim]]:
-    """Addresses of one name are one voice, unless they contradict each other: then they are namesakes."""
-    by_address: dict[str, list[StanceClaim]] = defaultdict(list)
-    for claim in claims:
-        mail = thread.mail_of(claim.sentence).mail
-        by_address[thread.people.address(mail)].append(claim)
-    last = {own[-1].stance for own in by_address.values()}
-    return [claims] if len(last) == 1 else list(by_address.values())
 
 
 def _position(thread: LinkedThread, put: Put, own: list[StanceClaim]) -> Position:
@@ -223,9 +208,11 @@ def fate_of(thread: LinkedThread, put: Put, objection: OwnSentence) -> Fate:
         return Fate.TAKEN
     if answers and any(_is_content(thread, mail) for mail in own):
         return Fate.ANSWERED
+    has_role = thread.people.role
+    answers = [mail for mail in answers if mail.person in put.owners or has_role(mail.number) is not None]
     if not answers:
         return Fate.OUTSTANDING
-    # Answered by others, and its owner was silent after that: who can say whether they were content?
+    # Answered by one who may settle it, and its owner was silent after that: were they content?
     return Fate.OUTSTANDING if own and own[-1].number > answers[-1].number else Fate.UNCLEAR
 
 
@@ -252,7 +239,7 @@ def _is_taken(put: Put, objection: OwnSentence, raised: LinkedMail, later: list[
     """The proposer promises a change in answer to it, or brings a new version that speaks of it."""
     words = set(_CONTENT.findall(objection.folded))
     for mail in later:
-        if mail.person not in put.proposers:
+        if mail.person not in put.owners:
             continue
         if mail.parent == raised.number and any(map(cues.PROMISES.finds, mail.sentences)):
             return True

@@ -1,7 +1,7 @@
 """What is proposed to the group, by which mail, in which form, by whom, and the genre of the thread."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from shared.documents.values import Genre, Preset, PropositionForm, ReadGenre, Tier
 from shared.domain.consensus.cues import ANNOUNCES, ASKS_GROUP, ASKS_HELP, PROPOSES, REPORTS, Cue, may_close
@@ -107,27 +107,48 @@ class Put:
     person: str
     mails: set[int]
     words: OwnSentence | None
+    owners: set[str]
+    """Who puts it, and whose patch it is: their word changes or withdraws it."""
     proposers: set[str]
-    """Everybody who brings a version of it: none of them is a voice."""
+    """These, and everybody who brings another patch: none of them is a voice."""
+    namesakes: set[str] = field(default_factory=set)
+    """Addresses with an owner's name: no voice for it either, and they speak for nobody."""
 
 
 def find_put(thread: LinkedThread) -> Put:
     """Where something is put; every thread has such a mail, though nothing may be proposed in it."""
     mail, form = _mail_and_form(thread)
     mails = {mail.number}
-    proposers = {mail.person}
+    owners, proposers = {mail.person}, set[str]()
     if form is PropositionForm.PATCH:
         brought = [one for one in thread.mails if one.is_patch or (one.has_diff and not one.is_reply)]
         for one in brought:
             if one.person == mail.person and _is_of_the_work(one, mail, mails):
                 mails.add(one.number)
-        proposers.update(one.person for one in brought)
+        # Who brings another patch into the thread praises none of them. Whom a stranger names is not asked.
+        proposers = {one.person for one in brought}
         authors = thread.people.authors
-        proposers.update(authors[one.number] for one in brought if one.number in authors)
+        owners.update(authors[number] for number in mails if number in authors)
     elif mail is not thread.root and is_answer(thread.root):
         # Where order was lost, answers hang on a first mail that is itself an answer.
         mails.add(thread.root.number)
-    return Put(mail, form, mail.person, mails, _words(mail, form), proposers)
+    return Put(
+        mail=mail,
+        form=form,
+        person=mail.person,
+        mails=mails,
+        words=_words(mail, form),
+        owners=owners,
+        proposers=owners | proposers,
+        namesakes=_namesakes(thread, owners),
+    )
+
+
+def _namesakes(thread: LinkedThread, owners: set[str]) -> set[str]:
+    """Other addresses with an owner's full name: the same person, or somebody who took the name."""
+    voices = {thread.people.voice(mail.number) for mail in thread.mails if mail.person in owners}
+    others = {mail.person for mail in thread.mails if thread.people.voice(mail.number) in voices}
+    return others - owners
 
 
 def _is_of_the_work(patch: LinkedMail, first: LinkedMail, mails: set[int]) -> bool:
@@ -146,17 +167,18 @@ def _mail_and_form(thread: LinkedThread) -> tuple[LinkedMail, PropositionForm]:
         return root, PropositionForm.TEXT
     if VOTE_TAG.search(root.mail.subject) or _is_ballot(root):
         return root, PropositionForm.VOTE
-    patches = [mail for mail in thread.mails if mail.is_patch]
-    if patches:
-        return patches[0], PropositionForm.PATCH
-    asking = next((mail for mail in thread.mails[:_EARLY] if any(map(asks_group, mail.sentences))), None)
+    may_put = [mail for mail in thread.mails if thread.is_taken_up(mail)]
+    patch = next((mail for mail in may_put if mail.is_patch), None)
+    if patch is not None:
+        return patch, PropositionForm.PATCH
+    asking = next((mail for mail in may_put[:_EARLY] if any(map(asks_group, mail.sentences))), None)
     if asking is not None and _may_put(thread, asking):
         return asking, PropositionForm.CALL
-    untagged = _untagged_patch(thread)
+    untagged = _untagged_patch(thread, may_put)
     if untagged is not None:
         return untagged, PropositionForm.PATCH
     says_little = is_answer(root) or len(root.words) < _SHORT
-    return _best_proposal(thread) if says_little else root, PropositionForm.TEXT
+    return _best_proposal(thread, may_put) if says_little else root, PropositionForm.TEXT
 
 
 def _may_put(thread: LinkedThread, asking: LinkedMail) -> bool:
@@ -183,18 +205,18 @@ def tells_a_result(subject: str) -> bool:
     return bool(RESULT_TAG.search(subject) or _RESULT.search(subject))
 
 
-def _untagged_patch(thread: LinkedThread) -> LinkedMail | None:
+def _untagged_patch(thread: LinkedThread, may_put: list[LinkedMail]) -> LinkedMail | None:
     """A patch that only its subject or its text shows; one that answers a report is what is put."""
     root = thread.root
     if is_signed_patch(root):
         return root
     if re.search(r"\bpatch\b", root.mail.subject, re.IGNORECASE):
-        diff = next((mail for mail in thread.mails[:4] if mail.has_diff), None)
+        diff = next((mail for mail in may_put[:4] if mail.has_diff), None)
         if diff is not None:
             return diff
     if any(map(PROPOSES.finds, root.sentences)):
         return None
-    return next((mail for mail in thread.mails[1:] if mail.has_diff and mail.person != root.person), None)
+    return next((mail for mail in may_put if mail.has_diff and mail.person != root.person), None)
 
 
 def is_signed_patch(mail: LinkedMail) -> bool:
@@ -221,12 +243,12 @@ def asks_group(sentence: OwnSentence) -> bool:
     )
 
 
-def _best_proposal(thread: LinkedThread) -> LinkedMail:
+def _best_proposal(thread: LinkedThread, may_put: list[LinkedMail]) -> LinkedMail:
     root = thread.root
     first = root.sentences[0] if root.sentences else None
     assents = first is not None and (AGREES.finds(first) or SUPPORTS.finds(first))
-    choice = [mail for mail in thread.mails[:_EARLY] if not (assents and mail.person == root.person)]
-    best = max(choice or thread.mails, key=_proposing)
+    choice = [mail for mail in may_put[:_EARLY] if not (assents and mail.person == root.person)]
+    best = max(choice or may_put, key=_proposing)
     return best if _proposing(best) > 0 or assents else root
 
 

@@ -24,6 +24,7 @@ from shared.documents.values import (
     Version,
 )
 from shared.domain.consensus import headlines
+from shared.domain.consensus.bystanders import bystanders, with_outcome_of
 from shared.domain.consensus.claims import read_claims
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.mails import (
@@ -57,18 +58,23 @@ def read_thread(mails: Sequence[ThreadMail], profile: SourceProfile | None = Non
     if not mails:
         raise ValueError("a thread has at least one mail")
     profile = profile or SourceProfile()
-    muted = profile.requires_authentication
+    must_pass = profile.requires_authentication
     languages = [language_of(mail.text) for mail in mails]
-    lang = main_language(languages)
+    lang = main_language(mails, languages)
     # What the reader cannot read it must not judge. The mail stays in place: replies keep their parent.
     # A short "+1" shows no language: under mail that is not read it answers what nobody here understood.
     readable = [
         mail
-        if lang == ENGLISH and is_readable(mail.text, language) and not (mail.failed and muted)
+        if lang == ENGLISH and is_readable(mail.text, language) and (mail.passed or not must_pass)
         else replace(mail, text="", quotes=())
         for mail, language in zip(mails, languages, strict=True)
     ]
-    return _ThreadReader(LinkedThread(readable, profile), lang).read()
+    reader = _ThreadReader(LinkedThread(readable, profile), lang)
+    reading = reader.read()
+    taking_part = reader.mails_of_participants() if reader.may_be_decided else readable
+    if len(taking_part) == len(readable):
+        return reading
+    return with_outcome_of(_ThreadReader(LinkedThread(taking_part, profile), lang).read(), reading)
 
 
 class _ThreadReader:
@@ -85,6 +91,21 @@ class _ThreadReader:
         self._verdict = read_verdict(
             thread, self._put, self._genre, self._settlements, self._positions, self._votes
         )
+
+    @property
+    def may_be_decided(self) -> bool:
+        """Nothing is said of the outcome, though several are for it or one with a role settles something."""
+        if self._verdict.sure:
+            return False
+        voices = self._said(PositionStance.SUPPORT)
+        return len(voices) >= _ENOUGH_VOICES or bool(self._by_authority())
+
+    def mails_of_participants(self) -> list[ThreadMail]:
+        """The mails without those of bystanders."""
+        scores = SentenceScores(self._thread, self._put, self._genre.kind)
+        objected = scores.found(Head.OBJECTION)
+        without = bystanders(self._thread, self._put, self._claims, objected)
+        return [mail.mail for mail in self._thread.mails if mail.person not in without]
 
     def read(self) -> ThreadReading:
         thread, put = self._thread, self._put
@@ -266,9 +287,7 @@ class _ThreadReader:
         if against or (self._verdict.sure and self._verdict.kind in _NOT_AGREED):
             return False
         settled = self._verdict.sure and self._verdict.kind in {OutcomeKind.ACCEPTED, OutcomeKind.REVISED}
-        voices = sum(
-            one.stance is PositionStance.SUPPORT and one.tier is Tier.SAID for one in self._positions
-        )
+        voices = self._thread.voices(self._positions, PositionStance.SUPPORT)
         # A proposer who takes the remarks over into a new version, and nobody against it: they converge.
         if self._verdict.rule == "new version" and self._settlements.promised and voices:
             return True

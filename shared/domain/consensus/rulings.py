@@ -207,7 +207,7 @@ class _Filing:
 
     def file(self, mail: LinkedMail) -> None:
         role = self._role(mail)
-        by_proposer = mail.person in self._put.proposers and self._is_proposer(mail)
+        by_proposer = self._is_proposer(mail)
         for sentence in mail.sentences:
             if (
                 role
@@ -233,7 +233,7 @@ class _Filing:
     def _is_proposer(self, mail: LinkedMail) -> bool:
         """By the address: anybody can write the proposer's name."""
         thread = self._thread
-        return any(thread.people.may_be(mail.mail, thread.mails[number].mail) for number in self._put.mails)
+        return any(thread.people.may_speak_for(mail.number, number) for number in self._put.mails)
 
     def _role(self, mail: LinkedMail) -> str | None:
         holder = self._thread.people.role(mail.number)

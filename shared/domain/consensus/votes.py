@@ -60,6 +60,8 @@ class Ballot:
     binding: bool | None
     before: "Ballot | None" = None
     """The person's last vote of another value, where they changed it."""
+    voice: str = ""
+    """What counts as one voter: see `People.voice`."""
 
 
 def is_legend(sentence: OwnSentence) -> bool:
@@ -104,7 +106,7 @@ def read_ballots(thread: LinkedThread, put: Put) -> dict[str, Ballot]:
     for mail in thread.mails:
         cast = next(_cast(thread, put, mail), None)
         if cast is not None:
-            voter = _voter(thread, mail, cast, ballots)
+            voter = mail.person
             ballots[voter] = _after(cast, ballots.get(voter) or withdrawn.get(voter))
         elif mail.person in ballots and any(map(takes_back_a_vote, mail.sentences)):
             withdrawn[mail.person] = ballots.pop(mail.person)
@@ -117,16 +119,6 @@ def _after(cast: Ballot, before: Ballot | None) -> Ballot:
     return replace(cast, before=before if before.value != cast.value else before.before)
 
 
-def _voter(thread: LinkedThread, mail: LinkedMail, ballot: Ballot, ballots: dict[str, Ballot]) -> str:
-    """Who casts it: where another address of the same name voted otherwise, a namesake."""
-    known = ballots.get(mail.person)
-    if known is None or known.value == ballot.value:
-        return mail.person
-    address = thread.people.address(mail.mail)
-    voted = thread.people.address(thread.mail_of(known.sentence).mail)
-    return mail.person if address == voted else address
-
-
 def _cast(thread: LinkedThread, put: Put, mail: LinkedMail) -> Iterator[Ballot]:
     """The votes in a mail. Under a quote of another voter a mark is more likely an answer to that voter."""
     if mail is put.mail:
@@ -134,7 +126,8 @@ def _cast(thread: LinkedThread, put: Put, mail: LinkedMail) -> Iterator[Ballot]:
     for sentence in mail.sentences:
         value = vote_in(sentence)
         if value is not None and _is_to_the_vote(thread, put, sentence):
-            yield Ballot(mail.person, value, sentence, _is_binding(thread, mail, sentence))
+            voice = thread.people.voice(mail.number)
+            yield Ballot(mail.person, value, sentence, _is_binding(thread, mail, sentence), voice=voice)
             return
 
 
@@ -154,15 +147,21 @@ def _is_binding(thread: LinkedThread, mail: LinkedMail, sentence: OwnSentence) -
 
 
 def count_votes(ballots: dict[str, Ballot]) -> VoteCount:
+    """Addresses with one full name that vote alike are one voter: binding, where one of them is."""
+    votes: dict[tuple[str, int], bool] = {}
+    for ballot in ballots.values():
+        voter = (ballot.voice or ballot.person, ballot.value)
+        votes[voter] = votes.get(voter, False) or bool(ballot.binding)
+
     def number(value: int, *, binding: bool) -> int:
-        return sum(one.value == value and bool(one.binding) == binding for one in ballots.values())
+        return sum(cast == value and binds == binding for (_, cast), binds in votes.items())
 
     return VoteCount(
         binding_for=number(1, binding=True),
         binding_against=number(-1, binding=True),
         other_for=number(1, binding=False),
         other_against=number(-1, binding=False),
-        abstained=sum(one.value == 0 for one in ballots.values()),
+        abstained=sum(cast == 0 for _, cast in votes),
     )
 
 
@@ -176,6 +175,10 @@ class VoteThread:
     thread_id: str
     subject: str
     begins: datetime
+    by: str = ""
+    """The address of its first mail."""
+    has_role: bool = False
+    """Its writer held a role that may close a vote."""
 
     @property
     def is_result(self) -> bool:
@@ -192,15 +195,24 @@ def vote_subject(subject: str) -> str | None:
 def results_of_votes(threads: Sequence[VoteThread]) -> dict[str, str]:
     """The result's thread by the vote's, of threads with one subject.
 
-    A result belongs to the last vote that was called before it. Of several results the last counts: people
-    correct their tallies. The order in which the threads came in does not matter.
+    A result belongs to the last vote before it that its writer called; of one with a role, else to the last
+    that somebody with a role called, else to the last. Nobody else's result is one. Of several results the
+    last counts: people correct their tallies. The order in which the threads came in does not matter.
     """
     in_time = sorted(threads, key=lambda thread: (thread.begins, thread.is_result, thread.thread_id))
     found: dict[str, str] = {}
-    vote: VoteThread | None = None
+    votes: list[VoteThread] = []
     for thread in in_time:
         if not thread.is_result:
-            vote = thread
-        elif vote is not None and thread.begins - vote.begins <= LATEST_RESULT:
+            votes.append(thread)
+        elif (vote := _vote_of(thread, votes)) is not None:
             found[vote.thread_id] = thread.thread_id
     return found
+
+
+def _vote_of(result: VoteThread, before: Sequence[VoteThread]) -> VoteThread | None:
+    in_reach = [vote for vote in before if result.begins - vote.begins <= LATEST_RESULT]
+    own = [vote for vote in in_reach if vote.by == result.by]
+    if own or not result.has_role:
+        return own[-1] if own else None
+    return next((vote for vote in reversed(in_reach) if vote.has_role), in_reach[-1] if in_reach else None)

@@ -1,8 +1,7 @@
 """The header block of a message or a part: fields, parameters, message ids."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Collection
 from functools import lru_cache
 from urllib.parse import unquote_to_bytes
 
@@ -182,31 +181,3 @@ def _rfc2231(parts: dict[int, tuple[str, bool]]) -> str:
             charset, _, text = text.split("'", 2)
         data += unquote_to_bytes(text) if encoded else text.encode("utf-8", "replace")
     return charsets.decode(data, charset or "utf-8")[0]
-
-
-_COMMENT = re.compile(r"\([^()]{0,500}\)")
-_RESULT = re.compile(r"\b(dmarc|dkim|spf|arc)\s*=\s*([a-z]{2,12})\b", re.IGNORECASE)
-
-
-class SenderCheck(StrEnum):
-    PASSED = "passed"
-    FAILED = "failed"
-    UNKNOWN = "unknown"
-
-
-def check_sender(trace: Mapping[str, Sequence[str]], authserv_id: str) -> SenderCheck:
-    """By DMARC, which compares with the From field; else by DKIM and SPF where both failed."""
-    wanted, results = authserv_id.strip().lower(), dict[str, set[str]]()
-    for value in trace.get("authentication-results", ()) if wanted else ():
-        server, _, rest = _COMMENT.sub(" ", value).partition(";")
-        if server.split()[:1] and server.split()[0].lower() == wanted:
-            for method, result in _RESULT.findall(rest):
-                results.setdefault(method.lower(), set()).add(result.lower())
-            break
-    dmarc, dkim = results.get("dmarc", set()), results.get("dkim", set())
-    others = dkim | results.get("spf", set())
-    if "pass" in dmarc:
-        return SenderCheck.PASSED
-    if "fail" in dmarc or (others and not others & {"pass", "none", "neutral", "temperror"}):
-        return SenderCheck.FAILED
-    return SenderCheck.PASSED if "pass" in dkim else SenderCheck.UNKNOWN

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from shared.core.ids import message_key, message_key_without_id
 from shared.domain.mail import charsets
+from shared.domain.mail.authentication import MAX_RESULTS
 from shared.domain.mail.charsets import decode_words
 from shared.domain.mail.header_values import best_date, parse_addresses
 from shared.domain.mail.headers import (
@@ -144,7 +145,7 @@ def _sender(headers: Headers, warnings: list[str]) -> ParsedAddress:
 def _trace(headers: Headers) -> dict[str, list[str]]:
     """In the mail's order, folded as they came: the last to handle it stands first."""
     trace = {
-        name: [value[:_MAX_TRACE_VALUE] for value in headers[name][: _MAX_TRACE[name]]]
+        name: [value[: _longest(name)] for value in headers[name][: _MAX_TRACE[name]]]
         for name in TRACE_FIELDS
         if name in headers
     }
@@ -154,6 +155,10 @@ def _trace(headers: Headers) -> dict[str, list[str]]:
             for value in signed
         ]
     return trace
+
+
+def _longest(trace_field: str) -> int:
+    return MAX_RESULTS if trace_field == "authentication-results" else _MAX_TRACE_VALUE
 
 
 _SIGNATURE = ("b=", "bh=", "h=", "v=", "c=", "x=", "q=", "z=")

@@ -164,19 +164,22 @@ def test_what_somebody_answered_is_no_open_issue() -> None:
     assert asked(("prop", "Bob changes it next week.")) == []
 
 
-def asked_until(last_day: int, *, until: str = " Please reply by 20 January 2024.") -> ThreadReading:
+def asked_until(
+    last_day: int, *, until: str = " Please reply by 20 January 2024.", who: str = CHAIR
+) -> ThreadReading:
     """A call of 8 January, and one answer to it, that many days later."""
     call = f"This is a call for adoption of the cookie draft. Please say whether you support it.{until}"
-    return read(mail(0, CHAIR, call), mail(1, "ann", "Section two has a typo.", day=last_day), profile=IETF)
+    return read(mail(0, CHAIR, call), mail(1, who, "Section two has a typo.", day=last_day), profile=IETF)
 
 
-def test_a_call_is_open_until_somebody_writes_after_its_end() -> None:
+def test_a_call_is_open_until_one_who_may_end_it_writes_after_its_end() -> None:
     running = asked_until(5).open_call
     assert running is not None
     assert running.ends is not None
     assert running.ends.isoformat() == "2024-01-20"
     # What comes after the end may be the result, in words that the reader does not know.
     assert asked_until(14).open_call is None
+    assert asked_until(14, who="ann").open_call is not None, "nobody else ends it"
 
 
 def test_a_call_that_names_no_end_is_open_for_two_weeks() -> None:

@@ -112,13 +112,15 @@ def test_the_headline_has_at_most_25_words_and_names_who_decided() -> None:
     assert reading.headline.came_out == reading.outcome.sentence
 
 
-def test_two_voices_among_two_are_agreement_two_among_six_are_not() -> None:
+def test_two_voices_are_agreement_whoever_else_talks_but_not_where_somebody_doubts() -> None:
     voices = [mail(1, "ann", "I support this proposal."), mail(2, "bob", "+1 from me")]
     talk = [mail(number, f"talker{number}", "The tool is in use at work.") for number in range(3, 8)]
     agreed = read(mail(0, "prop", PROPOSAL), *voices)
     assert agreed.has_consensus
     assert agreed.consensus_type == "agreement"
-    assert not read(mail(0, "prop", PROPOSAL), *voices, *talk).has_consensus
+    assert read(mail(0, "prop", PROPOSAL), *voices, *talk).has_consensus
+    doubt = mail(8, "cyn", "I am not convinced that this is needed.")
+    assert not read(mail(0, "prop", PROPOSAL), *voices, *talk, doubt).has_consensus
 
 
 def test_both_sides_said_is_contested() -> None:

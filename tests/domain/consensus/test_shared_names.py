@@ -37,7 +37,17 @@ def test_what_was_decided_is_not_proposed_again_until_another_address_comes() ->
         assert set(open_again.addresses) == {WORK, HOME, "ann@new.example"}
 
 
+def voices(profile: SourceProfile) -> int:
+    found = People([mail(number, "Ann Lee", address) for number, address in enumerate((WORK, HOME))], profile)
+    return len({found.voice(number) for number in range(2)})
+
+
+def test_a_name_joins_no_addresses_and_is_one_voice() -> None:
+    assert voices(SourceProfile()) == voices(SourceProfile(aliases=((WORK, HOME),))) == 1
+    assert voices(SourceProfile(namesakes=((WORK, HOME),))) == 2
+
+
 def test_namesakes_are_two_people_and_aliases_are_one() -> None:
-    assert len(set(people(SourceProfile()))) == 1
+    assert people(SourceProfile()) == [WORK, HOME]
     assert people(SourceProfile(namesakes=((WORK, HOME),))) == [WORK, HOME]
     assert people(SourceProfile(aliases=((WORK, HOME),))) == [WORK, WORK]

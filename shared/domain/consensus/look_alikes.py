@@ -1,0 +1,64 @@
+"""Names that look the same: by Unicode's confusables (UTS 39), without what has no width."""
+
+import unicodedata
+from functools import cache, lru_cache
+from importlib import import_module
+from typing import Any
+
+_MORE = str.maketrans(
+    {"0": "o", "1": "l", "|": "l", "i": "l", "5": "s", "$": "s", "ß": "ss"}
+    | dict(zip("ᴀʙᴄᴅᴇғɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢгӈ", "abcdefghljklmnoprstuvwyzrh", strict=True))
+)
+"""What people take for each other beside Unicode's table, in small letters."""
+_PAIRS = (("rn", "m"), ("vv", "w"), ("cl", "d"), ("ae", "æ"))
+_UNSEEN = frozenset({"Mn", "Me", "Cf", "Cc", "Cn", "Co"})
+_FILLERS = dict.fromkeys([0x115F, 0x1160, 0x3164, 0xFFA0, 0x2800])
+"""Letters and symbols that show nothing, which their category does not tell."""
+_MAX_NAME = 200
+
+
+@lru_cache(maxsize=4096)
+def skeleton(name: str) -> str:
+    """Equal for names that look the same: letters of other scripts, accents, signs without width, order."""
+    decomposed = unicodedata.normalize("NFKD", name[:_MAX_NAME].translate(_FILLERS))
+    plain = "".join(sign for sign in decomposed if unicodedata.category(sign) not in _UNSEEN)
+    if not plain.isascii():
+        # A capital and its small letter may look like different signs: each is looked up.
+        plain = _plain(_plain(plain).casefold())
+    looks = plain.casefold().translate(_MORE)
+    for pair, letter in _PAIRS:
+        looks = looks.replace(pair, letter)
+    words = "".join(sign if sign.isalnum() else " " for sign in looks).split()
+    return "".join(sorted(words))
+
+
+def _plain(text: str) -> str:
+    prototypes = _prototypes()
+    return "".join([prototypes.get(sign, sign) for sign in text])
+
+
+@cache
+def _prototypes() -> dict[str, str]:
+    """Of each sign in Unicode's table, the plainest sign or signs that look like it.
+
+    The table pairs signs. What looks like a third looks like both: so pairs are joined into groups.
+    """
+    table: dict[str, list[dict[str, Any]]] = import_module(
+        "confusable_homoglyphs.confusables"
+    ).confusables_data
+    group_of: dict[str, str] = {}
+
+    def found(sign: str) -> str:
+        while group_of.setdefault(sign, sign) != sign:
+            sign = group_of[sign]
+        return sign
+
+    for sign, others in table.items():
+        for other in others:
+            first, second = sorted((found(sign), found(other["c"])), key=_plainness)
+            group_of[second] = first
+    return {sign: found(sign) for sign in group_of if len(sign) == 1}
+
+
+def _plainness(sign: str) -> tuple[bool, bool, int, str]:
+    return (not sign.isascii(), not sign.islower(), len(sign), sign)

@@ -1,0 +1,105 @@
+"""Whether a mail's sender is who its From field says, by the results of the server that the source trusts.
+
+The grammar is that of RFC 8601. Anybody can write such a field, so only the first one of that server counts.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, NamedTuple
+
+MAX_RESULTS = 4_000
+"""Characters of a field that are kept. In a longer one something may have been cut off: it shows nothing."""
+_QUOTED_SERVER = re.compile(r'\s*"([^"\\\s]{1,200})"')
+_SERVER = re.compile(r"[\s;(]")
+
+
+class SenderCheck(StrEnum):
+    PASSED = "passed"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+class _Result(NamedTuple):
+    method: str
+    result: str
+    domains: tuple[str, ...]
+    """Whose mail it vouches for: of the signature, the envelope or the From field."""
+
+
+def check_sender(trace: Mapping[str, Sequence[str]], authserv_id: str, address: str) -> SenderCheck:
+    """By DMARC; without it by DKIM and SPF for the domain of the From address. No result: unknown."""
+    wanted = authserv_id.strip().lower()
+    fields = trace.get("authentication-results", ()) if wanted else ()
+    own = next((field for field in map(_plain, fields) if _server(field) == wanted), "")
+    domain = address.rpartition("@")[2].lower().rstrip(".")
+    return _verdict(_results(own), domain) if own and domain else SenderCheck.UNKNOWN
+
+
+def _plain(field: str) -> str:
+    """In one line, with a server's name that is quoted as a token."""
+    return _QUOTED_SERVER.sub(r"\1", " ".join(field.split()), count=1)
+
+
+def _server(field: str) -> str:
+    return _SERVER.split(field.lstrip(), maxsplit=1)[0].lower()
+
+
+def _verdict(results: tuple[_Result, ...], domain: str) -> SenderCheck:
+    dmarc = [result for result in results if result.method == "dmarc"]
+    if any(result.result == "fail" for result in dmarc):
+        return SenderCheck.FAILED
+    if any(result.result == "pass" for result in dmarc):
+        same = all(domain in result.domains for result in dmarc if result.domains)
+        return SenderCheck.PASSED if same else SenderCheck.UNKNOWN
+    signed = [result for result in results if result.method == "dkim"]
+    sent = [result for result in results if result.method == "spf"]
+    # A signature of the domain that does not hold shows a changed or forged mail, whoever else signs it.
+    if any(result.result == "fail" and _is_of(result, domain, unnamed=True) for result in signed):
+        return SenderCheck.FAILED
+    if any(result.result == "pass" and _is_of(result, domain) for result in (*signed, *sent)):
+        return SenderCheck.PASSED
+    failed = any(result.result in {"fail", "softfail", "hardfail"} for result in (*signed, *sent))
+    return SenderCheck.FAILED if failed else SenderCheck.UNKNOWN
+
+
+def _is_of(result: _Result, domain: str, *, unnamed: bool = False) -> bool:
+    """Whether the result is for the From address's domain: the same, or one within the other."""
+    if not result.domains:
+        return unnamed
+    return any(_are_aligned(domain, named) for named in result.domains)
+
+
+def _are_aligned(domain: str, named: str) -> bool:
+    shorter, longer = sorted((domain, named), key=len)
+    return domain == named or ("." in shorter and longer.endswith(f".{shorter}"))
+
+
+_PROPERTIES = {"dkim": {"d", "i"}, "spf": {"mailfrom"}, "dmarc": {"from"}}
+
+
+@lru_cache(maxsize=256)
+def _results(field: str) -> tuple[_Result, ...]:
+    """The results in a field; none where it is no such field."""
+    if len(field) >= MAX_RESULTS:
+        return ()
+    authres: Any = import_module("authres")  # few sources name a server, and the others need no parser
+    try:
+        header = authres.AuthenticationResultsHeader.parse(f"Authentication-Results: {field}")
+    except authres.AuthResError:
+        return ()
+    except (SyntaxError, ValueError):  # the parser's own word for a field that is against the grammar
+        return ()
+    return tuple(
+        _Result(found.method.lower(), found.result.lower(), _domains(found))
+        for found in header.results
+        if found.method and found.result
+    )
+
+
+def _domains(found: Any) -> tuple[str, ...]:
+    wanted = _PROPERTIES.get(found.method.lower(), ())
+    named = [one.value for one in found.properties if one.name.lower() in wanted and one.value]
+    return tuple(dict.fromkeys(value.rpartition("@")[2].lower().rstrip(".") for value in named))

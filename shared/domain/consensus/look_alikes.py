@@ -2,8 +2,14 @@
 
 import unicodedata
 from functools import cache, lru_cache
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from shared.core.lazy_import import lazy
+
+if TYPE_CHECKING:
+    from confusable_homoglyphs import confusables
+else:
+    confusables = lazy("confusable_homoglyphs.confusables")  # it reads a large table
 
 _MORE = str.maketrans(
     {"0": "o", "1": "l", "|": "l", "i": "l", "5": "s", "$": "s", "ß": "ss"}
@@ -43,9 +49,7 @@ def _prototypes() -> dict[str, str]:
 
     The table pairs signs. What looks like a third looks like both: so pairs are joined into groups.
     """
-    table: dict[str, list[dict[str, Any]]] = import_module(
-        "confusable_homoglyphs.confusables"
-    ).confusables_data
+    table: dict[str, list[dict[str, Any]]] = confusables.confusables_data
     group_of: dict[str, str] = {}
 
     def found(sign: str) -> str:

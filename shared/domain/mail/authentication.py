@@ -7,8 +7,14 @@ import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
-from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from shared.core.lazy_import import lazy
+
+if TYPE_CHECKING:
+    import authres
+else:
+    authres = lazy("authres")  # few sources name a server, and the others need no parser
 
 MAX_RESULTS = 4_000
 """Characters of a field that are kept. In a longer one something may have been cut off: it shows nothing."""
@@ -85,7 +91,6 @@ def _results(field: str) -> tuple[_Result, ...]:
     """The results in a field; none where it is no such field."""
     if len(field) >= MAX_RESULTS:
         return ()
-    authres: Any = import_module("authres")  # few sources name a server, and the others need no parser
     try:
         header = authres.AuthenticationResultsHeader.parse(f"Authentication-Results: {field}")
     except authres.AuthResError:

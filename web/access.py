@@ -1,14 +1,15 @@
-"""Who is an operator, and whether a form was really sent from the operator's page.
+"""Who asks, with which roles, and whether a form was really sent from a page of this site.
 
 The functions are anonymous to the Functions host, because a browser cannot send a function key with a link or
-a form; so the app checks by itself. An operator is, in this order:
+a form; so the app checks by itself. Who asks is, in this order:
 
-- a client that sends OPERATOR_KEY in the header x-operator-key (a program: no other site can set a header)
-- an account with the role `operator`, where Easy Auth is on: the platform then writes x-ms-client-principal.
-  An account with the role `corrector` may correct what is said of threads, and nothing else; `inspector` may
-  look at the operator's page and at dead letters, and `requeuer` may send those again as well
-- a browser with a session in a signed cookie, after the key was entered on the operator's page
-- anybody at a development host on this machine, where everything else is open, too
+- a client that sends OPERATOR_KEY in the header x-operator-key (a program: no other site can set a header):
+  an operator
+- an account, where Easy Auth is on: the platform then writes x-ms-client-principal with its roles and groups
+- a browser with a session in a signed cookie, after the key was entered on the operator's page, or after
+  sign-in at a development host with AUTH_MODE entra
+- anybody at a development host on this machine without AUTH_MODE entra: an operator
+- a reader of a public site
 
 A form needs a token that is bound to the cookie, and must come from this site (CSRF protection).
 """
@@ -21,19 +22,27 @@ import os
 import secrets
 import time
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import azure.functions as func
 
+from shared.retrieval.access import Caller
 from shared.settings.app import Settings
 from shared.settings.outgoing import LOOPBACK
+from web.limits import LOCKS, client_address
 from web.problems import Problem
+from web.sessions import has_ended
 
-COOKIE = "operator"
-ROLE = "operator"
+COOKIE, ACCOUNT_COOKIE = "operator", "account"
+ROLE, READER = "operator", "reader"
+ROLES = ("reader", "uploader", "corrector", "inspector", "requeuer", "operator")
+OPEN: frozenset[str] = frozenset()  # a route for anybody
+READERS = frozenset(ROLES)  # every role reads what its groups may
 ONLY_OPERATORS = frozenset({ROLE})
+UPLOADERS = frozenset({ROLE, "uploader"})
 CORRECTORS = frozenset({ROLE, "corrector"})
 # What may be done with dead letters, and by which roles. What cannot be undone by a click is the operator's.
 MAY = {
@@ -46,8 +55,21 @@ HEADER, OF_KEY = "x-operator-key", "the operator's key"
 SESSION_SECONDS = 8 * 3600
 PROXY_HEADERS = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-original-host", "x-real-ip")
 ROLE_CLAIMS = frozenset({"roles", "role", "http://schemas.microsoft.com/ws/2008/06/identity/claims/role"})
-KEY, FORM = "key", "form"
+GROUP_CLAIMS = frozenset({"groups", "http://schemas.microsoft.com/ws/2008/06/identity/claims/groups"})
+KEY, FORM, ACCOUNT = "key", "form", "account"
 _PROCESS_SECRET = secrets.token_bytes(32)
+
+
+_ended: ContextVar[str] = ContextVar("ended", default="")  # the session of this request that was left
+
+
+@dataclass(frozen=True)
+class Identity:
+    name: str
+    roles: frozenset[str]
+    groups: frozenset[str] = frozenset()
+    session: str = ""  # the cookie's text, where it says who this is
+    is_program: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,24 +80,79 @@ class Visitor:
     leaves: bool = False  # whether there is a session to end
 
 
+def identity(req: func.HttpRequest, settings: Settings) -> Identity | None:
+    """Who asks; None for a reader of a public site, and where nobody is signed in."""
+    if _key_fits(req.headers.get(HEADER), settings):
+        return Identity(OF_KEY, ONLY_OPERATORS, is_program=True)
+    account = _principal(req.headers)
+    if account is not None:
+        return account
+    cookie = cookie_of(req)
+    if _session(cookie, KEY, settings):
+        return Identity(OF_KEY, ONLY_OPERATORS, session=cookie)
+    if not _development(req, settings):
+        return None
+    if settings.AUTH_MODE == "public":
+        return Identity("developer", ONLY_OPERATORS)
+    cookie = cookie_of(req, ACCOUNT_COOKIE)
+    return _signed_in(cookie) if _session(cookie, ACCOUNT, settings) else None
+
+
+async def caller_of(req: func.HttpRequest, settings: Settings, *, by_key: bool = False) -> Caller:
+    """Who sends this request. A wrong key counts towards a lock-out, in which no key is compared."""
+    _ended.set("")
+    if HEADER in req.headers:
+        check_key(req.headers.get(HEADER, ""), req, settings)
+    who = identity(req, settings)
+    if who is not None and who.session and await has_ended(who.session):
+        _ended.set(who.session)
+        who = identity(req, settings)
+    if who is None:
+        named = "a function key" if by_key and settings.AUTH_MODE == "public" else ""
+        return Caller(name=named, reads_all=bool(named), sees_addresses=settings.SHOW_ADDRESSES)
+    operator = ROLE in who.roles
+    whole = operator or settings.SHOW_ADDRESSES
+    return Caller(who.name, who.roles, who.groups, reads_all=operator, sees_addresses=whole)
+
+
+def admitted(caller: Caller, settings: Settings, roles: frozenset[str]) -> None:
+    """Raise a problem where the caller has none of the roles. A public site has readers without account."""
+    if caller.roles & roles or (settings.AUTH_MODE == "public" and (caller.reads_all or READER in roles)):
+        return
+    if caller.roles or settings.AUTH_MODE == "public":
+        raise Problem(403, "Your account has no role for this.")
+    problem = Problem(401, "Sign in to read this site.")
+    problem.headers["WWW-Authenticate"] = "Bearer"
+    raise problem
+
+
+def check_key(given: str, req: func.HttpRequest, settings: Settings) -> bool:
+    """Whether this is the operator's key. After a few wrong keys in a row a client has to wait."""
+    client = client_address(req.headers)
+    LOCKS.check(client)
+    if _key_fits(given, settings):
+        LOCKS.passed(client)
+        return True
+    if settings.OPERATOR_KEY is not None:
+        LOCKS.failed(client)
+    return False
+
+
 def visitor(
     req: func.HttpRequest, settings: Settings, roles: frozenset[str] = ONLY_OPERATORS
 ) -> Visitor | None:
     """The operator who sent the request, or an account with one of the roles; None for a reader."""
-    if _key_fits(req.headers.get(HEADER), settings):
-        return Visitor(OF_KEY)
-    cookie = _cookie(req)
-    name = _principal(req.headers, roles)
-    if name is None and _session(cookie, KEY, settings):
-        return Visitor(OF_KEY, token=_token(cookie, OF_KEY, settings), leaves=True)
-    if name is None and _development(req, settings):
-        name = "developer"
-    if name is None:
+    who = identity(req, settings)
+    if who is None or not who.roles & roles:
         return None
-    made = None
+    if who.is_program:
+        return Visitor(who.name)
+    cookie, made = cookie_of(req), None
+    if who.session and who.session == cookie:
+        return Visitor(who.name, token=_token(cookie, who.name, settings), leaves=True)
     if not _session(cookie, FORM, settings):
         cookie = made = _signed(FORM, settings)
-    return Visitor(name, cookie=made, token=_token(cookie, name, settings))
+    return Visitor(who.name, cookie=made, token=_token(cookie, who.name, settings))
 
 
 def permissions(req: func.HttpRequest, settings: Settings) -> dict[str, bool]:
@@ -102,6 +179,17 @@ def enter(given: str, settings: Settings) -> str | None:
     return _signed(KEY, settings) if _key_fits(given, settings) else None
 
 
+def signed_account(name: str, roles: list[str], groups: list[str], settings: Settings) -> str:
+    """The cookie of a development host's sign-in."""
+    content = json.dumps({"name": name, "roles": roles, "groups": groups}).encode()
+    return _signed(ACCOUNT, settings, base64.urlsafe_b64encode(content).decode())
+
+
+def _signed_in(cookie: str) -> Identity:
+    said = json.loads(base64.urlsafe_b64decode(cookie.split(".")[3]))
+    return Identity(said["name"], frozenset(said["roles"]) & READERS, frozenset(said["groups"]), cookie)
+
+
 def allowed_form(req: func.HttpRequest, who: Visitor, given: str) -> bool:
     """Whether the form was sent by this visitor, from a page of this site."""
     if who.token is None:
@@ -109,11 +197,14 @@ def allowed_form(req: func.HttpRequest, who: Visitor, given: str) -> bool:
     return from_this_site(req.headers) and hmac.compare_digest(given.encode(), who.token.encode())
 
 
-def cookie_header(req: func.HttpRequest, value: str, *, seconds: int = SESSION_SECONDS) -> dict[str, str]:
+def cookie_header(
+    req: func.HttpRequest, value: str, *, seconds: int = SESSION_SECONDS, name: str = COOKIE
+) -> dict[str, str]:
     """The header that sets the cookie; `seconds=0` deletes it."""
-    secure = "; Secure" if _in_azure() or req.url.startswith("https:") else ""
-    kept = f"Path=/operator; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
-    return {"Set-Cookie": f"{COOKIE}={value}; {kept}"}
+    secure = "; Secure" if is_secure(req) else ""
+    path, same = ("/operator", "Strict") if name == COOKIE else ("/", "Lax")
+    kept = f"Path={path}; Max-Age={seconds}; HttpOnly; SameSite={same}{secure}"
+    return {"Set-Cookie": f"{name}={value}; {kept}"}
 
 
 # keys and cookies
@@ -139,8 +230,8 @@ def _mac(settings: Settings, *parts: str) -> str:
     return hmac.new(_secret(settings), message, hashlib.sha256).hexdigest()
 
 
-def _signed(kind: str, settings: Settings) -> str:
-    text = f"{kind}.{int(time.time()) + SESSION_SECONDS}.{secrets.token_hex(16)}"
+def _signed(kind: str, settings: Settings, content: str = "") -> str:
+    text = f"{kind}.{int(time.time()) + SESSION_SECONDS}.{secrets.token_hex(16)}.{content}"
     return f"{text}.{_mac(settings, 'cookie', text)}"
 
 
@@ -153,6 +244,7 @@ def _session(cookie: str, kind: str, settings: Settings) -> bool:
         and given == kind
         and until.isdecimal()
         and int(until) > time.time()
+        and cookie != _ended.get()
     )
 
 
@@ -160,15 +252,31 @@ def _token(cookie: str, name: str, settings: Settings) -> str:
     return _mac(settings, "form", cookie, name)
 
 
-def _cookie(req: func.HttpRequest) -> str:
+def cookie_of(req: func.HttpRequest, name: str = COOKIE) -> str:
     try:
-        found = SimpleCookie(req.headers.get("cookie", "")).get(COOKIE)
+        found = SimpleCookie(req.headers.get("cookie", "")).get(name)
     except CookieError:
         return ""
     return found.value if found is not None and found.value.isascii() else ""
 
 
 # where the app runs
+
+
+def is_secure(req: func.HttpRequest) -> bool:
+    return _in_azure() or req.url.startswith("https:")
+
+
+def client_of(req: func.HttpRequest, caller: Caller) -> str:
+    """Who a limit counts for: the account, else where the request comes from."""
+    return caller.name if caller.roles else client_address(req.headers)
+
+
+def sign_in_address(req: func.HttpRequest, settings: Settings, back: str) -> str | None:
+    """Where a browser signs in; None where nobody can."""
+    if _development(req, settings):
+        return f"/sign-in?{urlencode({'to': back})}"
+    return f"/.auth/login/aad?{urlencode({'post_login_redirect_uri': back})}" if _in_azure() else None
 
 
 def _in_azure() -> bool:
@@ -183,14 +291,12 @@ def _development(req: func.HttpRequest, settings: Settings) -> bool:
     local = _host_of(f"//{req.headers.get('host', '')}")[0] in LOOPBACK
     local = local and not any(name in req.headers for name in PROXY_HEADERS)
     chosen = os.environ.get("AZURE_FUNCTIONS_ENVIRONMENT") == "Development"
-    return chosen and local and not _in_azure() and settings.OPERATOR_KEY is None
+    open_to_all = settings.OPERATOR_KEY is None or settings.AUTH_MODE != "public"
+    return chosen and local and not _in_azure() and open_to_all
 
 
-def _principal(headers: Mapping[str, str], roles: frozenset[str]) -> str | None:
-    """The name of a signed-in user with one of the roles.
-
-    The header is trusted only where the platform overwrites it.
-    """
+def _principal(headers: Mapping[str, str]) -> Identity | None:
+    """A signed-in user. The header is trusted only where the platform overwrites it."""
     if os.environ.get("WEBSITE_AUTH_ENABLED", "").lower() != "true" or not _in_azure():
         return None
     try:
@@ -199,10 +305,11 @@ def _principal(headers: Mapping[str, str], roles: frozenset[str]) -> str | None:
     except (ValueError, KeyError, TypeError):
         return None
     kinds = ROLE_CLAIMS | {str(principal.get("role_typ"))}
-    if not any(kind in kinds and value in roles for kind, value in claims):
-        return None
+    roles = frozenset(value for kind, value in claims if kind in kinds) & READERS
+    groups = frozenset(value for kind, value in claims if kind in GROUP_CLAIMS)
     named = next((value for kind, value in claims if kind == "name"), None)
-    return str(headers.get("x-ms-client-principal-name") or named or "signed in")[:200]
+    name = str(headers.get("x-ms-client-principal-name") or named or "signed in")[:200]
+    return Identity(name, roles, groups)
 
 
 def from_this_site(headers: Mapping[str, str]) -> bool:

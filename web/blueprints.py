@@ -18,6 +18,7 @@ import web.operator.corrections
 import web.operator.letters
 import web.operator.pages
 import web.operator.sources
+import web.pages.account
 import web.pages.archives
 import web.pages.drafts
 import web.pages.home

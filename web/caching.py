@@ -1,4 +1,7 @@
-"""Answers that a client may cache: every one has an ETag, and is revalidated with If-None-Match."""
+"""Answers that a client may cache: every one has an ETag, and is revalidated with If-None-Match.
+
+Whatever is answered goes through here, and so has masked addresses for who may not see them whole.
+"""
 
 import hashlib
 import json
@@ -8,8 +11,12 @@ from typing import Any
 import azure.functions as func
 from pydantic import BaseModel
 
+from shared.domain.mail.masking import addresses_in, mask_addresses, mask_json
+from shared.retrieval.access import current_caller
+
 REVALIDATE = "no-cache"  # a client may keep the answer, and asks whether it is current before using it
 NOT_SNIFFED = {"X-Content-Type-Options": "nosniff"}
+UNMASKED = frozenset({"application/json", "application/gzip"})  # JSON is masked value by value, before
 # Of answers that show an operator more than a reader.
 BY_CALLER = {"Cache-Control": "private, no-cache", "Vary": "x-operator-key, x-ms-client-principal"}
 
@@ -35,6 +42,8 @@ def answer_of(
     headers: Mapping[str, str] | None = None,
     etag: str | None = None,
 ) -> func.HttpResponse:
+    if mimetype not in UNMASKED:
+        body = _masked(req, body)
     all_headers = {"Cache-Control": REVALIDATE, **(headers or {})}
     if status == 200:  # noqa: PLR2004 - only what was asked for can be kept
         all_headers["ETag"] = etag or etag_of(body)
@@ -48,9 +57,11 @@ def answer_of(
 def answer_json(
     req: func.HttpRequest, body: Any, *, etag: str | None = None, headers: Mapping[str, str] | None = None
 ) -> func.HttpResponse:
+    known = None if current_caller().sees_addresses else addresses_in(req.params.values())
+    shown = body if known is None else mask_json(body, known)
     return answer_of(
         req,
-        json.dumps(body).encode(),
+        json.dumps(shown, ensure_ascii=False).encode(),
         "application/json",
         headers={**NOT_SNIFFED, **(headers or {})},
         etag=etag,
@@ -58,5 +69,11 @@ def answer_json(
 
 
 def answer_with(req: func.HttpRequest, model: BaseModel) -> func.HttpResponse:
-    body = model.model_dump_json(by_alias=True).encode()
-    return answer_of(req, body, "application/json", headers=NOT_SNIFFED)
+    return answer_json(req, model.model_dump(mode="json", by_alias=True))
+
+
+def _masked(req: func.HttpRequest, body: bytes) -> bytes:
+    """What the caller asked for by a whole address, they know."""
+    if current_caller().sees_addresses or (b"@" not in body and b"%40" not in body):
+        return body
+    return mask_addresses(body.decode(), addresses_in(req.params.values())).encode()

@@ -8,10 +8,10 @@ from shared.documents.readings import ShownOpenCall, ShownOutcome, StoredOutcome
 from shared.documents.threads import Address
 from shared.documents.values import OutcomeKind, Tier
 from shared.domain.consensus.mails import ENGLISH, UNKNOWN, language_of
+from shared.domain.mail.masking import masked
 from shared.domain.mail.subjects import split_subject
 from shared.domain.summaries.markdown import basis_words
 from shared.pipeline.progress import ArchiveProgress, StageProgress
-from shared.retrieval.mails import masked
 
 MOST_SPEAKERS = 12  # who are named of a call in a list
 STANCES = {"support": "in support", "objection": "objecting"}

@@ -1,6 +1,5 @@
 """Errors of the HTTP API as problem details (RFC 9457), with the parameter or JSON pointer of every fault."""
 
-import functools
 import json
 import logging
 from typing import Any
@@ -8,8 +7,8 @@ from typing import Any
 import azure.functions as func
 from pydantic import ValidationError
 
-from shared.clients.calls import somebody_waits
 from shared.clients.classify import classify
+from shared.core.concurrency import QueueFullError
 from shared.core.errors import (
     EditConflictError,
     ErrorKind,
@@ -19,10 +18,9 @@ from shared.core.errors import (
 )
 from shared.pipeline.retry import GaveUpError
 from shared.settings.app import SettingsError
-from web.routes import Handler
 
 log = logging.getLogger(__name__)
-RETRY_SECONDS = "30"
+RETRY_SECONDS, UNAVAILABLE = "30", 503
 TITLES = {
     400: "Bad request",
     401: "Sign-in required",
@@ -34,12 +32,18 @@ TITLES = {
     413: "Too large",
     415: "Not a mail archive",
     422: "Invalid input",
+    429: "Too many requests",
     500: "Internal error",
     503: "Unavailable",
 }
 
 
-_STATUS: dict[type[Exception], int] = {NotFoundError: 404, InvalidEditError: 422, EditConflictError: 409}
+_STATUS: dict[type[Exception], int] = {
+    NotFoundError: 404,
+    InvalidEditError: 422,
+    EditConflictError: 409,
+    QueueFullError: 503,
+}
 
 
 class Problem(Exception):  # noqa: N818 - RFC 9457's own word
@@ -50,7 +54,7 @@ class Problem(Exception):  # noqa: N818 - RFC 9457's own word
         self.status = status
         self.detail = detail
         self.more = more
-        self.headers: dict[str, str] = {}
+        self.headers = {"Retry-After": RETRY_SECONDS} if status == UNAVAILABLE else {}
 
     def response(self) -> func.HttpResponse:
         body = {
@@ -121,20 +125,4 @@ def _unforeseen(error: Exception) -> Problem:
     if failure.kind is ErrorKind.PERMANENT:
         return Problem(500, "Internal error. See the log.")
     service = str(failure.details.get("service", "a required service"))
-    problem = Problem(503, f"{service[0].upper()}{service[1:]} is not responding. Try again later.")
-    problem.headers["Retry-After"] = RETRY_SECONDS
-    return problem
-
-
-def json_errors(handler: Handler) -> Handler:
-    """Whatever the handler raises becomes a problem."""
-
-    @functools.wraps(handler)
-    async def answered(req: func.HttpRequest) -> func.HttpResponse:
-        with somebody_waits():
-            try:
-                return await handler(req)
-            except Exception as error:  # noqa: BLE001 - as_problem logs what it does not know
-                return as_problem(error).response()
-
-    return answered
+    return Problem(503, f"{service[0].upper()}{service[1:]} is not responding. Try again later.")

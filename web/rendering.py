@@ -13,21 +13,23 @@ from typing import Any
 
 import azure.functions as func
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
-from shared.clients.calls import somebody_waits
 from shared.documents.values import rejoined
 from shared.domain.mail.mentions import draft_base
+from shared.retrieval.access import current_caller
 from shared.retrieval.parameters import page_of_mail
 from shared.settings.app import SettingsError, settings
 from web import formatting as fm
-from web.access import MAY, is_operator, visitor
+from web.access import MAY, is_operator, sign_in_address, visitor
 from web.caching import answer_of
 from web.position_changes import SAYS
-from web.problems import TITLES, Problem, as_problem
-from web.routes import Handler, route
+from web.problems import TITLES, Problem
+from web.routes import Handler, route, unguarded
 
 HERE = Path(__file__).parent
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+UNAUTHORIZED = 401
 CONTENT_POLICY = "Content-Security-Policy"
 
 
@@ -81,6 +83,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
         )
     },
     "seen": fm.printable_lines,
+    "message_id": lambda id_: escape(id_).replace("@", Markup("&#64;")),  # it is masked as no address
     "rejoined": rejoined,
     "lang": fm.foreign_language,
     "subject": fm.bare_subject,
@@ -136,24 +139,25 @@ def _visits(req: func.HttpRequest) -> dict[str, str]:
     except SettingsError:
         return {}
     pages = {"/operator/upload": "Upload"} if is_operator(req, known) else {}
+    if known.AUTH_MODE == "entra" and current_caller().roles:
+        pages["/account"] = "Account"
     return {**pages, "/operator": "Operator"} if visitor(req, known, MAY["inspect"]) else pages
 
 
-def page(name: str, path: str, *methods: str) -> Callable[[Handler], Any]:
+def page(name: str, path: str, *methods: str, **routed: Any) -> Callable[[Handler], Any]:
     """A function of the site. Whatever its handler raises becomes a page that says what is wrong."""
+    return route(name, path, *methods, answered=_answered, **routed)
 
-    def register(handler: Handler) -> Any:
-        @functools.wraps(handler)
-        async def shown(req: func.HttpRequest) -> func.HttpResponse:
-            with somebody_waits():
-                try:
-                    return await handler(req)
-                except Exception as error:  # noqa: BLE001 - as_problem logs what it does not know
-                    return problem_page(req, as_problem(error))
 
-        return route(name, path, *methods)(shown)
-
-    return register
+def _answered(req: func.HttpRequest, problem: Problem) -> func.HttpResponse:
+    """Who is not signed in is sent to where they can, and back."""
+    if problem.status == UNAUTHORIZED and req.method == "GET":
+        path = "/" + req.url.partition("://")[2].partition("/")[2]
+        address = sign_in_address(req, settings(), path)
+        if address is not None:
+            kept = {"Location": address, "Cache-Control": "no-store"}
+            return func.HttpResponse(None, status_code=302, headers=kept)
+    return problem_page(req, problem)
 
 
 def problem_page(req: func.HttpRequest, problem: Problem) -> func.HttpResponse:
@@ -167,7 +171,7 @@ def problem_page(req: func.HttpRequest, problem: Problem) -> func.HttpResponse:
     )
 
 
-@route("static", "static/{name}")
+@unguarded("static", "static/{name}")
 def static(req: func.HttpRequest) -> func.HttpResponse:
     found = ASSETS.find(req.route_params["name"])
     if found is None:

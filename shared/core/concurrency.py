@@ -95,3 +95,33 @@ class StartedOnce:
         while self._starting:
             _, task = self._starting.popitem()
             await (await task).close()
+
+
+class QueueFullError(Exception):
+    """So many wait already that another would wait in vain."""
+
+
+class BoundedQueue:
+    """So many at a time, so many that wait, and no more: what readers ask for cannot pile up."""
+
+    def __init__(self, at_once: int, waiting: int) -> None:
+        self._most = at_once + waiting
+        self._turn = asyncio.Semaphore(at_once)
+        self._inside = 0
+
+    async def __aenter__(self) -> None:
+        if self._inside >= self._most:
+            raise QueueFullError("Too many requests of this kind wait already. Try again later.")
+        self._inside += 1
+        try:
+            await self._turn.acquire()
+        except BaseException:
+            self._inside -= 1
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._inside -= 1
+        self._turn.release()
+
+    async def close(self) -> None:
+        """Nothing is kept open: as a resource of the connections it ends with them."""

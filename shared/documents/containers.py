@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from shared.core.errors import InvalidDocumentError, NewerVersionError
 from shared.documents.base import Document
 from shared.documents.edits import Correction, Placement
-from shared.documents.records import Audit, FailureRecord, Lock, Run
+from shared.documents.records import AccessRecord, Audit, FailureRecord, Lock, Run
 from shared.documents.reports import Digest, Report, Subscription, Summary, TokenAccount
 from shared.documents.sources import Archive, Operation, Removal, Source
 from shared.documents.threads import Chunk, Message, Thread, ThreadEntry
@@ -37,6 +37,7 @@ DOCUMENTS: dict[str, type[Document]] = {
         Correction,
         Placement,
         Subscription,
+        AccessRecord,
     )
 }
 
@@ -150,6 +151,7 @@ CONTAINERS: dict[str, ContainerSpec] = {
         ContainerSpec("corrections", "/message_key", unindexed_trees=("/entries",)),
         ContainerSpec("placements", "/source", unindexed_trees=("/entries",)),
         ContainerSpec("subscriptions", "/address_key", default_ttl=BY_DOCUMENT),
+        ContainerSpec("access", "/id", default_ttl=BY_DOCUMENT),
     )
 }
 

@@ -36,6 +36,25 @@ class Audit(Document):
     outcome: str | None = None
 
 
+class AccessKind(StrEnum):
+    ENDED = "ended"  # a session that was left before its time
+    FEED = "feed"  # the secret address of an account's feeds
+
+
+class AccessRecord(Document):
+    """What the server keeps about access. It goes by itself when it is worth nothing any more."""
+
+    container = "access"
+
+    kind: AccessKind
+    name: str = ""  # the account's
+    roles: list[str] = []
+    groups: list[str] = []
+    secret_hash: str = ""
+    expires_at: UtcTime | None = None
+    ttl: int = Field(gt=0)
+
+
 class RunStatus(StrEnum):
     RUNNING = "running"
     SUCCEEDED = "succeeded"

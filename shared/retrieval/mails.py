@@ -1,4 +1,4 @@
-"""Mails by their Message-ID, their original bytes, a thread as an mbox, and whose addresses are shown."""
+"""Mails by their Message-ID, their original bytes, and a thread as an mbox."""
 
 import asyncio
 import gzip
@@ -11,12 +11,14 @@ from pathlib import Path
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
+from shared.core.concurrency import BoundedQueue
 from shared.core.errors import DocumentNotFoundError, NotFoundError
 from shared.documents.containers import read_document
 from shared.documents.queries.threads import MESSAGES_WITH_ID
 from shared.documents.sources import Archive, Source
 from shared.documents.threads import Address, Copy, Message
 from shared.domain.mail.archive_addresses import archive_address, bare_message_id
+from shared.domain.mail.masking import mask_addresses, masked
 from shared.domain.mail.mbox_writer import WrittenMail, mbox_of
 from shared.domain.mail.models import MailboxError, ParsedMail
 from shared.domain.mail.parse import parse_archive
@@ -51,16 +53,6 @@ async def address_in_archive(clients: Clients, message: Message, sources: Sequen
     return None
 
 
-def masked(email: str) -> str:
-    """`a***@example.org`: enough to tell people apart, too little to write to them. Still an address."""
-    name, at, domain = email.rpartition("@")
-    return f"{name[:1]}***{at}{domain}" if at else "***"
-
-
-def shown_address(person: Address, *, whole: bool) -> Address:
-    return person if whole or not person.email else Address(name=person.name, email=masked(person.email))
-
-
 def packed_mbox(messages: Sequence[Message], *, whole: bool) -> bytes:
     """The same bytes for the same messages."""
     mails = (_written(message, whole=whole) for message in messages)
@@ -68,9 +60,15 @@ def packed_mbox(messages: Sequence[Message], *, whole: bool) -> bytes:
 
 
 def _written(message: Message, *, whole: bool) -> WrittenMail:
+    """A mail program needs Message-IDs as they are; all else is masked where addresses are not whole."""
+
+    def shown(text: str) -> str:
+        return text if whole else mask_addresses(text)
+
     def people(addresses: Sequence[Address]) -> tuple[tuple[str, str], ...]:
-        shown = [shown_address(person, whole=whole) for person in addresses]
-        return tuple((person.name, person.email) for person in shown)
+        return tuple(
+            (shown(one.name), one.email if whole or not one.email else masked(one.email)) for one in addresses
+        )
 
     return WrittenMail(
         message_id=message.message_id,
@@ -78,14 +76,15 @@ def _written(message: Message, *, whole: bool) -> WrittenMail:
         recipients=people(message.to),
         copied=people(message.cc),
         date=message.date,
-        subject=message.subject,
+        subject=shown(message.subject),
         in_reply_to=message.in_reply_to or "",
         references=tuple(message.references),
-        text=message.body_raw,
+        text=shown(message.body_raw),
     )
 
 
 _PLAIN = frozenset({"mbox", "eml"})
+UNPACKED_AT_ONCE, UNPACKINGS_WAITING = 2, 8
 _PIECE = 1024 * 1024
 _SAID = ("subject", "from", "to", "cc", "date", "body_raw", "body_normalized", "body_html", "segments",
          "attachments", "warnings")  # fmt: skip
@@ -103,12 +102,17 @@ class OriginalMail:
 
 async def original_bytes(clients: Clients, message: Message) -> bytes:
     """As they are in the archive; NotFoundError where their place is unknown, or the archive is gone."""
-    return (await _original(clients, message, 0))[0]
+    return (await _original(clients, message, 0, unpacks=True))[0]
 
 
-async def original_mail(clients: Clients, message: Message, number: int) -> OriginalMail:
-    """A copy of it by its number. The first is the message; the others may say something else."""
-    content, archive = await _original(clients, message, number)
+async def original_mail(
+    clients: Clients, message: Message, number: int, *, unpacks: bool = False
+) -> OriginalMail:
+    """A copy of it by its number. The first is the message; the others may say something else.
+
+    A packed archive has to be unpacked up to the mail: only who `unpacks` may ask for that.
+    """
+    content, archive = await _original(clients, message, number, unpacks=unpacks)
     parsed = await asyncio.to_thread(_parsed, content)
     if parsed is None:
         raise NotFoundError("the archive no longer has a mail at the place of this copy")
@@ -127,7 +131,9 @@ def _parsed(content: bytes) -> ParsedMail | None:
     return found if isinstance(found, ParsedMail) else None
 
 
-async def _original(clients: Clients, message: Message, number: int) -> tuple[bytes, Archive]:
+async def _original(
+    clients: Clients, message: Message, number: int, *, unpacks: bool
+) -> tuple[bytes, Archive]:
     if number >= len(message.copies):
         raise NotFoundError("the place of this message in its archive is unknown; parse the archive again")
     copy = message.copies[number]
@@ -139,13 +145,25 @@ async def _original(clients: Clients, message: Message, number: int) -> tuple[by
             _, start, length = copy.place
             part = await clients.blobs.read_part(ARCHIVES_CONTAINER, archive.file_path, start, length)
             return part, archive
-        with tempfile.TemporaryDirectory(prefix="raw-") as folder:
-            path = Path(folder) / "archive"
-            with path.open("wb") as file:
-                await clients.blobs.save(ARCHIVES_CONTAINER, archive.file_path, file)
-            return await asyncio.to_thread(_read_member, path, copy), archive
+        if not unpacks:
+            raise NotFoundError("The copy is in a packed archive, which is opened for operators alone.")
+        queue = await clients.resources.get("unpacking queue", _unpacking_queue)
+        async with queue:
+            return await _unpacked(clients, archive, copy), archive
     except DocumentNotFoundError:
         raise NotFoundError(f"the file of archive {copy.archive_id} no longer exists") from None
+
+
+async def _unpacking_queue() -> BoundedQueue:
+    return BoundedQueue(UNPACKED_AT_ONCE, UNPACKINGS_WAITING)
+
+
+async def _unpacked(clients: Clients, archive: Archive, copy: Copy) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="raw-") as folder:
+        path = Path(folder) / "archive"
+        with path.open("wb") as file:
+            await clients.blobs.save(ARCHIVES_CONTAINER, archive.file_path, file)
+        return await asyncio.to_thread(_read_member, path, copy)
 
 
 def _read_member(path: Path, copy: Copy) -> bytes:

@@ -10,6 +10,7 @@ from pydantic import Field
 from shared.clients.connections import Clients
 from shared.clients.search.fields import Filters
 from shared.clients.search.index import Hit, Hits
+from shared.core.concurrency import BoundedQueue, QueueFullError
 from shared.core.errors import PipelineError
 from shared.documents.threads import Address
 from shared.domain.mail.mentions import draft_base
@@ -31,6 +32,7 @@ from shared.retrieval.read_models import FoundItem, Highlight
 log = logging.getLogger(__name__)
 DEEPEST = 1000  # paging ends here: the service ranks no deeper
 MARKS = ("\ue000", "\ue001")  # around matches: private-use characters, which a mail's text hardly has
+ENCODED_AT_ONCE, ENCODINGS_WAITING = 2, 8
 FACETS = (
     "source,count:20",
     "sender,count:12",
@@ -100,16 +102,26 @@ class SearchResult:
         return skip if skip < min(self.total, DEEPEST) else None
 
 
+async def vector_for_reader(clients: Clients, text: str) -> list[float]:
+    """QueueFullError where too many searches wait: the encoder works for the pipeline, too."""
+    model = await embedder(clients)  # the first start has a time limit of its own
+    queue = await clients.resources.get("readers' encoder queue", _encoder_queue)
+    async with queue, clients.calls("encoder").measured("encode", writes=True):
+        encoded = await model.encode([text])
+    return [float(number) for number in encoded[0]]
+
+
+async def _encoder_queue() -> BoundedQueue:
+    return BoundedQueue(ENCODED_AT_ONCE, ENCODINGS_WAITING)
+
+
 async def find(clients: Clients, wanted: SearchAsked) -> SearchResult:
     """Search. If the embedding model fails, search by words only, and say so in the note."""
     mode, note, vector = wanted.mode, None, None
     if mode != "words":
         try:
-            model = await embedder(clients)  # the first start has a time limit of its own
-            async with clients.calls("encoder").measured("encode", writes=True):
-                encoded = await model.encode([wanted.q])
-            vector = [float(number) for number in encoded[0]]
-        except (PipelineError, OSError):
+            vector = await vector_for_reader(clients, wanted.q)
+        except (PipelineError, OSError, QueueFullError):
             log.warning("no vector for a search, which goes on by words", exc_info=True)
             mode, note = "words", WITHOUT_MEANING
     hits = await clients.index.search(

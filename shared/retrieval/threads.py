@@ -9,6 +9,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import MAX_IDS_PER_QUERY
 from shared.core.errors import NotFoundError
 from shared.core.ids import REPORT_PREFIX, report_id, scope_id
+from shared.documents.edits import Correction
 from shared.documents.queries.several_containers import first_with_id
 from shared.documents.queries.threads import MESSAGES_AND_ANSWERS_OF_OTHER_LISTS, THREADS_OF_MESSAGES
 from shared.documents.reports import Report, Summary
@@ -29,7 +30,7 @@ from shared.retrieval.read_models import (
 from shared.summarization.report_document import report_of
 from shared.threads.moving import find_resolved
 
-Model = TypeVar("Model", Chunk, Message, Summary)
+Model = TypeVar("Model", Chunk, Correction, Message, Summary)
 MOST_ANSWERS = 50
 BEGINNING = 300
 

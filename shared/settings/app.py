@@ -76,6 +76,10 @@ class ChatModelSettings(BaseModel):
     SUMMARY_ARCHIVE_TOKENS: Positive | None = None  # what the threads of one archive may cost together
 
 
+RATE_LIMITS = {"search": 60, "ask": 10, "raw": 30, "upload": 600, "signin": 10}
+_RATE = rf"({'|'.join(RATE_LIMITS)})=[0-9]{{1,6}}"
+
+
 class Settings(ChatModelSettings):
     # The functions of this app: requests (web), stages and timers (worker), or both
     APP_PART: AppPart = "all"
@@ -140,6 +144,12 @@ class Settings(ChatModelSettings):
     # Whether anybody may read (public), or accounts with a role (entra)
     AUTH_MODE: Literal["public", "entra"] = "public"
 
+    # Requests a minute and caller, of who is no operator; 0 is no limit (web/limits.py)
+    RATE_LIMITS: Annotated[str, Field(pattern=rf"^({_RATE}(,{_RATE})*)?$")] = ""
+
+    # Whether search engines may list the pages
+    SEARCH_ENGINES: bool = False
+
     # Whether all readers see e-mail addresses whole; operators do anyway
     SHOW_ADDRESSES: bool = False
 
@@ -192,6 +202,12 @@ class Settings(ChatModelSettings):
     @property
     def app_url(self) -> str:
         return (self.FUNCTIONS_URL or self.PUBLIC_URL).rstrip("/")
+
+    @property
+    def rate_limits(self) -> Mapping[str, int]:
+        """The defaults, and what RATE_LIMITS says of some: `search=120,raw=10`."""
+        given = (part.split("=") for part in self.RATE_LIMITS.split(",") if part)
+        return RATE_LIMITS | {name: int(number) for name, number in given}
 
     @property
     def mail_server(self) -> MailServer | None:

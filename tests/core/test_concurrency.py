@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from shared.core.concurrency import batches_of, gather_limited, in_pages
+from shared.core.concurrency import BoundedQueue, QueueFullError, batches_of, gather_limited, in_pages
 
 
 class Work:
@@ -75,3 +75,20 @@ async def test_pages_have_their_size_and_the_last_what_is_left(count: int, pages
             yield number
 
     assert [len(page) async for page in in_pages(items(), 2)] == pages
+
+
+async def test_a_queue_takes_so_many_at_a_time_and_refuses_what_would_wait_too_long() -> None:
+    work, queue = Work(), BoundedQueue(2, 3)
+
+    async def one(number: int) -> int:
+        async with queue:
+            return await work.piece(number, fail=number == 1)
+
+    found = await asyncio.gather(*(one(number) for number in range(8)), return_exceptions=True)
+    assert work.most == 2
+    assert [type(answer) for answer in found] == [int, ValueError, int, int, int] + [QueueFullError] * 3
+    waiting = [asyncio.create_task(one(number)) for number in range(5)]
+    await asyncio.sleep(0)
+    waiting[4].cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    assert await asyncio.gather(*(one(number) for number in (2, 3, 4, 5, 6))) == [2, 3, 4, 5, 6]

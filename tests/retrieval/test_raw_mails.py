@@ -1,12 +1,19 @@
 """A mail read from its archive: the message itself, another content under its id, and a file that changed."""
 
+import asyncio
+import gzip
+from typing import Any
+
 import pytest
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.cosmos.session import Session
+from shared.core.concurrency import QueueFullError
 from shared.core.errors import NotFoundError
 from shared.core.ids import message_key, thread_id
+from shared.documents.sources import Archive
 from shared.documents.threads import Message
+from shared.retrieval import mails
 from shared.retrieval.mails import original_bytes, original_mail
 from tests.stages.mail_in import NOW, MailIn, archive_of, mail, mail_in
 from tests.support.cloud import AppCloud
@@ -54,3 +61,34 @@ async def test_bytes_that_are_others_now_are_said_to_be(cloud: AppCloud, bus_ser
         await place.clients.blobs.delete(ARCHIVES_CONTAINER, path)
         with pytest.raises(NotFoundError, match="no longer exists"):
             await original_mail(place.clients, message, 0)
+
+
+async def test_a_packed_archive_is_unpacked_for_operators_alone_and_for_a_few_at_a_time(
+    cloud: AppCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await place.take_in(HONEST)
+        message, archive = await stored(place), archive_of(HONEST)
+        packed = await place.clients.store.read(Archive, archive.id, Session())
+        await place.clients.store.upsert(packed.model_copy(update={"format": "mbox.gz"}), Session())
+        await place.clients.blobs.upload(ARCHIVES_CONTAINER, archive.file_path, gzip.compress(HONEST))
+        with pytest.raises(NotFoundError, match="for operators alone"):
+            await original_mail(place.clients, message, 0)
+        shown = await original_mail(place.clients, message, 0, unpacks=True)
+        assert shown.message.body_raw == message.body_raw
+        unpacking, most, here = mails._unpacked, 0, 0
+
+        async def counted(*given: Any) -> bytes:
+            nonlocal most, here
+            here += 1
+            most = max(most, here)
+            try:
+                return await unpacking(*given)
+            finally:
+                here -= 1
+
+        monkeypatch.setattr(mails, "_unpacked", counted)
+        asked = (original_bytes(place.clients, message) for _ in range(16))
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        assert most == mails.UNPACKED_AT_ONCE
+        assert [type(answer) for answer in answers] == [bytes] * 10 + [QueueFullError] * 6

@@ -11,6 +11,7 @@ import pytest
 
 from shared.clients import connections
 from shared.clients.calls import Calls
+from shared.retrieval.access import Caller, readable_sources
 from shared.settings.app import settings
 from tests.web.site import Site
 from web.pages.archives import archive_page
@@ -63,6 +64,9 @@ def test_a_page_asks_for_what_it_shows_in_a_few_calls(site: Site, calls: Counter
     digest = site.json("/api/reports?type=weekly&limit=1")["items"][0]
 
     async def measure() -> dict[str, int]:
+        # Once in a process, whatever is asked first: a public site has no closed source.
+        assert await readable_sources(await connections.clients(), Caller()) is None
+        assert calls.pop("query.source_readers") == 1
         pages: dict[str, Counter[str]] = {
             "home": await asked(calls, home_page, "/"),
             "thread": await asked(calls, thread_page, "/", id=thread["thread_id"]),
@@ -76,6 +80,7 @@ def test_a_page_asks_for_what_it_shows_in_a_few_calls(site: Site, calls: Counter
             "search": await asked(calls, search_page, "/", q="receipt"),
             "archive": await asked(calls, archive_page, "/", id=site.archives["tally"]),
         }
+        assert calls["query.source_readers"] == 0
         await connections._connected.close()
         return {name: calls.total() for name, calls in pages.items()}
 

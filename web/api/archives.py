@@ -5,7 +5,6 @@ from typing import Any
 import azure.functions as func
 from pydantic import Field
 
-from shared.clients.connections import clients
 from shared.clients.outbound import redacted_url
 from shared.documents.sources import Archive, ArchiveStatus
 from shared.ingestion.uploads import note_on_source
@@ -13,6 +12,7 @@ from shared.pipeline.progress import progress_of
 from shared.retrieval.listing import ARCHIVES
 from shared.retrieval.parameters import After, Limit, QueryParameters, SourceName, api_of, page_of
 from shared.retrieval.threads import find_archive
+from web.access import UPLOADERS
 from web.api.ingestion_schemas import (
     ArchiveDetail,
     ArchiveItem,
@@ -23,8 +23,11 @@ from web.api.ingestion_schemas import (
 from web.api.openapi import endpoint
 from web.api.operations import accept_removal
 from web.caching import answer_json
+from web.connected import clients
+from web.limits import Limited
 from web.parameters import id_of, next_address, parse_query, refuse_unknown
 from web.problems import answer
+from web.routes import WHOLE_FILES
 from web.uploads import LONGEST_FILENAME, taken_in, upload_of
 
 RESTORED = "The archive's file was lost. It is stored again."
@@ -50,6 +53,9 @@ class ArchivesAsked(QueryParameters):
     query=UploadAsked,
     body="application/octet-stream",
     needs_key=True,
+    roles=UPLOADERS,
+    limited=Limited.UPLOAD,
+    largest=WHOLE_FILES,
 )
 async def upload_archive(req: func.HttpRequest) -> func.HttpResponse:
     """Upload an archive as the body: 202 for a new archive, 200 for a known one."""
@@ -82,7 +88,13 @@ async def get_archive(req: func.HttpRequest) -> func.HttpResponse:
     return answer_json(req, {**_shown(archive), "progress": progress.to_json()})
 
 
-@endpoint("archives_delete", "DELETE", "api/archives/{id}", {202: OperationAccepted}, needs_key=True)
+@endpoint(
+    "archives_delete",
+    "DELETE",
+    "api/archives/{id}",
+    {202: OperationAccepted},
+    needs_key=True,
+)
 async def delete_archive(req: func.HttpRequest) -> func.HttpResponse:
     """Delete an archive with everything derived from it. The operation has the receipt."""
     return await accept_removal(await clients(), "archive", id_of(req, "archive"))

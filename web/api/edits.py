@@ -3,17 +3,19 @@
 import azure.functions as func
 from pydantic import BaseModel, ConfigDict, Field
 
-from shared.clients.connections import clients
+from shared.clients import connections
 from shared.core.ids import CORRECTION_ID
 from shared.documents.edits import CorrectedValue, Correction, CorrectionEntry, Placement, PlacementEntry
 from shared.documents.values import CorrectionKind
 from shared.retrieval.parameters import QueryParameters, api_of, page_of
+from shared.retrieval.threads import find_by_id
 from shared.upkeep.audit import Actor
 from shared.upkeep.correcting import CorrectionAsked, Reason, correct, corrections_of_thread, revoke
 from shared.upkeep.placing import PlacementAsked, place_message, placements_of_thread, undo_placement
 from web.access import CORRECTORS, ONLY_OPERATORS, visitor
 from web.api.openapi import endpoint
 from web.caching import answer_with
+from web.connected import clients
 from web.parameters import Body, asked_thread, body_of, checked_id, id_of, parse_query
 from web.problems import Problem, answer
 
@@ -97,8 +99,9 @@ async def create_correction(req: func.HttpRequest) -> func.HttpResponse:
     """Correct a position, the outcome or the genre, or hide a claim. If-Match replaces a correction."""
     actor = await _actor(req, CORRECTORS, NO_CORRECTOR)
     asked = _decided(req, CorrectionAsked)
-    connected, thread = await asked_thread(req)
-    made = await correct(connected, thread.id, asked, actor, etag=req.headers.get("if-match"))
+    _, thread = await asked_thread(req)
+    etag = req.headers.get("if-match")
+    made = await correct(await connections.clients(), thread.id, asked, actor, etag=etag)
     item = CorrectionItem.of(made, thread.id)
     return answer(201, item.model_dump(mode="json"), Location=item.links["self"], ETag=item.etag)
 
@@ -116,15 +119,17 @@ async def revoke_correction(req: func.HttpRequest) -> func.HttpResponse:
     actor = await _actor(req, CORRECTORS, NO_CORRECTOR)
     id_ = checked_id(req.route_params["id"], CORRECTION_ID, "correction with this id")
     reason = parse_query(req, UndoAsked).reason
-    revoked = await revoke(await clients(), id_, reason, actor, etag=req.headers.get("if-match"))
+    await find_by_id(await clients(), Correction, id_)  # of a list that this account may read
+    etag = req.headers.get("if-match")
+    revoked = await revoke(await connections.clients(), id_, reason, actor, etag=etag)
     return answer(200, CorrectionItem.of(revoked, None).model_dump(mode="json"), ETag=revoked.etag or "")
 
 
 @endpoint("placements_list", "GET", PLACEMENTS, {200: PlacementList})
 async def list_placements(req: func.HttpRequest) -> func.HttpResponse:
     """Placements of a thread, including undone ones."""
-    connected, thread = await asked_thread(req)
-    found = await placements_of_thread(connected, thread.id)
+    _, thread = await asked_thread(req)
+    found = await placements_of_thread(await connections.clients(), thread.id)
     return answer_with(req, PlacementList(items=[PlacementItem.of(placement) for placement in found]))
 
 

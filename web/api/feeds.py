@@ -1,10 +1,14 @@
 """Feeds: the latest reports of a list, a draft, a thread or an outcome; calls, also as a calendar."""
 
-from urllib.parse import quote, urlsplit
+import re
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
 
 import azure.functions as func
 
-from shared.clients.connections import Clients, clients
+from shared.clients import connections
+from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.reports import Report, Summary
 from shared.documents.sources import NAME_PATTERN
@@ -12,18 +16,34 @@ from shared.documents.values import OutcomeKind
 from shared.publishing.feeds import ATOM, CALENDAR, CallEnd, Feed, atom_feed, calendar_of, entry_of
 from shared.retrieval.listing import REPORTS
 from shared.retrieval.parameters import PATTERN, page_of
-from web.access import check_people_shown
-from web.api.openapi import endpoint
+from web.access import OPEN, check_people_shown
+from web.api.openapi import Answers, endpoint
 from web.caching import NOT_SNIFFED, answer_of, etag_of
+from web.connected import clients, set_caller
 from web.formatting import bare_subject
 from web.parameters import asked_thread, draft_named, id_of, list_named, origin_of
 from web.problems import Problem
+from web.routes import Handler, route
+from web.sessions import caller_of_feed
 
 ENTRIES = 50
 LIST, KIND = {"name": NAME_PATTERN}, {"kind": rf"^({'|'.join(OutcomeKind)})$"}
 
 
-@endpoint("feeds_source", "GET", "api/feeds/sources/{name}", {200: ATOM}, ids=LIST)
+FEEDS: dict[re.Pattern[str], Handler] = {}
+
+
+def feed(name: str, path: str, answers: Answers, **described: Any) -> Callable[[Handler], Any]:
+    """A feed under its open address, and under the secret address of each account."""
+
+    def register(handler: Handler) -> Any:
+        FEEDS[re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", path))] = handler
+        return endpoint(name, "GET", f"api/feeds/{path}", answers, **described)(handler)
+
+    return register
+
+
+@feed("feeds_source", "sources/{name}", {200: ATOM}, ids=LIST)
 async def feed_of_source(req: func.HttpRequest) -> func.HttpResponse:
     """The latest reports of a list."""
     name = list_named(req)
@@ -31,7 +51,7 @@ async def feed_of_source(req: func.HttpRequest) -> func.HttpResponse:
     return await _feed(req, "source", name, f"Reports on {name}", page, source=name)
 
 
-@endpoint("feeds_calls", "GET", "api/feeds/sources/{name}/calls", {200: ATOM}, ids=LIST)
+@feed("feeds_calls", "sources/{name}/calls", {200: ATOM}, ids=LIST)
 async def feed_of_calls(req: func.HttpRequest) -> func.HttpResponse:
     """Calls and votes of a list without a result."""
     name = list_named(req)
@@ -39,7 +59,7 @@ async def feed_of_calls(req: func.HttpRequest) -> func.HttpResponse:
     return await _feed(req, "calls", name, f"Open calls on {name}", page, source=name, open_call=True)
 
 
-@endpoint("feeds_calendar", "GET", "api/feeds/sources/{name}/calendar", {200: CALENDAR}, ids=LIST)
+@feed("feeds_calendar", "sources/{name}/calendar", {200: CALENDAR}, ids=LIST)
 async def calendar_of_calls(req: func.HttpRequest) -> func.HttpResponse:
     """Deadlines of a list's calls and votes as an iCal calendar."""
     connected, name = await clients(), list_named(req)
@@ -61,7 +81,7 @@ async def calendar_of_calls(req: func.HttpRequest) -> func.HttpResponse:
     return answer_of(req, body, CALENDAR, headers={**NOT_SNIFFED, **saved})
 
 
-@endpoint("feeds_outcome", "GET", "api/feeds/outcomes/{kind}", {200: ATOM}, ids=KIND)
+@feed("feeds_outcome", "outcomes/{kind}", {200: ATOM}, ids=KIND)
 async def feed_of_outcome(req: func.HttpRequest) -> func.HttpResponse:
     """The latest threads with this outcome on all lists."""
     kind = req.route_params["kind"]
@@ -70,7 +90,7 @@ async def feed_of_outcome(req: func.HttpRequest) -> func.HttpResponse:
     return await _feed(req, "outcome", kind, f"Outcome: {kind}", "/", outcome=kind)
 
 
-@endpoint("feeds_person", "GET", "api/feeds/people/{id}", {200: ATOM})
+@feed("feeds_person", "people/{id}", {200: ATOM})
 async def feed_of_person(req: func.HttpRequest) -> func.HttpResponse:
     """The latest reports of a person's threads, if pages about people are on."""
     check_people_shown(req, (await clients()).settings)
@@ -79,14 +99,14 @@ async def feed_of_person(req: func.HttpRequest) -> func.HttpResponse:
     return await _feed(req, "person", id_, "Threads of one person", page, person=id_, type="thread")
 
 
-@endpoint("feeds_draft", "GET", "api/feeds/drafts/{name}", {200: ATOM}, ids={"name": PATTERN})
+@feed("feeds_draft", "drafts/{name}", {200: ATOM}, ids={"name": PATTERN})
 async def feed_of_draft(req: func.HttpRequest) -> func.HttpResponse:
     """The latest reports on a draft (any version) or RFC."""
     name = draft_named(req)
     return await _feed(req, "draft", name, f"Reports on {name}", page_of("drafts", name), draft=name)
 
 
-@endpoint("feeds_thread", "GET", "api/feeds/threads/{id}", {200: ATOM})
+@feed("feeds_thread", "threads/{id}", {200: ATOM})
 async def feed_of_thread(req: func.HttpRequest) -> func.HttpResponse:
     """The report of a thread: one entry, updated with each new summary."""
     _, thread = await asked_thread(req)
@@ -115,3 +135,21 @@ async def _feed(
 async def _reports(connected: Clients, **filters: object) -> list[Report]:
     page = await REPORTS.page(connected.store, filters=filters, size=ENTRIES)
     return page.items
+
+
+@route("feeds_private", "feeds/private/{key}/{*feed}", roles=OPEN)
+async def private_feed(req: func.HttpRequest) -> func.HttpResponse:
+    """A feed by its account's secret address, for programs that cannot sign in."""
+    caller = await caller_of_feed(await connections.clients(), req.route_params.get("key", ""))
+    asked = req.route_params.get("feed", "")
+    fitting = [(handler, named) for path, handler in FEEDS.items() if (named := path.fullmatch(asked))]
+    if caller is None or not fitting:
+        raise Problem(404, "This address is wrong, has expired or was revoked.")
+    set_caller(caller)
+    handler, named = fitting[0]
+    values = {name: unquote(value) for name, value in named.groupdict().items()}
+    return await handler(
+        func.HttpRequest(
+            req.method, req.url, headers=req.headers, params=req.params, route_params=values, body=b""
+        )
+    )

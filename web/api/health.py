@@ -9,23 +9,24 @@ import azure.functions as func
 from shared.clients.connections import clients
 from shared.settings.app import SettingsError, load_settings
 from shared.upkeep.oversight.dependencies import Check, check_dependencies
+from web.access import OPEN
 from web.api.ingestion_schemas import Alive, Health
 from web.api.openapi import documented, endpoint
 from web.problems import answer
-from web.routes import route
+from web.routes import unguarded
 
 FRESH_SECONDS = 2.0
 _last: tuple[float, "asyncio.Task[dict[str, Check]]"] | None = None
 
 
-@route("health_live", "api/health/live")
+@unguarded("health_live", "api/health/live")
 @documented("GET", "api/health/live", {200: Alive})
 def health_live(req: func.HttpRequest) -> func.HttpResponse:  # noqa: ARG001 - the binding's name
     """200 if the process is alive, whatever the state of its dependencies. On failure, restart it."""
     return answer(200, {"status": "alive"})
 
 
-@endpoint("health", "GET", "api/health", {200: Health, 503: Health})
+@endpoint("health", "GET", "api/health", {200: Health, 503: Health}, roles=OPEN)
 async def health(req: func.HttpRequest) -> func.HttpResponse:  # noqa: ARG001 - the binding's name
     """200 if the app is ready, else 503 with the state of each dependency."""
     try:

@@ -4,7 +4,6 @@ from urllib.parse import urlencode
 
 import azure.functions as func
 
-from shared.clients.connections import clients
 from shared.documents.threads import Chunk, Message
 from shared.retrieval.listing import CHUNKS
 from shared.retrieval.mails import original_bytes
@@ -15,6 +14,8 @@ from shared.retrieval.threads import find_by_id
 from web.access import is_operator
 from web.api.openapi import endpoint
 from web.caching import answer_of, answer_with
+from web.connected import clients
+from web.limits import Limited
 from web.parameters import id_of, next_address, parse_query
 from web.problems import Problem, bad_parameter
 
@@ -28,7 +29,7 @@ async def get_message(req: func.HttpRequest) -> func.HttpResponse:
     return answer_with(req, MessageDetail.of(await _message(req)))
 
 
-@endpoint("messages_raw", "GET", "api/messages/{key}/raw", {200: "text/plain"})
+@endpoint("messages_raw", "GET", "api/messages/{key}/raw", {200: "text/plain"}, limited=Limited.RAW)
 async def get_raw(req: func.HttpRequest) -> func.HttpResponse:
     """The original bytes of the mail in its archive. Requires an operator."""
     if not is_operator(req, (await clients()).settings):
@@ -69,7 +70,7 @@ async def _message(req: func.HttpRequest) -> Message:
     return await find_by_id(await clients(), Message, id_of(req, "message", name="key"))
 
 
-@endpoint("search", "GET", "api/search", {200: SearchAnswer}, query=SearchAsked)
+@endpoint("search", "GET", "api/search", {200: SearchAnswer}, query=SearchAsked, limited=Limited.SEARCH)
 async def search(req: func.HttpRequest) -> func.HttpResponse:
     """Keyword and semantic search in mail, with highlights and facets."""
     wanted = parse_query(req, SearchAsked)

@@ -14,8 +14,8 @@ from pydantic.json_schema import models_json_schema
 
 from shared.core.ids import HASH_ID, PATTERNS
 from shared.retrieval.parameters import QueryParameters
+from web.access import ONLY_OPERATORS, OPEN, READERS
 from web.caching import answer_of
-from web.problems import json_errors
 from web.routes import Handler, route
 
 JSON = "application/json"
@@ -79,15 +79,20 @@ def documented(
     return remember
 
 
+ROUTED = ("roles", "limited", "largest")  # what the route is told (web/routes.py)
+
+
 def endpoint(
     name: str, method: str, path: str, answers: Answers, **described: Any
 ) -> Callable[[Handler], Any]:
     """A function of the API: its name and route, its entry in the document, and its errors as problems."""
-    level = func.AuthLevel.FUNCTION if described.get("needs_key") else func.AuthLevel.ANONYMOUS
+    routed = {key: described.pop(key) for key in ROUTED if key in described}
+    by_key = bool(described.get("needs_key"))
+    routed = {"roles": ONLY_OPERATORS if by_key else READERS, "by_key": by_key, **routed}
 
     def register(handler: Handler) -> Any:
-        function = documented(method, path, answers, **described)(json_errors(handler))
-        return route(name, path, *(() if method == "GET" else (method,)), level=level)(function)
+        function = documented(method, path, answers, **described)(handler)
+        return route(name, path, *(() if method == "GET" else (method,)), **routed)(function)
 
     return register
 
@@ -168,7 +173,7 @@ def _flat(schema: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, A
     return {name: value for name, value in schema.items() if not (name == "default" and value is None)}
 
 
-@endpoint("openapi", "GET", "api/openapi.json", {200: JSON})
+@endpoint("openapi", "GET", "api/openapi.json", {200: JSON}, roles=OPEN)
 async def openapi(req: func.HttpRequest) -> func.HttpResponse:
     """The OpenAPI document of this API."""
     return answer_of(req, json.dumps(document()).encode(), JSON)

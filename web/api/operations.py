@@ -5,7 +5,7 @@ from typing import Any
 import azure.functions as func
 from pydantic import BaseModel
 
-from shared.clients.connections import Clients, clients
+from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.ids import OPERATION_ID
 from shared.documents.sources import Operation, Removal
@@ -14,6 +14,7 @@ from shared.upkeep.removal.requests import request_removal
 from web.api.ingestion_schemas import OperationDetail, OperationShown, RemovalDetail
 from web.api.openapi import endpoint
 from web.caching import answer_json
+from web.connected import clients, current_caller
 from web.parameters import checked_id
 from web.problems import Problem, answer
 
@@ -27,7 +28,8 @@ def accepted(operation_id: str, *, already_running: bool) -> func.HttpResponse:
 
 async def accept_removal(connected: Clients, kind: str, target: str) -> func.HttpResponse:
     now = connected.runtime.now()
-    removal = await request_removal(connected, kind, target, requested_by="api", now=now)
+    by = current_caller().name or "api"
+    removal = await request_removal(connected, kind, target, requested_by=by, now=now)
     if removal is None:
         raise Problem(404, f"There is no {kind} {target!r}.")
     return accepted(removal.id, already_running=removal.created_at != now)

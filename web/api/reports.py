@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import azure.functions as func
 
-from shared.clients.connections import clients
 from shared.core.ids import REPORT_ID
 from shared.documents.reports import Summary
 from shared.retrieval.listing import REPORTS
@@ -15,6 +14,7 @@ from shared.retrieval.threads import cited_in, find_report, report_detail
 from web.access import check_people_shown
 from web.api.openapi import endpoint
 from web.caching import NOT_SNIFFED, answer_of, answer_with
+from web.connected import clients
 from web.formatting import markdown_target
 from web.parameters import id_of, next_address, origin_of, parse_query
 from web.position_changes import changes_in_markdown

@@ -7,7 +7,7 @@ from typing import Any
 
 import azure.functions as func
 
-from shared.clients.connections import Clients, clients
+from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
 from shared.clients.outbound import redacted_url
@@ -23,7 +23,7 @@ from shared.ingestion.source_definitions import (
 )
 from shared.retrieval.listing import SOURCES
 from shared.retrieval.parameters import After, Limit, QueryParameters, api_of
-from web.access import is_operator
+from web.access import ONLY_OPERATORS, is_operator
 from web.api.ingestion_schemas import (
     OperationAccepted,
     PublicSource,
@@ -35,8 +35,9 @@ from web.api.ingestion_schemas import (
 from web.api.openapi import documented, endpoint
 from web.api.operations import accept_removal, accepted
 from web.caching import BY_CALLER, answer_json
+from web.connected import clients, current_caller
 from web.parameters import next_address, parse_query
-from web.problems import Problem, answer, bad_field, json_errors
+from web.problems import Problem, answer, bad_field
 from web.routes import route
 
 PLACE, ONE = "api/sources", "api/sources/{name}"
@@ -56,7 +57,14 @@ class SourcesAsked(QueryParameters):
     after: After = None
 
 
-@endpoint("sources_create", "POST", PLACE, {201: SourceItem}, body=SourceDefinition, needs_key=True)
+@endpoint(
+    "sources_create",
+    "POST",
+    PLACE,
+    {201: SourceItem},
+    body=SourceDefinition,
+    needs_key=True,
+)
 async def create_source(req: func.HttpRequest) -> func.HttpResponse:
     """Define a source to fetch archives from."""
     connected = await clients()
@@ -88,7 +96,7 @@ async def get_source(req: func.HttpRequest) -> func.HttpResponse:
     return answer_json(req, _view_for(req, connected)(source), etag=source.etag, headers=BY_CALLER)
 
 
-@route("sources_update", ONE, "PUT", "PATCH", level=func.AuthLevel.FUNCTION)
+@route("sources_update", ONE, "PUT", "PATCH", roles=ONLY_OPERATORS, by_key=True)
 @documented("PUT", ONE, {200: SourceItem}, body=SourceDefinition, ids=NAMED, needs_key=True)
 @documented(
     "PATCH",
@@ -99,7 +107,6 @@ async def get_source(req: func.HttpRequest) -> func.HttpResponse:
     needs_key=True,
     name="patch_source",
 )
-@json_errors
 async def update_source(req: func.HttpRequest) -> func.HttpResponse:
     """Change a source definition: PUT replaces it, PATCH is a JSON merge patch (RFC 7396)."""
     connected = await clients()
@@ -136,7 +143,14 @@ async def delete_source(req: func.HttpRequest) -> func.HttpResponse:
     return answer(200, {"name": source.name, "deleted": True, "cascade": False, "detail": detail})
 
 
-@endpoint("sources_trigger", "POST", f"{ONE}/trigger", {202: OperationAccepted}, ids=NAMED, needs_key=True)
+@endpoint(
+    "sources_trigger",
+    "POST",
+    f"{ONE}/trigger",
+    {202: OperationAccepted},
+    ids=NAMED,
+    needs_key=True,
+)
 async def trigger_source(req: func.HttpRequest) -> func.HttpResponse:
     """Start a fetch, or return the one in progress."""
     connected = await clients()
@@ -145,7 +159,8 @@ async def trigger_source(req: func.HttpRequest) -> func.HttpResponse:
         if source.source_type == SourceType.UPLOAD:
             raise Problem(409, "This source has nothing to fetch. Upload archives with POST /api/archives.")
         now = connected.runtime.now()
-        requested = await request_fetch(source, connected, requested_by="trigger", now=now)
+        by = current_caller().name or "trigger"
+        requested = await request_fetch(source, connected, requested_by=by, now=now)
         if isinstance(requested, Requested):
             return accepted(requested.operation_id, already_running=not requested.is_new)
     raise Problem(409, CHANGED)

@@ -3,7 +3,6 @@
 import azure.functions as func
 from pydantic import BaseModel, ConfigDict, Field
 
-from shared.clients.connections import clients
 from shared.core.ids import AUDIT_ID, report_id
 from shared.documents.base import UtcTime
 from shared.documents.records import Audit, AuditStatus
@@ -12,8 +11,8 @@ from shared.retrieval.parameters import api_of
 from shared.summarization.digests import refresh_digest
 from shared.upkeep.audit import Actor, UnknownOperationError, find_audit
 from shared.upkeep.background import RESUMMARIZE, ThreadSelection, request_resummarizing
-from web.access import visitor
 from web.api.openapi import endpoint
+from web.connected import clients, current_caller
 from web.parameters import body_of, checked_id
 from web.problems import Problem, answer
 
@@ -37,7 +36,14 @@ class DigestMade(BaseModel):
     links: dict[str, str]
 
 
-@endpoint("digests_refresh", "POST", "api/digests", {200: DigestMade}, body=DigestAsked, needs_key=True)
+@endpoint(
+    "digests_refresh",
+    "POST",
+    "api/digests",
+    {200: DigestMade},
+    body=DigestAsked,
+    needs_key=True,
+)
 async def refresh_one_digest(req: func.HttpRequest) -> func.HttpResponse:
     """Make a digest of a week, a month or a draft now, or return the current one."""
     try:
@@ -70,19 +76,30 @@ class ResummaryShown(BaseModel):
     links: dict[str, str]
 
 
-@endpoint("resummaries_create", "POST", PATH, {202: ResummaryShown}, body=ThreadSelection, needs_key=True)
+@endpoint(
+    "resummaries_create",
+    "POST",
+    PATH,
+    {202: ResummaryShown},
+    body=ThreadSelection,
+    needs_key=True,
+)
 async def create_resummary(req: func.HttpRequest) -> func.HttpResponse:
     """Make new summaries of a thread, a source or all threads. Corrections are kept."""
     selection = body_of(req, ThreadSelection, LONGEST_BODY)
     connected = await clients()
-    who = visitor(req, connected.settings)
-    actor = Actor(who.name if who else "a function key", "api")
+    actor = Actor(current_caller().name or "a function key", "api")
     audit = await request_resummarizing(connected, selection, actor, in_background=True)
     return answer(202, _shown(audit), Location=api_of("resummaries", audit.id))
 
 
 @endpoint(
-    "resummaries_get", "GET", f"{PATH}/{{id}}", {200: ResummaryShown}, ids={"id": AUDIT_ID}, needs_key=True
+    "resummaries_get",
+    "GET",
+    f"{PATH}/{{id}}",
+    {200: ResummaryShown},
+    ids={"id": AUDIT_ID},
+    needs_key=True,
 )
 async def get_resummary(req: func.HttpRequest) -> func.HttpResponse:
     """The progress of a resummary."""

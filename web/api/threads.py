@@ -3,7 +3,6 @@
 import azure.functions as func
 from pydantic import Field
 
-from shared.clients.connections import clients
 from shared.core.errors import InvalidCursorError
 from shared.retrieval.conversation import Placed
 from shared.retrieval.listing import THREADS
@@ -19,6 +18,7 @@ from shared.retrieval.read_models import (
 from shared.retrieval.threads import conversation_of
 from web.api.openapi import endpoint
 from web.caching import answer_with
+from web.connected import clients
 from web.parameters import asked_thread, next_address, parse_query
 
 ONE = "api/threads/{id}"

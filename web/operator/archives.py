@@ -22,9 +22,9 @@ from shared.upkeep.oversight.stuck_documents import why_not_done
 from web.access import Visitor, visitor
 from web.operator.forms import CLOSED, NEVER_KEPT, back_to, checked_sender, operators_page, show_to
 from web.parameters import id_of
-from web.problems import Problem, answer, json_errors
+from web.problems import Problem, answer
 from web.rendering import CONTENT_POLICY, content_policy, page
-from web.routes import route
+from web.routes import WHOLE_FILES, route
 from web.uploads import file_of_form, taken_in, upload_of
 
 LARGEST_MB = 90  # the host takes bodies of 100 MB at most
@@ -38,7 +38,7 @@ async def upload_page(req: func.HttpRequest, connected: Clients, who: Visitor) -
     return show_to(req, who, "operator/upload.html", headers=policy, largest=LARGEST_MB)
 
 
-@page("operator_uploaded", "operator/upload", "POST")
+@page("operator_uploaded", "operator/upload", "POST", largest=WHOLE_FILES)
 async def upload_sent(req: func.HttpRequest) -> func.HttpResponse:
     """Take the form's file in, and go where its progress is shown."""
     connected = await clients()
@@ -56,7 +56,6 @@ LARGEST_NUMBER = 2**53
 
 
 @route("operator_upload_begin", "operator/upload/parts", "POST")
-@json_errors
 async def begin(req: func.HttpRequest) -> func.HttpResponse:
     """Which parts of the file are here already, and where the others may be sent to past this app."""
     connected, _ = await _sender(req)
@@ -69,8 +68,7 @@ async def begin(req: func.HttpRequest) -> func.HttpResponse:
     return answer(200, {**known, "address": await direct_address(connected, upload)}, **NEVER_KEPT)
 
 
-@route("operator_upload_part", "operator/upload/parts/{number}", "PUT")
-@json_errors
+@route("operator_upload_part", "operator/upload/parts/{number}", "PUT", largest=WHOLE_FILES)
 async def part(req: func.HttpRequest) -> func.HttpResponse:
     connected, _ = await _sender(req)
     number = req.route_params["number"]
@@ -84,7 +82,6 @@ async def part(req: func.HttpRequest) -> func.HttpResponse:
 
 
 @route("operator_upload_end", "operator/upload/end", "POST")
-@json_errors
 async def end(req: func.HttpRequest) -> func.HttpResponse:
     """Have the file taken in; its operation tells when it is."""
     connected, who = await _sender(req)

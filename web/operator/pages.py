@@ -10,12 +10,24 @@ from shared.core.times import in_one_unit
 from shared.upkeep.audit import Actor
 from shared.upkeep.deadletters.journal import REQUEUE, RESTORABLE
 from shared.upkeep.deadletters.operations import request_in_background
-from web.access import MAY, Visitor, cookie_header, enter, is_operator, permissions
-from web.forms import form_of
-from web.operator.forms import PATH, back_to, checked_sender, login_page, operators_page, show_to
+from web.access import (
+    MAY,
+    Visitor,
+    check_key,
+    cookie_header,
+    cookie_of,
+    enter,
+    from_this_site,
+    is_operator,
+    permissions,
+)
+from web.forms import LARGEST_FORM, form_of
+from web.limits import Limited
+from web.operator.forms import PATH, WRONG_FORM, back_to, checked_sender, login_page, operators_page, show_to
 from web.operator.view import running_on, view_of
 from web.problems import Problem
 from web.rendering import page
+from web.sessions import end_session
 
 
 @operators_page("operator", "operator", MAY["inspect"])
@@ -37,10 +49,14 @@ async def operator_page(req: func.HttpRequest, connected: Clients, who: Visitor)
     )
 
 
-@page("operator_enter", "operator/enter", "POST")
+@page("operator_enter", "operator/enter", "POST", largest=LARGEST_FORM, limited=Limited.SIGN_IN)
 async def operator_enter(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
-    cookie = enter(form_of(req).get("key", ""), connected.settings)
+    if not from_this_site(req.headers):
+        raise Problem(403, WRONG_FORM)
+    given = form_of(req).get("key", "")
+    check_key(given, req, connected.settings)
+    cookie = enter(given, connected.settings)
     if cookie is None:
         return login_page(req, connected, wrong=True)
     return back_to(headers=cookie_header(req, cookie))
@@ -48,7 +64,9 @@ async def operator_enter(req: func.HttpRequest) -> func.HttpResponse:
 
 @page("operator_leave", "operator/leave", "POST")
 async def operator_leave(req: func.HttpRequest) -> func.HttpResponse:
-    checked_sender(req, await clients(), form_of(req), MAY["inspect"])
+    connected = await clients()
+    checked_sender(req, connected, form_of(req), MAY["inspect"])
+    await end_session(connected, cookie_of(req))
     return back_to(headers=cookie_header(req, "", seconds=0))
 
 

@@ -4,12 +4,12 @@ import asyncio
 
 import azure.functions as func
 
-from shared.clients.connections import clients
 from shared.ingestion.uploads import note_on_source
 from shared.pipeline.progress import progress_of
 from shared.retrieval.lists import latest_archives
 from shared.retrieval.parameters import QueryParameters, SourceName
 from shared.retrieval.threads import find_archive
+from web.connected import clients
 from web.parameters import id_of, parse_query
 from web.rendering import page, show
 

@@ -7,10 +7,10 @@ from datetime import datetime
 
 import azure.functions as func
 
-from shared.clients.connections import clients
 from shared.documents.reports import Report
 from shared.documents.values import Genre, OutcomeKind, SummaryType, Tier
 from shared.retrieval.topics import count_draft_mentions, of_draft
+from web.connected import clients
 from web.parameters import draft_named
 from web.rendering import page, show
 

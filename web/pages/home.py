@@ -4,11 +4,12 @@ import asyncio
 
 import azure.functions as func
 
-from shared.clients.connections import clients
 from shared.documents.reports import Report
 from shared.documents.values import Tier
 from shared.domain.consensus.positions import OutcomeGroup, outcome_group
 from shared.retrieval.lists import latest_digests, latest_reports, source_names
+from web.access import OPEN
+from web.connected import clients
 from web.pages.reading_view import call_state
 from web.problems import Problem
 from web.rendering import page, problem_page, show
@@ -64,8 +65,8 @@ async def following_page(req: func.HttpRequest) -> func.HttpResponse:
     return show(req, "pages/following.html")
 
 
-@route("zz_missing", "{*path}")
-def missing(req: func.HttpRequest) -> func.HttpResponse:
+@route("zz_missing", "{*path}", roles=OPEN)
+async def missing(req: func.HttpRequest) -> func.HttpResponse:
     """The 404 page. Azure tries routes in the order of function names: `zz_` makes this one the last."""
     problem = Problem(404, "This page does not exist.")
     if req.route_params.get("path", "").lower().startswith("api/"):

@@ -5,15 +5,17 @@ import re
 
 import azure.functions as func
 
-from shared.clients.connections import Clients, clients
+from shared.clients.connections import Clients
 from shared.core.ids import person_id
 from shared.documents.threads import Address, Message
 from shared.domain.mail.models import SegmentKind
-from shared.retrieval.mails import address_in_archive, mail_with_id, original_mail, packed_mbox, shown_address
+from shared.retrieval.mails import address_in_archive, mail_with_id, original_mail, packed_mbox
 from shared.retrieval.parameters import page_of, page_of_mail, page_of_message
 from shared.retrieval.threads import conversation_of, resolved_thread
-from web.access import is_operator, people_shown
+from web.access import client_of, is_operator, people_shown
 from web.caching import BY_CALLER, NOT_SNIFFED, answer_of
+from web.connected import clients, current_caller
+from web.limits import RATES, Limited
 from web.pages.message_body import TextMark, body_blocks
 from web.parameters import asked_thread, origin_of
 from web.problems import bad_parameter
@@ -31,7 +33,10 @@ async def mail_page(req: func.HttpRequest) -> func.HttpResponse:
     """
     connected, stored, others = await _asked(req)
     number = _copy_asked(req, stored)
-    original = None if number is None else await original_mail(connected, stored, number)
+    operator = is_operator(req, connected.settings)
+    if number is not None and not operator:
+        RATES.take(Limited.RAW, client_of(req, current_caller()), connected.settings)
+    original = None if number is None else await original_mail(connected, stored, number, unpacks=operator)
     message = stored if original is None else original.message
     wanted = req.params.get("quote", "")
     if len(wanted) > LONGEST_QUOTE:
@@ -39,14 +44,13 @@ async def mail_page(req: func.HttpRequest) -> func.HttpResponse:
     place = place_of(message, wanted)
     marks = [TextMark(*place, anchors=(ANCHOR,))] if place else []
     thread = await resolved_thread(connected, message.thread_id)
-    operator = is_operator(req, connected.settings)
     return show(
         req,
         "pages/mail.html",
         headers=BY_CALLER,
         message=message,
         thread=thread,
-        people=_people(message, whole=operator or connected.settings.SHOW_ADDRESSES),
+        people=_people(message),
         blocks=body_blocks(message, marks, most=len(message.body_raw)),
         quoted=wanted,
         found=place is not None,
@@ -75,8 +79,7 @@ async def thread_mbox(req: func.HttpRequest) -> func.HttpResponse:
     connected, thread = await asked_thread(req)
     conversation = await conversation_of(connected, thread, answers=False)
     messages = [placed.message for placed in conversation.placed()]
-    whole = is_operator(req, connected.settings) or connected.settings.SHOW_ADDRESSES
-    packed = await asyncio.to_thread(packed_mbox, messages, whole=whole)
+    packed = await asyncio.to_thread(packed_mbox, messages, whole=current_caller().sees_addresses)
     saved = {"Content-Disposition": f'attachment; filename="{thread.id}.mbox.gz"'}
     return answer_of(req, packed, "application/gzip", headers={**NOT_SNIFFED, **BY_CALLER, **saved})
 
@@ -118,13 +121,9 @@ def _copies(message: Message) -> list[tuple[int, str]]:
     return [(number, names[number > 0]) for number in first.values()]
 
 
-def _people(message: Message, *, whole: bool) -> list[tuple[str, list[str]]]:
+def _people(message: Message) -> list[tuple[str, list[str]]]:
     rows = (("From", [message.from_]), ("To", message.to), ("Cc", message.cc))
-    return [
-        (name, [_words(shown_address(person, whole=whole)) for person in people])
-        for name, people in rows
-        if people
-    ]
+    return [(name, [_words(person) for person in people]) for name, people in rows if people]
 
 
 def _words(person: Address) -> str:

@@ -2,12 +2,11 @@
 
 import azure.functions as func
 
-from shared.clients.connections import clients
 from shared.domain.summaries.markdown import FATES
-from shared.retrieval.mails import masked
 from shared.retrieval.topics import PersonStand, person_shown
-from web.access import check_people_shown, is_operator
+from web.access import check_people_shown
 from web.caching import BY_CALLER
+from web.connected import clients
 from web.parameters import id_of
 from web.position_changes import SAID_BEFORE, SAYS
 from web.rendering import page, show
@@ -18,17 +17,16 @@ async def person_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
     check_people_shown(req, connected.settings)
     person = await person_shown(connected, id_of(req, "person"))
-    whole = connected.settings.SHOW_ADDRESSES or is_operator(req, connected.settings)
     return show(
         req,
         "pages/person.html",
         headers=BY_CALLER,
         person=person,
         sends_mail=connected.settings.sends_mail,
-        addresses=person.addresses if whole else [masked(address) for address in person.addresses],
+        addresses=person.addresses,
         stands=[(stand, *_words(stand)) for stand in person.stands],
         said_before=SAID_BEFORE,
-        name=person.name or (masked(person.addresses[0]) if person.addresses else "Somebody"),
+        name=person.name or next(iter(person.addresses), "Somebody"),
     )
 
 

@@ -10,13 +10,15 @@ from urllib.parse import urlencode
 import azure.functions as func
 
 from shared.clients.classify import SDK_ERRORS
-from shared.clients.connections import Clients, clients
+from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.search.fields import Filters
 from shared.documents.threads import Thread
-from shared.retrieval.mails import masked
+from shared.domain.mail.masking import masked
 from shared.retrieval.read_models import FoundItem
 from shared.retrieval.search import SearchAsked, SearchResult, find
+from web.connected import clients
+from web.limits import Limited
 from web.parameters import parse_query
 from web.rendering import page, show
 
@@ -35,7 +37,7 @@ class Choice:
     chosen: bool
 
 
-@page("page_search", "search")
+@page("page_search", "search", limited=Limited.SEARCH)
 async def search_page(req: func.HttpRequest) -> func.HttpResponse:
     if not req.params.get("q", "").strip():
         return show(req, "pages/search.html", wanted=None)

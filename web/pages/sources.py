@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import azure.functions as func
 
-from shared.clients.connections import Clients, clients
+from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.reports import Report
 from shared.documents.sources import Source
@@ -24,6 +24,7 @@ from shared.retrieval.lists import (
     timeline_of_list,
 )
 from web.access import is_operator
+from web.connected import clients
 from web.formatting import KINDS
 from web.pages.reading_view import call_state
 from web.parameters import list_named, next_address, parse_query

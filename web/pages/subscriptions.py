@@ -8,7 +8,7 @@ import re
 
 import azure.functions as func
 
-from shared.clients.connections import Clients, clients
+from shared.clients.connections import Clients
 from shared.core.ids import SUBSCRIPTION_ID
 from shared.documents.reports import Cadence, Subscription, Topic, TopicKind
 from shared.publishing.mails import LinkPurpose, is_signed, topic_words
@@ -23,6 +23,7 @@ from shared.publishing.subscriptions import (
 from shared.retrieval.topics import find_topic
 from shared.settings.outgoing import is_address
 from web.access import check_people_shown, from_this_site
+from web.connected import clients
 from web.forms import form_of
 from web.problems import Problem
 from web.rendering import page, show

@@ -22,7 +22,9 @@ def bus_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSer
 @pytest.fixture(scope="session")
 def environ(cloud: AppCloud, bus_service: RunningService) -> dict[str, str]:
     admin = bus_service.addresses["admin"]
-    settings = cloud.settings(bus_service, OPERATOR_KEY=KEY, SERVICEBUS_ADMIN_ENDPOINT=admin)
+    settings = cloud.settings(
+        bus_service, OPERATOR_KEY=KEY, SERVICEBUS_ADMIN_ENDPOINT=admin, RATE_LIMITS="signin=0"
+    )
     asyncio.run(provision(settings))
     return environment(cloud, bus_service, settings)
 

@@ -121,4 +121,4 @@ def test_a_call_without_a_result_says_who_has_spoken(site: Site, path: str) -> N
 def test_of_many_who_have_spoken_the_first_are_named_and_nobodys_address_is() -> None:
     people = [Address(name=f"P {number}" if number else "", email=f"p{number}@x") for number in range(20)]
     names, more = spoken_in(ShownOpenCall(spoken=[person.email for person in people]), people)
-    assert (names[:3], len(names), more) == (["p***@x", "P 1", "P 2"], 12, 8)
+    assert (names[:3], len(names), more) == (["p*@x", "P 1", "P 2"], 12, 8)

@@ -110,7 +110,7 @@ def test_a_thread_as_mbox_holds_its_mails_with_masked_addresses(site: Site, tmp_
     with closing(mailbox.mbox(file)) as box:
         found = list(box)
     assert [address["Message-ID"] for address in found] == [address["message_id"] for address in expected]
-    assert all(re.search(r"\*\*\*@", address["From"]) for address in found)
+    assert all(re.search(r"\*@", address["From"]) for address in found)
     again = site.host.get(path, **{**as_reader, "if-none-match": answer.headers["etag"]})
     assert again.status == 304
 

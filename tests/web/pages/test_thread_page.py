@@ -190,7 +190,7 @@ def test_a_legend_names_the_marks_that_the_messages_have() -> None:
 
 def test_a_sender_without_a_name_is_shown_by_a_masked_address() -> None:
     page = page_of([message(0, from_=Address(email="bo@corp.example"))])
-    assert "b***@corp.example" in page.text
+    assert "b*@corp.example" in page.text
     assert "bo@corp.example" not in page.text
 
 

@@ -1,0 +1,39 @@
+"""No answer to a reader has a whole address: a crawler finds none on any route, and an operator sees them."""
+
+import re
+
+from tests.web.app_routes import http_routes
+from tests.web.crawler import Crawl, known_of, seeds_of
+from tests.web.site import Site
+
+READER = {"x-forwarded-for": "192.0.2.1"}  # a request from elsewhere is no developer's
+
+
+def whole_addresses(site: Site, crawl: Crawl) -> dict[str, set[str]]:
+    people = {
+        address.lower()
+        for name in site.archives
+        for one in site.json(f"/api/threads?limit=200&source={name}")["items"]
+        for person in one["participants"]
+        if (address := person["email"])
+    }
+    assert len(people) > 5
+    found: dict[str, set[str]] = {}
+    for path, text in crawl.texts():
+        # A Message-ID can end like an address.
+        seen = {one for one in people if re.search(rf"(?<![\w.+-]){re.escape(one)}", text.lower())}
+        if seen:
+            found[path] = seen
+    return found
+
+
+def test_a_reader_finds_no_whole_address_anywhere(site: Site) -> None:
+    source = "tally"
+    seeds = seeds_of(source, known_of(site.host, source, "receipt", {}))
+    reader = Crawl(site.host, READER).follow(seeds)
+    read = {route.function for route in http_routes() if "GET" in route.methods}
+    assert read - set(reader.routes) == set()
+    assert len(reader.answers) > 100
+    assert whole_addresses(site, reader) == {}
+    operator = Crawl(site.host, {}, a_route=1).follow(seeds)
+    assert len(whole_addresses(site, operator)) > 10

@@ -1,0 +1,12 @@
+"""The app's connections, as the caller of this request may read through them."""
+
+from shared.clients import connections
+from shared.clients.connections import Clients
+from shared.retrieval.access import ANYBODY, clients_of, current_caller, set_caller
+
+__all__ = ["ANYBODY", "clients", "current_caller", "set_caller"]
+
+
+async def clients() -> Clients:
+    """Connections that find only what the caller may read."""
+    return await clients_of(await connections.clients(), current_caller())

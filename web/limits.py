@@ -1,0 +1,124 @@
+"""How often a caller may ask, and how long they wait after wrong keys.
+
+Counters live in the process: no call to a service. Of several instances each counts by itself, so the most
+that is answered grows with them. A restart forgets.
+"""
+
+import ipaddress
+import logging
+import math
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from urllib.parse import urlsplit
+
+from shared.settings.app import Settings
+from web.problems import Problem
+
+log = logging.getLogger(__name__)
+MOST_CALLERS = 10_000
+IPV6_COLONS = 2
+FREE_TRIES, LONGEST_LOCK_SECONDS = 5, 900.0
+TOO_MANY = 429
+
+
+class Limited(StrEnum):
+    """What is limited, under the names that RATE_LIMITS has."""
+
+    SEARCH = "search"
+    ASK = "ask"
+    RAW = "raw"
+    UPLOAD = "upload"
+    SIGN_IN = "signin"
+
+
+def client_address(headers: Mapping[str, str]) -> str:
+    """Where the request comes from, as Azure's front end says it; a client cannot forge the last hop."""
+    if not os.environ.get("WEBSITE_SITE_NAME"):
+        return "local"
+    hop = headers.get("x-forwarded-for", "").rpartition(",")[2].strip()
+    is_bare = hop.count(":") >= IPV6_COLONS and not hop.startswith("[")  # an IPv6 address without a port
+    try:
+        address = ipaddress.ip_address(urlsplit(f"//[{hop}]" if is_bare else f"//{hop}").hostname or "")
+    except ValueError:
+        return "unknown"
+    if isinstance(address, ipaddress.IPv4Address):
+        return str(address)
+    return str(ipaddress.ip_network(f"{address}/64", strict=False))  # a subscriber has a whole /64
+
+
+@dataclass
+class _Bucket:
+    tokens: float
+    at: float
+
+
+@dataclass
+class RateLimits:
+    """A bucket of tokens for each caller and kind, full at first, refilled at the allowed rate."""
+
+    now: Callable[[], float] = time.monotonic
+    _buckets: OrderedDict[tuple[str, str], _Bucket] = field(default_factory=OrderedDict)
+
+    def take(self, kind: Limited, caller: str, settings: Settings) -> None:
+        """Raise a 429 that says when to come again."""
+        a_minute = settings.rate_limits.get(kind.value, 0)
+        if not a_minute:
+            return
+        now, key = self.now(), (kind.value, caller)
+        bucket = self._buckets.pop(key, None) or _Bucket(a_minute, now)
+        bucket.tokens = min(a_minute, bucket.tokens + (now - bucket.at) * a_minute / 60)
+        bucket.at = now
+        self._buckets[key] = bucket
+        while len(self._buckets) > MOST_CALLERS:
+            self._buckets.popitem(last=False)
+        if bucket.tokens < 1:
+            wait = (1 - bucket.tokens) * 60 / a_minute
+            raise too_many(wait, f"At most {a_minute} requests per minute here.")
+        bucket.tokens -= 1
+
+
+@dataclass
+class LockOut:
+    """Wrong keys in a row by client: after a few, each doubles the wait, in which no key is compared."""
+
+    now: Callable[[], float] = time.monotonic
+    _failed: OrderedDict[str, tuple[int, float]] = field(default_factory=OrderedDict)
+
+    def check(self, client: str) -> None:
+        _, until = self._failed.get(client, (0, 0.0))
+        if (wait := until - self.now()) > 0:
+            raise too_many(wait, "Too many wrong keys.")
+
+    def failed(self, client: str) -> None:
+        count = self._failed.pop(client, (0, 0.0))[0] + 1
+        over = count - FREE_TRIES
+        wait = min(2.0**over, LONGEST_LOCK_SECONDS) if over >= 0 else 0.0
+        self._failed[client] = (count, self.now() + wait)
+        while len(self._failed) > MOST_CALLERS:
+            self._failed.popitem(last=False)
+        log.warning("wrong operator key from %s, %d in a row: locked out for %d s", client, count, wait)
+
+    def passed(self, client: str) -> None:
+        self._failed.pop(client, None)
+
+
+def too_many(wait_seconds: float, detail: str) -> Problem:
+    seconds = max(1, math.ceil(wait_seconds))
+    problem = Problem(TOO_MANY, f"{detail} Try again in {seconds} s.")
+    problem.headers["Retry-After"] = str(seconds)
+    return problem
+
+
+RATES, LOCKS = RateLimits(), LockOut()
+
+
+def check_body(headers: Mapping[str, str], body: Callable[[], bytes], largest: int) -> None:
+    """413 by the announced length, before the body is touched; a body without one by its own."""
+    announced = headers.get("content-length", "")
+    length = int(announced) if announced.isdecimal() else len(body())
+    if length > largest:
+        raise Problem(413, f"The body can have at most {largest} bytes.")

@@ -1,0 +1,76 @@
+"""What the server keeps about access: sessions that were left, and the secret addresses of feeds."""
+
+import hashlib
+import hmac
+import secrets
+from datetime import timedelta
+
+from shared.clients.connections import Clients, clients
+from shared.clients.cosmos.session import Session
+from shared.documents.records import AccessKind, AccessRecord
+from shared.retrieval.access import Caller
+
+SESSION_SECONDS = 8 * 3600
+FEED_DAYS = 180
+
+
+async def end_session(connected: Clients, cookie: str) -> None:
+    """The cookie is worth nothing from now on, on every instance."""
+    now = connected.runtime.now()
+    record = AccessRecord(
+        id=_id("session", cookie), kind=AccessKind.ENDED, created_at=now, ttl=SESSION_SECONDS
+    )
+    await connected.store.upsert(record, Session())
+
+
+async def has_ended(cookie: str) -> bool:
+    store = (await clients()).store
+    return await store.find(AccessRecord, _id("session", cookie), Session()) is not None
+
+
+async def feed_of(connected: Clients, name: str) -> AccessRecord | None:
+    return await connected.store.find(AccessRecord, _id("feed", name), Session())
+
+
+async def make_feed_key(connected: Clients, caller: Caller) -> str:
+    """The secret of this account's feeds. An earlier one is worth nothing from now on."""
+    secret, now = secrets.token_urlsafe(24), connected.runtime.now()
+    record = AccessRecord(
+        id=_id("feed", caller.name),
+        kind=AccessKind.FEED,
+        name=caller.name,
+        roles=sorted(caller.roles),
+        groups=sorted(caller.groups),
+        secret_hash=_hash(secret),
+        expires_at=now + timedelta(days=FEED_DAYS),
+        created_at=now,
+        ttl=FEED_DAYS * 24 * 3600,
+    )
+    await connected.store.upsert(record, Session())
+    return f"{record.id.removeprefix('feed-')}.{secret}"
+
+
+async def revoke_feed_key(connected: Clients, name: str) -> None:
+    await connected.store.delete(AccessRecord, _id("feed", name), Session())
+
+
+async def caller_of_feed(connected: Clients, key: str) -> Caller | None:
+    """Whose feeds these are, with the groups of the day on which the address was made."""
+    id_, _, secret = key.partition(".")
+    if not id_.isalnum() or not id_.isascii():
+        return None
+    record = await connected.store.find(AccessRecord, f"feed-{id_}", Session())
+    if record is None or not hmac.compare_digest(record.secret_hash, _hash(secret)):
+        return None
+    if record.expires_at is None or record.expires_at <= connected.runtime.now():
+        return None
+    roles, groups = frozenset(record.roles), frozenset(record.groups)
+    return Caller(record.name, roles, groups, reads_all="operator" in roles)
+
+
+def _id(kind: str, text: str) -> str:
+    return f"{kind}-{_hash(f'{kind} {text}')[:40]}"
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -107,6 +107,8 @@ CHANGED = {
     "EMAIL_FROM": "digests@example.org",
     "EMAIL_SECRET": "of sixteen characters",
     "SMTP_URL": "smtps://digests:a%20password@mail.example.org",
+    "RATE_LIMITS": "search=120,raw=10",
+    "SEARCH_ENGINES": "true",
     "SHOW_ADDRESSES": "true",
     "SOURCE_ALLOWED_HOSTS": "lists.example.org",
     "SUMMARY_ARCHIVE_TOKENS": "100000",

@@ -13,6 +13,10 @@ param workspaceId string
 param serviceBusId string
 param cosmosId string
 
+@description('Application Insights, and where the app says whether it can work.')
+param componentId string
+param healthUrl string
+
 var queryAlerts = [
   {
     name: 'stuck-documents'
@@ -112,7 +116,7 @@ var queryAlerts = [
   }
   {
     name: 'service-silent'
-    description: 'A service does not answer in time: /api/health says which, and ops status what can still be seen.'
+    description: 'A service does not answer in time: /api/health says which, and python -m ops status what can still be seen.'
     severity: 2
     query: loadTextContent('../infra/kql/alert-service-silent.kql')
     measure: 'Calls'
@@ -122,6 +126,32 @@ var queryAlerts = [
     threshold: 20
     window: 'PT15M'
     frequency: 'PT5M'
+  }
+  {
+    name: 'service-refuses'
+    description: 'Most calls to a service fail: python -m ops status and /api/health say which and why. Events wait for it.'
+    severity: 1
+    query: loadTextContent('../infra/kql/alert-service-refuses.kql')
+    measure: 'Calls'
+    dimensions: [
+      'dependency'
+    ]
+    threshold: 20
+    window: 'PT15M'
+    frequency: 'PT5M'
+  }
+  {
+    name: 'circuit-open'
+    description: 'The attempts of a stage keep failing in one way, and the sweep only probes it: python -m ops status names the error.'
+    severity: 2
+    query: loadTextContent('../infra/kql/alert-circuit-open.kql')
+    measure: 'Open'
+    dimensions: [
+      'collection'
+    ]
+    threshold: 0
+    window: 'PT30M'
+    frequency: 'PT15M'
   }
   {
     name: 'chunks-given-up'
@@ -173,7 +203,7 @@ var queryAlerts = [
   }
   {
     name: 'late-documents'
-    description: 'Documents have not been done in the time of SLO_REPORT_MINUTES for half an hour: ops status, ops archive progress ID --why.'
+    description: 'Documents have not been done in the time of SLO_REPORT_MINUTES for half an hour: python -m ops status, python -m ops archive progress ID --why.'
     severity: 2
     query: loadTextContent('../infra/kql/alert-late-documents.kql')
     measure: 'Late'
@@ -329,7 +359,7 @@ resource deadLetters 'Microsoft.Insights/metricAlerts@2018-03-01' = {
   location: 'global'
   tags: tags
   properties: {
-    description: 'A queue has dead letters: ops deadletters shows why, and requeues them.'
+    description: 'A queue has dead letters: python -m ops dlq list --groups shows why, python -m ops dlq requeue --group ID sends them again.'
     severity: 2
     enabled: true
     autoMitigate: true
@@ -439,6 +469,71 @@ resource cosmosThrottled 'Microsoft.Insights/metricAlerts@2018-03-01' = if (empt
               ]
             }
           ]
+        }
+      ]
+    }
+    actions: [
+      {
+        actionGroupId: actionGroup.id
+      }
+    ]
+  }
+}
+
+resource healthTest 'Microsoft.Insights/webtests@2022-06-15' = if (empty(chosen)) {
+  name: '${namePrefix}-health'
+  location: location
+  // By this tag the portal shows the test with its component.
+  tags: union(tags, { 'hidden-link:${componentId}': 'Resource' })
+  kind: 'standard'
+  properties: {
+    SyntheticMonitorId: '${namePrefix}-health'
+    Name: '${namePrefix}-health'
+    Enabled: true
+    Frequency: 300
+    Timeout: 30
+    Kind: 'standard'
+    RetryEnabled: true
+    Locations: [
+      {
+        Id: 'emea-nl-ams-azr'
+      }
+    ]
+    Request: {
+      RequestUrl: healthUrl
+      HttpVerb: 'GET'
+    }
+    ValidationRules: {
+      ExpectedHttpStatusCode: 200
+    }
+  }
+}
+
+resource unhealthy 'Microsoft.Insights/metricAlerts@2018-03-01' = if (empty(chosen)) {
+  name: '${namePrefix}-app-unhealthy'
+  location: 'global'
+  tags: tags
+  properties: {
+    description: 'The app does not answer, or says that it cannot work: open /api/health, or run python -m ops status.'
+    severity: 1
+    enabled: true
+    autoMitigate: true
+    scopes: [
+      componentId
+    ]
+    evaluationFrequency: 'PT5M'
+    windowSize: 'PT15M'
+    criteria: {
+      'odata.type': 'Microsoft.Azure.Monitor.SingleResourceMultipleMetricCriteria'
+      allOf: [
+        {
+          criterionType: 'StaticThresholdCriterion'
+          name: 'availability'
+          metricNamespace: 'Microsoft.Insights/components'
+          metricName: 'availabilityResults/availabilityPercentage'
+          timeAggregation: 'Average'
+          operator: 'LessThan'
+          threshold: 60
         }
       ]
     }

@@ -82,6 +82,7 @@ resource reader 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   }
 ]
 
+output componentId string = component.id
 output workspaceId string = workspace.id
 output queryId string = workspace.properties.customerId
 output componentId string = component.id

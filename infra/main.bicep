@@ -677,6 +677,8 @@ module alerts '../bicep/alerts.bicep' = {
     workspaceId: monitoring.outputs.workspaceId
     serviceBusId: serviceBus.outputs.id
     cosmosId: cosmos.outputs.id
+    componentId: monitoring.outputs.componentId
+    healthUrl: '${webApp.outputs.uri}/api/health'
   }
 }
 

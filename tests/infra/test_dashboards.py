@@ -1,11 +1,14 @@
 """Alerts, workbook and queries ask only for what the code emits, and the specification's are all there."""
 
 import json
+import re
 from functools import lru_cache
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from ops.cli import app
 from shared.clients.telemetry.metrics import METRICS
 from tests.infra.conftest import ROOT
 from tests.infra.kql import Judged, judge
@@ -141,6 +144,7 @@ def test_every_metric_alert_watches_a_metric_of_its_own_resource() -> None:
     metrics = {
         "Microsoft.ServiceBus/namespaces": {"DeadletteredMessages", "ThrottledRequests"},
         "Microsoft.DocumentDB/databaseAccounts": {"TotalRequests"},
+        "Microsoft.Insights/components": {"availabilityResults/availabilityPercentage"},
     }
     for rule in of_type("plain", "Microsoft.Insights/metricAlerts"):
         (scope,) = rule.properties["scopes"]
@@ -168,6 +172,34 @@ def test_each_service_sends_what_the_queries_and_the_operator_read() -> None:
         "Microsoft.KeyVault/vaults": {"AuditEvent"},
         "Microsoft.Storage/storageAccounts/blobServices": {"StorageDelete"},
     }
+
+
+def test_every_command_that_an_alert_names_exists() -> None:
+    named = {
+        rule.name: re.findall(r"\bops ((?:[a-z][a-z-]* ?)+(?:--[a-z]+)?)", rule.properties["description"])
+        for type_ in ("scheduledQueryRules", "metricAlerts")
+        for rule in of_type("plain", f"Microsoft.Insights/{type_}")
+    }
+    commands = {(alert, command) for alert, found in named.items() for command in found}
+    assert len(commands) > 4
+    assert not [(alert, command) for alert, command in sorted(commands) if not exists(command)]
+    assert not exists("deadletters shows why")
+
+
+def exists(command: str) -> bool:
+    """Whether `ops` knows the command, and the option behind it."""
+    words, _, option = command.partition("--")
+    for length in (3, 2, 1):
+        asked = CliRunner().invoke(app, [*words.split()[:length], "--help"], env={"COLUMNS": "200"})
+        if asked.exit_code == 0:
+            return f"--{option}" in asked.output if option else True
+    return False
+
+
+def test_the_app_is_asked_from_outside_whether_it_can_work() -> None:
+    test = the("plain", "Microsoft.Insights/webtests")
+    assert test.properties["Request"]["RequestUrl"].endswith("/api/health")
+    assert test.properties["ValidationRules"]["ExpectedHttpStatusCode"] == 200
 
 
 def test_dead_letters_are_told_for_each_queue() -> None:

@@ -45,10 +45,12 @@ def test_a_profile_costs_less_at_rest_than_the_one_before_it_and_a_trial_less_th
 def test_an_alert_is_priced_by_how_often_it_asks_and_by_the_series_that_it_watches() -> None:
     standard, trial = lines("standard"), lines("trial")
 
-    assert standard["alerts.query.PT5M"].quantity + standard["alerts.query.PT15M"].quantity == 19
+    assert standard["alerts.query.PT5M"].quantity + standard["alerts.query.PT15M"].quantity == 21
     assert "alerts.query.PT5M" not in trial
     assert trial["alerts.query.PT15M"].quantity < 6
-    assert standard["alerts.metric"].quantity == 12 + 1 + 1  # dead letters of each entity, and two refusals
+    assert (
+        standard["alerts.metric"].quantity == 12 + 1 + 1 + 1
+    )  # dead letters of each entity, two refusals, the web test
 
 
 def test_a_free_grant_is_not_billed() -> None:

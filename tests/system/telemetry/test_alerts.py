@@ -29,6 +29,7 @@ NEEDS_MORE = {
     "alert-report-burn-slow",
     "alert-stage-no-progress",
     "alert-retry-rate",
+    "alert-service-refuses",
     "alert-service-silent",
     "alert-stuck-documents",  # says nothing before there is most of an hour to look at
     "pipeline-index",  # nor this without one of two errors
@@ -325,6 +326,23 @@ def test_a_service_that_misses_its_deadlines_fires(sender: Sender) -> None:
 
     sender.emit("dependency_calls_total", 1, **labels, outcome="deadline")
     assert fires("service-silent", sent(sender)) == {("search",)}
+
+
+def test_a_service_that_refuses_most_calls_fires_and_one_that_sometimes_does_not(sender: Sender) -> None:
+    for dependency, well in (("search", 0), ("cosmos", 100)):
+        labels = {"dependency": dependency, "operation": "read"}
+        sender.emit("dependency_calls_total", 21, **labels, outcome="error")
+        if well:
+            sender.emit("dependency_calls_total", well, **labels, outcome="ok")
+    assert fires("service-refuses", sent(sender)) == {("search",)}
+
+
+def test_an_open_circuit_fires_until_it_closes(sender: Sender) -> None:
+    sender.emit("retry_job_circuit_open", 1, collection="chunks")
+    sender.emit("retry_job_circuit_open", 0, collection="threads")
+    assert fires("circuit-open", sent(sender)) == {("chunks",)}
+    sender.emit("retry_job_circuit_open", 0, collection="chunks")
+    assert fires("circuit-open", sent(sender)) == set()
 
 
 def test_a_chunk_that_is_given_up_fires(sender: Sender) -> None:

@@ -6,12 +6,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from shared.core.lazy_import import lazy
 from shared.domain.mail.mbox import EML, BinaryStream, detect
 from shared.domain.mail.models import EmptyArchiveError, NotAMailboxError
+from shared.ingestion.archive_source import ArchivePath, size_of
 from shared.ingestion.errors import UnsupportedArchiveError
 from shared.ingestion.tar import BLOCK, EntryKind, is_tar_header, read_tar
 from shared.ingestion.unpacked_streams import (
@@ -64,7 +65,7 @@ class ArchiveFormat:
         return f"{self.container}.{self.compression}" if self.compression else str(self.container)
 
 
-def detect_format(path: Path, limits: UnpackLimits | None = None) -> ArchiveFormat:
+def detect_format(path: ArchivePath, limits: UnpackLimits | None = None) -> ArchiveFormat:
     """The format of a file. UnsupportedArchiveError says what it is instead, as far as that is known."""
     with path.open("rb") as file:
         beginning = file.read(PEEK)
@@ -82,10 +83,10 @@ def detect_format(path: Path, limits: UnpackLimits | None = None) -> ArchiveForm
 
 @contextmanager
 def open_plain(
-    path: Path, compression: Compression | None, limits: UnpackLimits
+    path: ArchivePath, compression: Compression | None, limits: UnpackLimits
 ) -> Iterator[tuple[BinaryStream, UnpackBudget]]:
     """The file's content, unpacked where it is compressed, on a budget."""
-    budget = UnpackBudget(limits, path.stat().st_size)
+    budget = UnpackBudget(limits, size_of(path))
     with path.open("rb") as file:
         stream = file if compression is None else Inflated(file, compression, path.name)
         yield Spending(stream, budget, path.name), budget
@@ -105,7 +106,7 @@ def in_maildir(name: str) -> bool:
 
 
 def _container(
-    path: Path, compression: Compression | None, beginning: bytes, limits: UnpackLimits
+    path: ArchivePath, compression: Compression | None, beginning: bytes, limits: UnpackLimits
 ) -> Container:
     if beginning.startswith(ZIP_MAGIC):
         return Container.ZIP
@@ -153,7 +154,7 @@ _Entry = tuple[str, EntryKind, BinaryStream, UnpackBudget]
 
 
 def open_members(
-    path: Path,
+    path: ArchivePath,
     limits: UnpackLimits | None = None,
     *,
     on_skip: Callable[[SkippedMember], None] = lambda _: None,
@@ -179,7 +180,7 @@ def open_members(
         raise UnsupportedArchiveError(f"no mail was found in the {format_}; supported: {FORMATS_READ}")
 
 
-def check_archive(path: Path, limits: UnpackLimits | None = None) -> ArchiveFormat:
+def check_archive(path: ArchivePath, limits: UnpackLimits | None = None) -> ArchiveFormat:
     """The format, once a first member that is mail was seen. The rest is checked as it is read."""
     format_ = detect_format(path, limits)
     members = open_members(path, limits)
@@ -190,9 +191,9 @@ def check_archive(path: Path, limits: UnpackLimits | None = None) -> ArchiveForm
     return format_
 
 
-def _entries(path: Path, format_: ArchiveFormat, limits: UnpackLimits) -> Iterator[_Entry]:
+def _entries(path: ArchivePath, format_: ArchiveFormat, limits: UnpackLimits) -> Iterator[_Entry]:
     if format_.container is Container.ZIP:
-        budget = UnpackBudget(limits, path.stat().st_size)
+        budget = UnpackBudget(limits, size_of(path))
         for packed in zips.read_zip(path, limits):
             yield packed.name, packed.kind, Spending(packed, budget, packed.name), budget
         return

@@ -3,17 +3,21 @@
 import asyncio
 import contextlib
 import marshal
+import tempfile
 import threading
 import weakref
 from collections.abc import AsyncIterator, Generator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from shared.clients.blobs import ARCHIVES_CONTAINER, Blobs
 from shared.clients.connections import Clients
 from shared.core.child_processes import BlockingChild, available_cores, python_module
 from shared.core.frames import Frame
 from shared.domain.mail.models import MailboxError, Share
+from shared.ingestion.archive_source import BlobPath
 from shared.ingestion.errors import ArchiveError, ReaderDiedError, ReaderStuckError, UnreadableArchiveError
 from shared.ingestion.reader_process import Batch, batch_from_marshal, read_batches
 
@@ -23,6 +27,29 @@ KEPT = 3
 """So many wait for the next archive: those for one, and one for a second beside it."""
 
 _LAST_WORDS = ("end", "unreadable", "failed")
+
+
+LARGEST_COPY = 32 * 1024 * 1024
+"""Larger archives are read by ranges: an instance has some 0.8 GB of disk, and parses 16 archives at once."""
+
+
+@asynccontextmanager
+async def opened_archive(blobs: Blobs, file_path: str, size: int) -> AsyncIterator[Path | BlobPath]:
+    """Read the archive elsewhere than in the event loop: a range is fetched by the loop."""
+    if size > LARGEST_COPY:
+        loop = asyncio.get_running_loop()
+
+        def fetch(offset: int, length: int) -> bytes:
+            part = blobs.read_part(ARCHIVES_CONTAINER, file_path, offset, length)
+            return asyncio.run_coroutine_threadsafe(part, loop).result()
+
+        yield BlobPath(Path(file_path).name, size, fetch)
+        return
+    with tempfile.TemporaryDirectory(prefix="archive-") as folder:
+        path = Path(folder) / "archive"
+        with path.open("wb") as file:
+            await blobs.save(ARCHIVES_CONTAINER, file_path, file)
+        yield path
 
 
 class ReaderPool:
@@ -45,19 +72,21 @@ class ReaderPool:
         self.at_work.update(taken)
         return taken
 
-    def read(self, path: Path, share: Share, process: BlockingChild) -> Generator[Batch, None, None]:
-        """The batches that the process reads."""
+    def read(
+        self, path: Path | BlobPath, share: Share, process: BlockingChild
+    ) -> Generator[Batch, None, None]:
+        """The batches that the process reads. The ranges of a blob are fetched for it."""
         kind, text = "", ""
         try:
-            process.send(Frame({"path": str(path), "share": share.number, "of": share.of}))
-            while (kind := (answer := process.receive()).header["kind"]) == "batch":
-                yield batch_from_marshal(marshal.loads(answer.body))  # noqa: S302 - from our own process
+            answer = _ask(process, Frame({**_request(path), "share": share.number, "of": share.of}))
+            while (kind := answer.header["kind"]) not in _LAST_WORDS:
+                if kind == "range" and isinstance(path, BlobPath):
+                    content = path.fetch(answer.header["offset"], answer.header["length"])
+                    answer = _ask(process, Frame({}, content))
+                else:
+                    yield batch_from_marshal(marshal.loads(answer.body))  # noqa: S302 - from our own process
+                    answer = _ask(process)
             text = answer.header.get("text", "")
-        except (OSError, EOFError, ValueError) as error:
-            process.close()
-            raise ReaderDiedError(
-                f"the process that reads archives ended with {process.returncode}"
-            ) from error
         finally:
             self.at_work.discard(process)
             if kind in _LAST_WORDS and self._end.alive and len(self.idle) < KEPT:
@@ -83,6 +112,22 @@ class ReaderPool:
         return _start()
 
 
+def _ask(process: BlockingChild, frame: Frame | None = None) -> Frame:
+    try:
+        if frame is not None:
+            process.send(frame)
+        return process.receive()
+    except (OSError, EOFError, ValueError) as error:
+        process.close()
+        raise ReaderDiedError(f"the process that reads archives ended with {process.returncode}") from error
+
+
+def _request(path: Path | BlobPath) -> dict[str, str | int]:
+    if isinstance(path, BlobPath):
+        return {"name": path.name, "size": path.size, "piece": path.piece}
+    return {"path": str(path)}
+
+
 def _start() -> BlockingChild:
     return BlockingChild(python_module("shared.ingestion.reader_process"))
 
@@ -105,7 +150,7 @@ class Reader:
     def __init__(
         self,
         pool: ReaderPool,
-        path: Path,
+        path: Path | BlobPath,
         name: str,
         *,
         small: int = SMALL_BYTES,
@@ -117,7 +162,7 @@ class Reader:
         self._ready: asyncio.Queue[Batch | BaseException | None] = asyncio.Queue()
         self._loop = asyncio.get_running_loop()
         self._left = False
-        self._processes = pool.take() if path.stat().st_size > small else []
+        self._processes = pool.take() if isinstance(path, BlobPath) or path.stat().st_size > small else []
         shares = [
             pool.read(path, Share(number, len(self._processes)), process)
             for number, process in enumerate(self._processes)

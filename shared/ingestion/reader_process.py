@@ -17,6 +17,7 @@ from shared.domain.threading.assignment import Links
 from shared.domain.threading.prepared_message import PreparedMessage, prepare_message
 from shared.domain.threading.subject_links import SubjectEntry
 from shared.ingestion.archive_members import SkippedMember, open_members
+from shared.ingestion.archive_source import ArchivePath, BlobPath
 from shared.ingestion.errors import ArchiveError
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Batch(NamedTuple):
     skipped: list[Skipped]
 
 
-def read_batches(path: Path, share: Share | None = None) -> Generator[Batch, None, None]:
+def read_batches(path: ArchivePath, share: Share | None = None) -> Generator[Batch, None, None]:
     """The messages of all mailboxes in the archive, and what was skipped, which the first share reports."""
     left_out: list[Skipped] = []
 
@@ -94,10 +95,25 @@ def main() -> None:
     answers = sys.stdout.buffer
     while (request := read_frame(sys.stdin.buffer)) is not None:
         share = Share(request.header["share"], request.header["of"])
-        _read(Path(request.header["path"]), share, answers)
+        _read(_path_of(request.header, answers), share, answers)
 
 
-def _read(path: Path, share: Share, answers: IO[bytes]) -> None:
+def _path_of(header: dict[str, Any], answers: IO[bytes]) -> ArchivePath:
+    """The file on disk, or the blob whose ranges the owner of this process fetches."""
+    if "path" in header:
+        return Path(header["path"])
+
+    def fetch(offset: int, length: int) -> bytes:
+        answers.write(encode_frame(Frame({"kind": "range", "offset": offset, "length": length})))
+        answers.flush()
+        if (answer := read_frame(sys.stdin.buffer)) is None:
+            raise EOFError("the owner of this process has ended")
+        return answer.body
+
+    return BlobPath(header["name"], header["size"], fetch, header["piece"])
+
+
+def _read(path: ArchivePath, share: Share, answers: IO[bytes]) -> None:
     try:
         for batch in read_batches(path, share):
             _send(answers, "batch", body=marshal.dumps(batch_to_marshal(batch)))

@@ -5,9 +5,9 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import IO
 
+from shared.ingestion.archive_source import ArchivePath
 from shared.ingestion.errors import ArchiveBombError, CorruptArchiveError, UnsupportedArchiveError
 from shared.ingestion.tar import EntryKind
 from shared.ingestion.unpacked_streams import UnpackLimits, printable
@@ -24,8 +24,8 @@ _DAMAGED = (zipfile.BadZipFile, OSError, NotImplementedError, ValueError)
 class _CautiousFile(io.BufferedReader):
     """zipfile reads the whole directory at once, however large it says it is. Here that read has a bound."""
 
-    def __init__(self, path: Path, largest_read: int) -> None:
-        super().__init__(io.FileIO(path))
+    def __init__(self, file: io.BufferedReader, largest_read: int) -> None:
+        super().__init__(file)
         self._largest_read = largest_read
 
     def read(self, size: int | None = -1, /) -> bytes:
@@ -51,9 +51,9 @@ class ZipEntry:
             ) from None
 
 
-def read_zip(path: Path, limits: UnpackLimits) -> Iterator[ZipEntry]:
+def read_zip(path: ArchivePath, limits: UnpackLimits) -> Iterator[ZipEntry]:
     largest = max(MIN_DIRECTORY_BYTES, limits.members * DIRECTORY_BYTES_A_MEMBER)
-    with _CautiousFile(path, largest) as file:
+    with _CautiousFile(path.open("rb"), largest) as file:
         try:
             archive = zipfile.ZipFile(file)
         except ArchiveBombError:

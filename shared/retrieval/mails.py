@@ -3,10 +3,8 @@
 import asyncio
 import gzip
 import io
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.connections import Clients
@@ -24,6 +22,8 @@ from shared.domain.mail.models import MailboxError, ParsedMail
 from shared.domain.mail.parse import parse_archive
 from shared.domain.threading.prepared_message import prepare_message
 from shared.ingestion.archive_members import open_members
+from shared.ingestion.archive_reader import opened_archive
+from shared.ingestion.archive_source import ArchivePath
 
 LONGEST_ID = 998  # a header's line is not longer (RFC 5322)
 
@@ -148,8 +148,8 @@ async def _original(
         if not unpacks:
             raise NotFoundError("The copy is in a packed archive, which is opened for operators alone.")
         queue = await clients.resources.get("unpacking queue", _unpacking_queue)
-        async with queue:
-            return await _unpacked(clients, archive, copy), archive
+        async with queue, opened_archive(clients.blobs, archive.file_path, archive.file_size_bytes) as path:
+            return await asyncio.to_thread(_read_member, path, copy), archive
     except DocumentNotFoundError:
         raise NotFoundError(f"the file of archive {copy.archive_id} no longer exists") from None
 
@@ -158,15 +158,7 @@ async def _unpacking_queue() -> BoundedQueue:
     return BoundedQueue(UNPACKED_AT_ONCE, UNPACKINGS_WAITING)
 
 
-async def _unpacked(clients: Clients, archive: Archive, copy: Copy) -> bytes:
-    with tempfile.TemporaryDirectory(prefix="raw-") as folder:
-        path = Path(folder) / "archive"
-        with path.open("wb") as file:
-            await clients.blobs.save(ARCHIVES_CONTAINER, archive.file_path, file)
-        return await asyncio.to_thread(_read_member, path, copy)
-
-
-def _read_member(path: Path, copy: Copy) -> bytes:
+def _read_member(path: ArchivePath, copy: Copy) -> bytes:
     wanted, start, length = copy.place
     for number, member in enumerate(open_members(path)):
         if number == wanted:

@@ -1,6 +1,7 @@
 """Archives that are read by a process of their own."""
 
 import asyncio
+import gzip
 import os
 import signal
 import subprocess
@@ -12,15 +13,19 @@ from pathlib import Path
 
 import pytest
 
+from shared.clients.blobs import ARCHIVES_CONTAINER
+from shared.clients.connections import Clients
 from shared.domain.mail.models import Share
 from shared.domain.threading.prepared_message import PreparedMessage
 from shared.ingestion import archive_reader
 from shared.ingestion import archive_reader as module
-from shared.ingestion.archive_reader import Reader, ReaderPool
+from shared.ingestion.archive_reader import LARGEST_COPY, Reader, ReaderPool, opened_archive
+from shared.ingestion.archive_source import BlobPath
 from shared.ingestion.errors import ReaderDiedError, ReaderStuckError, UnreadableArchiveError
 from shared.ingestion.reader_process import BATCH, Batch, read_batches
 from tests.stages.mail_in import mail
-from tests.support.services import ROOT
+from tests.support.cloud import AppCloud
+from tests.support.services import ROOT, RunningService
 
 CHAIN = [mail(0), mail(1, parent=0), mail(2, parent=1, subject="Re: A draft")]
 ELSEWHERE = -1
@@ -214,3 +219,71 @@ def test_the_process_ends_when_nobody_is_there_to_ask_it() -> None:
     )
     process.communicate(timeout=20)
     assert process.returncode == 0
+
+
+def by_ranges(path: Path, asked: list[tuple[int, int]]) -> BlobPath:
+    content = path.read_bytes()
+
+    def fetch(offset: int, length: int) -> bytes:
+        asked.append((offset, length))
+        return content[offset : offset + length]
+
+    return BlobPath(path.name, len(content), fetch, piece=1000)
+
+
+def packed(path: Path, kind: str) -> Path:
+    """The archive as it is, compressed, or in a zip, whose directory stands at its end."""
+    if kind == "gz":
+        path.write_bytes(gzip.compress(path.read_bytes()))
+    elif kind == "zip":
+        content = path.read_bytes()
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+            file.writestr("a.mbox", content)
+            file.writestr("b.mbox", mail(0).replace(b"<m", b"<other"))
+    return path
+
+
+@pytest.mark.parametrize("kind", ["plain", "gz", "zip"])
+async def test_a_blob_that_is_read_by_ranges_has_the_messages_of_its_copy(
+    kind: str, pool: ReaderPool, tmp_path: Path
+) -> None:
+    path, asked = packed(archive(tmp_path, 400), kind), list[tuple[int, int]]()
+
+    copied = await all_of(Reader(pool, path, "a", small=ELSEWHERE))
+    ranges = await all_of(Reader(pool, by_ranges(path, asked), "a"))
+
+    assert len(copied.arrivals) == 400 + (kind == "zip")
+    assert sorted(ranges.arrivals, key=by_key) == sorted(copied.arrivals, key=by_key)
+    assert max(offset + length for offset, length in asked) == path.stat().st_size
+    assert len(asked) > 2
+
+
+async def test_a_range_that_cannot_be_fetched_fails_the_archive_and_not_the_pool(
+    pool: ReaderPool, tmp_path: Path
+) -> None:
+    def fetch(offset: int, length: int) -> bytes:
+        raise ConnectionError(f"no bytes at {offset}")
+
+    with pytest.raises(ConnectionError, match="no bytes at 0"):
+        await all_of(Reader(pool, BlobPath("a", 10_000, fetch), "a"))
+    assert len((await all_of(Reader(pool, archive(tmp_path, 3), "a", small=ELSEWHERE))).arrivals) == 3
+
+
+@pytest.mark.parametrize("size", [LARGEST_COPY, LARGEST_COPY + 1])
+async def test_only_a_small_archive_is_copied_to_disk(
+    size: int, cloud: AppCloud, bus_service: RunningService
+) -> None:
+    content = bytes(1000) + b"tail"
+    clients = await Clients.connect(cloud.settings(bus_service))
+    try:
+        await clients.blobs.ensure_container(ARCHIVES_CONTAINER)
+        await clients.blobs.upload(ARCHIVES_CONTAINER, f"x/{size}", content)
+        async with opened_archive(clients.blobs, f"x/{size}", size) as path:
+            is_copy = isinstance(path, Path)
+            with path.open("rb") as file:
+                read = await asyncio.to_thread(file.read, len(content))
+    finally:
+        await clients.close()
+
+    assert is_copy is (size == LARGEST_COPY)
+    assert read == content

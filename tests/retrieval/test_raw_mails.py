@@ -2,6 +2,8 @@
 
 import asyncio
 import gzip
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from shared.core.errors import NotFoundError
 from shared.core.ids import message_key, thread_id
 from shared.documents.sources import Archive
 from shared.documents.threads import Message
+from shared.ingestion.archive_source import ArchivePath
 from shared.retrieval import mails
 from shared.retrieval.mails import original_bytes, original_mail
 from tests.stages.mail_in import NOW, MailIn, archive_of, mail, mail_in
@@ -76,18 +79,20 @@ async def test_a_packed_archive_is_unpacked_for_operators_alone_and_for_a_few_at
             await original_mail(place.clients, message, 0)
         shown = await original_mail(place.clients, message, 0, unpacks=True)
         assert shown.message.body_raw == message.body_raw
-        unpacking, most, here = mails._unpacked, 0, 0
+        opening, most, here = mails.opened_archive, 0, 0
 
-        async def counted(*given: Any) -> bytes:
+        @asynccontextmanager
+        async def counted(*given: Any) -> AsyncIterator[ArchivePath]:
             nonlocal most, here
             here += 1
             most = max(most, here)
             try:
-                return await unpacking(*given)
+                async with opening(*given) as path:
+                    yield path
             finally:
                 here -= 1
 
-        monkeypatch.setattr(mails, "_unpacked", counted)
+        monkeypatch.setattr(mails, "opened_archive", counted)
         asked = (original_bytes(place.clients, message) for _ in range(16))
         answers = await asyncio.gather(*asked, return_exceptions=True)
         assert most == mails.UNPACKED_AT_ONCE

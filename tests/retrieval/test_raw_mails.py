@@ -15,6 +15,7 @@ from shared.core.errors import NotFoundError
 from shared.core.ids import message_key, thread_id
 from shared.documents.sources import Archive
 from shared.documents.threads import Message
+from shared.ingestion.archive_reader import opened_archive
 from shared.ingestion.archive_source import ArchivePath
 from shared.retrieval import mails
 from shared.retrieval.mails import original_bytes, original_mail
@@ -79,7 +80,7 @@ async def test_a_packed_archive_is_unpacked_for_operators_alone_and_for_a_few_at
             await original_mail(place.clients, message, 0)
         shown = await original_mail(place.clients, message, 0, unpacks=True)
         assert shown.message.body_raw == message.body_raw
-        opening, most, here = mails.opened_archive, 0, 0
+        opening, most, here = opened_archive, 0, 0
 
         @asynccontextmanager
         async def counted(*given: Any) -> AsyncIterator[ArchivePath]:

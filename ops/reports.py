@@ -79,6 +79,7 @@ def search(
     if json:
         shown = [item.model_dump(mode="json", by_alias=True) for item in items]
         return print_json({"query": query, "mode": found.mode, "total": found.total, "items": shown})
+    items = [thread.items[0] for thread in found.threads]
     if found.note:
         print_note(found.note)
     table(
@@ -88,7 +89,7 @@ def search(
                 f"{item.date:%Y-%m-%d}" if item.date else "",
                 (item.sender.name or item.sender.email)[:24],
                 item.thread_id,
-                f"{item.subject[:80]}: {item.text[:200]}",
+                f"{item.subject[:80]}: {item.sentence[:200]}",
             )
             for item in items
         ],

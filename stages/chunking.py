@@ -6,8 +6,10 @@ it. A message whose content was replaced has its stored chunks overwritten, and 
 
 import asyncio
 import hashlib
+import re
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 import azure.functions as func
 
@@ -31,6 +33,8 @@ from stages.registration import register_stage
 
 blueprint = func.Blueprint()
 LABELS = {"service": "chunking"}
+MOST_RECIPIENTS = 20  # that a search finds a mail by
+_PATCH = re.compile(r"^(?:diff --git |@@ -\d{1,9}(?:,\d{1,9})? \+\d{1,9})", re.MULTILINE)
 OVERLAP_TOKENS = 24  # about a tenth of a chunk: a sentence that is cut is whole in one of the two
 
 
@@ -116,9 +120,20 @@ def _document(message: Message, piece: TextChunk, now: datetime) -> Chunk:
             "date": message.to_cosmos()["date"],
             "subject": message.subject,
             "draft_mentions": message.draft_mentions,
+            **_search_facts(message),
             "spans": [list(span) for span in piece.spans],
         },
     )
+
+
+def _search_facts(message: Message) -> dict[str, Any]:
+    """The facts that only searches ask for."""
+    people = [*message.to, *message.cc][:MOST_RECIPIENTS]
+    return {
+        "recipients": list(dict.fromkeys(person.email.lower() for person in people if person.email)),
+        "recipient_names": list(dict.fromkeys(person.name for person in people if person.name)),
+        "has_patch": _PATCH.search(message.body_raw) is not None,
+    }
 
 
 def _announcement(

@@ -26,7 +26,7 @@ After = Annotated[str | None, Field(description="`next` of the previous page")]
 ConsensusFilter = Literal["agreement", "dissent", "mixed", "none"]
 
 
-def _mention(text: str) -> str:
+def mention_name(text: str) -> str:
     folded = text.lower()
     name = folded if folded.startswith("draft-") else folded.upper()
     if len(name) > _LONGEST_DRAFT or not _DRAFT.fullmatch(name):
@@ -36,7 +36,7 @@ def _mention(text: str) -> str:
 
 def draft_name(text: str) -> str:
     """A draft without its version, or an RFC, BCP or STD, in the spelling that is stored."""
-    return draft_base(_mention(text))
+    return draft_base(mention_name(text))
 
 
 def _day(value: Any) -> Any:
@@ -47,7 +47,7 @@ def _day(value: Any) -> Any:
 
 
 DraftName = Annotated[str, AfterValidator(draft_name)]
-Mention = Annotated[str, AfterValidator(_mention)]
+Mention = Annotated[str, AfterValidator(mention_name)]
 Day = Annotated[date, BeforeValidator(_day)]
 
 

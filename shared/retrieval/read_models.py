@@ -294,22 +294,45 @@ class FoundItem(ReadModel):
     sender: Address = Field(alias="from")
     date: datetime | None
     text: str
+    sentence: str  # the part of `text` that has most of what was searched for
     highlights: list[list[Highlight]]
     draft_mentions: list[str]
     links: Links
 
 
+class FoundThread(ReadModel):
+    """A thread with its passages, the best first."""
+
+    thread_id: str
+    subject: str
+    source: str | None
+    outcome: ShownOutcome | None
+    items: list[FoundItem]
+    links: Links
+
+
+class ExactMatch(ReadModel):
+    """A standard, a mail or a person that the query names, with its page."""
+
+    kind: str
+    name: str
+    page: str
+
+
 class FacetCount(ReadModel):
     value: str
     count: int
+    label: str = ""  # of a sender: the name
 
 
 class SearchAnswer(ReadModel):
     query: str
     mode: str
     note: str | None
-    total: int | None
-    items: list[FoundItem]
+    total: int | None  # threads, where the query has words; else passages, the latest first
+    exact: list[ExactMatch]
+    threads: list[FoundThread]
+    items: list[FoundItem]  # the passages of these threads
     facets: dict[str, list[FacetCount]]
     next: str | None
 

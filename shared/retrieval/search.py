@@ -1,19 +1,26 @@
-"""Search by words (full text) and by meaning (vectors), for the API, the page and the command line."""
+"""Search by words (full text) and by meaning (vectors), for the API, the pages and the command line."""
 
+import asyncio
 import logging
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from shared.clients.classify import SDK_ERRORS
 from shared.clients.connections import Clients
-from shared.clients.search.fields import Filters
-from shared.clients.search.index import Hit, Hits
+from shared.clients.cosmos.session import Session
+from shared.clients.search.fields import VECTOR_FIELD, FacetValue, Filters, read_writer
+from shared.clients.search.index import Hit
 from shared.core.concurrency import BoundedQueue, QueueFullError
 from shared.core.errors import PipelineError
-from shared.documents.threads import Address
-from shared.domain.mail.mentions import draft_base
+from shared.core.ids import person_id
+from shared.documents.queries.reports import MOST_READINGS, READINGS_OF_THREADS
+from shared.documents.threads import Address, Thread
 from shared.embedding.factory import embedder
 from shared.retrieval.parameters import (
     Day,
@@ -24,28 +31,31 @@ from shared.retrieval.parameters import (
     SourceName,
     api_of,
     day_after,
+    page_of,
+    page_of_mail,
     page_of_message,
     start_of,
 )
-from shared.retrieval.read_models import FoundItem, Highlight
+from shared.retrieval.query_language import OF_THREADS, Query, Term, drafts_of, parse_search
+from shared.retrieval.ranking import WEIGHTS, Passage, Weighed, Weigher
+from shared.retrieval.read_models import ExactMatch, FacetCount, FoundItem, FoundThread, Highlight
 
 log = logging.getLogger(__name__)
-DEEPEST = 1000  # paging ends here: the service ranks no deeper
-MARKS = ("\ue000", "\ue001")  # around matches: private-use characters, which a mail's text hardly has
+DEEPEST = 1000  # paging ends here
+CANDIDATES = 100  # passages that are weighed
+MOST_FACETS = 12
 ENCODED_AT_ONCE, ENCODINGS_WAITING = 2, 8
-FACETS = (
-    "source,count:20",
-    "sender,count:12",
-    "draft_mentions,count:12",
-    "date,interval:year",
-)
+MARKS = ("\ue000", "\ue001")  # around matches: private-use characters, which a mail's text hardly has
+FACETS = ("source,count:20", "writer,count:40", "draft_mentions,count:12", "date,interval:year")
 WITHOUT_MEANING = "Semantic search is not available right now. Results are keyword matches only."
+NOT_ALL_THREADS = f"Only the latest {MOST_READINGS:,} threads that fit the operators are searched."
 Mode = Literal["hybrid", "words", "meaning"]
 
 
 class SearchAsked(QueryParameters):
-    q: str = Field(min_length=1, max_length=400)
+    q: str = Field(min_length=1, max_length=400, description="words and operators, such as from:leo is:open")
     mode: Mode = "hybrid"
+    sort: Literal["relevance", "date"] = "relevance"
     source: SourceName | None = None
     thread: MessageKey | None = None
     message: MessageKey | None = Field(None, description="a message's key: only passages of that mail")
@@ -57,49 +67,103 @@ class SearchAsked(QueryParameters):
     limit: int = Field(20, ge=1, le=50)
     skip: int = Field(0, ge=0, le=DEEPEST)
 
+    @field_validator("q")
+    @classmethod
+    def _readable(cls, value: str) -> str:
+        parse_search(value)
+        return value
+
+    @cached_property
+    def query(self) -> Query:
+        return parse_search(self.q)
+
     def parameters(self) -> dict[str, Any]:
         """Those that were given, as they are written in an address."""
         return self.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude_none=True)
 
-    def filters(self) -> Filters:
+    def filters(self, condition: str | None) -> Filters:
+        """All that a passage must fulfill: the only place where a search gets its filter."""
         return Filters(
             thread_id=self.thread,
             message_key=self.message,
             archive_id=self.archive,
             source=self.source,
             sender=self.sender.lower() if self.sender else None,
-            drafts=self._drafts(),
+            drafts=tuple(drafts_of(self.draft)) if self.draft else (),
             since=start_of(self.since),
             until=day_after(self.until),
+            condition=condition,
         )
-
-    def _drafts(self) -> tuple[str, ...]:
-        """A draft without a version means all its versions."""
-        if self.draft is None or not self.draft.startswith("draft-") or draft_base(self.draft) != self.draft:
-            return () if self.draft is None else (self.draft,)
-        return (self.draft, *(f"{self.draft}-{number:02d}" for number in range(100)))
 
 
 @dataclass(frozen=True)
 class SearchResult:
     wanted: SearchAsked
-    hits: Hits
+    threads: list[FoundThread]
+    total: int
     mode: Mode
-    note: str | None
+    notes: list[str]
+    facets: dict[str, list[FacetCount]]
+    weighed: dict[str, Weighed] = field(default_factory=dict)
+    """Of the best passage of each thread."""
 
     @property
-    def total(self) -> int:
-        return self.hits.total or 0
+    def note(self) -> str | None:
+        return " ".join(self.notes) or None
 
     @property
     def items(self) -> list[FoundItem]:
-        return [_item(hit) for hit in self.hits]
+        return [item for thread in self.threads for item in thread.items]
 
     @property
     def following(self) -> int | None:
         """How many results the next page skips, where there is one."""
         skip = self.wanted.skip + self.wanted.limit
         return skip if skip < min(self.total, DEEPEST) else None
+
+    def exact(self, *, people: bool) -> list[ExactMatch]:
+        """The standards, mails and people that the query names, where something was found of them."""
+        return list(_exact(self, people=people)) if self.threads else []
+
+
+async def find(clients: Clients, wanted: SearchAsked) -> SearchResult:
+    """Search in at most three calls to services. If the model fails, search by words, and say so."""
+    query, notes = wanted.query, list[str]()
+    threads, vector = await asyncio.gather(_threads_of(clients, wanted, notes), _vector(clients, wanted))
+    mode: Mode = wanted.mode if vector or not query.ranking else "words"
+    if mode != wanted.mode:
+        notes.append(WITHOUT_MEANING)
+    hits = await clients.index.search(
+        (query.ranking or "*") if mode != "meaning" or not vector else None,
+        vector,
+        filters=wanted.filters(query.to_odata(threads)),
+        top=CANDIDATES if query.ranking else wanted.limit,
+        skip=0 if query.ranking else wanted.skip,
+        highlight=bool(query.ranking) and mode != "meaning",
+        marks=MARKS,
+        facets=() if query.ranking else FACETS,
+        total=not query.ranking,
+        latest_first=not query.ranking,
+        vectors=vector is not None,
+    )
+    ranked = _ranked(hits, wanted, vector)
+    shown = list(ranked)[wanted.skip : wanted.skip + wanted.limit] if query.ranking else list(ranked)
+    outcomes = await _outcomes(clients, shown)
+    found = [_found_thread(key, ranked[key][1], outcomes.get(key)) for key in shown]
+    facets = _counted(passages for _, passages in ranked.values()) if query.ranking else hits.facets
+    total = len(ranked) if query.ranking else hits.total or 0
+    weighed = {key: ranked[key][0] for key in shown}
+    return SearchResult(wanted, found, total, mode, notes, _shown_facets(facets), weighed)
+
+
+async def _vector(clients: Clients, wanted: SearchAsked) -> list[float] | None:
+    if wanted.mode == "words" or not wanted.query.ranking:
+        return None
+    try:
+        return await vector_for_reader(clients, wanted.query.ranking)
+    except (PipelineError, OSError, QueueFullError):
+        log.warning("no vector for a search, which goes on by words", exc_info=True)
+        return None
 
 
 async def vector_for_reader(clients: Clients, text: str) -> list[float]:
@@ -115,30 +179,163 @@ async def _encoder_queue() -> BoundedQueue:
     return BoundedQueue(ENCODED_AT_ONCE, ENCODINGS_WAITING)
 
 
-async def find(clients: Clients, wanted: SearchAsked) -> SearchResult:
-    """Search. If the embedding model fails, search by words only, and say so in the note."""
-    mode, note, vector = wanted.mode, None, None
-    if mode != "words":
-        try:
-            vector = await vector_for_reader(clients, wanted.q)
-        except (PipelineError, OSError, QueueFullError):
-            log.warning("no vector for a search, which goes on by words", exc_info=True)
-            mode, note = "words", WITHOUT_MEANING
-    hits = await clients.index.search(
-        None if mode == "meaning" else wanted.q,
-        vector,
-        filters=wanted.filters(),
-        top=wanted.limit,
-        skip=wanted.skip,
-        highlight=mode != "meaning",
-        marks=MARKS,
-        facets=FACETS,
-        total=True,
+async def _threads_of(
+    clients: Clients, wanted: SearchAsked, notes: list[str]
+) -> Mapping[Term, Sequence[str]]:
+    """The threads for each operator that asks for what was read of them, in one call."""
+    terms = wanted.query.terms(*OF_THREADS)
+    if not terms:
+        return {}
+    values = {name: [term.value for term in terms if term.name == name] for name in OF_THREADS}
+    rows = clients.store.query(
+        READINGS_OF_THREADS,
+        Session(),
+        source=wanted.source or wanted.query.only_list,
+        outcomes=values["outcome"],
+        genres=values["genre"],
+        stances=values["stance"],
+        open=bool(values["is"]),
     )
-    return SearchResult(wanted, hits, mode, note)
+    found = [row async for row in rows]
+    if len(found) == MOST_READINGS:
+        notes.append(NOT_ALL_THREADS)
+    return {term: [row["thread_id"] for row in found if _is_so(term, row)] for term in terms}
 
 
-def _item(hit: Hit) -> FoundItem:
+def _is_so(term: Term, row: Mapping[str, Any]) -> bool:
+    match term.name:
+        case "outcome":
+            return (row.get("outcome") or "unresolved") == term.value
+        case "genre":
+            return bool(row.get("genre") == term.value)
+        case "stance":
+            return bool((row.get("counts") or {}).get(term.value))
+    return bool(row["is_open"])
+
+
+Ranked = dict[str, tuple[Weighed, list[tuple[Hit, str]]]]
+"""By thread, the best first: how well it answers, and its passages with their best sentences."""
+
+
+def _ranked(hits: Sequence[Hit], wanted: SearchAsked, vector: Sequence[float] | None) -> Ranked:
+    passages = [_passage(hit) for hit in hits]
+    weigher = Weigher(wanted.query.ranking, vector, passages)
+    weighed = [weigher.weigh(number) for number in range(len(hits))]
+    order = list(range(len(hits)))
+    if wanted.query.ranking:
+        order.sort(key=lambda number: -weighed[number].score)
+    by_thread: dict[str, list[int]] = {}
+    for number in order:
+        by_thread.setdefault(hits[number].payload["thread_id"], []).append(number)
+    best = {key: _of_thread([weighed[number] for number in numbers]) for key, numbers in by_thread.items()}
+    keys = list(by_thread)
+    if wanted.query.ranking:
+        keys = _above_floor(best, wanted.query, by_words=vector is None)
+        keys.sort(key=lambda key: -best[key].score)
+    if wanted.sort == "date" and wanted.query.ranking:
+        latest = {key: max(str(hits[number].payload["date"]) for number in by_thread[key]) for key in keys}
+        keys.sort(key=latest.__getitem__, reverse=True)
+
+    def shown(number: int) -> tuple[Hit, str]:
+        text = passages[number].text
+        return hits[number], text[slice(*weigher.best_sentence(text))]
+
+    return {key: (best[key], [shown(number) for number in by_thread[key]]) for key in keys}
+
+
+def _above_floor(best: Mapping[str, Weighed], query: Query, *, by_words: bool) -> list[str]:
+    """The threads that are about the query; none where not even the best one is."""
+    if query.is_exact:
+        return list(best)
+    floor = WEIGHTS.floor_by_words if by_words else WEIGHTS.floor
+    if max((weighed.evidence for weighed in best.values()), default=0.0) < floor:
+        return []
+    return [key for key, weighed in best.items() if weighed.evidence >= floor - WEIGHTS.tail]
+
+
+def _of_thread(passages: Sequence[Weighed]) -> Weighed:
+    """A thread is as good as its best passage, and a little better for each further one."""
+    further = WEIGHTS.more_passages * min(len(passages) - 1, 3)
+    return Weighed(passages[0].score + further, max(passage.evidence for passage in passages))
+
+
+def _passage(hit: Hit) -> Passage:
+    text, subject, sender = (hit.payload.get(name) or "" for name in ("text", "subject", "sender_name"))
+    return Passage(text, subject, sender, hit.payload.get(VECTOR_FIELD))
+
+
+async def _outcomes(clients: Clients, keys: Sequence[str]) -> dict[str, Thread]:
+    """The threads themselves, in one call."""
+    try:
+        return await clients.store.find_many(Thread, keys, Session()) if keys else {}
+    except SDK_ERRORS:  # hits without what came of their threads are better than none
+        log.warning("the outcomes of the threads of a search could not be read", exc_info=True)
+        return {}
+
+
+def _found_thread(key: str, passages: Sequence[tuple[Hit, str]], thread: Thread | None) -> FoundThread:
+    items = [_item(hit, sentence) for hit, sentence in passages]
+    return FoundThread(
+        thread_id=key,
+        subject=(thread.subject if thread else "") or items[0].subject,
+        source=items[0].source,
+        outcome=thread.outcome if thread and thread.summary_id else None,
+        items=items,
+        links={"self": api_of("threads", key), "page": page_of("threads", key)},
+    )
+
+
+def _counted(threads: Iterable[Sequence[tuple[Hit, str]]]) -> dict[str, list[FacetValue]]:
+    """In how many of the threads each value is. The service would count what the floor has kept out."""
+    counts: dict[str, Counter[str]] = {name.partition(",")[0]: Counter() for name in FACETS}
+    for passages in threads:
+        known = [hit.payload for hit, _ in passages]
+        years = {f"{str(payload['date'])[:4]}-01-01T00:00:00Z" for payload in known if payload.get("date")}
+        counts["date"].update(years)
+        counts["draft_mentions"].update({name for row in known for name in row.get("draft_mentions") or ()})
+        for field_name in ("source", "writer"):
+            counts[field_name].update({payload.get(field_name) or "" for payload in known})
+    return {
+        name: [FacetValue(value, number) for value, number in counted.most_common() if value]
+        for name, counted in counts.items()
+    }
+
+
+def _shown_facets(found: Mapping[str, Sequence[FacetValue]]) -> dict[str, list[FacetCount]]:
+    """A sender counts once, by the address, under the name that is most frequent."""
+    shown = {
+        name: [FacetCount(value=facet.value, count=facet.count) for facet in values if facet.count][:20]
+        for name, values in found.items()
+        if name != "writer"
+    }
+    senders: dict[str, FacetCount] = {}
+    for facet in found.get("writer", ()):
+        name, address = read_writer(facet.value)
+        if address and facet.count:
+            counted = senders.setdefault(address, FacetCount(value=address, count=0, label=name))
+            senders[address] = counted.model_copy(update={"count": counted.count + facet.count})
+    shown["sender"] = sorted(senders.values(), key=lambda sender: -sender.count)[:MOST_FACETS]
+    shown["draft_mentions"] = shown.get("draft_mentions", [])[:MOST_FACETS]
+    shown["date"] = sorted(shown.get("date", []), key=lambda year: year.value)
+    return shown
+
+
+def _exact(found: SearchResult, *, people: bool) -> Iterable[ExactMatch]:
+    query, items = found.wanted.query, found.items
+    ids = {item.message_id.strip("<>") for item in items}
+    for name in query.named:
+        if name in ids:
+            yield ExactMatch(kind="mail", name=name, page=page_of_mail(name))
+        elif "@" not in name:
+            yield ExactMatch(kind="standard", name=name, page=page_of("drafts", name))
+    asked = {term.value.casefold() for term in query.terms("from")} | {query.text.strip().casefold()}
+    senders = {item.sender.email.lower(): item.sender.name for item in items if item.sender.email}
+    for address, name in senders.items():
+        if people and (name.casefold() in asked or address in asked):
+            yield ExactMatch(kind="person", name=name or address, page=page_of("people", person_id(address)))
+
+
+def _item(hit: Hit, sentence: str) -> FoundItem:
     payload, date = hit.payload, hit.payload.get("date")
     return FoundItem(
         score=hit.score,
@@ -151,6 +348,7 @@ def _item(hit: Hit) -> FoundItem:
         sender=Address(name=payload.get("sender_name") or "", email=payload.get("sender") or ""),
         date=datetime.fromisoformat(date) if isinstance(date, str) else date,
         text=payload.get("text") or "",
+        sentence=sentence,
         highlights=[_stretches(passage) for passage in hit.highlights],
         draft_mentions=payload.get("draft_mentions") or [],
         links={

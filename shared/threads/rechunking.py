@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Patch, Session
-from shared.clients.search.fields import archives_of_chunk
+from shared.clients.search.fields import archives_of_chunk, facts_of_chunk
 from shared.core.errors import OvertakenError
 from shared.documents.base import UtcTime
 from shared.documents.containers import read_document
@@ -22,7 +22,6 @@ from shared.pipeline.lifecycle.archives import chunk_relabelled, chunks_reset, m
 
 _TIME: TypeAdapter[datetime] = TypeAdapter(UtcTime)
 MAX_LOOKS = 5
-INDEXED = ("sender", "sender_name", "date", "subject", "draft_mentions")
 
 
 class MessageReplacedError(OvertakenError):
@@ -99,8 +98,7 @@ async def index_labels(clients: Clients, chunks: Sequence[Chunk]) -> None:
 
 
 def _indexed(chunk: Chunk) -> dict[str, object]:
-    fields = {name: chunk.metadata.get(name) for name in INDEXED}
-    return {**_labels(chunk), **fields}
+    return {**_labels(chunk), **facts_of_chunk(chunk)}
 
 
 def _labels(chunk: Chunk) -> dict[str, object]:

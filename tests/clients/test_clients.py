@@ -272,12 +272,12 @@ class TestIndex:
             "group",
             filters=Filters(thread_id=f"thread-{mark}"),
             top=1,
-            facets=["source", "sender,count:1", "draft_mentions", "date,interval:year"],
+            facets=["source", "writer,count:1", "draft_mentions", "date,interval:year"],
             total=True,
         )
         assert (len(found), found.total) == (1, 4)
         assert found.facets["source"] == [FacetValue(mark, 4)]
-        assert [facet.count for facet in found.facets["sender"]] == [2]
+        assert [facet.count for facet in found.facets["writer"]] == [2]
         assert found.facets["draft_mentions"] == [FacetValue("RFC8446", 1)]
         by_year = {facet.value[:4]: facet.count for facet in found.facets["date"]}
         assert by_year == {"2025": 1, "2026": 3}
@@ -331,6 +331,7 @@ def row(mark: str, number: int, text: str, vector: list[float], sender: str, day
         "chunk_index": 0,
         "text": text,
         "sender": sender,
+        "writer": f"Somebody <{sender}>",
         "date": f"2026-01-0{day}T12:00:00Z",
         "draft_mentions": ["RFC8446"] if number == 3 else [],
         "embedding": [float(x) for x in vector],

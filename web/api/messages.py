@@ -8,10 +8,10 @@ from shared.documents.threads import Chunk, Message
 from shared.retrieval.listing import CHUNKS
 from shared.retrieval.mails import original_bytes
 from shared.retrieval.parameters import After, Limit, MessageKey, QueryParameters
-from shared.retrieval.read_models import ChunkItem, ChunkList, FacetCount, MessageDetail, SearchAnswer
+from shared.retrieval.read_models import ChunkItem, ChunkList, MessageDetail, SearchAnswer
 from shared.retrieval.search import SearchAsked, find
 from shared.retrieval.threads import find_by_id
-from web.access import is_operator
+from web.access import is_operator, people_shown
 from web.api.openapi import endpoint
 from web.caching import answer_of, answer_with
 from web.connected import clients
@@ -72,21 +72,19 @@ async def _message(req: func.HttpRequest) -> Message:
 
 @endpoint("search", "GET", "api/search", {200: SearchAnswer}, query=SearchAsked, limited=Limited.SEARCH)
 async def search(req: func.HttpRequest) -> func.HttpResponse:
-    """Keyword and semantic search in mail, with highlights and facets."""
-    wanted = parse_query(req, SearchAsked)
-    found = await find(await clients(), wanted)
+    """Keyword and semantic search in mail, by thread, with operators, highlights and facets."""
+    wanted, connected = parse_query(req, SearchAsked), await clients()
+    found = await find(connected, wanted)
     following = {**wanted.parameters(), "skip": found.following}
-    facets = {
-        name: [FacetCount(value=facet.value, count=facet.count) for facet in values if facet.count]
-        for name, values in found.hits.facets.items()
-    }
     answer = SearchAnswer(
         query=wanted.q,
         mode=found.mode,
         note=found.note,
         total=found.total,
+        exact=found.exact(people=people_shown(req, connected.settings)),
+        threads=found.threads,
         items=found.items,
-        facets=facets,
+        facets=found.facets,
         next=f"/api/search?{urlencode(following)}" if found.following else None,
     )
     return answer_with(req, answer)

@@ -1,30 +1,29 @@
-"""The search page: passages with what was found in them, narrowed by list, sender, draft and year."""
+"""The search page: threads with the sentences that answer, narrowed by list, sender, draft and year."""
 
-import asyncio
-import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
 import azure.functions as func
 
-from shared.clients.classify import SDK_ERRORS
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
-from shared.clients.search.fields import Filters
-from shared.documents.threads import Thread
 from shared.domain.mail.masking import masked
 from shared.retrieval.read_models import FoundItem
 from shared.retrieval.search import SearchAsked, SearchResult, find
+from web.access import people_shown
 from web.connected import clients
 from web.limits import Limited
 from web.parameters import parse_query
+from web.problems import Problem
 from web.rendering import page, show
 
-log = logging.getLogger(__name__)
 FACETS = {"source": "List", "sender": "Sender", "draft": "Draft or RFC", "year": "Year"}
 FIELDS = {"source": "source", "sender": "sender", "draft_mentions": "draft"}
+EXAMPLES = (
+    "from:leo", "to:leo", "list:git", "subject:receipt", "rfc:5321", "since:2024-03", "outcome:accepted",
+    "is:open", "has:patch", '"exact phrase"', "receipt -json", "receipt OR ticket",
+)  # fmt: skip
+_AROUND = 160
 
 
 @dataclass(frozen=True)
@@ -39,15 +38,21 @@ class Choice:
 
 @page("page_search", "search", limited=Limited.SEARCH)
 async def search_page(req: func.HttpRequest) -> func.HttpResponse:
-    if not req.params.get("q", "").strip():
-        return show(req, "pages/search.html", wanted=None)
+    text = req.params.get("q", "")
+    if not text.strip():
+        return show(req, "pages/search.html", wanted=None, error="", examples=EXAMPLES)
     known = {field.alias or name for name, field in SearchAsked.model_fields.items()}
     given = {name: value for name, value in req.params.items() if name in known and value}
-    wanted = parse_query(func.HttpRequest("GET", req.url, params=given, body=b""), SearchAsked)
+    try:
+        wanted = parse_query(func.HttpRequest("GET", req.url, params=given, body=b""), SearchAsked)
+    except Problem as problem:
+        if {fault.get("parameter") for fault in problem.more.get("errors", [])} != {"q"}:
+            raise
+        said = str(problem.more["errors"][0]["detail"])
+        more = {"query": text, "wanted": None, "error": said, "examples": EXAMPLES}
+        return show(req, "pages/search.html", status=problem.status, **more)
     connected = await clients()
     found = await find(connected, wanted)
-    items = found.items
-    threads = await _threads(connected, items)
     parameters = wanted.parameters()
     return show(
         req,
@@ -55,46 +60,34 @@ async def search_page(req: func.HttpRequest) -> func.HttpResponse:
         query=wanted.q,
         wanted=wanted,
         found=found,
-        found_in=_by_thread(items),
-        threads=threads,
-        facets=_facets(found, parameters, await _names(connected, found, threads.values())),
+        error="",
+        examples=EXAMPLES,
+        exact=found.exact(people=people_shown(req, connected.settings)),
+        around=_around,
+        facets=_facets(found, parameters),
+        sorts=[_sort(name, label, parameters) for name, label in SORTS.items()],
         hidden={name: value for name, value in parameters.items() if name not in {"q", "skip"}},
         before=_page(parameters, wanted.skip - wanted.limit) if wanted.skip else None,
         after=_page(parameters, found.following) if found.following else None,
     )
 
 
-def _by_thread(items: Sequence[FoundItem]) -> dict[str, list[FoundItem]]:
-    """The passages of each thread, which stands once: in the place of its best passage."""
-    found: dict[str, list[FoundItem]] = {}
-    for item in items:
-        found.setdefault(item.thread_id, []).append(item)
-    return found
+SORTS = {"relevance": "Relevance", "date": "Date"}
 
 
-async def _threads(connected: Clients, items: Sequence[FoundItem]) -> dict[str, Thread]:
-    """The outcomes of the threads that passages were found in, in one call."""
-    keys = list(dict.fromkeys(item.thread_id for item in items))
-    try:
-        return await connected.store.find_many(Thread, keys, Session()) if keys else {}
-    except SDK_ERRORS:  # hits without what came of their threads are better than none
-        log.warning("the outcomes of the threads of a search could not be read", exc_info=True)
-        return {}
+def _sort(name: str, label: str, parameters: Mapping[str, Any]) -> Choice:
+    kept = {key: value for key, value in parameters.items() if key not in {"skip", "sort"}}
+    changed = kept if name == "relevance" else {**kept, "sort": name}
+    chosen = parameters.get("sort", "relevance") == name
+    return Choice(label, 0, f"/search?{urlencode(changed)}", chosen)
 
 
-async def _names(connected: Clients, found: SearchResult, threads: Iterable[Thread]) -> dict[str, str]:
-    """The senders' names by address. A sender whose passages are on another page is asked for."""
-    names = {person.email.lower(): person.name for thread in threads for person in thread.participants}
-    payloads = [hit.payload for hit in found.hits]
-    senders = [facet.value for facet in found.hits.facets.get("sender", ()) if facet.count]
-    unknown = [address for address in senders if not names.get(address)]
-    try:
-        asked = (connected.index.search(None, filters=Filters(sender=address), top=1) for address in unknown)
-        payloads += [hit.payload for hits in await asyncio.gather(*asked) for hit in hits]
-    except SDK_ERRORS:
-        log.warning("the names of the senders of a search could not be read", exc_info=True)
-    named = [payload for payload in payloads if payload.get("sender_name")]
-    return names | {payload.get("sender", ""): payload["sender_name"] for payload in named}
+def _around(item: FoundItem) -> tuple[str, str, str]:
+    """The best sentence of a passage, and what stands before and after it."""
+    before, sentence, after = item.text.partition(item.sentence)
+    start = f"\u2026{before[-_AROUND:]}" if len(before) > _AROUND else before
+    end = f"{after[:_AROUND]}\u2026" if len(after) > _AROUND else after
+    return start, sentence, end
 
 
 def _page(parameters: Mapping[str, Any], skip: int) -> str:
@@ -102,18 +95,16 @@ def _page(parameters: Mapping[str, Any], skip: int) -> str:
     return f"/search?{urlencode({**kept, 'skip': skip} if skip > 0 else kept)}"
 
 
-def _facets(
-    found: SearchResult, parameters: Mapping[str, Any], names: Mapping[str, str]
-) -> dict[str, list[Choice]]:
+def _facets(found: SearchResult, parameters: Mapping[str, Any]) -> dict[str, list[Choice]]:
     made: dict[str, list[Choice]] = {title: [] for title in FACETS.values()}
-    for name, values in found.hits.facets.items():
-        for facet in filter(lambda value: value.count, values):
+    for name, values in found.facets.items():
+        for facet in values:
             if name == "date":
                 choice = _year(facet.value[:4], facet.count, parameters)
                 made[FACETS["year"]].append(choice)
                 continue
             field = FIELDS[name]
-            label = names.get(facet.value) or masked(facet.value) if field == "sender" else facet.value
+            label = facet.label or masked(facet.value) if field == "sender" else facet.value
             changed = {field: facet.value}
             made[FACETS[field]].append(_choice(label, facet.count, changed, parameters))
     made[FACETS["year"]].reverse()

@@ -199,7 +199,7 @@ def view_of(written: list[dict[str, Any]], cut: int) -> View:
 
 
 def kept(view: View, where: str) -> list[int]:
-    masks = filter_masks(parse_filter(where, SCHEMA), view)
+    masks = filter_masks(parse_filter(where, SCHEMA), view, SCHEMA)
     return [
         int(rowid)
         for part, mask in zip(view.parts, masks, strict=True)

@@ -171,6 +171,10 @@ def test_a_phrase_does_not_span_two_values_of_a_collection(search: Search, hotel
         ("search.in(id, '1 3')", "13"),
         ("search.in(title, 'Grand Hotel|Little Inn', '|')", "12"),
         ("not search.in(id, '1,2')", "34"),
+        ("search.ismatch('grand -hotel', 'title,tags', 'simple', 'all')", "4"),
+        ("search.ismatch('foxes') and rating gt 3", "1"),
+        ("search.ismatch('\"grand hotel\"', 'title')", "1"),
+        ("not search.ismatch('foxes') and search.ismatch('hotel', 'title')", "4"),
         ("  rating  eq  5  ", "1"),
         ("title eq 'It''s'", ""),
     ],
@@ -216,7 +220,11 @@ def test_filters(search: Search, hotels: str, where: str, expected: str) -> None
         ("body eq 'x'", "not filterable"),
         ("secret eq 'x'", "not filterable"),
         ("search.in(rating, '1')", "string field"),
-        ("search.ismatch('x', 'title')", "search.ismatch"),
+        ("tags/any(t: search.ismatch('x'))", "lambda"),
+        ("search.ismatch('x', 'rating')", "not searchable"),
+        ("search.ismatch('x', 'title', 'full', 'any')", "queryType"),
+        ("search.ismatch('x', 'title', 'simple')", "number of arguments"),
+        ("search.ismatchscoring('x')", "ismatchscoring"),
     ],
 )
 def test_a_filter_that_azure_would_refuse_is_refused(

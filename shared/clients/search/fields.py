@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shared.core.errors import InvalidIdError
 from shared.core.lazy_import import lazy
+from shared.core.times import stored_time
 from shared.documents.threads import Chunk, Thread
 
 if TYPE_CHECKING:
@@ -57,8 +58,12 @@ def _fields() -> "list[models.SearchField]":
         text(name="source", facetable=True),
         number(name="chunk_index", sortable=True),
         models.SearchableField(name="text", analyzer_name="en.lucene"),
-        text(name="sender", facetable=True),
+        text(name="sender"),
         models.SearchableField(name="sender_name", analyzer_name="standard.lucene", filterable=True),
+        text(name="writer", facetable=True),
+        texts(name="recipients"),
+        models.SearchableField(name="recipient_names", analyzer_name="standard.lucene", collection=True),
+        models.SimpleField(name="has_patch", type="Edm.Boolean", filterable=True),
         date(name="date", facetable=True),
         models.SearchableField(name="subject", analyzer_name="en.lucene"),
         texts(name="draft_mentions", facetable=True),
@@ -70,6 +75,29 @@ def _fields() -> "list[models.SearchField]":
 
 def archives_of_chunk(chunk: Chunk) -> dict[str, Any]:
     return {"archive_id": chunk.archive_id, "archive_ids": chunk.archive_ids or [chunk.archive_id]}
+
+
+def facts_of_chunk(chunk: Chunk) -> dict[str, Any]:
+    """The fields that say who wrote the mail, to whom, when and about what."""
+    known = chunk.metadata
+    name, address = known.get("sender_name") or "", (known.get("sender") or "").lower()
+    return {
+        "sender": address,
+        **{field: known.get(field) for field in ("sender_name", "date", "subject")},
+        **{field: known.get(field, []) for field in ("draft_mentions", "recipients", "recipient_names")},
+        "writer": writer_of(name, address),
+        "has_patch": known.get("has_patch", False),
+    }
+
+
+def writer_of(name: str, address: str) -> str:
+    """A facet's value: name and address in one, so that a list of senders needs no further search."""
+    return f"{name.replace('<', '')[:200]} <{address}>"
+
+
+def read_writer(writer: str) -> tuple[str, str]:
+    name, _, address = writer.rpartition(" <")
+    return name, address.removesuffix(">")
 
 
 def indexed_chunk(
@@ -84,8 +112,7 @@ def indexed_chunk(
         "source": None if thread is None else thread.source,
         "chunk_index": chunk.chunk_index,
         "text": chunk.text,
-        **{name: chunk.metadata.get(name) for name in ("sender", "sender_name", "date", "subject")},
-        "draft_mentions": chunk.metadata.get("draft_mentions", []),
+        **facts_of_chunk(chunk),
         "token_count": chunk.token_count,
         "embedding_model": model,
         "embedding_date": now,
@@ -110,37 +137,40 @@ class Filters:
     since: datetime | None = None
     until: datetime | None = None
     sources: tuple[str, ...] | None = None  # none but these
+    condition: str | None = None  # what a query's operators say
 
     def to_odata(self) -> str | None:
         terms = [
-            f"{name} eq {_quoted(value)}"
+            f"{name} eq {quoted(value)}"
             for name in ("thread_id", "message_key", "source", "sender")
             if (value := getattr(self, name)) is not None
         ]
         if self.archive_id is not None:
-            terms.append(f"archive_ids/any(one: one eq {_quoted(self.archive_id)})")
+            terms.append(f"archive_ids/any(one: one eq {quoted(self.archive_id)})")
         if self.sources is not None:
             terms.append(any_of("source", self.sources or ("",)))
         if self.drafts:
             terms.append(
-                f"draft_mentions/any(mention: search.in(mention, {_quoted(','.join(self.drafts))}, ','))"
+                f"draft_mentions/any(mention: search.in(mention, {quoted(','.join(self.drafts))}, ','))"
             )
         if self.since is not None:
-            terms.append(f"date ge {_instant(self.since)}")
+            terms.append(f"date ge {instant(self.since)}")
         if self.until is not None:
-            terms.append(f"date lt {_instant(self.until)}")
+            terms.append(f"date lt {instant(self.until)}")
+        if self.condition is not None:
+            terms.append(self.condition)
         return " and ".join(terms) or None
 
 
 def any_of(field: str, values: Sequence[str]) -> str:
     if any("|" in value for value in values):  # it would be read as two
         raise InvalidIdError("an id with | cannot be looked for among others")
-    return f"search.in({field}, {_quoted('|'.join(values))}, '|')"
+    return f"search.in({field}, {quoted('|'.join(values))}, '|')"
 
 
-def _quoted(value: str) -> str:
+def quoted(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def _instant(value: datetime) -> str:
-    return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+def instant(value: datetime) -> str:
+    return stored_time(value.astimezone(UTC))

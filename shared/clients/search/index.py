@@ -23,11 +23,12 @@ else:
     models = lazy("azure.search.documents.models")
 
 MAX_BATCH = 1000
+SEARCHED = ["text", "subject", "sender_name"]
 NAMED_AT_ONCE = 500
 NEIGHBOURS = 50  # how many of each ranking are merged, at least
 PAYLOAD = [
     "chunk_id", "message_key", "message_id", "thread_id", "archive_id", "source", "chunk_index", "text",
-    "sender", "sender_name", "date", "subject", "draft_mentions", "token_count",
+    "sender", "sender_name", "writer", "date", "subject", "draft_mentions", "token_count",
     "embedding_model", "embedding_date",
 ]  # fmt: skip
 _RETRYABLE = frozenset({408, 409, 422, 429, 500, 502, 503, 504})
@@ -98,15 +99,20 @@ class Index:
         marks: tuple[str, str] = ("<em>", "</em>"),
         facets: Sequence[str] = (),
         total: bool = False,
+        latest_first: bool = False,
+        vectors: bool = False,
     ) -> Hits:
         """By words, by meaning, or by both; an index of another model by words alone."""
         options: dict[str, Any] = {
             "filter": (filters or Filters()).to_odata(),
             "top": top,
             "skip": skip,
-            "select": PAYLOAD,
+            "select": [*PAYLOAD, VECTOR_FIELD] if vectors else PAYLOAD,
             "include_total_count": total,
+            "search_fields": SEARCHED if text else None,
         }
+        if latest_first:
+            options["order_by"] = ["date desc", "chunk_index"]
         if highlight:
             options["highlight_fields"] = "text"
             options["highlight_pre_tag"], options["highlight_post_tag"] = marks

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 else:
     models = lazy("azure.search.documents.indexes.models")
 
-DEFINITION = 1  # of the fields
+DEFINITION = 2  # of the fields
 MODEL_LENGTH = 60
 LOOKED_UP_SECONDS = 30.0
 BAD_REQUEST = 400

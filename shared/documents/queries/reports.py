@@ -57,6 +57,24 @@ LATEST_REPORT_TITLES = _REPORTS.all(
     " ORDER BY c.published_at DESC",
 )
 
+# What was read of threads, for searches by outcome, genre, stance and open call. Which thread has what is
+# decided by the caller: a search may ask for several of them at once.
+MOST_READINGS = 1000  # as many as one call returns
+READINGS_OF_THREADS = _REPORTS.all(
+    "readings_of_threads",
+    f"SELECT TOP {MOST_READINGS} c.thread_id, c.outcome.kind AS outcome, c.genre, c.counts,"
+    " IS_OBJECT(c.open_call) AS is_open FROM c WHERE IS_STRING(c.thread_id)"
+    " AND (IS_NULL(@source) OR c.source = @source) AND ("
+    "(IS_STRING(c.outcome.kind) AND ARRAY_CONTAINS(@outcomes, c.outcome.kind))"
+    " OR (ARRAY_CONTAINS(@outcomes, 'unresolved') AND c.outcome.tier = 'remark')"
+    " OR (IS_STRING(c.genre) AND ARRAY_CONTAINS(@genres, c.genre))"
+    " OR (@open AND IS_OBJECT(c.open_call))"
+    " OR (ARRAY_CONTAINS(@stances, 'support') AND c.counts.support > 0)"
+    " OR (ARRAY_CONTAINS(@stances, 'oppose') AND c.counts.oppose > 0)"
+    " OR (ARRAY_CONTAINS(@stances, 'mixed') AND c.counts.mixed > 0))"
+    " ORDER BY c.last_message_date DESC",
+)
+
 REPORT_LIST = ListQuery(
     "reports",
     "reports",

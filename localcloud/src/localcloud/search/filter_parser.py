@@ -12,7 +12,7 @@ from localcloud.search.errors import SearchError, invalid_expression, unsupporte
 from localcloud.search.fields import Field
 from localcloud.search.filter_rules import check_string_lambda, checked
 from localcloud.search.filter_tokens import CONSTANTS, Constant, Token, number, tokens_of
-from localcloud.search.filters import Boolean, Compare, Filter, In, Junction, Lambda, Not
+from localcloud.search.filters import Boolean, Compare, Filter, In, Junction, Lambda, Not, Textual
 from localcloud.search.schema import Schema
 from localcloud.search.values import instant
 
@@ -210,20 +210,41 @@ class _Parser:
 
     def _function(self) -> Filter:
         name = self._next().text
-        if name != "search.in":
+        if name not in ("search.in", "search.ismatch"):
             if name in _WORDS:
                 raise self._error()
-            raise unsupported(f"the function '{name}' in a filter (it has search.in)")
+            raise unsupported(f"the function '{name}' in a filter (it has search.in and search.ismatch)")
         self._expect("(")
+        return self._search_in() if name == "search.in" else self._is_match()
+
+    def _search_in(self) -> Filter:
         variable = self._operand()
         if not isinstance(variable, _Variable) or variable.field.type != "Edm.String":
             raise invalid_expression("The first argument of search.in must be a string field.")
-        values, delimiters = [*self._string_arguments(), " ,"][:2]
+        values, delimiters = [*self._string_arguments((1, 2)), " ,"][:2]
         pattern = f"[{re.escape(delimiters)}]+" if delimiters else r"(?!)"
         return In(variable.column, frozenset(value for value in re.split(pattern, values) if value))
 
-    def _string_arguments(self) -> list[str]:
-        """What follows the first argument, one or two, up to the closing parenthesis."""
+    def _is_match(self) -> Filter:
+        if self._variable is not None:
+            raise invalid_expression("search.ismatch is not supported inside lambda expressions.")
+        first = self._operand()
+        if not isinstance(first, Constant) or first.type != "Edm.String":
+            raise self._error("a string expected")
+        more = self._string_arguments((0, 1, 3))
+        fields, query_type, mode = [*more, *["", "simple", "any"][len(more) :]]
+        if query_type != "simple":
+            raise unsupported(f"queryType '{query_type:.50}' (it has 'simple')")
+        if mode not in ("any", "all"):
+            raise invalid_expression("The search mode of search.ismatch is 'any' or 'all'.")
+        names = tuple(name.strip() for name in fields.split(",") if name.strip())
+        for name in names:
+            if name not in self._schema.by_name or not self._schema.by_name[name].is_text:
+                raise invalid_expression(f"The field '{name:.200}' is not searchable.")
+        return Textual(first.value, names, mode == "all")
+
+    def _string_arguments(self, numbers: tuple[int, ...]) -> list[str]:
+        """What follows the first argument, up to the closing parenthesis."""
         arguments = []
         while self._take(","):
             argument = self._operand()
@@ -231,7 +252,7 @@ class _Parser:
                 raise self._error("a string expected")
             arguments.append(argument.value)
         self._expect(")")
-        if len(arguments) not in (1, 2):
+        if len(arguments) not in numbers:
             raise self._error("wrong number of arguments")
         return arguments
 

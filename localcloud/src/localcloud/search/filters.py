@@ -6,7 +6,8 @@ As in the real service, a comparison with a null is false, `ne` is the opposite 
 
 import operator
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -83,6 +84,40 @@ class In:
                 wanted[at] = True
         kept: Mask = wanted[column.data]
         return kept
+
+
+@dataclass(frozen=True, slots=True)
+class Textual:
+    """search.ismatch: a full-text query as a condition. `with_matches` replaces it by the rows that match."""
+
+    text: str
+    fields: tuple[str, ...]
+    match_all: bool
+
+    def mask(self, frame: Frame) -> Mask:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """The rows of one part that a condition keeps."""
+
+    kept: Mask
+
+    def mask(self, frame: Frame) -> Mask:  # noqa: ARG002 - one signature for every node
+        return self.kept
+
+
+def with_matches(condition: Filter, rows_of: Callable[[Textual], Mask]) -> Filter:
+    """The same condition for one part, its full-text queries answered."""
+    if isinstance(condition, Textual):
+        return Known(rows_of(condition))
+    if isinstance(condition, Not):
+        return Not(with_matches(condition.operand, rows_of))
+    if isinstance(condition, Junction):
+        operands = tuple(with_matches(operand, rows_of) for operand in condition.operands)
+        return replace(condition, operands=operands)
+    return condition
 
 
 @dataclass(frozen=True, slots=True)

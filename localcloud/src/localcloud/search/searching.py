@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from localcloud.search.columns import Mask, Rows
 from localcloud.search.errors import bad_request
 from localcloud.search.facets import count_facet
-from localcloud.search.filters import Filter
+from localcloud.search.fields import Field
+from localcloud.search.filters import Filter, Textual, with_matches
 from localcloud.search.highlight import highlights
 from localcloud.search.query_syntax import parse_simple
 from localcloud.search.request import MAX_PAGE, PAGE, SCORE, OrderBy, SearchQuery
@@ -18,7 +19,7 @@ from localcloud.search.schema import Schema
 from localcloud.search.scoring import Combined, Compiled, Scorer, compile_query, count_terms
 from localcloud.search.values import project
 from localcloud.search.vectors import nearest, reciprocal_rank_fusion
-from localcloud.search.view import View
+from localcloud.search.view import Part, View
 
 # The best of the text arm that take part in a fusion.
 TEXT_RECALL = 1000
@@ -39,7 +40,7 @@ class _Hits:
 
 def run_search(query: SearchQuery, view: View, schema: Schema, fetch: Fetch) -> dict[str, Any]:
     compiled = _compiled(query)
-    kept = filter_masks(query.filter, view)
+    kept = filter_masks(query.filter, view, schema)
     if query.vectors:
         hits = _vector_hits(query, compiled, view, kept)
     else:
@@ -66,9 +67,12 @@ def _compiled(query: SearchQuery) -> Compiled | None:
     """None where the text asks for everything, or where there is none."""
     if query.text.strip() in ("", "*"):
         return None
-    parsed = parse_simple(query.text, match_all=query.match_all)
-    compiled = compile_query(parsed, query.fields, match_all=query.match_all)
-    if count_terms(compiled) > MAX_TERMS * max(len(query.fields), 1):
+    return compile_text(query.text, query.fields, match_all=query.match_all)
+
+
+def compile_text(text: str, fields: list[Field], *, match_all: bool) -> Compiled:
+    compiled = compile_query(parse_simple(text, match_all=match_all), fields, match_all=match_all)
+    if count_terms(compiled) > MAX_TERMS * max(len(fields), 1):
         raise bad_request(f"The query has more than {MAX_TERMS} terms.")
     # A query of nothing but stop words asks for terms that no document has.
     return compiled or _NOTHING
@@ -85,11 +89,21 @@ def _shown(
     return result | project(document, schema, query.select)
 
 
-def filter_masks(condition: Filter | None, view: View) -> list[Mask]:
+def filter_masks(condition: Filter | None, view: View, schema: Schema) -> list[Mask]:
     """The live rows that a filter keeps, one mask a part."""
     if condition is None:
         return [part.live for part in view.parts]
-    return [part.live & condition.mask(part.segment.frame) for part in view.parts]
+    scorer = Scorer(view)
+
+    def kept(part: Part) -> Mask:
+        def rows_of(textual: Textual) -> Mask:
+            fields = [schema.by_name[name] for name in textual.fields] or schema.text_fields
+            compiled = compile_text(textual.text, fields, match_all=textual.match_all)
+            return scorer.evaluate(compiled, part)[0]
+
+        return with_matches(condition, rows_of).mask(part.segment.frame)
+
+    return [part.live & kept(part) for part in view.parts]
 
 
 # matching and ranking

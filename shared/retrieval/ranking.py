@@ -1,0 +1,141 @@
+"""How well passages answer a query: what the words weigh, the best sentence, and where an answer begins.
+
+The service ranks by position only, so its scores say nothing about relevance. The best passages that it finds
+are weighed again by their vectors and by the share of the query's words that they have.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from shared.domain.chunking.chunker import sentence_starts
+
+_TOKEN = re.compile(r"\w+(?:[.'\u2019_]\w+)*")
+_SUFFIX = re.compile(
+    r"(?<=\w{3})(?:ational|ations?|ments?|ingly|ings?|edly|ness|ities|ity|ers?|ed|ies|es|s|ly|e|y)$"
+)
+_STOP = frozenset(
+    """a about after all also am an and any anybody anyone are as at be because been before being but by can
+    could did do does doing done for from get had has have he her him his how i if in into is it its just let
+    like me more my no not of on or other our out over said say says she should so some somebody someone tell
+    than that the their them then there these they think thinks this those to up us use used using was way we
+    were what when where whether which who whom whose why will with would you your""".split()  # noqa: SIM905
+)
+LONGEST_SENTENCE = 400
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Chosen on one half of the labeled queries (evaluation/search_quality.py)."""
+
+    meaning: float = 1.6  # the cosine of the vectors
+    words: float = 0.4  # the share of the query's words, rare ones first, in passage, subject or sender
+    text: float = 0.1  # the same in the passage alone
+    subject: float = 0.95  # the same in subject and sender
+    place: float = 0.06  # how far ahead the service has it
+    more_passages: float = 0.08  # for each further passage of a thread
+    evidence_of_words: float = 0.7
+    absent: float = 0.6  # against it: the share of the words that no passage has
+    floor: float = 0.5  # the least evidence with which the best thread is an answer
+    floor_by_words: float = 0.2  # the same where there are no vectors
+    tail: float = 0.1  # how much less the other threads may have
+
+
+WEIGHTS = Weights()
+
+
+@dataclass(frozen=True)
+class Passage:
+    """The parts of a hit that count."""
+
+    text: str
+    subject: str
+    sender: str
+    vector: Sequence[float] | None = None
+
+
+@dataclass(frozen=True)
+class Weighed:
+    score: float
+    """For the order."""
+    evidence: float
+    """For the floor: how sure it is that the passage is about the query."""
+
+
+def stem(word: str) -> str:
+    """A word without its ending, roughly: `expires`, `expired` and `expiring` are one."""
+    folded = word.lower().replace("\u2019", "'").removesuffix("'s")
+    shorter = _SUFFIX.sub("", folded)
+    return shorter if len(shorter) > 2 else folded  # noqa: PLR2004 - shorter ones say nothing
+
+
+def content_terms(text: str) -> list[str]:
+    """The terms of the words that say something, or of all where none does."""
+    words = [word for word in _TOKEN.findall(text) if word.lower() not in _STOP]
+    return list(dict.fromkeys(stem(word) for word in words or _TOKEN.findall(text)))
+
+
+def all_terms(text: str) -> set[str]:
+    return {stem(word) for word in _TOKEN.findall(text)}
+
+
+class Weigher:
+    """Weighs the passages that were found for one query."""
+
+    def __init__(self, query: str, vector: Sequence[float] | None, passages: Sequence[Passage]) -> None:
+        self._vector, self._terms = vector, content_terms(query)
+        self._texts = [all_terms(passage.text) for passage in passages]
+        self._heads = [all_terms(f"{passage.subject} {passage.sender}") for passage in passages]
+        self._passages = passages
+        # A word that the corpus has is on the best passages, as the service finds them: rare ones weigh more.
+        count = len(passages) + 1
+        both = [text | head for text, head in zip(self._texts, self._heads, strict=True)]
+        frequency = {term: sum(term in terms for terms in both) for term in self._terms}
+        self._weight = {term: math.log(1 + count / (number + 0.5)) for term, number in frequency.items()}
+        self._total = sum(self._weight.values()) or 1.0
+        self._absent = self._share({term for term in self._terms if not frequency[term]})
+
+    def weigh(self, number: int, weights: Weights = WEIGHTS) -> Weighed:
+        text, head = self._share(self._texts[number]), self._share(self._heads[number])
+        words, near = self._share(self._texts[number] | self._heads[number]), self.nearness(number)
+        score = weights.meaning * near + weights.words * words + weights.text * text
+        score += weights.subject * head + weights.place / (1 + number / 10)
+        evidence = near + weights.evidence_of_words * words - weights.absent * self._absent
+        return Weighed(score, evidence)
+
+    def nearness(self, number: int) -> float:
+        """The cosine of the passage's vector and the query's."""
+        vector = self._passages[number].vector
+        if self._vector is None or vector is None:
+            return 0.0
+        dot = math.sumprod(self._vector, vector) if hasattr(math, "sumprod") else _dot(self._vector, vector)
+        lengths = math.hypot(*self._vector) * math.hypot(*vector)
+        return dot / lengths if lengths else 0.0
+
+    def words_in(self, text: str) -> float:
+        """The share of the query's words that a text has, by weight."""
+        return self._share(all_terms(text))
+
+    def _share(self, terms: set[str]) -> float:
+        return sum(self._weight[term] for term in self._terms if term in terms) / self._total
+
+    def best_sentence(self, text: str) -> tuple[int, int]:
+        """The part of a passage that has most of the query's words; the first one of equals."""
+        return max(sentences_of(text), key=lambda span: (self.words_in(text[slice(*span)]), -span[0]))
+
+
+def sentences_of(text: str) -> list[tuple[int, int]]:
+    """The places of a passage's sentences, without the white space around them. A long one is cut."""
+    starts = sentence_starts(text) or [0]
+    spans: list[tuple[int, int]] = []
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        sentence = text[start:end]
+        begin = start + len(sentence) - len(sentence.lstrip())
+        last = min(start + len(sentence.rstrip()), begin + LONGEST_SENTENCE)
+        spans += [(begin, last)] if last > begin else []
+    return spans or [(0, min(len(text), LONGEST_SENTENCE))]
+
+
+def _dot(first: Iterable[float], second: Iterable[float]) -> float:
+    return sum(one * other for one, other in zip(first, second, strict=True))

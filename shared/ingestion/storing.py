@@ -14,6 +14,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.telemetry.metrics import pipeline_metrics, tag_with_archive
 from shared.core.errors import ClassifiedError
 from shared.core.ids import archive_id
+from shared.core.times import stored_time
 from shared.documents.sources import Archive, ArchiveStatus, Removal
 from shared.ingestion.archive_members import check_archive
 from shared.ingestion.errors import ArchiveRemovedError, HashCollisionError, SourceRemovedError
@@ -167,9 +168,10 @@ async def _announce(
     ingested = archive_ingested(
         archive.id, archive.to_cosmos(), started_at=incoming.origin.started_at, completed_at=now
     )
-    # The broker may still know the event of the same archive before its deletion: this one is another.
-    again = await find_removal(clients.store, "archive", archive.id) is not None
-    event = Event.of(ingested, session=session.tokens(), attempt=2 if again else 1, now=now)
+    # The broker may still know the events of the same archive before its deletion: these are others.
+    removal = await find_removal(clients.store, "archive", archive.id)
+    life = "" if removal is None else stored_time(removal.finished_at or removal.created_at)
+    event = Event.of(ingested, session=session.tokens(), life=life, now=now)
     with tag_with_archive(archive.id):
         await clients.bus.publish([event])
 

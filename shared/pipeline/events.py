@@ -3,6 +3,7 @@
 event_type, event_id, timestamp, version, data   R-102 of docs/requirements.md
 session   {container: session token}: what a reader needs to see the writes that the event announces
 attempt   which logical attempt at the documents this is; the sweep counts it up
+life      after which deletion of its archive: events of an archive that came again are not those of before
 """
 
 import hashlib
@@ -46,6 +47,7 @@ Data = TypeVar("Data", bound=EventData)
 MAJOR_VERSION = "1"
 LONGEST_VERSION = 6
 NAMED_IDS = 3
+LONGEST_LIFE = 64
 MOST_ATTEMPTS = 1000  # far above every setting: a number beyond it was made up
 SessionToken = Annotated[str, Field(max_length=16_384, pattern=r"^[\x20-\x7e]*$")]
 _SAFE_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -61,6 +63,7 @@ class Event(BaseModel, Generic[Data]):
     data: Data
     session: dict[Id, SessionToken] = {}
     attempt: int = Field(default=1, ge=1, le=MOST_ATTEMPTS)
+    life: str = Field(default="", max_length=LONGEST_LIFE, exclude_if=lambda life: not life)
 
     @classmethod
     def of(
@@ -69,11 +72,12 @@ class Event(BaseModel, Generic[Data]):
         *,
         session: dict[str, str] | None = None,
         attempt: int = 1,
+        life: str = "",
         now: datetime,
     ) -> "Event[Data]":
-        """An event about to be published. The same data and attempt give the same event_id."""
+        """An event about to be published. The same data, attempt and life give the same event_id."""
         event_type = type(data).__name__
-        digest = _identity_digest(event_type, data, attempt)
+        digest = _identity_digest(event_type, data, attempt, life)
         return envelope_of(type(data))(
             event_type=event_type,
             event_id=str(uuid.UUID(bytes=digest[:16], version=4)),
@@ -82,12 +86,13 @@ class Event(BaseModel, Generic[Data]):
             data=data,
             session=session or {},
             attempt=attempt,
+            life=life,
         )
 
     @property
     def message_id(self) -> str:
         """The broker's duplicate detection drops a second message with this id."""
-        return _identity_digest(self.event_type, self.data, self.attempt).hex()
+        return _identity_digest(self.event_type, self.data, self.attempt, self.life).hex()
 
     def idempotency_key(self, stage: str | None = None) -> str:
         """`<stage>-<id>-<id>-<id>`; more ids than three are told apart by a hash of them all."""
@@ -145,8 +150,9 @@ def _faults(error: ValidationError) -> str:
     return "; ".join(shown) + (f"; and {more} more" if more else "")
 
 
-def _identity_digest(event_type: str, data: EventData, attempt: int) -> bytes:
-    values = json.dumps([event_type, data.identity_values(), attempt], default=str, separators=(",", ":"))
+def _identity_digest(event_type: str, data: EventData, attempt: int, life: str) -> bytes:
+    identity = [event_type, data.identity_values(), attempt, *([life] if life else [])]
+    values = json.dumps(identity, default=str, separators=(",", ":"))
     return hashlib.sha256(values.encode()).digest()
 
 

@@ -336,21 +336,21 @@ class StageRunner(QueueRunner, Generic[Data]):
             subjects, store = self._stage.subjects(event.data), self._clients.store
             await count_attempt(store, subjects, attempt=event.attempt, now=work.now(), session=session)
         outcome = await self._stage.handler_of(event)(event, work)
-        await self._announce(outcome, session)
+        await self._announce(outcome, event.life, session)
         if outcome.after_announcing is not None:
             await outcome.after_announcing()
         return outcome
 
-    async def _announce(self, outcome: StageResult, session: Session) -> None:
-        await self._clients.bus.publish(self._events(outcome.announce, session))
+    async def _announce(self, outcome: StageResult, life: str, session: Session) -> None:
+        await self._clients.bus.publish(self._events(outcome.announce, life, session))
         for scheduled in outcome.scheduled:
             due = self._runtime.now() + timedelta(seconds=scheduled.seconds)
-            messages = [to_message(event) for event in self._events([scheduled.data], session)]
+            messages = [to_message(event) for event in self._events([scheduled.data], life, session)]
             await self._clients.bus.send_to_queue(self._stage.name, messages, at=due)
 
-    def _events(self, announced: Iterable[EventData], session: Session) -> list[Event[Any]]:
+    def _events(self, announced: Iterable[EventData], life: str, session: Session) -> list[Event[Any]]:
         return [
-            Event.of(part, session=session.tokens(), now=self._runtime.now())
+            Event.of(part, session=session.tokens(), life=life, now=self._runtime.now())
             for data in announced
             for part in split_to_fit(data)
         ]
@@ -371,7 +371,7 @@ class StageRunner(QueueRunner, Generic[Data]):
         data = failed_event(
             self._stage.row, event, error.failure, attempts=error.attempts, record_id=record.id, now=now
         )
-        failed = Event.of(data, session=session.tokens(), attempt=event.attempt, now=now)
+        failed = Event.of(data, session=session.tokens(), attempt=event.attempt, life=event.life, now=now)
         await self._best_effort(failed.event_type, self._clients.bus.publish([failed]))
 
     def _report_success(self, event: Event[Data], outcome: StageResult, seconds: float) -> None:

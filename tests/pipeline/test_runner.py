@@ -105,6 +105,17 @@ async def test_idempotent_processing(place: Bench) -> None:
     assert len(await place.take_all("embedding", 1)) == 1
 
 
+async def test_events_of_an_archive_that_came_again_are_no_duplicates_of_those_before(place: Bench) -> None:
+    """Else the broker drops them for as long as it remembers those before the deletion."""
+    session = await place.store_messages("m1")
+    for life in ("", "2026-01-02", "2026-01-02", "2026-01-03"):
+        event = event_of(place.parsed("m1"), session=session.tokens()).model_copy(update={"life": life})
+        await place.clients.bus.publish([event])
+    for _ in range(3):
+        assert await run_once(place, Toy()) is None
+    assert [event.life for event in await place.take_all("embedding", 3)] == ["", "2026-01-02", "2026-01-03"]
+
+
 async def test_publishing_the_same_event_twice_has_one_effect(place: Bench) -> None:
     session = await place.store_messages("m1")
     await place.publish(place.parsed("m1"), session)

@@ -259,10 +259,10 @@ def no_etag() -> None:
     WITHOUT_SWEEP,
 )
 def done_before_announcing() -> None:
-    async def announce(self: Any, outcome: Any, session: Any) -> None:
+    async def announce(self: Any, outcome: Any, life: str, session: Any) -> None:
         if outcome.after_announcing is not None:
             await outcome.after_announcing()
-        await original(self, outcome, session)
+        await original(self, outcome, life, session)
 
     original = runner.StageRunner._announce
     runner.StageRunner._announce = announce  # type: ignore[method-assign]

@@ -11,10 +11,18 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from shared.documents.values import PositionStance, PropositionForm
-from shared.domain.consensus import cues, stance_cues, stances
+from shared.domain.consensus import call_answers, cues, stance_cues, stances
+from shared.domain.consensus.call_answers import Of
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread, display_name
 from shared.domain.consensus.mails import OwnSentence, word_key
-from shared.domain.consensus.proposal import Put, acts_in, puts_forward, something_is_put, tells_a_result
+from shared.domain.consensus.proposal import (
+    Put,
+    acts_in,
+    matter_of,
+    puts_forward,
+    something_is_put,
+    tells_a_result,
+)
 from shared.domain.consensus.votes import Ballot, is_legend
 from shared.domain.mail.subjects import split_subject
 
@@ -71,6 +79,8 @@ _STANCES = cues.Family(
 )
 """All wordings of a stance. What triggers none of them needs no second look."""
 _ASKED = frozenset({PropositionForm.CALL, PropositionForm.VOTE})
+_IN_A_CALL = {(True, True): (_SUPPORT, "words in a call"), (False, True): (_OPPOSE, "objection in a call")}
+"""The claim of an answer to a call, by whether it is for it and of it."""
 _PRAISE = frozenset({"approval", "agreement", "exclamation"})
 
 
@@ -148,6 +158,8 @@ class _ClaimReader:
         self.matter = f"{split_subject(put.mail.mail.subject).text.lower()} {words}"
         """In which words it is put: the subject's and those of the sentence that puts it best."""
         self.announces = _announces(put.mail)
+        self.call = matter_of(put) if put.form in _ASKED else ""
+        """The words of a formal call, which answers are held against."""
         self.decidable = something_is_put(put) or (not self.announces and puts_forward(put))
         # A patch that comes up under a status mail or a notice is put to nobody there.
         self.is_aside = (
@@ -167,13 +179,29 @@ class _ClaimReader:
         return claim
 
     def _stance(self, sentence: OwnSentence, mail: LinkedMail) -> tuple[PositionStance, str] | None:
-        if not _may_take_a_stance(sentence) or not self._is_about_something(sentence):
+        may_answer = bool(self.call) and call_answers.may_answer(sentence)
+        if not (may_answer or _may_take_a_stance(sentence)) or not self._is_about_something(sentence):
             return None
         if trailer := cues.TRAILER.match(sentence.text):
             return self._trailer(trailer, mail)
         towards = stances.relation(self.thread, self.put, sentence)
+        named = self._named_in_call(sentence, towards)
+        if named is not None:
+            return _IN_A_CALL.get(named)
         if stance_cues.OPPOSES.finds(sentence):
             return self._opposition(sentence, towards)
+        return self._in_any_thread(sentence, mail, towards)
+
+    def _named_in_call(self, sentence: OwnSentence, towards: str) -> tuple[bool, bool] | None:
+        """Whether an answer to a formal call is for it, and whether it is of the call at all."""
+        named = call_answers.stance_in_call(sentence, self.call) if self.call else None
+        if named is None or (named[1] is Of.ITSELF and not self._is_to_the_call(sentence, towards)):
+            return None
+        return named[0], named[1] is not Of.OTHER
+
+    def _in_any_thread(
+        self, sentence: OwnSentence, mail: LinkedMail, towards: str
+    ) -> tuple[PositionStance, str] | None:
         if stance_cues.SPEAKS_AGAINST.finds(sentence) and self._objects_to_the_words(sentence, towards):
             return _OPPOSE, "objection to what is put"
         is_change = self.put.form is not PropositionForm.PATCH and stances.UNDOES.search(self.matter)
@@ -186,6 +214,15 @@ class _ClaimReader:
             or self._support(sentence, towards)
             or self._plain_answer(sentence, towards)
         )
+
+    def _is_to_the_call(self, sentence: OwnSentence, towards: str) -> bool:
+        """A stance that names nothing answers the call unless it stands below other words, or may do so."""
+        if towards == "put" or (sentence.block < 0 and towards == "unknown"):
+            return True
+        answered = self.thread.answered(sentence)
+        if sentence.block >= 0 or answered is None or not stances.keeps_quotes(self.thread):
+            return False
+        return not any(map(cues.PROPOSES.finds, self.thread.mails[answered].sentences))
 
     def _ack(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
         """A trailer in words, by one who has nothing against it in the same mail."""

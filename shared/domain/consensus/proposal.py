@@ -266,6 +266,16 @@ def _words(mail: LinkedMail, form: PropositionForm) -> OwnSentence | None:
     return next((one for one in mail.sentences[:40] if not _NO_MATTER.match(one.text)), None)
 
 
+_MOST_ASKING = 40
+
+
+def matter_of(put: Put) -> str:
+    """In which words it is put: the subject's, and those that ask, else those that put it best."""
+    asking = [one.folded for one in put.mail.sentences[:_MOST_ASKING] if asks_group(one)]
+    words = asking or ([put.words.folded] if put.words else [])
+    return " ".join([split_subject(put.mail.mail.subject).text.lower(), *words])
+
+
 def something_is_put(put: Put) -> bool:
     """Positions need something to be for or against."""
     if put.form is PropositionForm.PATCH:

@@ -5,14 +5,13 @@ Only people whom the source names decide. The same words from anybody else are q
 
 import re
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from shared.documents.values import Preset, PropositionForm
 from shared.domain.consensus import closings, cues
 from shared.domain.consensus.closings import Ruling
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.mails import OwnSentence
-from shared.domain.consensus.proposal import Put, asks_group
+from shared.domain.consensus.proposal import Put, matter_of
 from shared.domain.consensus.stances import (
     TROUBLE,
     accepts,
@@ -20,7 +19,6 @@ from shared.domain.consensus.stances import (
     takes_a_pull,
     takes_nothing_back,
 )
-from shared.domain.mail.subjects import split_subject
 
 DECIDING_ROLES = frozenset(
     ("maintainer", "chair", "editor", "shepherd", "release manager", "area director", "secretary")
@@ -64,7 +62,6 @@ _IF_ONLY = re.compile(r"\b(?:if|unless|would|could|might|may)\b")
 _UNCLEAR = re.compile(r"\b(?:consensus|agreed|decided|concluded|resolved|resolution)\b")
 DECLARED = "declared"
 """The act of a ruling that says what came of it, and not only that it is over."""
-_MOST_ASKING = 40
 _OBJECTION = re.compile(r"\b(?:objections?|concerns?|veto(?:es)?|discuss|comments?|votes?)\b|-1\b")
 """Who sums a call up tells that these were withdrawn; the proposal was not."""
 _DENIES = re.compile(
@@ -203,6 +200,7 @@ class _Filing:
     def __init__(self, thread: LinkedThread, put: Put) -> None:
         self._thread = thread
         self._put = put
+        self._matter = matter_of(put)
         self.found = Settlements()
 
     def file(self, mail: LinkedMail) -> None:
@@ -313,13 +311,6 @@ class _Filing:
         # Which way it goes these do not show: they are quoted.
         is_over = cues.CLOSES.search(folded) or self._put.form is PropositionForm.PATCH
         return found.decided if _UNCLEAR.search(folded) and not is_over else found.ruled
-
-    @cached_property
-    def _matter(self) -> str:
-        """In which words it is put: the subject's, and those that ask."""
-        asking = [one.folded for one in self._put.mail.sentences[:_MOST_ASKING] if asks_group(one)]
-        words = [self._put.words.folded] if self._put.words and not asking else asking
-        return " ".join([split_subject(self._put.mail.mail.subject).text.lower(), *words])
 
     def _passing_on(self, sentence: OwnSentence, role: str | None) -> bool:
         if not role or self._put.form is not PropositionForm.CALL:

@@ -11,7 +11,7 @@ from enum import StrEnum
 from shared.domain.consensus import cues
 from shared.domain.consensus.mails import OwnSentence
 from shared.domain.consensus.proposal import acts_in
-from shared.domain.consensus.stances import IN_A_PRODUCT, OF_OTHERS, UNDOES
+from shared.domain.consensus.stances import IN_A_PRODUCT, OF_OTHERS, REASON, UNDOES
 
 
 class Of(StrEnum):
@@ -198,7 +198,7 @@ _NO = re.compile(r"n't\b|\b(?:not|never|nobody|none)\b")
 def stance_in_call(sentence: OwnSentence, matter: str) -> tuple[bool, Of] | None:
     """Whether a sentence is for (True) or against it, and of what; None where it names no stance.
 
-    `matter` are the words of the call. A stance that is hedged, limited or of somebody else is of another thing.
+    `matter` are the words of the call. What is hedged, limited or another's is of something else.
     """
     folded = sentence.folded
     named = [one for one in (read(folded, matter) for read in _READERS) if one is not None]
@@ -359,8 +359,8 @@ _COMMON = frozenset(_COMMON_WORDS.split())
 def _is_limited(sentence: OwnSentence, end: int) -> bool:
     """A condition, somebody else's word, or a turn against it limits the stance."""
     folded = sentence.folded
-    turn = _AGAIN.search(folded, end)
-    stop = turn.start() if turn else len(folded)
+    turn, reason = _AGAIN.search(folded, end), REASON.search(folded, max(0, end - 1))
+    stop = min(found.start() for found in (turn, reason) if found) if turn or reason else len(folded)
     if _CONDITION.search(folded[:stop]) or (turn and _TAKES_BACK.search(turn[1])):
         return True
     return bool(cues.REPORTED.finds(sentence) and cues.REPORTED.anywhere.search(folded[:end])) or bool(

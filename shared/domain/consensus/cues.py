@@ -259,7 +259,9 @@ SOLVED = Cue(
 THANKS = Cue("thanks|thank|thx")
 ASKS_GROUP = Cue(
     "call|wglc|lc|adopt|adoption|please|objections|objection|poll|vote|votes|object|speak|consensus|feel|"
-    "respond|second|seconder|done|support|shout",
+    "respond|second|seconder|done|support|shout|voting|ballot|cfc|silence|reply|answer|replying|"
+    "responding|objects|oppose|"
+    "disagree|seconds|sponsors|seconders|dissent|nominate|propose",
     r"\b(?:starts?|begins?|initiates?|issu\w+|this is|opens?|announc\w+|starting|opening) (?:\S+ "
     r"){0,6}(?:last call|wglc|call for adoption|adoption call|consensus call|call for consensus|poll)\b",
     r"\b(?:wg|working group) ?last call (?:for|on) (?:the )?\W{0,3}(?:draft|document|\w+)",
@@ -274,7 +276,36 @@ ASKS_GROUP = Cue(
     r"\b(?:speak up|shout|object|yell) (?:now|by|before)\b",
     r"\b(?:who|anyone|someone|somebody)\b.{0,40}\bsecond (?:this|it|the|mng|\S+-\d+)",
     r"\bwhether (?:they|you|people|others|the group|the wg) (?:would )?(?:support|agree|object)\b",
-    r"\bvote (?:open|is open|will be open|runs?|ends?)\b",
+    r"\b(?:vote|voting|poll|ballot)(?: period| window)? (?:open|is (?:now )?open|will (?:be|remain|stay|"
+    r"close|end|run|last|start)|"
+    r"runs?|ends?|closes?)\b",
+    r"\b(?:this|the) (?:\w+ ){0,2}(?:last call|wglc|adoption call|cfc|consensus call|call for \w+)(?: "
+    r"period)? (?:starts?|begins?|"
+    r"runs?|ends?|closes?|(?:will|shall) (?:start|begin|end|close|run|last|be open))\b",
+    r"\b(?:this|is|issue|issuing|issued|start|starting|open|opening) (?:an? |the )?(?:\w+ )?cfc\b",
+    r"\bsilence (?:will be|is|shall be|will) (?:taken|considered|assumed|interpreted|treated|deemed|mean|"
+    r"imply)\b",
+    r"\bplease (?:cast|submit|record|register|send in|send|enter) (?:your )?(?:votes?|ballots?|\+ ?1)\b",
+    r"\b(?:reply|respond|vote|answer|replying|responding) (?:to this \w+ )?with (?:an? )?[\"']?[+-] ?1\b",
+    r"\b(?:call|calling|start|starting|hold|holding|open|opening|initiate|initiating) (?:for )?(?:an? |"
+    r"the )?(?:\w+ )?vote\b"
+    r"(?! (?:of|that|which|was|had|passed))|\bput (?:this|it|the \w+) to (?:a |the )?vote\b",
+    r"\b(?:does|do|has) any(?:one|body)(?: here| else)? (?:object|oppose|have (?:any )?objections?|"
+    r"disagree with (?:this|adopt\w*|"
+    r"publi\w*|remov\w*))\b",
+    r"\b(?:looking|asking|ask|seek|seeking|calling|call|look) (?:for )?(?:\w+ )?(?:seconds|sponsors|"
+    r"seconders)\b",
+    r"\b(?:like|want|need|wish|wanted|order|trying) to (?:gauge|determine|confirm|check|assess|verify|"
+    r"establish)"
+    r" (?:\w+ ){0,4}(?:consensus|support)\b",
+    r"\blazy consensus\b.{0,60}\b(?:\d+|hours|days|week|until|by|unless|if)\b",
+    r"\b(?:if|unless) (?:there are|there is|i|we|any(?:one|body)|no-?one|nobody)(?: do not| don't)?(?: "
+    r"hear| see| get| receive)?"
+    r"(?: any| no)? (?:\w+ )?(?:objections?|objects?|dissent)\b.{0,60}\b(?:by|until|within|before|in the "
+    r"next)\b",
+    r"\b(?:like|want|wish|pleased|happy) to (?:nominate|propose) .{2,60}\b(?:as|to be(?:come)?|for) "
+    r"(?:an? |the )?(?:new |next )?"
+    r"(?:committer|maintainer|co-?maintainer|reviewer|member|chair|pmc member|release manager)\b",
 )
 PROPOSES = Cue(
     "propose|suggest|request|like|about|think|nice|good|useful|great|better|perhaps|maybe|should|could|"

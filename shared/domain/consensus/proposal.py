@@ -17,6 +17,19 @@ _RESULT = re.compile(
     r"\b(?:results?|outcome) of (?:the |our )?(?:\w+ ){0,3}(?:vote|poll|ballot)\b",
     re.IGNORECASE,
 )
+_CALL_SUBJECT = re.compile(
+    r"\b(?:cfc|call for (?:consensus|votes?)|consensus call|call for (?:wg |working group )?adoption|"
+    r"(?:wg |working group )?adoption (?:call|poll)|wglc|(?:wg|working group) last call|straw poll|cfv)\b|"
+    r"^(?:\[[^\]]{0,40}\] ?)*(?:poll|last call|vote) ?(?::|on\b|for\b)",
+    re.IGNORECASE,
+)
+_OF_A_CALL = re.compile(
+    r"\b(?:reviews?|comments?|feedback|results?|conclusion|concluded|summary|closed?|closing|ended|"
+    r"completed|outcome|issues?|"
+    r"question|cancell?ed|withdrawn)\b",
+    re.IGNORECASE,
+)
+"""A subject that names a call and puts none."""
 _LAST_CALL_IN_PASSING = Cue(
     "call|wglc",
     r"\b(?:like any other|in preparation for|during|comments? (?:from|on|in)|"
@@ -171,14 +184,25 @@ def _mail_and_form(thread: LinkedThread) -> tuple[LinkedMail, PropositionForm]:
     patch = next((mail for mail in may_put if mail.is_patch), None)
     if patch is not None:
         return patch, PropositionForm.PATCH
-    asking = next((mail for mail in may_put[:_EARLY] if any(map(asks_group, mail.sentences))), None)
-    if asking is not None and _may_put(thread, asking):
-        return asking, PropositionForm.CALL
+    calling = root if _calls_by_subject(root) else _asking(thread, may_put)
+    if calling is not None:
+        return calling, PropositionForm.CALL
     untagged = _untagged_patch(thread, may_put)
     if untagged is not None:
         return untagged, PropositionForm.PATCH
     says_little = is_answer(root) or len(root.words) < _SHORT
     return _best_proposal(thread, may_put) if says_little else root, PropositionForm.TEXT
+
+
+def _asking(thread: LinkedThread, may_put: list[LinkedMail]) -> LinkedMail | None:
+    """The first of the early mails that formally asks the group, if its writer may."""
+    asking = next((mail for mail in may_put[:_EARLY] if any(map(asks_group, mail.sentences))), None)
+    return asking if asking is not None and _may_put(thread, asking) else None
+
+
+def _calls_by_subject(mail: LinkedMail) -> bool:
+    subject = mail.mail.subject
+    return not mail.is_reply and bool(_CALL_SUBJECT.search(subject)) and not _OF_A_CALL.search(subject)
 
 
 def _may_put(thread: LinkedThread, asking: LinkedMail) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 from shared.clients.cosmos.lease import Lease
 from shared.clients.cosmos.session import Patch, Session
 from shared.clients.cosmos.store import Store
+from shared.documents.queries.named_query import NamedQuery
 from shared.documents.reports import Digest
 from shared.documents.threads import Chunk, Thread
 from shared.pipeline import readiness, runner
@@ -123,6 +124,12 @@ def _undisturbed(plan: Plan) -> Plan:
 def _away(plan: Plan) -> Plan:
     """From a moment on that differs from run to run."""
     return replace(plan, outages=(Outage("cosmos", 0.15 * plan.budget, 1000.0),))
+
+
+def _away_when_digests_are_made(plan: Plan) -> Plan:
+    """Some seconds after the housekeeping, and for so long that events become dead letters."""
+    away = Outage("cosmos", 302.0 + 1.5 * plan.budget, 2300.0)
+    return replace(_undisturbed(plan), outages=(away,), slow_calls=0.3, slow_seconds=3.0)
 
 
 @mutation("a chunk is flagged as embedded before its vector is stored", _crashing)
@@ -442,6 +449,18 @@ def digest_named_by_any() -> None:
         return number
 
     replace_in(digests, "digest_named", named)
+
+
+@mutation(
+    "a digest whose report does not come is not announced again",
+    _away_when_digests_are_made,
+    ("digests",),
+    whole=True,
+)
+def digest_announced_once() -> None:
+    text = "SELECT c.scope FROM c WHERE c.touches > c.made ORDER BY c._ts"
+    touched = NamedQuery("touched", "digests", text)
+    replace_in(digests, "DUE_DIGESTS", touched)
 
 
 @mutation(

@@ -52,6 +52,7 @@ SAMPLE = ROOT / "samples" / "tally.mbox"
 AT_ONCE = 16
 QUIET_SECONDS = 2.0
 LOCK_SECONDS = 1800.0
+REFRESH = "cosmos refresh"
 
 
 @dataclass
@@ -202,9 +203,15 @@ def report(costs: Mapping[str, Cost], sizes: Mapping[str, tuple[int, int]], arch
         print(_line(name, cost, messages))
     total = _sum(costs.values())
     print(_line("all", total, messages))
+    cosmos = {call: count for call, count in total.calls.items() if call.startswith("cosmos ")}
+    print(f"\n{total.calls.total()} calls, {sum(cosmos.values())} of Cosmos DB, {cosmos.get(REFRESH, 0)} to see what others wrote")
     print("\ncalls per message:")
     for name, count in total.calls.most_common():
         print(f"  {name:<28} {count / messages:8.3f}")
+    for name in ("summarization", "reporting"):
+        print(f"\ncalls of {name} a thread: {costs[name].calls.total() / threads:.2f}")
+        for call, count in costs[name].calls.most_common():
+            print(f"  {call:<28} {count / threads:8.3f}")
     print("\nRU per message by container:")
     for name, units in total.units.most_common():
         print(f"  {name or 'account':<28} {units / messages:8.2f}")

@@ -1,177 +1,242 @@
-"""An archive from its upload until every thread is ready, against encoding its chunks alone.
+"""An archive from its upload until every thread has its report, against encoding its chunks alone.
 
-    python -m benchmarks.pipeline [--files git-2023-12.mbox.gz git-2024-01.mbox.gz] [--quiet SECONDS] [--all]
+    python -m benchmarks.pipeline [--files git-2024-01.mbox.gz ...] [--hosts 1] [--small] [--profile FILE]
 
-The whole system runs as in `make run`, each service a process of its own, with the settings and the locks of
-the chaos tests, which it prints. Ready means that the summary of the thread was asked for. Later stages are
-off unless --all is given, as they would take time from those that are measured. Then the same texts are
-encoded with the same embedder, by itself, on the same machine: the ratio is that of the two wall times. The
-table shows where the processor's time went.
+The whole system runs as in `make run`: each service is a process of its own, and so is the app's host, with
+default settings, telemetry on and the production locks. Then the same texts are encoded with the same
+embedder, by itself, on the same machine. The table shows the processor's time of each process: what is not
+the encoder's is compared with the bare encoder's. `--small` sends five mails several times to a warm app.
 """
 
 import argparse
 import asyncio
-import os
+import statistics
 import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
 
+from localcloud import LocalCloud
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.named_query import UNREPORTED, NamedQuery
 from shared.embedding.factory import open_embedder
-from shared.settings.app import Settings
+from shared.settings.app import Settings, load_settings
+from shared.upkeep.provisioning import provision
+from tests.support.cloud import SERVICEBUS_CONFIG
 from tests.support.mail_data import WHY_SKIPPED, data_folder, open_archive
-from tests.system.chaos.world import DUPLICATE_SECONDS, LOCK_SECONDS, QUICK, World, world
+from tests.support.services import ROOT, RunningService, start_service
 
-FILES = ("git-2023-12.mbox.gz", "git-2024-01.mbox.gz")
-AFTERWARDS = ("summarization", "reporting")
+FILES = ("git-2024-01.mbox.gz",)
+SERVICES = ("storage", "cosmos", "search", "servicebus", "telemetry")
 TIMEOUT_SECONDS = 1800
 POLL_SECONDS = 1.0
-PARSED = NamedQuery("parsed", "archives", "SELECT VALUE COUNT(1) FROM c WHERE c.status = 'processed'")
-_THREADS = "SELECT VALUE COUNT(1) FROM c WHERE IS_NULL(c.merged_into)"
+SMALL_TURNS = 9
+OPEN_ARCHIVES = NamedQuery(
+    "open", "archives", "SELECT VALUE COUNT(1) FROM c WHERE c.status NOT IN ('processed', 'partial')"
+)
+_THREADS = "SELECT VALUE COUNT(1) FROM c WHERE NOT IS_STRING(c.merged_into) AND IS_NUMBER(c.message_count)"
 THREADS = NamedQuery("threads", "threads", _THREADS)
-READY = NamedQuery("ready", "threads", f"{_THREADS} AND IS_STRING(c.content_hash)")
-EMBEDDED = NamedQuery("embedded", "chunks", "SELECT VALUE COUNT(1) FROM c WHERE c.embedding_generated = true")
-PENDING = NamedQuery("pending", "chunks", "SELECT VALUE COUNT(1) FROM c WHERE c.status = 'pending'")
-UNCHUNKED = NamedQuery("unchunked", "messages", "SELECT VALUE COUNT(1) FROM c WHERE c.status = 'pending'")
+UNFINISHED = NamedQuery("unfinished", "threads", f"{_THREADS} AND (c.status != 'processed' OR {UNREPORTED})")
 TEXTS = NamedQuery("texts", "chunks", "SELECT VALUE c.text FROM c")
 
 
-async def count(clients: Clients, query: NamedQuery) -> int:
-    return sum([int(document) async for document in clients.store.query(query, Session())])  # type: ignore[call-overload]
+@dataclass
+class App:
+    """The services and the hosts of the app, each a process."""
 
+    values: dict[str, str]
+    running: dict[str, RunningService] = field(default_factory=dict)
 
-def upload(app: World, path: Path) -> None:
-    with open_archive(path) as archive:
-        content = archive.read()
-    name = path.name.removesuffix(".gz")
-    address = f"{app.app}/api/archives?source=git&filename={name}"
-    request = urllib.request.Request(address, data=content, method="POST")  # noqa: S310 - our own app
-    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310 - likewise
-        answer.read()
+    @property
+    def hosts(self) -> list[RunningService]:
+        return [service for name, service in self.running.items() if name.startswith("functions")]
 
+    def upload(self, name: str, content: bytes, source: str = "git", host: int = 0) -> None:
+        address = f"{self.hosts[host].addresses['http']}/api/archives?source={source}&filename={name}"
+        request = urllib.request.Request(address, data=content, method="POST")  # noqa: S310 - our own app
+        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310 - likewise
+            answer.read()
 
-class Clock:
-    """When each part was through, and the processor's time of each process until the end."""
-
-    def __init__(self, app: World) -> None:
-        self._app = app
-        self._started = time.perf_counter()
-        self._before = self._cpu()
-        self.marks: dict[str, float] = {}
-
-    def mark(self, name: str) -> None:
-        self.marks.setdefault(name, time.perf_counter() - self._started)
-
-    def spent(self) -> dict[str, float]:
-        return {name: seconds - self._before.get(name, 0.0) for name, seconds in self._cpu().items()}
-
-    def _cpu(self) -> dict[str, float]:
+    def cpu(self) -> dict[str, float]:
+        """The processor's time of each process so far, with its children."""
         seconds: dict[str, float] = {}
-        for name, service in self._app.running.items():
+        for name, service in self.running.items():
             own = psutil.Process(service.process.pid)
-            seconds[name] = sum(own.cpu_times()[:2])
+            times = own.cpu_times()
+            seconds[name] = times.user + times.system + times.children_user + times.children_system
             for child in own.children(recursive=True):
                 key = "encoder" if "shared.embedding.process.worker" in child.cmdline() else name
                 seconds[key] = seconds.get(key, 0.0) + sum(child.cpu_times()[:2])
         return seconds
 
 
-async def until_ready(clients: Clients, clock: Clock, files: int) -> None:
+@contextmanager
+def running_app(folder: Path, *, hosts: int = 1, **more: str) -> Iterator[App]:
+    """The system with default settings, and `more`."""
+    with LocalCloud(folder, *SERVICES, config=SERVICEBUS_CONFIG) as cloud:
+        app = App(cloud.settings, dict(cloud.services))
+        asyncio.run(provision(load_settings(app.values)))
+        try:
+            for number in range(hosts):
+                name = "functions" if not number else f"functions-{number + 1}"
+                app.running[name] = start_service(
+                    "functions", "--root", str(ROOT), data=folder / name, env={**app.values, **more}
+                )
+            yield app
+        finally:
+            for host in app.hosts:
+                host.stop(60)
+                for stream in (host.process.stdin, host.process.stdout):
+                    if stream is not None:
+                        stream.close()
+
+
+async def count(clients: Clients, query: NamedQuery) -> int:
+    return sum([int(document) async for document in clients.store.query(query, Session())])  # type: ignore[call-overload]
+
+
+async def until_reported(clients: Clients, threads: int = 1, poll: float = POLL_SECONDS) -> None:
+    """Until each archive is parsed and each thread, of at least so many, has the report of its summary."""
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while time.monotonic() < deadline:
-        await asyncio.sleep(POLL_SECONDS)
-        if await count(clients, READY):
-            clock.mark("the first thread ready")
-        if await count(clients, PARSED) < files:
+        await asyncio.sleep(poll)
+        if await count(clients, UNFINISHED) or await count(clients, OPEN_ARCHIVES):
             continue
-        clock.mark("parsed")
-        if await count(clients, UNCHUNKED):
-            continue
-        clock.mark("chunked")
-        if await count(clients, PENDING):
-            continue
-        clock.mark("embedded")
-        if await count(clients, READY) == await count(clients, THREADS):
-            clock.mark("every thread ready")
+        if await count(clients, THREADS) >= threads:
             return
-    raise SystemExit("not every thread got ready in time")
+    raise SystemExit("not every thread was reported in time")
 
 
-async def measure(app: World, files: list[Path]) -> tuple[Clock, list[str]]:
-    clients = await Clients.connect(app.settings())
+def spent(before: dict[str, float], after: dict[str, float]) -> dict[str, float]:
+    return {name: seconds - before.get(name, 0.0) for name, seconds in after.items()}
+
+
+async def measure(app: App, files: list[Path]) -> tuple[float, dict[str, float], list[str]]:
+    clients = await Clients.connect(load_settings(app.values))
     try:
-        clock = Clock(app)
-        for path in files:
-            await asyncio.to_thread(upload, app, path)
-        clock.mark("uploaded")
-        await until_ready(clients, clock, len(files))
-        print(f"{await count(clients, THREADS)} threads, {await count(clients, EMBEDDED)} chunks embedded")
-        return clock, [str(document) async for document in clients.store.query(TEXTS, Session())]
+        contents = [await asyncio.to_thread(_content, path) for path in files]
+        began, before = time.perf_counter(), app.cpu()
+        for path, content in zip(files, contents, strict=True):
+            await asyncio.to_thread(app.upload, path.name.removesuffix(".gz"), content)
+        await until_reported(clients)
+        seconds, used = time.perf_counter() - began, spent(before, app.cpu())
+        print(f"{await count(clients, THREADS)} threads reported after {seconds:.1f} s")
+        return seconds, used, [str(document) async for document in clients.store.query(TEXTS, Session())]
     finally:
         await clients.close()
 
 
-async def encode_alone(settings: Settings, texts: list[str]) -> float:
+def _content(path: Path) -> bytes:
+    with open_archive(path) as archive:
+        return archive.read()
+
+
+async def encode_alone(settings: Settings, texts: list[str]) -> tuple[float, float]:
+    """Seconds by the clock and of the processor, both of the encoder and of the process that feeds it."""
     embedder = await open_embedder(settings)
     try:
         await embedder.encode(texts[:32])
-        started = time.perf_counter()
+        began, before = time.perf_counter(), _cpu_with_children()
         await embedder.encode_each(texts)
-        return time.perf_counter() - started
+        return time.perf_counter() - began, _cpu_with_children() - before
     finally:
         await embedder.close()
 
 
-def differences() -> dict[str, str]:
-    """What differs from the defaults of the app and of its Service Bus entities."""
-    quiet = {"ORCHESTRATION_QUIET_SECONDS": os.environ["ORCHESTRATION_QUIET_SECONDS"]}
-    locks = {"LockDuration": f"{LOCK_SECONDS} s", "duplicate detection": f"{DUPLICATE_SECONDS} s"}
-    return {name: value or "none" for name, value in (quiet | QUICK | locks).items()}
+def _cpu_with_children() -> float:
+    own = psutil.Process()
+    return sum(sum(process.cpu_times()[:2]) for process in (own, *own.children(recursive=True)))
 
 
-def run(files: list[Path]) -> None:
-    print(f"not the defaults: {', '.join(f'{name}={value}' for name, value in differences().items())}")
+def run(files: list[Path], hosts: int, **more: str) -> None:
     with tempfile.TemporaryDirectory(prefix="pipeline-") as folder:
-        with world(Path(folder)) as app:
-            clock, texts = asyncio.run(measure(app, files))
-            report(clock)
-            settings = app.settings()
-        alone = asyncio.run(encode_alone(settings, texts))
-    whole = clock.marks["every thread ready"]
-    print(f"\n{len(texts)} chunks alone: {alone:.1f} s")
-    print(f"from upload to ready: {whole:.1f} s = {whole / alone:.2f} x")
+        with running_app(Path(folder), hosts=hosts, **more) as app:
+            seconds, used, texts = asyncio.run(measure(app, files))
+        alone, bare = asyncio.run(encode_alone(load_settings(app.values), texts))
+    print(
+        f"{len(texts)} chunks alone: {alone:.1f} s, {bare:.1f} s of CPU: {seconds / alone:.2f} x by the clock"
+    )
+    print("\n| process | CPU seconds | of the bare encoder's |\n|---|---|---|")
+    for name, cpu in sorted(used.items(), key=lambda process: -process[1]):
+        print(f"| {name} | {cpu:.2f} | {cpu / bare:.3f} |")
+    others = sum(cpu for name, cpu in used.items() if name != "encoder")
+    mine = sum(cpu for name, cpu in used.items() if name.startswith("functions"))
+    print(f"| all but the encoder | {others:.2f} | **{others / bare:.3f}** |")
+    print(f"| of these the app | {mine:.2f} | {mine / bare:.3f} |", flush=True)
 
 
-def report(clock: Clock) -> None:
-    print("\n| after | seconds |\n|---|---|")
-    for name, seconds in sorted(clock.marks.items(), key=lambda mark: mark[1]):
-        print(f"| {name} | {seconds:.1f} |")
-    spent = clock.spent()
-    print("\n| process | CPU seconds |\n|---|---|")
-    for name, seconds in sorted(spent.items(), key=lambda stage: -stage[1]):
-        print(f"| {name} | {seconds:.1f} |")
-    print(f"\nCPU of all processes: {sum(spent.values()) / spent['encoder']:.2f} x the encoder's", flush=True)
+def small_archive(turn: int) -> bytes:
+    """Five mails of one thread, with ids of their own."""
+    return b"".join(_mail(turn, number) for number in range(5))
+
+
+def _mail(turn: int, number: int) -> bytes:
+    answer = f"In-Reply-To: <{turn}-0@small.example>\n" if number else ""
+    said = (
+        "I propose that we require TLS 1.3.",
+        "I support this proposal.",
+        "I object. Devices cannot run it.",
+    )
+    return (
+        f"From a@example.org Mon Jan  1 10:0{number}:00 2024\nFrom: Person {number} <p{number}@example.org>\n"
+        f"Date: Mon, 1 Jan 2024 10:0{number}:00 +0000\nMessage-ID: <{turn}-{number}@small.example>\n"
+        f"{answer}Subject: {'Re: ' if number else ''}Proposal {turn}\n\n{said[min(number, 2)]}\n\n"
+    ).encode()
+
+
+def run_small() -> None:
+    with tempfile.TemporaryDirectory(prefix="pipeline-") as folder, running_app(Path(folder)) as app:
+        turns = asyncio.run(measure_small(app))
+        idle = asyncio.run(measure_idle(app, statistics.median(seconds for seconds, _ in turns)))
+    print("\n| turn | seconds | app | encoder | services |\n|---|---|---|---|---|")
+    for number, (seconds, used) in enumerate(turns):
+        services = sum(cpu for name, cpu in used.items() if name in SERVICES)
+        print(
+            f"| {number} | {seconds:.1f} | {used['functions']:.3f} | {used.get('encoder', 0):.3f} | {services:.3f} |"
+        )
+    warm = [used["functions"] for _, used in turns[2:]]
+    print(f"\nCPU of a warm app: {1000 * statistics.median(warm):.0f} ms, of these {1000 * idle:.0f} ms idle")
+
+
+async def measure_small(app: App) -> list[tuple[float, dict[str, float]]]:
+    clients, turns = await Clients.connect(load_settings(app.values)), []
+    try:
+        for turn in range(SMALL_TURNS):
+            began, before = time.perf_counter(), app.cpu()
+            await asyncio.to_thread(app.upload, f"small-{turn}.mbox", small_archive(turn))
+            await until_reported(clients, turn + 1, poll=0.25)
+            turns.append((time.perf_counter() - began, spent(before, app.cpu())))
+        return turns
+    finally:
+        await clients.close()
+
+
+async def measure_idle(app: App, seconds: float) -> float:
+    before = app.cpu()
+    await asyncio.sleep(seconds)
+    return spent(before, app.cpu())["functions"]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pipeline", description=__doc__)
     parser.add_argument("--files", nargs="+", default=list(FILES))
-    parser.add_argument("--quiet", default="0", help="ORCHESTRATION_QUIET_SECONDS (default: %(default)s)")
-    parser.add_argument("--all", action="store_true", help="with summaries and reports")
+    parser.add_argument("--hosts", type=int, default=1)
+    parser.add_argument("--small", action="store_true", help="five mails at a time instead")
     options = parser.parse_args()
     data = data_folder()
-    if data is None:
+    if options.small:
+        run_small()
+    elif data is None:
         sys.exit(WHY_SKIPPED)
-    os.environ["ORCHESTRATION_QUIET_SECONDS"] = options.quiet
-    for name in () if options.all else AFTERWARDS:
-        os.environ[f"AzureWebJobs.{name}.Disabled"] = "true"
-    run([data / name for name in options.files])
+    else:
+        run([data / name for name in options.files], options.hosts)
 
 
 if __name__ == "__main__":

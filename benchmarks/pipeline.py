@@ -198,9 +198,8 @@ def run_small() -> None:
     print("\n| turn | seconds | app | encoder | services |\n|---|---|---|---|---|")
     for number, (seconds, used) in enumerate(turns):
         services = sum(cpu for name, cpu in used.items() if name in SERVICES)
-        print(
-            f"| {number} | {seconds:.1f} | {used['functions']:.3f} | {used.get('encoder', 0):.3f} | {services:.3f} |"
-        )
+        cpu = (used["functions"], used.get("encoder", 0.0), services)
+        print(f"| {number} | {seconds:.1f} | {' | '.join(f'{part:.3f}' for part in cpu)} |")
     warm = [used["functions"] for _, used in turns[2:]]
     print(f"\nCPU of a warm app: {1000 * statistics.median(warm):.0f} ms, of these {1000 * idle:.0f} ms idle")
 

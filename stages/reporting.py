@@ -42,7 +42,7 @@ async def publish(event: Event[SummaryComplete], work: Work) -> StageResult:
     report = report_of(summary, now, namer.summary_number)
     report.deliveries = planned_deliveries(settings, report, now)
     report.next_delivery_at = now if report.deliveries else None
-    stored = await report_stored(store, report, session)
+    stored = await report_stored(store, report, session, is_first=namer.report_id is None)
     # Whoever deletes the summary or merges the thread after this looks finds the report.
     if stored is None or await orphan_deleted(store, summary.id, scope, session):
         return StageResult()

@@ -192,8 +192,8 @@ async def _offer(thread: Thread, summary: Summary, work: Work, *, covers_all: bo
     for _ in range(MAX_OFFERS):
         held = None
         if thread.summary_id not in (None, summary.id):
-            await store.refresh(Summary, session)  # a replica may not show it yet
-            held = await store.find(Summary, str(thread.summary_id), session, partition=thread.id)
+            # A replica may not show it yet.
+            held = await store.find_latest(Summary, str(thread.summary_id), session, partition=thread.id)
         if not supersedes(summary, held, thread):
             return None
         if covers_all is None:

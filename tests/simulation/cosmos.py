@@ -228,7 +228,12 @@ class SimulatedContainer:
             response_hook(deleted.get_response_headers(), None)
 
     async def execute_item_batch(
-        self, operations: Sequence[tuple[Any, ...]], partition: str, no_response: bool = False
+        self,
+        operations: Sequence[tuple[Any, ...]],
+        partition: str,
+        *,
+        no_response: bool = False,
+        session_token: str | None = None,
     ) -> Answers:
         # What is sent is what it is now: the caller may go on with its documents.
         sent = orjson.loads(orjson.dumps([_batched(operation) for operation in operations]))
@@ -237,7 +242,7 @@ class SimulatedContainer:
             status, results = self._engine.batch(sent, partition)
             if status != HTTP_OK:
                 raise _batch_error(results, self._token())
-            return Answers([], self._token())
+            return Answers(results, self._token())
 
         about = f"{operations[0][0]} {_id_of(operations[0])} of {len(operations)}"
         answers: Answers = await self._call("batch", effect, about)

@@ -250,8 +250,8 @@ def sweep_uncounted() -> None:
 def no_etag() -> None:
     batch, replaced = SimulatedContainer.execute_item_batch, SimulatedContainer.replace_item
 
-    async def without(self: Any, operations: Any, partition: str, no_response: bool = False) -> Any:
-        return await batch(self, [operation[:2] for operation in operations], partition, no_response)
+    async def without(self: Any, operations: Any, partition: str, **options: Any) -> Any:
+        return await batch(self, [operation[:2] for operation in operations], partition, **options)
 
     async def replace_item(self: Any, id_: str, document: Any, **_: Any) -> Any:
         return await replaced(self, id_, document)
@@ -365,6 +365,7 @@ def no_refresh() -> None:
         return None
 
     replace_in(Store, "refresh", behind)
+    replace_in(Store, "find_latest", Store.find)
 
 
 @mutation("chunking does not pass the label of a message on", _pausing, ("late_merge", "overlap"))

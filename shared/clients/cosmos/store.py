@@ -79,6 +79,7 @@ class Store:
         self._connected = connected
         self._containers: dict[str, ContainerProxy] = {}
         self._written: set[str] = set()
+        self._seen = Session()
         self._probes: dict[str, dict[str, str]] = {}
         """Of each container: a partition key in each physical partition, and the id of its range."""
 
@@ -94,7 +95,7 @@ class Store:
                 stored = await self._container(container).read_item(
                     checked_id(id_),
                     _partition(model, id_, partition),
-                    session_token=session.token(container),
+                    session_token=self._token(container, session),
                 )
             except cosmos.CosmosResourceNotFoundError as error:
                 if error.sub_status:  # the replica is behind, or the container is missing: not an answer
@@ -102,6 +103,24 @@ class Store:
                 return None
         self._observe(container, stored, session)
         return read_document(model, stored)
+
+    async def find_latest(
+        self, model: type[Model], id_: str, session: Session, *, partition: str | None = None
+    ) -> Model | None:
+        """The document as the primary has it: only the primary runs a batch."""
+        container, place = model.container, _partition(model, id_, partition)
+        async with self._call("read_latest"):
+            try:
+                (found,) = results = await self._container(container).execute_item_batch(
+                    [("read", (checked_id(id_),))], place, session_token=self._token(container, session)
+                )
+            except cosmos.CosmosBatchOperationError as error:
+                if error.status_code != HTTP_NOT_FOUND:
+                    raise
+                session.observe(container, (error.headers or {}).get(SESSION_HEADER))
+                return None
+        self._observe(container, results, session)
+        return read_document(model, found["resourceBody"])
 
     async def read(
         self, model: type[Model], id_: str, session: Session, *, partition: str | None = None
@@ -135,9 +154,8 @@ class Store:
         self, container: str, keys: list[tuple[str, str]], session: Session
     ) -> list[dict[str, Any]]:
         async with self._call("read_many"):
-            return list(
-                await self._container(container).read_items(keys, session_token=session.token(container))
-            )
+            token = self._token(container, session)
+            return list(await self._container(container).read_items(keys, session_token=token))
 
     async def query(
         self, query: NamedQuery, session: Session, *, partition: str | None = None, **parameters: Any
@@ -149,7 +167,7 @@ class Store:
             )
         options: dict[str, Any] = {} if partition is None else {"partition_key": partition}
         options["parameters"] = [{"name": f"@{name}", "value": value} for name, value in parameters.items()]
-        options["session_token"] = session.token(query.container)
+        options["session_token"] = self._token(query.container, session)
         options["max_item_count"] = PAGE_ITEMS
         pages = self._container(query.container).query_items(query.text, **options).by_page()
         while True:
@@ -392,9 +410,17 @@ class Store:
             self._containers[name] = self._database.get_container_client(name)
         return self._containers[name]
 
-    @staticmethod
-    def _observe(container: str, response: Any, session: Session) -> None:
-        session.observe(container, response.get_response_headers().get(SESSION_HEADER))
+    def _token(self, container: str, session: Session) -> str | None:
+        """What a read has to see: what the session has seen, or else this process.
+
+        Without a token the SDK finds one itself: it hashes the partition key in Python at each call.
+        """
+        return session.token(container) or self._seen.token(container)
+
+    def _observe(self, container: str, response: Any, session: Session) -> None:
+        token = response.get_response_headers().get(SESSION_HEADER)
+        session.observe(container, token)
+        self._seen.observe(container, token)
 
     async def _creating(
         self, container: str, partition: str, batch: list[dict[str, Any]], session: Session
@@ -474,7 +500,9 @@ class Store:
         """
         async with self._call("refresh"):
             try:
-                await self._container(container).execute_item_batch([("read", (NO_DOCUMENT,))], partition)
+                probe = [("read", (NO_DOCUMENT,))]
+                seen = self._seen.token(container)
+                await self._container(container).execute_item_batch(probe, partition, session_token=seen)
             except cosmos.CosmosBatchOperationError as error:
                 if error.status_code != HTTP_NOT_FOUND:
                     raise
@@ -519,7 +547,9 @@ class Store:
             if turn is not None:
                 results = await fenced_batch(proxy, operations, partition, turn)
             else:
-                results = await proxy.execute_item_batch(operations, partition, no_response=True)
+                results = await proxy.execute_item_batch(
+                    operations, partition, no_response=True, session_token=self._token(container, session)
+                )
         self._observe(container, results, session)
 
     @staticmethod

@@ -45,17 +45,17 @@ def _precedence(summary: Summary, thread: Thread) -> tuple[int, datetime, str]:
 
 async def read_latest_thread(store: Store, thread_id: str, session: Session) -> Thread | None:
     """As the primary has it."""
-    await store.refresh(Thread, session)
-    return await store.find(Thread, thread_id, session)
+    return await store.find_latest(Thread, thread_id, session)
 
 
 async def find_namer(
-    store: Store, scope: str, thread_id: str | None, session: Session
+    store: Store, scope: str, thread_id: str | None, session: Session, *, latest: bool = False
 ) -> Thread | Digest | None:
     """The thread, or the digest's document, that says which summary of the scope is current."""
+    find = store.find_latest if latest else store.find
     if thread_id is not None:
-        return await store.find(Thread, thread_id, session)
-    return await store.find(Digest, scope_id(scope), session)
+        return await find(Thread, thread_id, session)
+    return await find(Digest, scope_id(scope), session)
 
 
 async def is_current(store: Store, document: Summary | Report, session: Session) -> bool:
@@ -65,14 +65,17 @@ async def is_current(store: Store, document: Summary | Report, session: Session)
 
 
 async def report_stored(
-    store: Store, report: Report, session: Session
+    store: Store, report: Report, session: Session, *, is_first: bool = False
 ) -> tuple[Report, Report | None] | None:
     """The scope's report from now on, and the one before it; None where the scope has a later one.
 
-    Precondition: the number is that of the thread or digest when it named the summary.
+    Precondition: the number is that of the thread or digest when it named the summary. `is_first`: there
+    seems to be none, so that it is not looked for.
     """
+    if is_first and await store.create(report, session):
+        return report, None
     for _ in range(MAX_ROUNDS):
-        held = await store.find(Report, report.id, session, partition=report.scope)
+        held = await store.find_latest(Report, report.id, session, partition=report.scope)
         if held is None:
             if await store.create(report, session):
                 return report, None
@@ -82,7 +85,6 @@ async def report_stored(
             replaced = await store.replace(report.model_copy(update={"etag": held.etag}), session)
             if not isinstance(replaced, Conflict):
                 return replaced, held
-        await store.refresh(Report, session)
     raise CurrentChangedError(f"the report of {report.scope} changes all the time")
 
 
@@ -103,8 +105,7 @@ async def orphan_deleted(store: Store, summary_id: str, scope: str, session: Ses
     As it was read: a deletion that arrives late must not take a report that was published since.
     """
     for _ in range(MAX_ROUNDS):
-        await store.refresh(Summary, session)
-        if await store.find(Summary, summary_id, session, partition=scope) is not None:
+        if await store.find_latest(Summary, summary_id, session, partition=scope) is not None:
             return False
         report = await _latest_report(store, scope, session)
         if report is None or report.summary_id != summary_id or await _deleted(store, report, session):
@@ -118,16 +119,14 @@ async def report_withdrawn(store: Store, scope: str, thread_id: str | None, sess
         report = await _latest_report(store, scope, session)
         if report is None:
             return
-        await store.refresh(Digest if thread_id is None else Thread, session)
-        namer = await find_namer(store, scope, thread_id, session)
+        namer = await find_namer(store, scope, thread_id, session, latest=True)
         if (namer is not None and namer.summary_id is not None) or await _deleted(store, report, session):
             return
     raise CurrentChangedError(f"the report of {scope} changes all the time")
 
 
 async def _latest_report(store: Store, scope: str, session: Session) -> Report | None:
-    await store.refresh(Report, session)
-    return await store.find(Report, scope_id(scope), session, partition=scope)
+    return await store.find_latest(Report, scope_id(scope), session, partition=scope)
 
 
 async def _deleted(store: Store, report: Report, session: Session) -> bool:

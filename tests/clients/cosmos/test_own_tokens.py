@@ -1,6 +1,7 @@
-"""The SDK's own session tokens: each is of one container."""
+"""Session tokens past those of one piece of work: the SDK's own, and what a process has seen."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -34,3 +35,45 @@ async def test_what_is_written_to_one_container_first_is_not_asked_of_another(
         assert await clients.store.find(Removal, "r0", Session()) is not None
     finally:
         await clients.close()
+
+
+async def test_a_read_sees_what_the_process_wrote_before(
+    cloud: AppCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clients = await Clients.connect(cloud.settings(bus_service))
+    try:
+        await clients.ensure_containers()
+        written, store = Session(), clients.store
+        await store.create(removal(0), written)
+        container, sent = store._container("removals"), list[str | None]()
+        read = container.read_item
+
+        async def read_item(*arguments: Any, session_token: str | None, **options: Any) -> Any:
+            sent.append(session_token)
+            return await read(*arguments, session_token=session_token, **options)
+
+        monkeypatch.setattr(container, "read_item", read_item)
+        assert await store.find(Removal, "r0", Session()) is not None
+        assert sent == [written.token("removals")]
+        assert sent != [None]
+    finally:
+        await clients.close()
+
+
+async def test_the_latest_document_is_that_of_the_primary(
+    cloud: AppCloud, bus_service: RunningService
+) -> None:
+    clients = await Clients.connect(cloud.settings(bus_service))
+    other = await Clients.connect(clients.settings)
+    try:
+        await clients.ensure_containers()
+        session = Session()
+        assert await clients.store.find_latest(Removal, "r0", session) is None
+        assert session.token("removals")
+        await other.store.create(removal(0), Session())
+        found = await clients.store.find_latest(Removal, "r0", session)
+        assert found is not None
+        assert found == await other.store.read(Removal, "r0", Session())
+    finally:
+        await clients.close()
+        await other.close()

@@ -180,7 +180,8 @@ class QuickContainer:
             case "Delete":
                 self.delete(id_, partition, operation.get("ifMatch"))
             case "Read":
-                self._existing(self.documents, (id_, partition))
+                found = self._existing(self.documents, (id_, partition))
+                return {"statusCode": OK, "eTag": found.etag, "resourceBody": orjson.loads(found.body)}
             case other:
                 raise NotImplementedError(other)
         return {"statusCode": OK}

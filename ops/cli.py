@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ops import archives, corrections, dlq, documents, maintenance, reports, sources, status
+from ops import archives, corrections, dlq, documents, exports, maintenance, reports, sources, status
 from ops.command import GLOBAL_OPTIONS, Code, CommandError
 from ops.output import clean
 
@@ -40,12 +40,13 @@ GROUPS = {
 }
 COMMANDS = (
     status.status, maintenance.sweep, maintenance.verify, maintenance.resummarize, corrections.people,
-    maintenance.reembed, reports.search, reports.report, status.timeline, status.audit,
+    maintenance.reembed, exports.export, reports.search, reports.report, status.timeline, status.audit,
 )  # fmt: skip
 for command in COMMANDS:
     app.command(command.__name__)(command)
 for name, group in GROUPS.items():
     app.add_typer(group, name=name)
+archives.app.command("import")(exports.import_)
 sources.app.command("delete")(archives.delete_source)
 
 

@@ -1,6 +1,9 @@
 """`documents`: list stuck and failed ones, try them again, delete failed archives."""
 
 from enum import StrEnum
+from functools import partial
+from json import dumps
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -9,9 +12,13 @@ from ops.command import Code, CommandError, Json, Limit, Yes, actor, run_command
 from ops.output import ago, confirm, fields, print_json, print_note, print_rows, shortened
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from shared.clients.connections import Clients
     from shared.upkeep.due_documents import DueDocument
     from shared.upkeep.oversight.stuck_documents import BulkResult
+
+    Purge = Callable[[Clients, list[DueDocument]], Awaitable[BulkResult]]
 
 app = typer.Typer(help="Stuck and failed documents: list, retry and purge them.", no_args_is_help=True)
 
@@ -40,6 +47,9 @@ def list_(
     only: Annotated[Condition | None, typer.Option(help="Only stuck or only failed documents.")] = None,
     collection: Collection = None,
     limit: Limit = 50,
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the whole documents, as JSON lines.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """List stuck and failed documents, or show one document.
@@ -48,7 +58,7 @@ def list_(
     retry failed documents.
     """
     if id_ is None:
-        return _list([only] if only else list(Condition), collection, limit, json=json)
+        return _list([only] if only else list(Condition), collection, limit, output, json=json)
     if only or collection:
         raise CommandError(Code.USAGE, "Give an id, or --only and --collection.")
     return _show(id_, json=json)
@@ -71,14 +81,23 @@ def retry(
 
 @app.command()
 def purge(
-    which: Which, ids: Ids = None, everything: AllFailed = False, yes: Yes = False, json: Json = False
+    which: Which,
+    ids: Ids = None,
+    everything: AllFailed = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Where the export is written (default: purged-TIME)."),
+    ] = None,
+    yes: Yes = False,
+    json: Json = False,
 ) -> None:
-    """Delete failed archives with all data derived from them.
+    """Export failed archives and delete them with all data derived from them.
 
-    The id of a message, a chunk or a thread selects its archive. The app deletes in the background. This
-    cannot be undone.
+    The id of a message, a chunk or a thread selects its archive. The app deletes in the background. What is
+    deleted is exported first, one folder an archive; `archive import` reads it.
     """
-    _act("purge", which, ids, everything, yes=yes, json=json)
+    purge = partial(_purge, output=output)
+    _act("purge", which, ids, everything, yes=yes, json=json, purge=purge)
 
 
 def _show(id_: str, *, json: bool) -> None:
@@ -95,7 +114,9 @@ def _show(id_: str, *, json: bool) -> None:
     return None
 
 
-def _list(conditions: list[Condition], name: str | None, limit: int, *, json: bool) -> None:
+def _list(
+    conditions: list[Condition], name: str | None, limit: int, output: Path | None, *, json: bool
+) -> None:
     async def work(clients: "Clients") -> "list[DueDocument]":
         from shared.upkeep.due_documents import COLLECTIONS
         from shared.upkeep.oversight.stuck_documents import (
@@ -110,11 +131,15 @@ def _list(conditions: list[Condition], name: str | None, limit: int, *, json: bo
             find = stuck_documents if condition is Condition.STUCK else failed_documents
             async for document in find(clients, collections):
                 found.append(document)
-                if len(found) > limit:
+                if len(found) > limit and output is None:
                     return found
+        if output is not None:
+            await _write(clients, found, output)
         return found
 
     found = run_command(work)
+    if output is not None:
+        return print_note(f"{len(found):,} documents written to {output}.")
     print_rows(
         found[:limit],
         ["collection", "id", "status", "tries>", "silent for>", "last error*"],
@@ -127,9 +152,30 @@ def _list(conditions: list[Condition], name: str | None, limit: int, *, json: bo
     )  # fmt: skip
     if len(found) > limit and not json:
         print_note(f"Showing {limit}. Use --limit to show more.")
+    return None
 
 
-def _act(action: str, which: str, ids: list[str] | None, everything: bool, *, yes: bool, json: bool) -> None:
+async def _write(clients: "Clients", documents: "list[DueDocument]", output: Path) -> None:
+    from shared.upkeep.oversight.stuck_documents import find_anywhere
+
+    with output.open("w", encoding="utf-8") as file:
+        for document in documents:
+            for container, stored in await find_anywhere(clients, document.id):
+                if container == document.collection.name:
+                    shown = {name: value for name, value in stored.items() if not name.startswith("_")}
+                    file.write(dumps({"container": container, **shown}, ensure_ascii=False) + "\n")
+
+
+def _act(
+    action: str,
+    which: str,
+    ids: list[str] | None,
+    everything: bool,
+    *,
+    yes: bool,
+    json: bool,
+    purge: "Purge | None" = None,
+) -> None:
     if bool(ids) == everything:
         raise CommandError(Code.USAGE, "Give ids, or --all for every failed document of the collection.")
 
@@ -155,7 +201,7 @@ def _act(action: str, which: str, ids: list[str] | None, everything: bool, *, ye
         selection = {"collection": collection.name, "ids": [document.id for document in found[:1000]]}
         async with audited(clients, f"documents.{action}", actor(), selection) as counts:
             counts["planned"] = len(found)
-            act = {"purge": _purge, "reset": reset_documents, "retry": retry_documents}[action]
+            act = purge or {"reset": reset_documents, "retry": retry_documents}[action]
             done = await act(clients, found)
             counts["changed"], counts["left"] = done.changed, len(done.left)
         return collection.name, done
@@ -170,12 +216,16 @@ def _act(action: str, which: str, ids: list[str] | None, everything: bool, *, ye
         raise CommandError(Code.PROBLEMS)
 
 
-async def _purge(clients: "Clients", documents: "list[DueDocument]") -> "BulkResult":
+async def _purge(clients: "Clients", documents: "list[DueDocument]", *, output: Path | None) -> "BulkResult":
     """Ask for the deletion of each archive that was given up; the others are left, with the reason."""
+    from ops.exports import export_before_purge
     from shared.upkeep.oversight.stuck_documents import BulkResult
     from shared.upkeep.removal.requests import request_removal
 
     left, changed = [], 0
+    purged = [document.id for document in documents if _why_not_purged(document) is None]
+    if purged:
+        print_note(f"Exported to {await export_before_purge(clients, purged, output)}.")
     for document in documents:
         why = _why_not_purged(document)
         if why is None:

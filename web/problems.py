@@ -1,5 +1,6 @@
 """Errors of the HTTP API as problem details (RFC 9457), with the parameter or JSON pointer of every fault."""
 
+import errno
 import json
 import logging
 from typing import Any
@@ -124,5 +125,8 @@ def _unforeseen(error: Exception) -> Problem:
     failure = error.failure if isinstance(error, GaveUpError) else classify(error)
     if failure.kind is ErrorKind.PERMANENT:
         return Problem(500, "Internal error. See the log.")
+    cause = error.__cause__ if isinstance(error, GaveUpError) else error
+    if isinstance(cause, OSError) and cause.errno == errno.ENOSPC:
+        return Problem(503, "The disk of the app's host is full. Tell its operator.")
     service = str(failure.details.get("service", "a required service"))
     return Problem(503, f"{service[0].upper()}{service[1:]} is not responding. Try again later.")

@@ -116,11 +116,12 @@ async def test_what_is_done_or_gone_meanwhile_is_left_out_of_a_reset_and_a_retry
 
 
 async def test_only_archives_that_were_given_up_are_purged_and_the_rest_is_told_why(
-    place: OpsPlace, ops: Commands
+    place: OpsPlace, ops: Commands, tmp_path: Path
 ) -> None:
     gone = await an_archive(place, "gone", status=ArchiveStatus.FAILED_MAX_RETRIES)
     waits = await an_archive(place, "waits", status=ArchiveStatus.PENDING)
-    ended = await ops("documents", "purge", "archives", gone.id, waits.id, "--yes", "--json")
+    chosen = ("archives", gone.id, waits.id, "--output", str(tmp_path / "purged"))
+    ended = await ops("documents", "purge", *chosen, "--yes", "--json")
     assert ended.code == 3
     told = ended.json()
     assert (told["changed"], [left["id"] for left in told["left"]]) == (1, [waits.id])

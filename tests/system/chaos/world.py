@@ -51,6 +51,8 @@ class World:
     planned: dict[str, str] = field(default_factory=dict)  # by service: what its faults are called
     hits: Counter[str] = field(default_factory=Counter)  # by name: faults that somebody ran into
     model: Path | None = None  # where the app finds its model, if not at the usual place
+    more: dict[str, str] = field(default_factory=dict)  # in the environment of the hosts
+    duplicate_seconds: int = DUPLICATE_SECONDS
 
     def app(self, host: str = "functions") -> str:
         return f"http://127.0.0.1:{self.ports[host]}"
@@ -95,7 +97,7 @@ class World:
             *arguments,
             data=self.folder / name,
             port=self.ports[name],
-            env={**self.values(), **_off_by(CLOCKS[name])} if name in HOSTS else None,
+            env={**self.values(), **self.more, **_off_by(CLOCKS[name])} if name in HOSTS else None,
         )
 
     def plan(self, service: str, fault: dict[str, Any], named: str) -> None:
@@ -159,7 +161,7 @@ class World:
             entity["Properties"]["LockDuration"] = f"PT{LOCK_SECONDS}S"
         for entity in (*namespace["Queues"], *namespace["Topics"]):
             if entity["Properties"]["RequiresDuplicateDetection"]:
-                entity["Properties"]["DuplicateDetectionHistoryTimeWindow"] = f"PT{DUPLICATE_SECONDS}S"
+                entity["Properties"]["DuplicateDetectionHistoryTimeWindow"] = f"PT{self.duplicate_seconds}S"
         path = self.folder / "Config.json"
         path.write_text(json.dumps(config))
         return str(path)
@@ -189,8 +191,8 @@ def _off_by(seconds: float) -> dict[str, str]:
 
 
 @contextmanager
-def world(folder: Path, *, model: Path | None = None) -> Iterator[World]:
-    made = World(folder, _free_ports(*SERVICES, "admin"), model=model)
+def world(folder: Path, **options: Any) -> Iterator[World]:
+    made = World(folder, _free_ports(*SERVICES, "admin"), **options)
     try:
         for name in SERVICES[: -len(HOSTS)]:
             made.start(name)

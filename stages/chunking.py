@@ -28,7 +28,7 @@ from shared.pipeline.events import Event
 from shared.pipeline.lifecycle.archives import messages_processed
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.threads.moving import load_announced_messages
-from shared.threads.rechunking import check_variants, sync_stored_chunks
+from shared.threads.rechunking import raise_for_changed, sync_stored_chunks
 from stages.registration import register_stage
 
 blueprint = func.Blueprint()
@@ -48,7 +48,6 @@ async def chunk(event: Event[JSONParsed], work: Work) -> StageResult:
     embed = await _sentence_embedder(settings, work)
     chunks = await asyncio.to_thread(_chunks_of, messages, tokens.tokenizer, settings, embed, work.now())
     await _store(chunks, messages, work)
-    await check_variants(work.clients, messages, work.session)
     return StageResult(
         [_announcement(event.data.archive_id, messages, chunks, settings.strategy)],
         counts={"messages": len(messages), "chunks": len(chunks)},
@@ -65,7 +64,7 @@ async def _store(chunks: Sequence[Chunk], messages: Sequence[Message], work: Wor
     for chunk in new:
         metrics.chunk_size.record(chunk.token_count, LABELS)
     await sync_stored_chunks(work.clients, messages, chunks, created, session)
-    await messages_processed(store, messages, session)
+    raise_for_changed(await messages_processed(store, messages, session))
 
 
 def _settings(work: Work, most: int) -> ChunkSettings:

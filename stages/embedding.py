@@ -39,7 +39,7 @@ from shared.pipeline.failures import failure_record, isolate_poison
 from shared.pipeline.lifecycle.archives import chunk_embedded, chunk_given_up, chunks_recovered, is_settled
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.threads.moving import load_announced_chunks
-from shared.threads.rechunking import ensure_texts_unchanged, index_labels, index_places
+from shared.threads.rechunking import ChunkReplacedError, ensure_texts_unchanged, index_labels, index_places
 from stages.registration import register_stage
 
 blueprint = func.Blueprint()
@@ -94,8 +94,9 @@ async def _embed(data: ChunksPrepared, work: Work) -> StageResult:
     # The embedding for a first archive may have overtaken the chunking for a second one.
     shared = [chunk for chunk in settled if len(chunk.archive_ids) > 1]
     await index_places(work.clients, shared)
-    await ensure_texts_unchanged(work.clients, [*open_ones, *relabelled, *shared], work.session)
-    await _place_moved(data, chunks, work)
+    moved = await _place_moved(data, chunks, work)
+    if shared or moved:
+        await ensure_texts_unchanged(work.clients, [*shared, *moved], work.session)
     generated = embeddings_generated(
         data,
         chunks,  # all that are settled now, those that were before and those given up included
@@ -161,12 +162,13 @@ def _failure_of(chunk: Chunk, done: Done) -> ClassifiedError | None:
     return ClassifiedError(ErrorKind.PERMANENT, error_type, message, safe_to_log=False)
 
 
-async def _place_moved(data: ChunksPrepared, chunks: Sequence[Chunk], work: Work) -> None:
+async def _place_moved(data: ChunksPrepared, chunks: Sequence[Chunk], work: Work) -> list[Chunk]:
     """Write the labels of moved chunks again: an earlier delivery may have written the old ones late."""
     named = dict(zip(data.chunk_ids, data.chunk_threads, strict=False))
     moved = [chunk for chunk in chunks if named.get(chunk.id, chunk.thread_id) != chunk.thread_id]
     embedded = [chunk for chunk in moved if chunk.status is not ProcessingStatus.FAILED_MAX_RETRIES]
     await index_places(work.clients, embedded)
+    return embedded
 
 
 async def _relabel(chunks: Sequence[Chunk], model: Embedder, work: Work) -> list[Chunk]:
@@ -175,9 +177,15 @@ async def _relabel(chunks: Sequence[Chunk], model: Embedder, work: Work) -> list
     pending = [chunk for chunk in chunks if chunk.status is ProcessingStatus.PENDING]
     relabelled = [chunk for chunk in pending if is_settled(chunk, name)]
     await index_labels(work.clients, relabelled)
-    patches = [chunk_embedded(chunk, model=name) for chunk in relabelled]
-    await work.clients.store.patch_all(Chunk, patches, work.session)
+    await _settle([chunk_embedded(chunk, model=name) for chunk in relabelled], work)
     return relabelled
+
+
+async def _settle(patches: Sequence[Patch], work: Work) -> None:
+    """The flag is the check: a chunk with another text or label than was indexed has the stage repeat."""
+    refused = await work.clients.store.patch_all(Chunk, patches, work.session)
+    if refused:
+        raise ChunkReplacedError(f"{len(refused)} chunks were changed, among them {min(refused)}")
 
 
 async def _embed_groups(
@@ -204,7 +212,7 @@ async def _embed_group(
     unstored = await unstored_vectors(work.clients)
     encoded = await _encode(chunks, model, unstored, work)
     await _store_vectors(encoded, threads, model, work)
-    await work.clients.store.patch_all(Chunk, _outcomes(encoded, model), work.session)
+    await _settle(_outcomes(encoded, model), work)
     unstored.drop(_key(chunk, model) for chunk in chunks)
     return encoded
 

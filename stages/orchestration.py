@@ -24,6 +24,7 @@ from shared.pipeline.lifecycle.threads import summary_requested, thread_claimed
 from shared.pipeline.readiness import ReadyThread, ready_threads
 from shared.pipeline.stage import ScheduledEvent, Stage, StageResult, Work
 from shared.threads.moving import resolve_thread
+from shared.threads.thread_documents import describe_inexact
 from stages.registration import register_stage
 
 blueprint = func.Blueprint()
@@ -91,7 +92,9 @@ def _result(
 
 async def _new_versions(threads: Sequence[Thread], work: Work) -> list[ReadyThread]:
     """The threads that are ready in a version whose summary was never requested."""
-    return [thread for thread in await ready_threads(work.clients, threads, work.session) if thread.is_new]
+    ready = await ready_threads(work.clients, threads, work.session)
+    described = await describe_inexact(work.clients, ready, work.session)
+    return [thread for thread in described if thread.is_new]
 
 
 async def _threads(thread_ids: Iterable[str], work: Work) -> list[Thread]:

@@ -1,7 +1,8 @@
 """Parsing: an archive's blob becomes messages in threads.
 
-The blob is read slice by slice, so memory does not grow with the archive. Each slice is threaded and stored
-under a lease, because threads reach across archives. Then JSONParsed announces batches of whole threads.
+The blob is read slice by slice, so memory does not grow with the archive. Each slice is committed to the
+threads of its source, which reach across archives, and stored. Then JSONParsed announces batches of whole
+threads.
 """
 
 import tempfile
@@ -11,7 +12,6 @@ from pathlib import Path
 import azure.functions as func
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
-from shared.clients.cosmos.lease import THREADING, Lease
 from shared.core.errors import DocumentNotFoundError, PermanentError, add_details
 from shared.core.times import stored_time
 from shared.documents.sources import Archive, ArchiveStatus
@@ -21,10 +21,10 @@ from shared.pipeline import topology
 from shared.pipeline.event_builders import json_parsed
 from shared.pipeline.event_types import ArchiveIngested, JSONParsed
 from shared.pipeline.events import Event
-from shared.pipeline.lifecycle.archives import archive_processed, find_removal, is_removing
+from shared.pipeline.lifecycle.archives import archive_processed, find_removal
 from shared.pipeline.stage import Stage, StageResult, Work
+from shared.threads.commit import ArchiveGoneError, CommitResult, ThreadCommit
 from shared.threads.message_documents import ArchiveOfSource
-from shared.threads.registry import Registry, Threaded
 from stages.registration import register_stage
 
 SLICE = 2000
@@ -49,13 +49,16 @@ class Parsed:
     """Messages of threads that changed without a new message: they are announced, too."""
     skipped: list[Skipped] = field(default_factory=list)
     skipped_count: int = 0
-    removed: bool = False
+    todos: CommitResult = field(default_factory=CommitResult)
+    is_empty: bool = True
 
-    def add(self, threaded: Threaded) -> None:
+    def add(self, result: CommitResult) -> None:
+        self.is_empty = False
         for known in (self.threads, self.touched):
-            known.update({key: new for key, new in threaded.moved.items() if key in known})
-        self.threads |= threaded.threads
-        self.touched |= threaded.touched | threaded.moved
+            known.update({key: new for key, new in result.moved.items() if key in known})
+        self.threads |= result.threads
+        self.touched |= result.touched | result.moved
+        self.todos.todos += result.todos
 
     def skip(self, skipped: list[Skipped]) -> None:
         self.skipped_count += len(skipped)
@@ -71,26 +74,28 @@ async def parse(event: Event[ArchiveIngested], work: Work) -> StageResult:
     if archive is None or archive.removing:
         return REMOVED
     parsed = Parsed()
+    part = ArchiveOfSource(archive.id, archive.source, stored_time(archive.ingestion_date))
+    commit = ThreadCommit(work.clients, archive.source, work.session, part)
     try:
         with tempfile.TemporaryDirectory() as folder:
             (await reader_pool(work.clients)).prepare(archive.file_size_bytes)
             path = Path(folder) / "archive"
             with path.open("wb") as file:
                 await work.clients.blobs.save(ARCHIVES_CONTAINER, archive.file_path, file)
-            await _parse_all(path, archive, work, parsed)
+            await _parse_all(path, archive, commit, part, work, parsed)
+    except ArchiveGoneError:
+        return REMOVED
     except Exception as error:
         if isinstance(error, DocumentNotFoundError) and await _arrived_late(archive, work):
             return REMOVED
         add_details(error, messages_parsed=len(parsed.threads))
         raise
-    if parsed.removed:
-        return REMOVED
-    if not parsed.threads:
+    if parsed.is_empty:
         raise NoMessagesError(f"{archive.file_path}: none of {parsed.skipped_count} messages could be parsed")
     duration = work.runtime.monotonic() - started
     return StageResult(
         _announcements(id_, parsed, duration),
-        after_announcing=lambda: _mark_processed(archive, parsed, work),
+        after_announcing=lambda: _finish(archive, commit, parsed, work),
         counts={"messages": len(parsed.threads), "skipped": parsed.skipped_count},
     )
 
@@ -104,19 +109,14 @@ async def _arrived_late(archive: Archive, work: Work) -> bool:
     return await store.delete(Archive, archive.id, work.session, etag=archive.etag)
 
 
-async def _parse_all(path: Path, archive: Archive, work: Work, parsed: Parsed) -> None:
-    registry, lease = Registry(work.clients), Lease(work.clients.store, THREADING, work.clients.runtime)
-    part = ArchiveOfSource(archive.id, archive.source, stored_time(archive.ingestion_date))
+async def _parse_all(
+    path: Path, archive: Archive, commit: ThreadCommit, part: ArchiveOfSource, work: Work, parsed: Parsed
+) -> None:
     async with Reader(await reader_pool(work.clients), path, archive.file_path) as reader:
         async for batch in reader.slices(SLICE):
             parsed.skip(batch.skipped)
-            if not batch.arrivals:
-                continue
-            async with lease.held(work.session, for_sure=True):
-                if await is_removing(work.clients.store, archive.id, work.session):
-                    parsed.removed = True
-                    return
-                parsed.add(await registry.add(batch.arrivals, part, work.session))
+            if batch.arrivals:
+                parsed.add(await commit.add(batch.arrivals, part))
 
 
 def _announcements(archive_id: str, parsed: Parsed, duration: float) -> list[JSONParsed]:
@@ -137,7 +137,8 @@ def _announcements(archive_id: str, parsed: Parsed, duration: float) -> list[JSO
     ]
 
 
-async def _mark_processed(archive: Archive, parsed: Parsed, work: Work) -> None:
+async def _finish(archive: Archive, commit: ThreadCommit, parsed: Parsed, work: Work) -> None:
+    await commit.forget_todos(parsed.todos)
     await archive_processed(
         work.clients.store,
         archive.id,

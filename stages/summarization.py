@@ -26,7 +26,7 @@ from shared.pipeline.lifecycle.summaries import (
     supersedes,
 )
 from shared.pipeline.lifecycle.threads import thread_reopened, thread_summarized
-from shared.pipeline.readiness import uncorrected_version, version_of_members
+from shared.pipeline.readiness import ReadyThread, uncorrected_version, version_of_members
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.summarization.record_flags import marked_positions
 from shared.summarization.report_document import evidence_of
@@ -35,6 +35,7 @@ from shared.summarization.summary_document import load_corrections, summary_fiel
 from shared.summarization.thread_context import VotePair, find_vote_pair, load_context, result_mail
 from shared.threads.moving import ThreadMovedError, find_resolved
 from shared.threads.placements import placement_notes, shown_placements
+from shared.threads.thread_documents import describe_inexact
 from shared.upkeep.requeue import request_summary
 from stages.registration import register_stage
 
@@ -79,6 +80,9 @@ async def _summarize_thread(
     thread = await find_resolved(work.clients, thread_id, session)
     if thread is None:
         raise DocumentNotFoundError(f"thread {thread_id} does not exist")
+    if thread.inexact:
+        await describe_inexact(work.clients, [ReadyThread(thread, version)], session)
+        thread = await work.clients.store.read(Thread, thread.id, session)
     id_ = thread_summary_id(thread.id, version, data.prompt_template, data.llm_backend, data.llm_model)
     summary, covers_all = await work.clients.store.find(Summary, id_, session, partition=thread.id), None
     if summary is None:

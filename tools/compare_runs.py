@@ -68,7 +68,7 @@ def _key(container: str, document: dict[str, Any]) -> str:
 def _documents(connection: apsw.Connection, table: str) -> Iterator[dict[str, Any]]:
     for (body,) in connection.execute(f"SELECT json(body) FROM {table}"):  # noqa: S608 - a number
         document = json.loads(body)
-        if document["id"] != "fence":
+        if "kind" not in document or "root_message_id" in document:
             yield document
 
 

@@ -88,11 +88,6 @@ def message_partition(key: str) -> str:
     return _numbered(key, zlib.crc32(key.encode()) % SOURCE_PARTITIONS)
 
 
-def message_partitions(key: str) -> list[str]:
-    """All partitions of the messages of a source, by the key of any of them."""
-    return [_numbered(key, number) for number in range(SOURCE_PARTITIONS)]
-
-
 def _numbered(key: str, number: int) -> str:
     return f"{source_partition(key)}{number:02x}"
 
@@ -120,8 +115,34 @@ def message_of_chunk(id_: str) -> str:
     return id_.partition("-")[0]
 
 
+def message_entry_id(key: str) -> str:
+    """Of the entry of a Message-ID, which is stored or only named, beside the threads of its source."""
+    return f"id-{key}"
+
+
 def subject_entry_id(period: int, subject: str, source: str) -> str:
-    return _hash(_join("subject", str(period), source, subject))[:24]
+    return f"subject-{source_key(source)}{_hash(_join('subject', str(period), source, subject))[:20]}"
+
+
+def version_entry_id(source: str) -> str:
+    return f"version-{_short(source)}"
+
+
+def todo_entry_id(source: str, version: int) -> str:
+    return f"todo-{_short(source)}-{version:d}"
+
+
+def placement_entry_id(key: str) -> str:
+    return f"placement-{key}"
+
+
+def tombstone_entry_id(source: str, archive: str) -> str:
+    return f"gone-{source_key(source)}{archive}"
+
+
+def entry_partition(id_: str) -> str:
+    """The partition of any of these entries: that of the threads of its source."""
+    return id_.partition("-")[2][:SOURCE_DIGITS]
 
 
 def thread_summary_id(thread_id: str, version: str, template: str, backend: str, model: str) -> str:

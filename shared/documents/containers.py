@@ -13,7 +13,7 @@ from shared.documents.edits import Correction, Placement
 from shared.documents.records import AccessRecord, Audit, FailureRecord, Lock, Run
 from shared.documents.reports import Digest, Report, Subscription, Summary, TokenAccount
 from shared.documents.sources import Archive, Operation, Removal, Source
-from shared.documents.threads import Chunk, Message, Thread, ThreadEntry
+from shared.documents.threads import Chunk, Message, Thread
 
 DOCUMENTS: dict[str, type[Document]] = {
     document.container: document
@@ -28,7 +28,6 @@ DOCUMENTS: dict[str, type[Document]] = {
         Report,
         FailureRecord,
         Audit,
-        ThreadEntry,
         Lock,
         TokenAccount,
         Digest,
@@ -107,7 +106,7 @@ CONTAINERS: dict[str, ContainerSpec] = {
         ContainerSpec(
             "threads",
             "/pk",
-            unindexed_trees=("/threading",),
+            unindexed_trees=("/threading", "/copies", "/waits", "/threads", "/keys"),
             composite=(
                 *_SWEEP,
                 ("/has_consensus", "-/last_message_date"),
@@ -117,7 +116,6 @@ CONTAINERS: dict[str, ContainerSpec] = {
                 ("-/message_count", "-/id"),
             ),
         ),
-        ContainerSpec("thread_index", "/bucket", unindexed_trees=("/threads",)),
         ContainerSpec("locks", "/id"),
         ContainerSpec("token_accounts", "/id"),
         ContainerSpec("digests", "/id"),

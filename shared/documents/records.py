@@ -110,5 +110,4 @@ class Lock(Document):
 
     owner: str = ""
     expires: float = 0.0
-    turn: int = 0  # the number of its last holder: higher than of any before
     session: dict[str, str] = {}  # what its last holder wrote: the next one has to see it

@@ -1,12 +1,11 @@
-"""Threads and their index, messages (parsed mails), and chunks (parts that an encoder can take)."""
+"""Threads and the version of their source, messages (parsed mails), and chunks (parts for an encoder)."""
 
 from typing import Any
 
 from pydantic import Field
 
-from shared.core.ids import message_of_chunk, message_partition, source_partition
+from shared.core.ids import entry_partition, message_of_chunk, message_partition, source_partition
 from shared.documents.base import (
-    Document,
     KeyedDocument,
     ProcessingStatus,
     Subdocument,
@@ -14,9 +13,6 @@ from shared.documents.base import (
 )
 from shared.documents.readings import ShownOpenCall, ShownOutcome
 from shared.documents.values import ConsensusType, Genre
-
-FENCE = "fence"
-"""The id of a document in each partition of messages or threads that is neither (clients/cosmos/fence.py)."""
 
 
 class Address(Subdocument):
@@ -62,7 +58,8 @@ class Message(KeyedDocument):
     copies: list[Copy] = []  # in the list's own order: the first is the one that is stored here
     elsewhere: list[CopyElsewhere] = []
     conflicts: int = 0  # how many other contents there are under its id
-    thread_id: str
+    thread_id: str  # a label: the member list of a thread decides
+    label_version: int = 0  # the version of the source at which its labels were set
     in_reply_to: str | None = None
     references: list[str] = []
     subject: str = ""
@@ -123,8 +120,7 @@ class Thread(KeyedDocument):
     vote_subject: str | None = None  # of a thread that calls a vote, or brings a result: what it is about
     vote_thread: str | None = None  # it brings the result of this vote
     result_thread: str | None = None  # it is a vote, and its summary was made with the result in this thread
-    absorbing: list[str] = []  # threads that became this one, whose documents still have to follow
-    losing: list[str] = []  # threads that some of its messages still have to go to: it waits for that
+    inexact: bool = False  # messages have left it, joined it or changed: dates and people are due to be set
     merged_into: str | None = None  # set on a thread that is another one now
     status: ProcessingStatus = ProcessingStatus.PENDING
 
@@ -137,14 +133,18 @@ class Thread(KeyedDocument):
         return self.outcome.genre if self.outcome else None
 
 
-class ThreadEntry(Document):
-    """Where to find the threads that know a message id, or have a subject: many small documents."""
+class SourceVersion(KeyedDocument):
+    """The number that each commit to a source's threads raises. Other entries: shared/threads/entries.py."""
 
-    container = "thread_index"
-    partition_field = "bucket"
+    container = "threads"
 
-    bucket: str
-    threads: dict[str, list[int]] = {}  # thread id to the first and last time it counts for, where it has
+    kind: str = "version"
+    source: str
+    version: int
+
+    @classmethod
+    def partition_of(cls, id_: str) -> str:
+        return entry_partition(id_)
 
 
 class Chunk(KeyedDocument):

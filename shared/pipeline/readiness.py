@@ -1,7 +1,7 @@
 """Whether a thread is ready for its summary.
 
-A thread is ready when all its messages are stored and chunked, all its chunks are settled (embedded, or given
-up), and none of its messages is about to leave it. Its version is a hash of what it is made of.
+A thread is ready when all its members are stored and chunked, and all their chunks are settled (embedded, or
+given up). Its member list decides, and no label. Its version is a hash of what it is made of.
 """
 
 import hashlib
@@ -13,13 +13,17 @@ from typing import Any, NamedTuple
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.core.concurrency import batches_of
+from shared.core.ids import message_key
 from shared.documents.base import ProcessingStatus
-from shared.documents.queries.several_containers import states_of_threads
-from shared.documents.queries.threads import CHUNK_STATES, MESSAGE_STATES, MESSAGES_OF_THREAD
+from shared.documents.containers import read_document
+from shared.documents.queries.threads import (
+    CHUNK_STATES,
+    MESSAGE_STATES,
+    MESSAGES_BY_KEY,
+    MESSAGES_OF_THREAD,
+)
 from shared.documents.threads import Chunk, Message, Thread
 
-THREADS_PER_QUERY = 100
 _NO_DATE = datetime.min.replace(tzinfo=UTC)
 
 
@@ -42,10 +46,8 @@ def is_ready(
     thread: Thread, message_states: Sequence[MemberState], chunk_states: Sequence[MemberState]
 ) -> bool:
     """The rule. A member that was given up does not hold the thread up: its summary names the gap."""
-    return (
-        not thread.losing
-        and has_all_messages(thread.message_count, len(message_states))
-        and all(is_finished(state.status) for state in (*message_states, *chunk_states))
+    return has_all_messages(thread.message_count, len(message_states)) and all(
+        is_finished(state.status) for state in (*message_states, *chunk_states)
     )
 
 
@@ -86,14 +88,16 @@ class ReadyThread:
         return self.version != self.thread.content_hash
 
 
+def member_keys(thread: Thread) -> list[str]:
+    """The keys of its messages, by its member list. A redirect has none."""
+    return [message_key(member["id"], thread.source or "") for member in thread.threading.get("members", ())]
+
+
 async def ready_thread(clients: Clients, thread_id: str, session: Session) -> ReadyThread | None:
     """The thread and its version; None where it is not ready, or not there."""
-    store = clients.store
     await _refresh(clients, session)
-    messages, chunks = await _members_of(clients, thread_id, session)
-    # Read after its members: its count is then at least as new as what was counted.
-    thread = await store.find(Thread, thread_id, session)
-    return None if thread is None else _if_ready(thread, messages, chunks)
+    thread = await clients.store.find(Thread, thread_id, session)
+    return None if thread is None else _if_ready(thread, *await _states_of(clients, [thread], session))
 
 
 async def version_of_members(clients: Clients, thread: Thread, session: Session) -> str | None:
@@ -103,18 +107,8 @@ async def version_of_members(clients: Clients, thread: Thread, session: Session)
     """
     for model in (Message, Chunk):
         await clients.store.refresh(model, session)
-    ready = _if_ready(thread, *await _members_of(clients, thread.id, session))
+    ready = _if_ready(thread, *await _states_of(clients, [thread], session))
     return None if ready is None else ready.version
-
-
-async def _members_of(
-    clients: Clients, thread_id: str, session: Session
-) -> tuple[list[MemberState], list[MemberState]]:
-    store = clients.store
-    return _members(
-        [row async for row in store.query(MESSAGE_STATES, session, thread=thread_id)],
-        [row async for row in store.query(CHUNK_STATES, session, thread=thread_id)],
-    )
 
 
 async def _refresh(clients: Clients, session: Session) -> None:
@@ -126,45 +120,47 @@ async def _refresh(clients: Clients, session: Session) -> None:
 async def ready_threads(clients: Clients, threads: Sequence[Thread], session: Session) -> list[ReadyThread]:
     """Those that are ready, of many at once."""
     await _refresh(clients, session)
-    messages = await _rows(clients, "messages", threads, session)
-    chunks = await _rows(clients, "chunks", threads, session)
-    found = (_if_ready(thread, *_members(messages[thread.id], chunks[thread.id])) for thread in threads)
+    messages, chunks = await _states_of(clients, threads, session)
+    found = (_if_ready(thread, messages, chunks) for thread in threads)
     return [ready for ready in found if ready is not None]
 
 
-def _if_ready(
-    thread: Thread, messages: Sequence[MemberState], chunks: Sequence[MemberState]
-) -> ReadyThread | None:
-    if not is_ready(thread, messages, chunks):
+States = dict[str, list[MemberState]]
+"""Of messages or of their chunks, by the key of the message."""
+
+
+def _if_ready(thread: Thread, messages: States, chunks: States) -> ReadyThread | None:
+    keys = member_keys(thread)
+    own = [state for key in keys for state in messages.get(key, ())]
+    parts = [state for key in keys for state in chunks.get(key, ())]
+    if not keys or not is_ready(thread, own, parts):
         return None
-    content = version_of((*messages, *chunks), thread.edition)
+    content = version_of((*own, *parts), thread.edition)
     return ReadyThread(thread, corrected_version(content, thread.corrections))
 
 
-Rows = list[Mapping[str, Any]]
+async def _states_of(clients: Clients, threads: Sequence[Thread], session: Session) -> tuple[States, States]:
+    keys = sorted({key for thread in threads for key in member_keys(thread)})
+    messages: States = {}
+    for row in await clients.store.query_by_ids(MESSAGE_STATES, keys, session):
+        messages.setdefault(row["id"], []).append(MemberState.of(row))
+    chunks: States = {}
+    for row in await clients.store.query_by_ids(CHUNK_STATES, keys, session):
+        chunks.setdefault(row["message_key"], []).append(MemberState.of(row))
+    return messages, chunks
 
 
-def _members(messages: Rows, chunks: Rows) -> tuple[list[MemberState], list[MemberState]]:
-    """A chunk counts with its message: its own label may be an earlier one."""
-    keys = {row["id"] for row in messages}
-    own = [row for row in chunks if row["message_key"] in keys]
-    return [MemberState.of(row) for row in messages], [MemberState.of(row) for row in own]
-
-
-async def _rows(
-    clients: Clients, container: str, threads: Sequence[Thread], session: Session
-) -> dict[str, Rows]:
-    """The rows of their messages or chunks, by thread."""
-    rows: dict[str, Rows] = {thread.id: [] for thread in threads}
-    for batch in batches_of(threads, THREADS_PER_QUERY):
-        names = {f"thread{number}": thread.id for number, thread in enumerate(batch)}
-        query = states_of_threads(container, len(batch))
-        async for row in clients.store.query(query, session, **names):
-            rows[row["thread_id"]].append(row)
-    return rows
+async def load_members(clients: Clients, thread: Thread, session: Session) -> list[Message]:
+    """The messages of the thread by its member list, in the order of `load_messages`."""
+    rows = await clients.store.query_by_ids(MESSAGES_BY_KEY, member_keys(thread), session)
+    return sorted((read_document(Message, row) for row in rows), key=_by_date)
 
 
 async def load_messages(clients: Clients, thread_id: str, session: Session) -> list[Message]:
     """The messages with the label of this thread, by date; those without one come first."""
     found = await clients.store.query_documents(Message, MESSAGES_OF_THREAD, session, thread=thread_id)
-    return sorted(found, key=lambda message: (message.date or _NO_DATE, message.place, message.id))
+    return sorted(found, key=_by_date)
+
+
+def _by_date(message: Message) -> tuple[datetime, tuple[int, int, int], str]:
+    return message.date or _NO_DATE, message.place, message.id

@@ -29,7 +29,7 @@ from shared.pipeline.readiness import (
     MemberState,
     corrected_version,
     has_all_messages,
-    load_messages,
+    load_members,
     version_of,
 )
 from shared.summarization.record_flags import flag_sentences, message_marks, record_flags
@@ -46,7 +46,7 @@ async def load_context(
         # Who asks for a version sends the tokens of what it was found by. Else a replica may be behind.
         if session.token(model.container) is None:
             await clients.store.refresh(model, session)
-    messages = await load_messages(clients, thread.id, session)
+    messages = await load_members(clients, thread, session)
     if not messages or not has_all_messages(thread.message_count, len(messages)):
         raise DocumentNotFoundError(f"{len(messages)} of {thread.message_count} messages are there")
     rows = await clients.store.query_by_ids(CHUNKS_OF_MESSAGES, [message.id for message in messages], session)

@@ -1,23 +1,22 @@
 """Messages as they are stored, built from parsed mails, with all their copies.
 
 Of several mails with one id, the first in the list's own order is the source's message: by the archives as
-they came, then by the place in the archive, and never by a date in the mail. A copy that says something else
-is a conflict: it is counted and shown, and changes nothing else. A pydantic model would cost more
-than parsing; a test compares the result with the model.
+they came, then by the place in the archive, and never by a date in the mail. The entry of the id has the
+copies, so one commit decides which counts. A copy that says something else is a conflict: it is counted and
+shown, and changes nothing else. A pydantic model would cost more than parsing; a test compares the result
+with the model.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from shared.clients.cosmos.session import Patch, RawDocument
+from shared.clients.cosmos.session import RawDocument
 from shared.core.ids import message_key
-from shared.core.times import stored_time
 from shared.documents.threads import Message
 from shared.domain.mail.models import ParsedAddress, ParsedMail
 from shared.domain.threading.prepared_message import PreparedMessage
-from shared.pipeline.lifecycle.attempts import RESET_ATTEMPTS
 
 MAX_COPIES = 100
 """Of one message: the first ones. The archives are all kept."""
@@ -35,62 +34,48 @@ class ArchiveOfSource:
     arrived: str
 
 
-@dataclass
-class Arrival:
-    """A message of a slice: what is stored of it after, and what was before."""
+@dataclass(frozen=True)
+class IncomingMessage:
+    """A message of a slice, with all its copies there."""
 
     message: PreparedMessage
     """The first copy of the slice."""
-    copies: list[StoredCopy]
-    """All of them, stored and new, in order."""
-    stored: Row | None
-    elsewhere: list[Row] = field(default_factory=list)
-    """The copies of other sources, as they are stored."""
+    archive: ArchiveOfSource
+    copies: Sequence[StoredCopy]
 
     @property
-    def is_first(self) -> bool:
+    def key(self) -> str:
+        return message_key(self.message.node, self.archive.source)
+
+    def copies_with(self, stored: Sequence[StoredCopy]) -> list[StoredCopy]:
+        """All copies in order, those of other archives included."""
+        return in_list_order([*stored, *self.copies])
+
+    def is_first(self, copies: Sequence[StoredCopy]) -> bool:
         """Whether the slice's copy comes before all others: then it is the one to store."""
-        return self.copies[0]["variant"] == self.message.document["variant"] and (
-            self.stored is None or self.copies[0] not in self.stored["copies"]
+        return (copies[0]["archive_id"], copies[0]["place"]) == (
+            self.archive.id,
+            self.message.document["place"],
         )
 
-    @property
-    def is_replaced(self) -> bool:
-        """Whether what is stored gives way to it."""
-        stored = self.stored
-        return stored is not None and self.is_first and stored["variant"] != self.copies[0]["variant"]
-
-    @property
-    def says_the_same(self) -> bool:
+    def says_the_same(self, copies: Sequence[StoredCopy]) -> bool:
         """Whether the slice's copy says what the first one says: then its links are those of the message."""
-        return bool(self.copies[0]["identity"] == self.message.document["identity"])
+        return bool(copies[0]["identity"] == self.message.document["identity"])
 
 
-def arrivals_of(
-    messages: Iterable[PreparedMessage],
-    archive: ArchiveOfSource,
-    stored: Mapping[str, Row],
-    elsewhere: Mapping[str, Sequence[Row]],
-) -> list[Arrival]:
-    """By node: `stored` has the source's own messages, `elsewhere` those of others."""
+def incoming_messages(
+    messages: Iterable[PreparedMessage], archive: ArchiveOfSource
+) -> dict[str, IncomingMessage]:
+    """By node."""
     by_node: dict[str, list[PreparedMessage]] = {}
     for message in messages:
         by_node.setdefault(message.node, []).append(message)
-    return [
-        _arrival(sorted(copies, key=_place), archive, stored.get(node), elsewhere.get(node, ()))
+    return {
+        node: IncomingMessage(
+            min(copies, key=_place), archive, [_copy(message, archive) for message in copies]
+        )
         for node, copies in by_node.items()
-    ]
-
-
-def _arrival(
-    messages: Sequence[PreparedMessage],
-    archive: ArchiveOfSource,
-    stored: Row | None,
-    elsewhere: Sequence[Row],
-) -> Arrival:
-    copies = [_copy(message, archive) for message in messages]
-    known = stored["copies"] if stored else []
-    return Arrival(messages[0], in_list_order([*known, *copies]), stored, list(elsewhere))
+    }
 
 
 def in_list_order(copies: Sequence[StoredCopy]) -> list[StoredCopy]:
@@ -143,74 +128,10 @@ _EMPTY = Message(
 """What a new message has besides what was parsed."""
 
 
-@dataclass
-class MessageWrites:
-    """What a slice writes about messages."""
-
-    created: list[RawDocument] = field(default_factory=list)
-    replaced: list[RawDocument] = field(default_factory=list)
-    patches: list[Patch] = field(default_factory=list)
-    flagged: set[str] = field(default_factory=set)
-    """Threads with a message that got or lost a conflict."""
-    touched_elsewhere: dict[str, str] = field(default_factory=dict)
-    """Messages of other sources that got or lost a conflict, and their threads."""
-
-
-def message_writes(
-    arrivals: Iterable[Arrival], thread_of: Mapping[str, str], source: str, now: datetime
-) -> MessageWrites:
-    """`thread_of` has the thread of each node."""
-    writes, created = MessageWrites(), stored_time(now)
-    for arrival in arrivals:
-        thread_id = thread_of[arrival.message.node]
-        _write_own(arrival, thread_id, source, created, writes)
-        for row in arrival.elsewhere:
-            _write_elsewhere(row, source, arrival.copies[0]["identity"], writes)
-    return writes
-
-
-def _write_own(arrival: Arrival, thread_id: str, source: str, created: str, writes: MessageWrites) -> None:
-    stored = arrival.stored
-    known = provenance(source, arrival.copies, stored["archive_ids"] if stored else (), arrival.elsewhere)
-    if stored is None:
-        document = {**stored_message(arrival, thread_id, source, created), **known}
-        writes.created.append(_raw(document, arrival))
-    elif arrival.is_replaced:
-        document = {**stored_message(arrival, thread_id, source, stored["created_at"]), **known}
-        writes.replaced.append(_raw(document, arrival))
-    elif any(known[name] != stored[name] for name in known) or stored["thread_id"] != thread_id:
-        patch = Patch(stored["id"], set={**known, "thread_id": thread_id})
-        writes.patches.append(patch)
-        writes.flagged |= {thread_id} if known["conflicts"] != stored["conflicts"] else set()
-        if known["archive_ids"] != stored["archive_ids"] or stored["thread_id"] != thread_id:
-            # Its chunks name its archives and thread: pending, so that they do even if the event is lost.
-            writes.patches.append(Patch(stored["id"], set=RESET_ATTEMPTS))
-
-
-def _write_elsewhere(row: Row, source: str, identity: str, writes: MessageWrites) -> None:
-    """Another source's copy of the message learns of this one."""
-    others = [one for one in row["elsewhere"] if one["source"] != source]
-    elsewhere = [*others, {"source": source, "identity": identity}]
-    known = provenance(row["source"], row["copies"], row["archive_ids"], elsewhere)
-    changed = {
-        name: known[name] for name in ("elsewhere", "sources", "conflicts") if known[name] != row[name]
-    }
-    if changed:
-        writes.patches.append(Patch(row["id"], set=changed))
-    if "conflicts" in changed:
-        writes.touched_elsewhere[row["id"]] = row["thread_id"]
-        writes.flagged.add(row["thread_id"])
-
-
-def _raw(document: dict[str, Any], arrival: Arrival) -> RawDocument:
-    size = arrival.message.json_bytes + ADDED_BYTES if len(arrival.copies) == 1 else None
-    return RawDocument(Message.container, document["pk"], document, size)
-
-
-def stored_message(arrival: Arrival, thread_id: str, source: str, created: str) -> dict[str, Any]:
-    """The arrival's own copy as a document, without its provenance."""
-    document = arrival.message.document
-    key = message_key(arrival.message.node, source)
+def stored_message(message: PreparedMessage, thread_id: str, source: str, created: str) -> dict[str, Any]:
+    """A copy as a document, without its provenance."""
+    document = message.document
+    key = message_key(message.node, source)
     return {
         **_EMPTY,
         **document,
@@ -222,6 +143,22 @@ def stored_message(arrival: Arrival, thread_id: str, source: str, created: str) 
         "thread_id": thread_id,
         "pk": Message.partition_of(key),
     }
+
+
+def raw_message(
+    incoming: IncomingMessage,
+    thread_id: str,
+    created: str,
+    labels: Mapping[str, Any],
+    etag: str | None = None,
+) -> RawDocument:
+    """The document to write: a new one, or in the place of the one with this ETag."""
+    document = {
+        **stored_message(incoming.message, thread_id, incoming.archive.source, created),
+        **labels,
+    }
+    size = incoming.message.json_bytes + ADDED_BYTES if len(document["copies"]) == 1 else None
+    return RawDocument(Message.container, document["pk"], document, size, etag)
 
 
 def parsed_mail(message: Message) -> ParsedMail:

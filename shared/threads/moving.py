@@ -1,27 +1,22 @@
-"""Finds the documents of threads, and gives messages the label of another thread.
+"""Finds the documents of threads and of events, and announces messages that have another label.
 
-A document never moves: its partition follows from its id. What a message is labelled with is decided under
-the threading lease. A message with another label is pending: chunking passes the label on to its chunks, and
-embedding to their vectors. A thread of which nothing is left stays as a redirect (`merged_into`), and its
-report is withdrawn.
+A document never moves: its partition follows from its id. The label of a message follows a commit
+(`message_writer.py`). A message with another label is pending: chunking passes the label on to its chunks,
+and embedding to their vectors. A thread of which nothing is left stays as a redirect (`merged_into`).
 """
 
 from collections.abc import Collection, Iterable, Sequence
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session, TurnOverError
+from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError, OvertakenError
-from shared.core.ids import message_key
-from shared.documents.queries.threads import THREADS_OF_MESSAGES
+from shared.documents.containers import read_document
+from shared.documents.queries.threads import MESSAGES_BY_KEY, THREADS_OF_MESSAGES
 from shared.documents.threads import Chunk, Message, Thread
-from shared.domain.threading.assignment import ThreadState
 from shared.pipeline.event_builders import json_parsed
 from shared.pipeline.event_types import ChunksPrepared
 from shared.pipeline.events import Event, split_to_fit
-from shared.pipeline.lifecycle.archives import messages_relabelled, was_removed
-from shared.pipeline.lifecycle.summaries import report_withdrawn
-from shared.pipeline.lifecycle.threads import merge_finished, messages_left
-from shared.pipeline.readiness import load_messages
+from shared.pipeline.lifecycle.archives import was_removed
 
 MAX_REDIRECTS = 50  # damaged documents may point to each other
 
@@ -47,41 +42,10 @@ async def resolve_thread(clients: Clients, thread_id: str, session: Session) -> 
     return thread_id if thread is None else thread.id
 
 
-async def absorb(clients: Clients, thread: Thread, session: Session) -> tuple[list[Thread], list[Message]]:
-    """Label the thread's messages; the threads that lost some and still exist, and those messages.
-
-    The caller holds the lease. After a crash `absorbing` here and `losing` there have the next caller go on,
-    and the losing threads are not summarized before.
-    """
-    losers: list[Thread] = []
-    relabelled: list[Message] = []
-    if not thread.absorbing:
-        return losers, relabelled
-    state = ThreadState.from_document(thread.threading)
-    keys = {message_key(node, thread.source or "") for node in state.members}
-    for old in thread.absorbing:
-        relabelled += await _relabel_messages(clients, old, thread.id, keys, session)
-        await clients.store.catch_up(Thread, [old], session)
-        loser = await clients.store.find(Thread, old, session)
-        if loser is None or loser.merged_into is not None:
-            continue
-        if thread.id in loser.losing and not await messages_left(clients.store, loser, thread.id, session):
-            raise TurnOverError
-        losers.append(loser)
-    await merge_finished(clients.store, thread, session)
-    return losers, relabelled
-
-
-async def _relabel_messages(
-    clients: Clients, old: str, new: str, keys: Collection[str], session: Session
-) -> list[Message]:
-    """Those of these messages that have the label of the old thread, with that of the new one."""
-    await clients.store.catch_up(Message, keys, session)
-    found = await load_messages(clients, old, session)
-    moving = [message for message in found if message.id in keys]
-    await messages_relabelled(clients.store, moving, new, session)
-    await report_withdrawn(clients.store, old, old, session)
-    return [message.model_copy(update={"thread_id": new}) for message in moving]
+async def announce_keys(clients: Clients, keys: Collection[str], session: Session) -> None:
+    """The same for messages by their keys, as they are stored."""
+    found = await clients.store.query_by_ids(MESSAGES_BY_KEY, sorted(keys), session)
+    await announce_messages(clients, [read_document(Message, row) for row in found], session)
 
 
 async def announce_messages(clients: Clients, messages: Sequence[Message], session: Session) -> None:

@@ -6,19 +6,13 @@ from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.documents.containers import read_document
 from shared.documents.edits import Placement, PlacementAct
-from shared.documents.queries.threads import ACTIVE_PLACEMENTS, PLACEMENTS_OF_SOURCE
+from shared.documents.queries.threads import PLACEMENTS_OF_SOURCE
 from shared.documents.readings import ShownPlacement
 from shared.documents.threads import Thread
 from shared.domain.threading.assignment import BY_OPERATOR, Links
 from shared.domain.threading.subject_links import NEVER
 
 MAX_SHOWN = 50
-
-
-async def load_placements(store: Store, source: str, session: Session) -> dict[str, str]:
-    """The parent of each placed message of the source; empty where it has none. The caller has the lease."""
-    rows = store.query(ACTIVE_PLACEMENTS, session, partition=source)
-    return {row["message_id"]: row["parent"] async for row in rows}
 
 
 def placed(links: Sequence[Links], parents: Mapping[str, str]) -> list[Links]:

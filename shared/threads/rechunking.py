@@ -14,11 +14,11 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Patch, Session
 from shared.clients.search.fields import archives_of_chunk, facts_of_chunk
 from shared.core.errors import OvertakenError
-from shared.documents.base import UtcTime
+from shared.documents.base import ProcessingStatus, UtcTime
 from shared.documents.containers import read_document
 from shared.documents.queries.threads import CHUNK_CREATION_TIMES, CHUNKS_OF_MESSAGES, STORED_VARIANTS
 from shared.documents.threads import Chunk, Message
-from shared.pipeline.lifecycle.archives import chunk_relabelled, chunks_reset, messages_reset
+from shared.pipeline.lifecycle.archives import chunk_relabelled, chunks_reset
 
 _TIME: TypeAdapter[datetime] = TypeAdapter(UtcTime)
 MAX_LOOKS = 5
@@ -50,7 +50,7 @@ async def sync_stored_chunks(
     pairs = [(chunk, wanted[chunk.id]) for chunk in current if chunk.id in wanted]
     changed = [(old, new) for old, new in pairs if _content(old) != _content(new)]
     if surplus or changed:  # a worker that was paused would undo what others have written
-        _raise_for(await _replaced(clients, messages, session))
+        raise_for_changed(await _replaced(clients, messages, session))
     # The vector first: after a crash, a chunk without its vector is found again, and the reverse is not.
     await clients.index.delete([chunk.id for chunk in surplus])
     await clients.store.delete_all(Chunk, [chunk.id for chunk in surplus], session)
@@ -62,7 +62,9 @@ async def _update(changed: Sequence[tuple[Chunk, Chunk]], clients: Clients, sess
     await clients.store.upsert_all([_successor(new, old) for old, new in other_text], session)
     same_text = [(old, new) for old, new in changed if _text(old) == _text(new)]
     patches = [Patch(new.id, set=_position(new)) for _, new in same_text]
-    patches += [chunk_relabelled(new) for old, new in same_text if old.embedding_generated]
+    # Pending, as a worker may be about to say that it is embedded, with the labels that it had.
+    given_up = ProcessingStatus.FAILED_MAX_RETRIES
+    patches += [chunk_relabelled(new) for old, new in same_text if old.status is not given_up]
     await clients.store.patch_all(Chunk, patches, session)
 
 
@@ -105,16 +107,6 @@ def _labels(chunk: Chunk) -> dict[str, object]:
     return {"chunk_id": chunk.id, "thread_id": chunk.thread_id, **archives_of_chunk(chunk)}
 
 
-async def check_variants(clients: Clients, messages: Sequence[Message], session: Session) -> None:
-    """Raise where a message has other content or labels than the chunks just written.
-
-    It is pending then, so that its chunks are made again even if this event comes to nothing.
-    """
-    replaced = await _replaced(clients, messages, session)
-    await messages_reset(clients.store, replaced, session)
-    _raise_for(replaced)
-
-
 async def _replaced(clients: Clients, messages: Sequence[Message], session: Session) -> list[str]:
     """Those that are stored with another content, or other labels, than they were read."""
     await clients.store.refresh(Message, session)
@@ -124,9 +116,10 @@ async def _replaced(clients: Clients, messages: Sequence[Message], session: Sess
     return [key for key, was in read.items() if now.get(key, was) != was]
 
 
-def _raise_for(replaced: Sequence[str]) -> None:
-    if replaced:
-        raise MessageReplacedError(f"{len(replaced)} messages were changed, among them {replaced[0]}")
+def raise_for_changed(keys: Collection[str]) -> None:
+    """Have the stage repeat where messages have other content or labels than the chunks just written."""
+    if keys:
+        raise MessageReplacedError(f"{len(keys)} messages were changed, among them {min(keys)}")
 
 
 async def ensure_texts_unchanged(clients: Clients, chunks: Sequence[Chunk], session: Session) -> None:

@@ -1,8 +1,8 @@
 """Operators say where a message belongs: in a thread of its own, in another thread, or under another message.
 
-Its answers go with it. What was said is stored first, then the threads are made to follow, and their
-summaries are asked for. Where that breaks off, whoever repeats it, or housekeeping, does the rest. Parsing
-and deletion read what is stored, so it holds for mails that come again.
+Its answers go with it. What was said is stored first, then committed to the threads of the source, and
+their summaries are asked for. Where that breaks off, whoever repeats it, or housekeeping, does the rest.
+Each commit goes by the placements of its source, so they hold for mails that come again.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,6 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
 from shared.core.errors import EditConflictError, InvalidEditError, NotFoundError
@@ -23,9 +22,10 @@ from shared.documents.queries.threads import PLACEMENTS_OF_SOURCE, UNAPPLIED_PLA
 from shared.documents.threads import Message, Thread
 from shared.domain.threading.assignment import ThreadState
 from shared.pipeline.lifecycle.threads import placement_applied, thread_corrected
-from shared.threads.moving import announce_messages, resolve_thread, threads_of_messages
+from shared.threads.commit import ThreadCommit
+from shared.threads.finishing import announce_moves
+from shared.threads.moving import resolve_thread, threads_of_messages
 from shared.threads.placements import placements_of
-from shared.threads.registry import Registry
 from shared.upkeep.audit import Actor, audited
 from shared.upkeep.correcting import Reason
 from shared.upkeep.requeue import request_summary
@@ -67,15 +67,14 @@ async def place_message(clients: Clients, thread_id: str, asked: PlacementAsked,
         "reason": asked.reason,
     }  # fmt: skip
     async with audited(clients, f"placement.{asked.act}", actor, selection) as counts:
-        async with Lease(clients.store, THREADING, clients.runtime).held(session):
-            thread, message = await _found(clients, thread_id, asked.message_id, session)
-            parent = await _parent(clients, message, asked, session)
-            entry = PlacementEntry(
-                act=asked.act, by=actor.name[:200], via=actor.via, at=clients.runtime.now(),
-                reason=asked.reason, thread_id=thread.id, parent=parent,
-            )  # fmt: skip
-            stored = await _stored(clients, message, entry, session)
-            changed = await _follow(clients, stored, session)
+        thread, message = await _found(clients, thread_id, asked.message_id, session)
+        parent = await _parent(clients, message, asked, session)
+        entry = PlacementEntry(
+            act=asked.act, by=actor.name[:200], via=actor.via, at=clients.runtime.now(),
+            reason=asked.reason, thread_id=thread.id, parent=parent,
+        )  # fmt: skip
+        stored = await _stored(clients, message, entry, session)
+        changed = await _follow(clients, stored, session)
         counts["threads"] = len(changed)
         return await _announced(clients, stored, changed, session)
 
@@ -86,14 +85,13 @@ async def undo_placement(clients: Clients, id_: str, reason: str, actor: Actor) 
     placement = await find_placement(clients, id_, session)
     selection = {"placement": id_, "message_id": placement.message_id, "reason": reason}
     async with audited(clients, "placement.undone", actor, selection) as counts:
-        async with Lease(clients.store, THREADING, clients.runtime).held(session):
-            if not placement.revoked:
-                entry = PlacementEntry(
-                    act=PlacementAct.UNDONE, by=actor.name[:200], via=actor.via, at=clients.runtime.now(),
-                    reason=reason, thread_id=await _thread_of(clients, placement, session) or "-",
-                )  # fmt: skip
-                placement = await _replaced(clients, _with_entry(placement, entry), session)
-            changed = await _follow(clients, placement, session)
+        if not placement.revoked:
+            entry = PlacementEntry(
+                act=PlacementAct.UNDONE, by=actor.name[:200], via=actor.via, at=clients.runtime.now(),
+                reason=reason, thread_id=await _thread_of(clients, placement, session) or "-",
+            )  # fmt: skip
+            placement = await _replaced(clients, _with_entry(placement, entry), session)
+        changed = await _follow(clients, placement, session)
         counts["threads"] = len(changed)
         return await _announced(clients, placement, changed, session)
 
@@ -103,8 +101,7 @@ async def resume_placements(clients: Clients) -> list[str]:
     session = Session()
     rows = [row async for row in clients.store.query(UNAPPLIED_PLACEMENTS, session)]
     for placement in (read_document(Placement, row) for row in rows):
-        async with Lease(clients.store, THREADING, clients.runtime).held(session):
-            changed = await _follow(clients, placement, session)
+        changed = await _follow(clients, placement, session)
         await _announced(clients, placement, changed, session)
     return [row["message_id"] for row in rows]
 
@@ -218,17 +215,19 @@ async def _replaced(clients: Clients, changed: Placement, session: Session) -> P
 
 
 async def _follow(clients: Clients, placement: Placement, session: Session) -> list[str]:
-    """Thread the message again, under the lease; the threads that it was in, and that it is in now.
+    """Commit it; the threads that the message was in, and that it is in now.
 
     A message that is not there is placed when it comes. Doing it again changes nothing.
     """
     home = await _thread_of(clients, placement, session)
+    commit = ThreadCommit(clients, placement.source, session)
+    parent = None if placement.revoked else placement.parent
+    message = await clients.store.find(Message, placement.message_key, session)
+    result = await commit.place(placement.message_id, message, parent)
+    await announce_moves(clients, commit, result, session)
     if home is None:
         return []
-    message = await clients.store.read(Message, placement.message_key, session)
-    threaded = await Registry(clients).rethread([message], placement.source, session, origin=None)
-    await announce_messages(clients, threaded.relabelled, session)
-    changed = {placement.last.thread_id, home, *threaded.threads.values(), *threaded.touched.values()}
+    changed = {placement.last.thread_id, home, *result.threads.values(), *result.touched.values()}
     return sorted(changed - {"-"})
 
 

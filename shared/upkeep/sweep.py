@@ -19,12 +19,14 @@ from shared.core.times import stored_time
 from shared.documents.base import ProcessingStatus
 from shared.documents.queries.operations import EXPIRED_RETRY_LOCKS, LATEST_RUN, RECENT_FAILURES
 from shared.documents.queries.several_containers import finished_since
-from shared.documents.queries.threads import UNREPORTED_THREADS
+from shared.documents.queries.threads import OPEN_TODOS, UNREPORTED_THREADS
 from shared.documents.records import Lock, Run, RunStatus
 from shared.documents.threads import Thread
 from shared.pipeline.event_builders import summary_request
 from shared.pipeline.lifecycle.threads import CLAIM_LIFETIME, report_missing, requested_version
 from shared.pipeline.readiness import ReadyThread, ready_threads
+from shared.threads.finishing import finish_moves
+from shared.threads.thread_documents import describe_inexact
 from shared.upkeep.due_documents import (
     CHUNKS,
     COLLECTIONS,
@@ -91,6 +93,7 @@ PAGE = 500
 THREADS_AT_ONCE = 100
 THREADS_EXAMINED = 1000  # in one run; the next one continues there
 MAX_EXAMPLES = 20
+MOVES_BREAK_OFF = timedelta(minutes=5)  # a commit whose moves are open for so long was broken off
 
 
 class SweepFailedError(PipelineError):
@@ -162,6 +165,7 @@ class _Sweep:
                 self._run.errors.append(said[:500])
                 self._metrics.errors.add(1, {"error_type": failure.error_type})
         if not self._options.dry_run:
+            await self._finish_moves()
             await self._remove_retry_locks()
         seconds, failed = self._clients.runtime.monotonic() - started, bool(self._run.errors)
         self._run.status = RunStatus.FAILED if failed else RunStatus.SUCCEEDED
@@ -172,6 +176,20 @@ class _Sweep:
             self._metrics.duration.record(seconds)
         log.info("the sweep %s in %.1fs: %s", self._run.status, seconds, self._run.counts)
         return self._run
+
+    async def _finish_moves(self) -> None:
+        """Have labels follow the commits of workers that broke off after them."""
+        now, session = self._clients.runtime.now(), Session()
+        rows = self._clients.store.query(OPEN_TODOS, session, before=stored_time(now - MOVES_BREAK_OFF))
+        sources = sorted({row["source"] async for row in rows})
+        for source in sources:
+            try:
+                await finish_moves(self._clients, source, session)
+            except Exception as error:
+                log.exception(
+                    "the moves of messages of %s could not be finished: the next sweep will", source
+                )
+                self._run.errors.append(f"threads of {source}: {classify(error).message}"[:500])
 
     async def _remove_retry_locks(self) -> None:
         store, now = self._clients.store, self._clients.runtime.now().timestamp()
@@ -299,7 +317,10 @@ class _Sweep:
     async def _ready(self, page: Sequence[DueDocument]) -> dict[str, ReadyThread]:
         found = await self._clients.store.find_many(Thread, [due.id for due in page], Session())
         alive = [one for one in found.values() if one.merged_into is None and not self._claimed(one)]
-        return {ready.thread.id: ready for ready in await ready_threads(self._clients, alive, Session())}
+        ready = await ready_threads(self._clients, alive, Session())
+        if not self._options.dry_run:
+            ready = await describe_inexact(self._clients, ready, Session())
+        return {thread.thread.id: thread for thread in ready}
 
     def _claimed(self, thread: Thread) -> bool:
         quiet = timedelta(seconds=self._clients.settings.ORCHESTRATION_QUIET_SECONDS)

@@ -9,14 +9,21 @@ from shared.core.ids import (
     MESSAGE_KEY,
     archive_id,
     chunk_id,
+    entry_partition,
     file_hash,
+    message_entry_id,
     message_key,
     message_key_without_id,
     message_of_chunk,
     message_partition,
-    message_partitions,
+    placement_entry_id,
     source_key,
+    source_partition,
+    subject_entry_id,
     thread_id,
+    todo_entry_id,
+    tombstone_entry_id,
+    version_entry_id,
 )
 
 NOON = datetime(2024, 2, 5, 12, 0, tzinfo=UTC)
@@ -34,8 +41,17 @@ def test_the_key_of_a_source_s_message_begins_with_its_source() -> None:
     assert {key[:4] for key in keys} == {source_key("list")} != {source_key("other")}
     partitions = {message_partition(key) for key in keys}
     assert 10 < len(partitions) <= 32
-    assert partitions <= set(message_partitions(keys[0]))
+    assert {partition[:4] for partition in partitions} == {source_key("list")}
     assert {message_of_chunk(chunk_id(key, 7)) for key in keys} == set(keys)
+
+
+def test_the_entries_of_a_source_are_with_its_threads() -> None:
+    key = message_key("<a@x>", "list")
+    entries = [
+        message_entry_id(key), subject_entry_id(7, "s", "list"), version_entry_id("list"),
+        todo_entry_id("list", 7), placement_entry_id(key), tombstone_entry_id("list", "f" * 16),
+    ]  # fmt: skip
+    assert {entry_partition(entry) for entry in entries} == {source_partition(key)} == {source_key("list")}
 
 
 def test_a_message_without_an_id_is_known_by_what_it_says() -> None:

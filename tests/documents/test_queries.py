@@ -21,7 +21,7 @@ PACKAGE = ROOT / "shared" / "documents" / "queries"
 APP = [ROOT / "function_app.py", *(ROOT / room for room in ("shared", "stages", "web", "ops"))]
 SELECT = re.compile(r"\bSELECT\b")
 FAMILIES = {
-    "threads": {"threads", "messages", "thread_index", "chunks", "placements", "corrections"},
+    "threads": {"threads", "messages", "chunks", "placements", "corrections"},
     "reports": {"summaries", "reports", "digests", "subscriptions"},
     "operations": {"archives", "sources", "removals", "audits", "runs", "failures", "locks"},
 }
@@ -72,7 +72,6 @@ def composed_queries() -> list[NamedQuery]:
         with_more = {"due_failed", "count_waiting"}
         public = [name for name in sorted(makers - with_more) if not name.startswith("_")]
         found += [getattr(several_containers, name)(collection) for name in public]
-    found += [several_containers.states_of_threads(name, 2) for name in ("messages", "chunks")]
     for container in CONTAINERS:
         found += [several_containers.documents_with_id(container)]
     found += [several_containers.first_with_id(name) for name in ("chunks", "messages", "reports")]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from shared.core.times import stored_time
 from shared.documents.containers import read_document
 from shared.documents.threads import Message, Thread
 from shared.documents.values import SourceProfile, ThreadReading
@@ -19,7 +20,15 @@ from shared.domain.threading.assignment import ThreadState
 from shared.domain.threading.prepared_message import prepare_message
 from shared.summarization.record_flags import record_flags
 from shared.summarization.thread_context import mails_of
-from shared.threads.message_documents import ArchiveOfSource, arrivals_of, message_writes, parsed_mail
+from shared.threads.message_documents import (
+    ArchiveOfSource,
+    IncomingMessage,
+    incoming_messages,
+    parsed_mail,
+    provenance,
+    raw_message,
+)
+from shared.threads.message_writer import cross_post_changes
 from tests.support.documents import CREATED
 from tests.support.threads import InMemoryThreads, assign
 
@@ -59,17 +68,24 @@ class InMemoryRecord:
         archive = ArchiveOfSource(hashlib.sha256(content).hexdigest()[:16], source, at)
         mails = [mail for mail in parse_archive(io.BytesIO(content)) if isinstance(mail, ParsedMail)]
         assert mails
-        own = {row["message_id"]: row for row in self._stored.values() if row["source"] == source}
-        elsewhere: dict[str, list[dict[str, Any]]] = {}
-        for row in self._stored.values():
-            if row["source"] != source:
-                elsewhere.setdefault(row["message_id"], []).append(row)
-        arrivals = arrivals_of(map(prepare_message, mails), archive, own, elsewhere)
-        homes = {mail.node: "-" for mail in mails}
-        writes = message_writes(arrivals, homes, source, CREATED)
-        self._stored |= {document.id: document.stored for document in (*writes.created, *writes.replaced)}
-        for patch in writes.patches:
-            self._stored[patch.id].update(patch.set)
+        for mail in incoming_messages(map(prepare_message, mails), archive).values():
+            self._take(mail)
+
+    def _take(self, mail: IncomingMessage) -> None:
+        source, before = mail.archive.source, self._stored.get(mail.key)
+        copies = mail.copies_with(before["copies"] if before else [])
+        archives = {*(before["archive_ids"] if before else ()), mail.archive.id}
+        if before is None or mail.is_first(copies):
+            labels = provenance(source, copies, archives, [])
+            self._stored[mail.key] = raw_message(mail, "-", stored_time(CREATED), labels).stored
+        else:
+            self._stored[mail.key] |= provenance(source, copies, archives, [])
+        post = mail.message.document["id"]
+        group = [row for row in self._stored.values() if row["post_id"] == post]
+        for row in group:
+            row.update(
+                cross_post_changes(row, [other for other in group if other["source"] != row["source"]])
+            )
 
     def messages(self, source: str) -> list[Message]:
         own = [row for row in self._stored.values() if row["source"] == source]

@@ -5,9 +5,10 @@ import pytest
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
+from shared.core.ids import message_key
 from shared.documents.base import ProcessingStatus
+from shared.documents.threads import Message, Thread
 from shared.pipeline.readiness import (
-    THREADS_PER_QUERY,
     MemberState,
     ReadyThread,
     has_all_messages,
@@ -79,13 +80,28 @@ def test_a_version_is_new_until_its_summary_is_requested(requested: str | None, 
     assert ReadyThread(new_thread(content_hash=requested), "v").is_new is new
 
 
+def _key(name: str) -> str:
+    return message_key(f"<{name}>", "list")
+
+
+def _thread(id_: str, messages: int = 2) -> Thread:
+    members = [{"id": f"<{id_}-m{number}>"} for number in range(1, messages + 1)]
+    return new_thread(
+        id_, source="list", message_count=messages, threading={"members": members, "subjects": []}
+    )
+
+
+def _message(name: str, thread: str, status: str = "processed") -> Message:
+    return new_message(_key(name), thread, message_id=f"<{name}>", status=status)
+
+
 async def _store_thread(store: Store, id_: str, *, chunk: str, messages: int = 2) -> None:
-    """Two messages and a chunk of the first."""
+    """Two messages and a chunk of the first. Labels do not count."""
     documents = [
-        new_thread(id_, message_count=messages),
-        new_message(f"{id_}-m1", id_, status="processed"),
-        new_message(f"{id_}-m2", id_, status="processed"),
-        new_chunk(f"{id_}-c1", id_, message_key=f"{id_}-m1", status=chunk),
+        _thread(id_, messages),
+        _message(f"{id_}-m1", id_),
+        _message(f"{id_}-m2", "another"),
+        new_chunk(f"{id_}-c1", "another", message_key=_key(f"{id_}-m1"), status=chunk),
     ]
     await store.upsert_all(documents, Session())
 
@@ -95,31 +111,25 @@ async def test_a_thread_and_its_version_are_read_from_the_store(engine_clients: 
     await _store_thread(store, "t1", chunk="processed")
     await _store_thread(store, "t2", chunk="pending")
     await _store_thread(store, "t3", chunk="processed", messages=3)
+    await store.upsert(_message("stranger", "t1", status="pending"), Session())
     found = {id_: await ready_thread(engine_clients, id_, Session()) for id_ in ("t1", "t2", "t3", "gone")}
-    members = [MemberState(PROCESSED, part) for part in ("t1-m1", "t1-m2", "t1-c1")]
+    parts = (_key("t1-m1"), _key("t1-m2"), "t1-c1")
+    members = [MemberState(PROCESSED, part) for part in parts]
     ready = found.pop("t1")
     assert ready is not None
     assert (ready.thread.id, ready.version) == ("t1", version_of(members))
     assert found == {"t2": None, "t3": None, "gone": None}
 
 
-async def test_many_threads_are_read_at_once_and_judged_alike(
-    engine_clients: Clients, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("shared.pipeline.readiness.THREADS_PER_QUERY", 2)
+async def test_many_threads_are_read_at_once_and_judged_alike(engine_clients: Clients) -> None:
     store = engine_clients.store
     ids = ["t1", "t2", "t3", "t4", "t5"]
     for id_ in ids:
         await _store_thread(store, id_, chunk="pending" if id_ == "t2" else "processed")
-    await store.upsert(new_message("t4-m3", "t4", status="pending"), Session())
-    threads = [new_thread(id_, message_count=2) for id_ in ids]
+    threads = [_thread(id_, 3 if id_ == "t4" else 2) for id_ in ids]
     found = await ready_threads(engine_clients, threads, Session())
     assert [ready.thread.id for ready in found] == ["t1", "t3", "t5"]
     for ready in found:
         alone = await ready_thread(engine_clients, ready.thread.id, Session())
         assert alone is not None
         assert alone.version == ready.version
-
-
-def test_a_query_asks_for_as_many_threads_as_it_can_name() -> None:
-    assert THREADS_PER_QUERY == 100

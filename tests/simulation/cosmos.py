@@ -311,9 +311,11 @@ def _batched(operation: tuple[Any, ...]) -> dict[str, Any]:
             body: dict[str, Any] = {"operations": arguments[1]}
             if options.get("filter_predicate"):
                 body["condition"] = options["filter_predicate"]
-            return {"operationType": "Patch", "id": arguments[0], "resourceBody": body}
+            etag = options.get("if_match_etag")
+            return {"operationType": "Patch", "id": arguments[0], "resourceBody": body, "ifMatch": etag}
         case "read" | "delete":
-            return {"operationType": kind.title(), "id": arguments[0]}
+            etag = options.get("if_match_etag")
+            return {"operationType": kind.title(), "id": arguments[0], "ifMatch": etag}
     raise NotImplementedError(kind)
 
 

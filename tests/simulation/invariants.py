@@ -10,7 +10,7 @@ import orjson
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.core import ids
-from shared.core.ids import delivery_id
+from shared.core.ids import delivery_id, message_key
 from shared.documents.containers import CONTAINERS
 from shared.documents.queries.operations import RETRY_LOCKS
 from shared.pipeline.events import parse_event
@@ -149,8 +149,42 @@ def _threads(world: World) -> Iterator[str]:
             continue
         if counted[thread["id"]] != thread["message_count"]:
             yield f"thread {thread['id']} counts {thread['message_count']} messages, has {counted[thread['id']]}"
-        if thread.get("absorbing") or thread.get("losing") or thread.get("requesting"):
-            yield f"thread {thread['id']} is still absorbing, losing or claimed"
+        if thread.get("requesting") or thread["inexact"]:
+            yield f"thread {thread['id']} is still claimed, or its dates and people are not set"
+    yield from _membership(world, messages, chunks)
+
+
+def _membership(world: World, messages: Rows, chunks: Rows) -> Iterator[str]:
+    """Each stored message is in exactly one thread, and its entry and all its labels say so."""
+    homes: dict[str, list[str]] = {}
+    for thread in world.rows("threads"):
+        for member in thread["threading"].get("members", ()):
+            key = message_key(member["id"], thread["source"])
+            homes.setdefault(key, []).append(thread["id"])
+    entries = {entry["id"].partition("-")[2]: entry for entry in world.entries("id")}
+    stored = {message["id"]: message for message in messages}
+    brought = {key for key, entry in entries.items() if entry["archives"]}
+    for key in sorted(homes.keys() | stored.keys() | brought):
+        home, message, entry = homes.get(key, []), stored.get(key), entries.get(key)
+        if len(home) != 1 or message is None or entry is None:
+            yield f"message {key} is a member of {home}, stored: {message is not None}, its entry: {entry}"
+        else:
+            yield from _mislabelled(message, entry, home[0])
+    for chunk in chunks:
+        of = stored.get(chunk["message_key"])
+        if of is None or chunk["thread_id"] != of["thread_id"]:
+            yield f"chunk {chunk['id']} does not have the label of its message"
+    yield from (f"{todo['id']} is open" for todo in world.entries("todo"))
+
+
+def _mislabelled(message: dict[str, Any], entry: dict[str, Any], home: str) -> Iterator[str]:
+    key = message["id"]
+    if message["thread_id"] != home or entry["home"] != home:
+        yield f"message {key} is in {home}, labelled {message['thread_id']}, by its entry in {entry['home']}"
+    if sorted(entry["archives"]) != sorted(message["archive_ids"]):
+        yield f"message {key} has archives {message['archive_ids']}, its entry {entry['archives']}"
+    if message["copies"] != entry["copies"] or message["variant"] != entry["copies"][0]["variant"]:
+        yield f"message {key} is not the first of the copies of its entry"
 
 
 def _summaries(world: World) -> Iterator[str]:

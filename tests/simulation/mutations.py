@@ -1,13 +1,10 @@
 """Safeties taken away, one at a time: a simulation that misses one of these would test nothing."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shared.clients.cosmos.lease import Lease
 from shared.clients.cosmos.session import Patch, Session
 from shared.clients.cosmos.store import Store
 from shared.documents.queries.named_query import NamedQuery
@@ -20,7 +17,7 @@ from shared.pipeline.lifecycle.summaries import next_number
 from shared.pipeline.retry import Retry
 from shared.publishing import webhooks
 from shared.summarization import digests
-from shared.threads import moving, rechunking, registry
+from shared.threads import commit, plan, rechunking
 from shared.upkeep import correcting, sweep
 from shared.upkeep.removal import run as removal
 from shared.upkeep.requeue import Requeuer
@@ -37,6 +34,10 @@ JOINED = ("overlap", "late_merge")  # archives that have a mail in common, or jo
 # Those whose calm runs need no sweep. In `back` a version is asked for again within the duplicate window: the
 # broker drops that request, and the sweep asks once more.
 WITHOUT_SWEEP = tuple(name for name, one in SCENARIOS.items() if not one.away and name != "back")
+
+
+MOVING = ("late_merge", "late_ancestor", "back", "overlap")
+"""Scenarios in which stored messages get another thread."""
 
 
 @dataclass(frozen=True)
@@ -150,25 +151,6 @@ def complete_first() -> None:
     Rules.sweeps = False
 
 
-@asynccontextmanager
-async def _not_held(*_: Any, **__: Any) -> AsyncIterator[None]:
-    yield
-
-
-@mutation("two workers may thread at once", scenarios=("overlap", "late_ancestor"), whole=True)
-def no_lease() -> None:
-    replace_in(Lease, "held", _not_held)
-
-
-@mutation("a lease is not renewed while it is held", _slow, ("overlap", "growth", "late_merge"))
-def lease_not_renewed() -> None:
-    async def renewed(_self: Any, lock: Any, done: asyncio.Event) -> Any:
-        await done.wait()
-        return lock
-
-    replace_in(Lease, "_renewed", renewed)
-
-
 @mutation("a summary is given to its thread whatever the thread has")
 def no_current_summary_check() -> None:
     replace_in(summarization, "supersedes", lambda _summary, _held, _thread: True)
@@ -186,7 +168,7 @@ def report_number_ignored() -> None:
 
 @mutation("the report of a thread that was merged, or of a digest without threads, stays")
 def report_not_withdrawn() -> None:
-    for module in (reporting, moving, digests):
+    for module in (reporting, commit, digests):
         replace_in(module, "report_withdrawn", _nothing)
 
 
@@ -292,17 +274,22 @@ def no_session_token() -> None:
 
 
 @mutation(
-    "nobody looks whether labels changed while they were passed on; no sweep",
+    "messages are processed and chunks embedded whatever they are by then; no sweep",
     _pausing,
-    ("late_merge",),
-    whole=True,
+    ("late_merge", "late_ancestor"),
 )
-def labels_unchecked() -> None:
-    async def unchecked(*_: Any, **__: Any) -> None:
-        return None
+def flag_unconditional() -> None:
+    processed, embedded = chunking.messages_processed, embedding.chunk_embedded  # type: ignore[attr-defined]
 
-    replace_in(chunking, "check_variants", unchecked)
-    replace_in(embedding, "ensure_texts_unchanged", unchecked)
+    async def any_message(store: Any, messages: Any, session: Any) -> Any:
+        read = [message.model_copy(update={"etag": None}) for message in messages]
+        return await processed(store, read, session)
+
+    def any_chunk(chunk: Any, *, model: str) -> Any:
+        return replace(embedded(chunk, model=model), etag=None)
+
+    replace_in(chunking, "messages_processed", any_message)
+    replace_in(embedding, "chunk_embedded", any_chunk)
     Rules.sweeps = False
 
 
@@ -414,20 +401,26 @@ def revived_under_old_id() -> None:
 # And those that were thought of last.
 
 
-@mutation(
-    "a merge is said to be finished before its messages have their labels",
-    _crashing,
-    ("late_merge", "overlap"),
-)
-def merge_finished_first() -> None:
-    absorb = moving.absorb
+@mutation("a commit does not look whether the version is as it was read")
+def version_unchecked() -> None:
+    raising = plan.CommitPlan._raising
 
-    async def finished_first(clients: Any, thread: Any, session: Any) -> Any:
-        if thread.absorbing:
-            await moving.merge_finished(clients.store, thread, session)  # type: ignore[attr-defined]
-        return await absorb(clients, thread, session)
+    def unchecked(self: Any, source: str, now: Any) -> Any:
+        operation = raising(self, source, now)
+        kind = "upsert" if operation.kind == "create" else operation.kind
+        return replace(operation, kind=kind, condition=None)
 
-    replace_in(registry, "absorb", finished_first)
+    replace_in(plan.CommitPlan, "_raising", unchecked)
+
+
+@mutation("a commit that moves messages leaves no todo; no sweep", _only_crashes, MOVING, whole=True)
+def no_todo() -> None:
+    Rules.sweeps = False
+
+    def none(*_: Any) -> None:
+        return None
+
+    replace_in(plan.Planner, "_add_todo", none)
 
 
 @mutation("a delivery is said to have arrived before it is sent", _crashing, ("webhooks",))

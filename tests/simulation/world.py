@@ -6,7 +6,6 @@ from functools import cache
 from typing import Any
 
 from localcloud.testing import CosmosEngine
-from shared.documents.threads import FENCE
 from shared.settings.app import Settings, load_settings
 from tests.simulation.app import QUEUES
 from tests.simulation.chance import SLOW_SECONDS, Chance, Plan
@@ -127,7 +126,11 @@ class World:
         return self._rows[container]
 
     def _stored(self, container: str) -> list[dict[str, Any]]:
-        return [row for row in self.cosmos.rows(container) if row["id"] != FENCE]
+        """Without the entries beside threads, which `entries` has."""
+        return [row for row in self.cosmos.rows(container) if "kind" not in row or container != "threads"]
+
+    def entries(self, kind: str) -> list[dict[str, Any]]:
+        return [row for row in self.cosmos.rows("threads") if row.get("kind") == kind]
 
     def elapsed(self) -> float:
         """Seconds since this run began."""
@@ -278,6 +281,7 @@ class World:
             and thread["status"] == "processed"
             and thread.get("report_id") != f"rpt-{thread['summary_id']}"
         ]
+        found += [f"threads/{todo['id']} is not finished" for todo in self.entries("todo")]
         found += [
             f"removals/{removal['id'][:12]} is {removal['status']}"
             for removal in self.rows("removals")

@@ -9,7 +9,7 @@ from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.cosmos.session import Session
 from shared.core.ids import archive_id, file_hash
 from shared.core.runtime import Runtime
-from shared.documents.queries.named_query import NO_FENCE, NamedQuery
+from shared.documents.queries.named_query import NO_ENTRY, NamedQuery
 from shared.documents.sources import Archive
 from shared.pipeline.event_builders import json_parsed
 from shared.pipeline.event_types import ArchiveIngested, EventData
@@ -24,7 +24,17 @@ from tests.support.services import RunningService
 from tests.support.toy_stages import Bench, bench
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-MOVING = ("created_at", "_ts", "_etag", "_rid", "_self", "_attachments", "lastAttemptTime", "revision")
+MOVING = (
+    "created_at",
+    "_ts",
+    "_etag",
+    "_rid",
+    "_self",
+    "_attachments",
+    "lastAttemptTime",
+    "revision",
+    "label_version",
+)
 
 
 def mail(
@@ -120,8 +130,13 @@ class MailIn:
         return prepared
 
     async def stored(self, container: str, *without: str) -> list[dict[str, Any]]:
-        """Everything in a container, without what has to differ from run to run."""
-        query = NamedQuery("everything", container, f"SELECT * FROM c WHERE {NO_FENCE}")
+        """Everything in a container, without what has to differ from run to run.
+
+        `entries` has what stands beside the threads: ids, subjects, todos and so on.
+        """
+        name, condition = ("threads", f"NOT ({NO_ENTRY})") if container == "entries" else (container, "true")
+        condition = NO_ENTRY if container == "threads" else condition
+        query = NamedQuery("everything", name, f"SELECT * FROM c WHERE {condition}")
         found = [document async for document in self.clients.store.query(query, Session())]
         cleaned = [{k: v for k, v in document.items() if k not in (*MOVING, *without)} for document in found]
         return sorted(cleaned, key=lambda document: str(document["id"]))

@@ -18,7 +18,6 @@ from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import thread_id
 from shared.core.runtime import Runtime
 from shared.documents.containers import read_document
-from shared.documents.records import Lock
 from shared.documents.sources import Archive
 from shared.documents.threads import Chunk, Message, Thread
 from shared.domain.mail.models import Skipped
@@ -27,9 +26,12 @@ from shared.ingestion.errors import UnreadableArchiveError
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.event_types import JSONParsed
 from shared.pipeline.events import Event
+from shared.pipeline.lifecycle.archives import messages_processed
+from shared.pipeline.readiness import ReadyThread
 from shared.pipeline.runner import StageRunner
 from shared.threads.moving import resolve_thread
-from shared.threads.rechunking import MessageReplacedError, check_variants, sync_stored_chunks
+from shared.threads.rechunking import MessageReplacedError, raise_for_changed, sync_stored_chunks
+from shared.threads.thread_documents import describe_inexact
 from stages import chunking
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING, NoMessagesError
@@ -132,8 +134,17 @@ async def test_whole_threads_are_announced_together(cloud: AppCloud, bus_service
 
 
 async def documents_of(place: MailIn, *, archives: bool) -> dict[str, Any]:
+    await describe_all(place)
     without = () if archives else ("archive_id", "archive_ids", "copies", "place")
     return {name: await place.stored(name, *without) for name in ("messages", "threads", "chunks")}
+
+
+async def describe_all(place: MailIn) -> None:
+    """As orchestration does when a thread is ready."""
+    store = place.clients.store
+    threads = [await store.read(Thread, row["id"], Session()) for row in await place.stored("threads")]
+    ready = [ReadyThread(thread, "") for thread in threads if thread.inexact]
+    assert await describe_inexact(place.clients, ready, Session()) == ready
 
 
 def signposts_apart(documents: dict[str, Any]) -> dict[str, Any]:
@@ -336,14 +347,13 @@ async def test_chunks_of_content_that_is_replaced_meanwhile_are_made_again(
 ) -> None:
     first, last = VARIANTS[:2]
     async with mail_in(cloud, bus_service) as place:
-        (event,) = await place.run(PARSING, await place.ingest(last, arrived=at(1)))
-        loaded = read_document(Message, (await place.stored("messages"))[0])
+        await place.run(PARSING, await place.ingest(last, arrived=at(1)))
+        key = (await place.stored("messages"))[0]["id"]
+        loaded = await place.clients.store.read(Message, key, Session())
         await place.run(PARSING, await place.ingest(first, arrived=at(0)))
-        await place.clients.store.patch_all(
-            Message, [Patch(loaded.id, set={"status": "processed"})], Session()
-        )
+        refused = await messages_processed(place.clients.store, [loaded], Session())
         with pytest.raises(MessageReplacedError):
-            await check_variants(place.clients, [loaded], Session(event.session))
+            raise_for_changed(refused)
         assert (await place.stored("messages"))[0]["status"] == "pending"
 
 
@@ -396,7 +406,7 @@ async def test_a_late_parent_merges_threads_and_everything_follows(
         await place.take_in(mail(8, parent=0, subject="The first of all"))
         threads = {thread["id"]: thread for thread in await place.stored("threads")}
         assert threads[old]["merged_into"] == ROOT
-        assert (threads[ROOT]["message_count"], threads[ROOT]["absorbing"]) == (4, [])
+        assert threads[ROOT]["message_count"] == 4
         assert {message["thread_id"] for message in await place.stored("messages")} == {ROOT}
         chunks = await place.stored("chunks")
         assert {chunk["thread_id"] for chunk in chunks} == {ROOT}
@@ -550,14 +560,6 @@ async def break_off(place: MailIn, cloud: AppCloud, event: Event[Any], *, after:
     except Exception:  # noqa: BLE001 - it broke off, as planned; a late step may not have been reached
         Faults(cloud.cosmos).plan()
     Faults(cloud.cosmos).plan()
-    await release_lease(place)
-
-
-async def release_lease(place: MailIn) -> None:
-    """As its time running out would."""
-    lock = await place.clients.store.find(Lock, "threading", Session())
-    if lock is not None:
-        await place.clients.store.replace(lock.model_copy(update={"expires": 0.0}), Session())
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,12 @@ from shared.domain.mail.models import ParsedMail as ParsedMessage
 from shared.domain.mail.models import Skipped
 from shared.domain.mail.parse import parse_archive, parse_message
 from shared.domain.threading.prepared_message import prepare_message
-from shared.threads.message_documents import ArchiveOfSource, Arrival, arrivals_of, message_writes
+from shared.threads.message_documents import (
+    ArchiveOfSource,
+    incoming_messages,
+    provenance,
+    raw_message,
+)
 from tests.domain.mail.hard_mails import CASES
 from tests.support.documents import CREATED
 from tests.support.mail_data import WHY_SKIPPED, archives, open_archive
@@ -28,12 +33,16 @@ ARCHIVE = ArchiveOfSource("archive", "list", NOW)
 
 
 def stored_documents(messages: Sequence[ParsedMessage]) -> list[dict[str, Any]]:
-    arrivals: list[Arrival] = arrivals_of(map(prepare_message, messages), ARCHIVE, {}, {})
-    places = {message.node: f"thread of {message.node}" for message in messages}
-    writes = message_writes(arrivals, places, "list", CREATED)
-    assert all(document.partition == Message.partition_of(document.id) for document in writes.created)
-    assert all(len(json.dumps(write.stored)) <= write.size for write in writes.created if write.size)
-    return [document.stored for document in writes.created]
+    written = []
+    for node, mail in incoming_messages(map(prepare_message, messages), ARCHIVE).items():
+        labels = provenance("list", mail.copies_with([]), ["archive"], [])
+        document = raw_message(
+            mail, f"thread of {node}", stored_time(CREATED), {**labels, "label_version": 7}
+        )
+        assert document.partition == Message.partition_of(document.id)
+        assert document.size is None or len(json.dumps(document.stored)) <= document.size
+        written.append(document.stored)
+    return written
 
 
 def check(messages: Sequence[ParsedMessage]) -> None:

@@ -15,7 +15,7 @@ from shared.documents.edits import Placement, PlacementAct
 from shared.documents.queries.operations import LAST_AUDITS
 from shared.documents.records import Audit
 from shared.documents.reports import Report
-from shared.threads import registry
+from shared.threads import plan
 from shared.threads.moving import resolve_thread
 from shared.upkeep import placing
 from shared.upkeep.audit import Actor
@@ -217,7 +217,7 @@ async def test_it_is_kept_when_the_archive_is_parsed_again_and_when_more_comes(
     for check in (check_archives, check_thread_facts):  # they honour it, too
         assert [finding async for finding in check(place.clients, 2**40)] == []
     with monkeypatch.context() as without:
-        without.setattr(registry, "placed", lambda links, _parents: list(links))
+        without.setattr(plan, "placed", lambda links, _parents: list(links))
         assert [finding async for finding in check_archives(place.clients, 2**40)]
     await place.take_in(*MAILS, mail(5, parent=3, body="Thanks for the room."))  # another archive
     found = {
@@ -231,7 +231,7 @@ async def test_it_is_kept_when_the_archive_is_parsed_again_and_when_more_comes(
 
 async def test_it_is_kept_when_the_messages_are_deleted_and_come_again(place: ReportedThreads) -> None:
     await place_message(place.clients, place.thread_id(0), asked(place, 2), ANN)
-    for name in ("messages", "threads", "chunks", "thread_index"):
+    for name in ("messages", "threads", "chunks"):
         for document in await place.mail_in.stored(name):
             await delete(place, name, document)
     assert await place.mail_in.stored("messages") == []

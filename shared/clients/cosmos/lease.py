@@ -13,13 +13,11 @@ from weakref import WeakKeyDictionary
 
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict, Store
-from shared.core.errors import OvertakenError, TransientError
+from shared.core.errors import TransientError
 from shared.core.runtime import Runtime
 from shared.documents.records import Lock
 
 log = logging.getLogger(__name__)
-THREADING = "threading"  # held by who adds messages to threads, or takes some out
-
 HELD_SECONDS = 120.0
 WAIT_SECONDS = 60.0
 POLL_SECONDS = 0.1
@@ -34,10 +32,6 @@ def _turns(store: Store) -> dict[str, asyncio.Lock]:
 
 class LeaseTakenError(TransientError):
     """Another worker holds the lock, and did not release it in time."""
-
-
-class LeaseLostError(OvertakenError):
-    """The holder stood still for longer than the lock lives: what it wrote has to be written again."""
 
 
 class Lease:
@@ -58,22 +52,18 @@ class Lease:
         self._seconds, self._patience, self._poll = seconds, patience, poll
 
     @asynccontextmanager
-    async def held(
-        self, session: Session | None = None, *, for_good: bool = False, for_sure: bool = False
-    ) -> AsyncIterator[None]:
+    async def held(self, session: Session | None = None, *, for_good: bool = False) -> AsyncIterator[None]:
         """Until the work is done. `for_good`: nobody will want this lock again, so its document goes.
 
-        `for_sure`: LeaseLostError where another took it before the work was done. The fence of a partition
-        stops who was late only where somebody has written there since: what was read may be out of date.
-
-        The session sees what those wrote who held the lock before with theirs, wherever they ran. Under the
-        threading lease it also has the number of this turn, which fences off its earlier holders.
+        The session sees what those wrote who held the lock before with theirs, wherever they ran. A holder
+        that is paused for longer than the lock lives goes on without it: no write may depend on the lock
+        alone.
         """
         session = session or Session()
         # Those of this process take turns without asking the store again and again.
         async with (
             _turns(self._store)[self._name],
-            self._kept(await self._acquire(), session, for_good=for_good, for_sure=for_sure),
+            self._kept(await self._acquire(), session, for_good=for_good),
         ):
             yield
 
@@ -88,22 +78,16 @@ class Lease:
             yield True
 
     @asynccontextmanager
-    async def _kept(
-        self, lock: Lock, session: Session, *, for_good: bool = False, for_sure: bool = False
-    ) -> AsyncIterator[None]:
+    async def _kept(self, lock: Lock, session: Session, *, for_good: bool = False) -> AsyncIterator[None]:
         """Renewed for as long as the work takes, and then released."""
         session.merge(Session(lock.session))
-        session.turn = lock.turn if self._name == THREADING else None
         done = asyncio.Event()
         renewing = asyncio.create_task(self._renewed(lock, done))
         try:
             yield
         finally:
             done.set()
-            session.turn = None
-            released = await self._release(await renewing, session, for_good=for_good)
-        if for_sure and not released:
-            raise LeaseLostError(f"another worker took the lock {self._name} before the work was done")
+            await self._release(await renewing, session, for_good=for_good)
 
     async def _renewed(self, lock: Lock, done: asyncio.Event) -> Lock:
         """The lock as it is in the end."""
@@ -120,12 +104,13 @@ class Lease:
             lock = renewed
         return lock
 
-    async def _release(self, lock: Lock, session: Session, *, for_good: bool) -> bool:
-        """False where its time was over and somebody else has it, or had: there is nothing to release."""
+    async def _release(self, lock: Lock, session: Session, *, for_good: bool) -> None:
+        """Nothing, where its time was over and somebody else has it, or had."""
         if for_good:
-            return await self._store.delete(Lock, lock.id, Session(), etag=lock.etag)
+            await self._store.delete(Lock, lock.id, Session(), etag=lock.etag)
+            return
         free = {"owner": "", "expires": 0.0, "session": session.tokens()}
-        return await self._store.replace(lock.model_copy(update=free), Session()) is not Conflict.CONFLICT
+        await self._store.replace(lock.model_copy(update=free), Session())
 
     async def _acquire(self) -> Lock:
         waited = 0.0
@@ -145,9 +130,7 @@ class Lease:
             known = await self._store.read(Lock, self._name, session)
         if known.owner and known.expires > now:
             return None
-        # By the clock, too: the turns of a lock that is lost and made anew are not below those before.
-        turn = max(known.turn + 1, int(now * 1000))
-        mine = {"owner": self._owner, "expires": now + self._seconds, "turn": turn}
+        mine = {"owner": self._owner, "expires": now + self._seconds}
         taken = await self._store.replace(known.model_copy(update=mine), session)
         return None if taken is Conflict.CONFLICT else taken
 

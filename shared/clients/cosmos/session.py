@@ -1,23 +1,13 @@
-"""What the store works with: session tokens, batches that share a partition, patches, and the fence."""
+"""What the store works with: session tokens, patches, and batches that share a partition."""
 
-import logging
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from shared.core.errors import TransientError
 from shared.core.json_size import json_bytes_at_most
-from shared.core.lazy_import import lazy
-from shared.documents.threads import FENCE, Message, Thread
 
-if TYPE_CHECKING:
-    from azure.cosmos import exceptions as cosmos
-    from azure.cosmos.aio import ContainerProxy
-else:
-    cosmos = lazy("azure.cosmos.exceptions")
-
-MAX_OPERATIONS = 99  # of the 100 that Cosmos DB takes: one is for the fence
+MAX_OPERATIONS = 100  # that Cosmos DB takes
 MAX_BYTES = 1_000_000  # half of Cosmos DB's limit, and no body that blocks the event loop for long
 MAX_PATCH_OPERATIONS = 10
 
@@ -77,6 +67,8 @@ class Patch:
     set: Mapping[str, Any] = field(default_factory=dict)
     increment: Mapping[str, float] = field(default_factory=dict)
     remove: Sequence[str] = ()
+    etag: str | None = None
+    """Of the document as it was read, where the change goes by that."""
 
     def operations(self) -> list[dict[str, Any]]:
         operations = [{"op": "set", "path": f"/{name}", "value": value} for name, value in self.set.items()]
@@ -87,6 +79,38 @@ class Patch:
         if not 1 <= len(operations) <= MAX_PATCH_OPERATIONS:
             raise ValueError(f"a patch has 1 to {MAX_PATCH_OPERATIONS} operations, not {len(operations)}")
         return operations
+
+
+@dataclass(frozen=True, slots=True)
+class BatchWrite:
+    """One write of a transactional batch."""
+
+    kind: str
+    """`create`, `replace`, `upsert`, `patch` or `delete`."""
+    id: str
+    document: Mapping[str, Any] | None = None
+    changes: Sequence[Mapping[str, Any]] = ()
+    etag: str | None = None
+    condition: str | None = None
+
+    def for_sdk(self) -> tuple[Any, ...]:
+        options = {"if_match_etag": self.etag} if self.etag is not None else {}
+        match self.kind:
+            case "create" | "upsert":
+                return (self.kind, (self.document,))
+            case "replace":
+                return (self.kind, (self.id, self.document), options)
+            case "delete":
+                return (self.kind, (self.id,), options)
+        predicate = {"filter_predicate": f"FROM c WHERE {self.condition}"} if self.condition else {}
+        return ("patch", (self.id, list(self.changes)), {**options, **predicate})
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A batch of which nothing was written, as one of its operations found another state."""
+
+    id: str
 
 
 def by_partition(documents: Iterable[Some]) -> dict[tuple[str, str], list[Some]]:
@@ -140,8 +164,6 @@ class Session:
 
     def __init__(self, tokens: Mapping[str, str] | None = None) -> None:
         self._tokens: dict[str, str] = {}
-        self.turn: int | None = None
-        """Of the threading lease, while it is held: writes of an earlier turn are refused (fence.py)."""
         for container, token in (tokens or {}).items():
             self.observe(container, token)
 
@@ -160,44 +182,3 @@ class Session:
     def tokens(self) -> dict[str, str]:
         """For an event's envelope."""
         return dict(self._tokens)
-
-
-log = logging.getLogger(__name__)
-HTTP_NOT_FOUND = 404
-FENCED = frozenset({Message.container, Thread.container})
-
-
-class TurnOverError(TransientError):
-    """The lease ran out, and who holds it since has been at this partition: nothing was written."""
-
-
-async def fenced_batch(
-    container: "ContainerProxy", operations: list[tuple[Any, ...]], partition: str, turn: int
-) -> Any:
-    """Run the batch in this turn. An error's index is that of the operation, as if there were no fence."""
-    while True:
-        try:
-            return await container.execute_item_batch(
-                [_raising(turn), *operations], partition, no_response=True
-            )
-        except cosmos.CosmosBatchOperationError as error:
-            if error.error_index > 0:
-                error.error_index -= 1
-                raise
-            if error.status_code != HTTP_NOT_FOUND:
-                raise TurnOverError from error
-        await _make_fence(container, partition)  # the first time in this partition
-
-
-def _raising(turn: int) -> tuple[Any, ...]:
-    """Raise the fence to this turn, or fail."""
-    operations = [{"op": "set", "path": "/turn", "value": turn}]
-    return ("patch", (FENCE, operations), {"filter_predicate": f"FROM c WHERE c.turn <= {turn:d}"})
-
-
-async def _make_fence(container: "ContainerProxy", partition: str) -> None:
-    """It lets everybody pass. It has no field of a message or thread, so their queries skip it."""
-    try:
-        await container.create_item({"id": FENCE, "pk": partition, "turn": 0})
-    except cosmos.CosmosResourceExistsError:
-        log.debug("somebody else made the fence of partition %s", partition)

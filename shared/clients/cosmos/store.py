@@ -16,19 +16,19 @@ from azure.core import MatchConditions
 
 from shared.clients.calls import Calls
 from shared.clients.cosmos.session import (
-    FENCED,
     MAX_OPERATIONS,
+    BatchWrite,
     Patch,
+    Refusal,
     Replaceable,
     Session,
     Storable,
     by_partition,
-    fenced_batch,
     in_batches,
 )
 from shared.core.concurrency import batches_of, gather_limited
 from shared.core.errors import DocumentNotFoundError, TransientError
-from shared.core.ids import checked_id, message_partitions
+from shared.core.ids import checked_id
 from shared.core.lazy_import import lazy
 from shared.documents.base import Document
 from shared.documents.containers import read_document
@@ -186,12 +186,19 @@ class Store:
         return [read_document(model, row) async for row in self.query(query, session, **parameters)]
 
     async def query_by_ids(
-        self, query: NamedQuery, ids: Collection[str], session: Session
+        self,
+        query: NamedQuery,
+        ids: Collection[str],
+        session: Session,
+        *,
+        partition: str | None = None,
+        **parameters: Any,
     ) -> list[dict[str, Any]]:
-        """What the query gives for these ids (its @ids), wherever they are."""
+        """What the query gives for these ids (its @ids), wherever they are or in one partition."""
 
         async def rows_for(batch: list[str]) -> list[dict[str, Any]]:
-            return [row async for row in self.query(query, session, ids=batch)]
+            rows = self.query(query, session, partition=partition, ids=batch, **parameters)
+            return [row async for row in rows]
 
         pages = await gather_limited(rows_for(batch) for batch in batches_of([*ids], MAX_IDS_PER_QUERY))
         return [row for page in pages for row in page]
@@ -324,20 +331,41 @@ class Store:
         session: Session,
         *,
         condition: str | None = None,
-    ) -> None:
-        """Change many, in batches per partition; all of a batch or none of it.
+    ) -> set[str]:
+        """Change many, in batches per partition; the ids of those that were left out.
 
-        DocumentNotFoundError where one is gone: a merge may have moved it since it was read. Where there is a
-        condition, documents that are gone or do not meet it are left out.
+        Those are gone, do not meet the condition, or have changed since they were read. Without a condition
+        and an ETag, DocumentNotFoundError where one is gone.
         """
         groups: dict[str, list[Patch]] = {}
         for patch in patches:
             groups.setdefault(_partition(model, patch.id, patch.partition), []).append(patch)
-        await gather_limited(
+        refused = await gather_limited(
             self._patching(model.container, partition, batch, session, condition)
             for partition, group in groups.items()
             for batch in batches_of(group, MAX_OPERATIONS)
         )
+        return set().union(*refused)
+
+    async def transact(
+        self, container: str, partition: str, operations: Sequence[BatchWrite], session: Session
+    ) -> dict[str, str] | Refusal:
+        """All of these writes or none; the ETags of what was written, as far as the answer has them."""
+        try:
+            results = await self._batch(
+                container, partition, [operation.for_sdk() for operation in operations], session
+            )
+        except cosmos.CosmosBatchOperationError as error:
+            if error.status_code not in HTTP_CHANGED:
+                raise
+            # What is read next must have what was found here.
+            session.observe(container, (error.headers or {}).get(SESSION_HEADER))
+            return Refusal(operations[error.error_index].id)
+        return {
+            operation.id: result["eTag"]
+            for operation, result in zip(operations, results, strict=False)
+            if "eTag" in result
+        }
 
     async def refresh(self, model: type[Document], session: Session) -> None:
         """Let the session see all that anybody has written to this container so far.
@@ -353,23 +381,6 @@ class Store:
         if not await self._refreshed(container, session):
             raise PartitionsChangedError(f"the partitions of {container} change")
 
-    async def catch_up(self, model: type[Document], ids: Iterable[str], session: Session) -> None:
-        """See all that was written where these are. Under the threading lease, also raise the fence there.
-
-        The earlier holder of the lease cannot write there any more.
-        """
-        await self._catch_up(model, sorted({model.partition_of(id_) for id_ in ids}), session)
-
-    async def catch_up_source(self, model: type[Document], key: str, session: Session) -> None:
-        """The same for all messages of the source that the key is of."""
-        await self._catch_up(model, message_partitions(key), session)
-
-    async def _catch_up(self, model: type[Document], partitions: Sequence[str], session: Session) -> None:
-        if self._turn(model.container, session) is None:
-            await self.refresh(model, session)
-            return
-        await gather_limited(self._batch(model.container, partition, [], session) for partition in partitions)
-
     async def delete(
         self,
         model: type[Document],
@@ -381,9 +392,6 @@ class Store:
     ) -> bool:
         """Whether it was there, and, where an etag is given, still as it was read."""
         container, place = model.container, _partition(model, id_, partition)
-        if self._turn(container, session) is not None:
-            deletion = ("delete", (checked_id(id_),), {"if_match_etag": etag} if etag is not None else {})
-            return not await self._conflicts(container, place, [deletion], session)
         unchanged: dict[str, Any] = (
             {"etag": etag, "match_condition": MatchConditions.IfNotModified} if etag is not None else {}
         )
@@ -463,22 +471,29 @@ class Store:
 
     async def _patching(
         self, container: str, partition: str, batch: list[Patch], session: Session, condition: str | None
-    ) -> None:
-        left, options = list(batch), {"filter_predicate": f"FROM c WHERE {condition}"} if condition else {}
+    ) -> set[str]:
+        left, refused = list(batch), set[str]()
         while left:
-            # Options of its own for each: the SDK takes them out of the dict.
-            operations = [("patch", (patch.id, patch.operations()), {**options}) for patch in left]
+            operations = [
+                BatchWrite("patch", patch.id, None, patch.operations(), patch.etag, condition).for_sdk()
+                for patch in left
+            ]
             try:
                 await self._batch(container, partition, operations, session)
             except cosmos.CosmosBatchOperationError as error:
-                refused = left.pop(error.error_index)
-                if condition is not None and error.status_code in HTTP_CHANGED:
+                patch = left[error.error_index]
+                is_conditional = condition is not None or patch.etag is not None
+                if is_conditional and error.status_code in HTTP_CHANGED:
+                    session.observe(container, (error.headers or {}).get(SESSION_HEADER))
+                    refused.add(patch.id)
+                    left = [other for other in left if other.id != patch.id]
                     continue
                 if error.status_code != HTTP_NOT_FOUND:
                     raise
-                raise DocumentNotFoundError(f"{container}/{refused.id} does not exist") from None
+                raise DocumentNotFoundError(f"{container}/{patch.id} does not exist") from None
             else:
-                return
+                return refused
+        return refused
 
     async def _refreshed(self, container: str, session: Session) -> bool:
         """Whether each physical partition is the one that it was when its probe was found."""
@@ -541,20 +556,13 @@ class Store:
 
     async def _batch(
         self, container: str, partition: str, operations: list[tuple[Any, ...]], session: Session
-    ) -> None:
-        proxy, turn = self._container(container), self._turn(container, session)
+    ) -> list[dict[str, Any]]:
         async with self._call("batch", writes=True):
-            if turn is not None:
-                results = await fenced_batch(proxy, operations, partition, turn)
-            else:
-                results = await proxy.execute_item_batch(
-                    operations, partition, no_response=True, session_token=self._token(container, session)
-                )
+            results = await self._container(container).execute_item_batch(
+                operations, partition, no_response=True, session_token=self._token(container, session)
+            )
         self._observe(container, results, session)
-
-    @staticmethod
-    def _turn(container: str, session: Session) -> int | None:
-        return session.turn if container in FENCED else None
+        return results
 
 
 def _partition(model: type[Document], id_: str, named: str | None) -> str:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from shared.core.ids import REPORT_PREFIX
-from shared.documents.threads import FENCE
 
 
 class Partitions(StrEnum):
@@ -94,7 +93,7 @@ def _after(column: str, *, descending: bool, value: str | int | None) -> str:
     return f"{later} OR IS_NULL({column}))" if descending else f"{later})"
 
 
-NO_FENCE = f"c.id != '{FENCE}'"  # where a query asks for no field that a fence has not
+NO_ENTRY = "NOT IS_DEFINED(c.kind)"  # where a query of threads asks for no field that an entry has not
 
 OPEN = "c.status IN ('pending', 'processing')"  # we never write "processing", yet read it
 PROCESSED = "c.status = 'processed'"

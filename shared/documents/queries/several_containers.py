@@ -8,7 +8,6 @@ from shared.documents.queries.named_query import (
     FAILED,
     GIVEN_UP,
     NEVER,
-    NO_FENCE,
     OF_ARCHIVE,
     OPEN,
     PROCESSED,
@@ -16,14 +15,6 @@ from shared.documents.queries.named_query import (
     STUCK,
     NamedQuery,
 )
-
-
-def states_of_threads(container: str, count: int) -> NamedQuery:
-    """The states of the messages or chunks of the threads @thread0, @thread1 and so on: one query for all."""
-    names = ", ".join(f"@thread{number}" for number in range(count))
-    fields = "c.id, c.thread_id, c.message_key, c.status, c.variant, c.conflicts"
-    text = f"SELECT {fields} FROM c WHERE c.thread_id IN ({names})"
-    return NamedQuery("states_of_threads", container, text)
 
 
 def documents_with_id(container: str) -> NamedQuery:
@@ -90,10 +81,7 @@ def done_ids(container: str) -> NamedQuery:
 
 def archives_by_id(container: str) -> NamedQuery:
     """Which archives have the documents @ids, wherever they are; of a thread also what it was merged into."""
-    text = (
-        "SELECT c.id, c.archive_id, c.archive_ids, c.merged_into FROM c WHERE ARRAY_CONTAINS(@ids, c.id)"
-        f" AND {NO_FENCE}"
-    )
+    text = "SELECT c.id, c.archive_id, c.archive_ids, c.merged_into FROM c WHERE ARRAY_CONTAINS(@ids, c.id)"
     return NamedQuery(f"{container}_archives", container, text)
 
 

@@ -3,7 +3,7 @@
 from shared.documents.queries.named_query import (
     ADDRESS,
     CONSENSUS,
-    NO_FENCE,
+    NO_ENTRY,
     OF_ARCHIVE,
     OUTCOME,
     PARTICIPANT,
@@ -17,7 +17,6 @@ from shared.documents.threads import Thread
 
 _THREADS = ContainerQueries("threads")
 _MESSAGES = ContainerQueries("messages")
-_THREAD_INDEX = ContainerQueries("thread_index")
 _CHUNKS = ContainerQueries("chunks")
 _PLACEMENTS = ContainerQueries("placements")
 _CORRECTIONS = ContainerQueries("corrections")
@@ -31,7 +30,7 @@ _WITH_SUMMARY = (
 THREADS_TO_CHECK = _THREADS.all(
     "all_threads",
     "SELECT c.id, c.message_count, c.archive_ids, c._ts FROM c"
-    f" WHERE NOT IS_STRING(c.merged_into) AND {NO_FENCE}",
+    f" WHERE NOT IS_STRING(c.merged_into) AND {NO_ENTRY}",
 )
 
 UNREPORTED_THREADS = _THREADS.all(
@@ -54,7 +53,24 @@ THREADS_OF_DRAFT = _THREADS.all(
     " WHERE m = @draft OR (STARTSWITH(m, @version) AND LENGTH(m) = @length))",
 )
 
-THREADS_BY_ID = _THREADS.all("threads_by_name", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.id)")
+OF_SOURCE_BY_ID = _THREADS.one("of_source_by_id", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.id)")
+
+OPEN_ENTRIES = _THREADS.one(
+    "open_entries",
+    "SELECT * FROM c WHERE (c.kind IN ('todo', 'placement') AND c.source = @source) OR c.id = @tombstone",
+)
+
+ENTRIES_OF_ARCHIVE = _THREADS.one(
+    "entries_of_archive", "SELECT * FROM c WHERE c.kind = 'id' AND ARRAY_CONTAINS(c.archives, @archive)"
+)
+
+VERSIONS_OF_PARTITION = _THREADS.one(
+    "versions_of_partition", "SELECT c.source FROM c WHERE c.kind = 'version'"
+)
+
+OPEN_TODOS = _THREADS.all(
+    "open_todos", "SELECT c.id, c.source FROM c WHERE c.kind = 'todo' AND c.created_at <= @before"
+)
 
 THREAD_IDS_OF_ARCHIVE = _THREADS.all("threads_of_archive", f"SELECT VALUE c.id FROM c WHERE {OF_ARCHIVE}")
 
@@ -67,7 +83,7 @@ THREADS_WITH_ARCHIVE = _THREADS.all(
 
 # Those that an edition did not reach yet, or whose summary of it is still due.
 _LEFT_BY_EDITION = (
-    f"SELECT VALUE c.id FROM c WHERE NOT IS_STRING(c.merged_into) AND {NO_FENCE}"
+    f"SELECT VALUE c.id FROM c WHERE NOT IS_STRING(c.merged_into) AND {NO_ENTRY}"
     " AND (NOT IS_STRING(c.edition) OR c.edition != @edition OR c.status = 'pending')"
 )
 LEFT_BY_EDITION = _THREADS.all("left_by_edition", _LEFT_BY_EDITION)
@@ -130,9 +146,7 @@ THREAD_LIST = ListQuery(
     },
     sorts=("-last_message_date", "last_message_date", "-first_message_date", "-message_count"),
     # Without what threading keeps, which can be large.
-    fields=tuple(
-        name for name in Thread.model_fields if name not in {"threading", "absorbing", "losing", "etag"}
-    ),
+    fields=tuple(name for name in Thread.model_fields if name not in {"threading", "inexact", "etag"}),
 )
 
 MESSAGES_TO_CHECK = _MESSAGES.all(
@@ -142,15 +156,17 @@ MESSAGES_TO_CHECK = _MESSAGES.all(
 )
 
 ALL_MESSAGE_THREADS = _MESSAGES.all(
-    "message_homes", f"SELECT c.id, c.thread_id, c._ts FROM c WHERE c._ts <= @before AND {NO_FENCE}"
+    "message_homes", "SELECT c.id, c.source, c.thread_id, c.archive_ids, c._ts FROM c WHERE c._ts <= @before"
 )
 
 MESSAGES_OF_THREAD = _MESSAGES.all("messages_of_thread", "SELECT * FROM c WHERE c.thread_id = @thread")
 
 MESSAGE_STATES = _MESSAGES.all(
     "message_states",
-    "SELECT c.id, c.status, c.variant, c.conflicts FROM c WHERE c.thread_id = @thread",
+    "SELECT c.id, c.status, c.variant, c.conflicts FROM c WHERE ARRAY_CONTAINS(@ids, c.id)",
 )
+
+MESSAGES_BY_KEY = _MESSAGES.all("messages_by_key", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.id)")
 
 MESSAGE_DATES = _MESSAGES.all(
     "message_dates", "SELECT c.date FROM c WHERE c.thread_id = @thread AND NOT IS_NULL(c.date)"
@@ -166,17 +182,24 @@ STORED_VARIANTS = _MESSAGES.all(
     "SELECT c.id, c.thread_id, c.variant, c.archive_ids FROM c WHERE ARRAY_CONTAINS(@ids, c.id)",
 )
 
-STORED_COPIES = _MESSAGES.all(
-    "stored_copies",
-    "SELECT c.id, c.post_id, c.message_id, c.source, c.sources, c.thread_id, c.created_at, c.archive_id,"
-    " c.archive_ids, c.place, c.copies, c.elsewhere, c.conflicts, c.variant, c.identity FROM c"
-    " WHERE ARRAY_CONTAINS(@ids, c.post_id)",
+_COPIES = (
+    "SELECT c.id, c.post_id, c.message_id, c.source, c.sources, c.thread_id, c.label_version, c.created_at,"
+    " c.archive_id, c.archive_ids, c.place, c.copies, c.elsewhere, c.conflicts, c.variant, c.identity,"
+    " c._etag FROM c"
+)
+
+STORED_COPIES = _MESSAGES.all("stored_copies", f"{_COPIES} WHERE ARRAY_CONTAINS(@ids, c.post_id)")
+
+STORED_LABELS = _MESSAGES.all("stored_labels", f"{_COPIES} WHERE ARRAY_CONTAINS(@ids, c.id)")
+
+COPIES_ELSEWHERE = _MESSAGES.all(
+    "copies_elsewhere", f"{_COPIES} WHERE ARRAY_CONTAINS(@ids, c.post_id) AND c.source != @source"
 )
 
 MEMBER_FACTS = _MESSAGES.all(
     "member_facts",
     'SELECT c.id, c.message_id, c.subject, c["from"], c.date, c.archive_ids, c.draft_mentions FROM c'
-    " WHERE c.thread_id = @thread",
+    " WHERE ARRAY_CONTAINS(@ids, c.id)",
 )
 
 MESSAGES_WITH_ID = _MESSAGES.all(
@@ -193,8 +216,8 @@ THREADS_OF_MESSAGES = _MESSAGES.all(
     "threads_of_messages", "SELECT c.id, c.thread_id FROM c WHERE ARRAY_CONTAINS(@ids, c.id)"
 )
 
-MESSAGE_THREADS_OF_ARCHIVE = _MESSAGES.all(
-    "message_threads", f"SELECT VALUE c.thread_id FROM c WHERE {OF_ARCHIVE}"
+MESSAGE_SOURCES_OF_ARCHIVE = _MESSAGES.all(
+    "message_sources_of_archive", f"SELECT c.id, c.source FROM c WHERE {OF_ARCHIVE}"
 )
 
 MESSAGES_OF_ARCHIVE = _MESSAGES.all(
@@ -203,23 +226,13 @@ MESSAGES_OF_ARCHIVE = _MESSAGES.all(
 
 MESSAGE_ARCHIVES = _MESSAGES.all(
     "message_archives",
-    f"SELECT c.id, c.thread_id, c.archive_id, c.archive_ids FROM c WHERE c._ts <= @before AND {NO_FENCE}",
+    "SELECT c.id, c.thread_id, c.archive_id, c.archive_ids FROM c WHERE c._ts <= @before",
 )
 
-MESSAGE_ARCHIVES_OF_THREAD = _MESSAGES.all(
-    "message_places",
-    "SELECT c.id, c.post_id, c.source, c.archive_id, c.archive_ids, c.variant, c.copies, c.elsewhere FROM c"
-    " WHERE c.thread_id = @thread",
-)
-
-ENTRIES_TO_CHECK = _THREAD_INDEX.all(
-    "all_entries", "SELECT c.id, c.bucket, c.threads FROM c WHERE c._ts <= @before"
-)
-
-ENTRIES_OF_BUCKET = _THREAD_INDEX.one("entries_of_bucket", "SELECT c.id, c.bucket, c.threads, c._etag FROM c")
-
-THREAD_ENTRIES = _THREAD_INDEX.all(
-    "thread_entries", "SELECT c.id, c.bucket, c.threads, c._etag FROM c WHERE ARRAY_CONTAINS(@ids, c.id)"
+ENTRIES_TO_CHECK = _THREADS.all(
+    "all_entries",
+    "SELECT c.id, c.pk, c.archives, c.waits, c.threads FROM c"
+    " WHERE c.kind IN ('id', 'subject') AND c._ts <= @before",
 )
 
 _OF_OTHER_MODELS = "FROM c WHERE c.embedding_generated = true AND c.embedding_model != @model"
@@ -240,7 +253,7 @@ EXISTING_CHUNK_IDS = _CHUNKS.all(
 )
 
 CHUNK_STATES = _CHUNKS.all(
-    "chunk_states", "SELECT c.id, c.status, c.message_key FROM c WHERE c.thread_id = @thread"
+    "chunk_states", "SELECT c.id, c.status, c.message_key FROM c WHERE ARRAY_CONTAINS(@ids, c.message_key)"
 )
 
 CHUNKS_OF_MESSAGES = _CHUNKS.all(
@@ -261,14 +274,20 @@ COUNT_OF_EMBEDDED_CHUNKS = _CHUNKS.all(
     "embedded_chunks", "SELECT VALUE COUNT(1) FROM c WHERE c.embedding_generated = true"
 )
 
-CHUNK_THREADS_OF_ARCHIVE = _CHUNKS.all("chunk_threads", f"SELECT VALUE c.thread_id FROM c WHERE {OF_ARCHIVE}")
-
 CHUNKS_BY_ID = _CHUNKS.all("chunks_anywhere", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.id)")
 
-CHUNK_ARCHIVES_OF_THREAD = _CHUNKS.all(
-    "thread_chunks",
+MESSAGE_ARCHIVES_OF_THREAD = _MESSAGES.all(
+    "message_places", "SELECT c.id, c.archive_ids FROM c WHERE c.thread_id = @thread"
+)
+
+CHUNKS_GONE = _CHUNKS.all(
+    "chunks_gone",
     "SELECT c.id, c.message_key, c.archive_id, c.archive_ids, c.embedding_generated FROM c"
-    " WHERE c.thread_id = @thread OR ARRAY_CONTAINS(@keys, c.message_key)",
+    " WHERE ARRAY_CONTAINS(@ids, c.message_key)",
+)
+
+CHUNK_KEYS_OF_ARCHIVE = _CHUNKS.all(
+    "chunk_keys_of_archive", f"SELECT DISTINCT VALUE c.message_key FROM c WHERE {OF_ARCHIVE}"
 )
 
 CHUNK_LIST = ListQuery(
@@ -276,10 +295,6 @@ CHUNK_LIST = ListQuery(
     "chunks",
     filters={"thread": "c.thread_id = @thread", "message": "c.message_key = @message"},
     sorts=("message_key",),
-)
-
-ACTIVE_PLACEMENTS = _PLACEMENTS.one(
-    "active_placements", "SELECT c.message_id, c.parent FROM c WHERE NOT c.revoked"
 )
 
 PLACEMENTS_OF_SOURCE = _PLACEMENTS.one("placements_of_source", "SELECT * FROM c")

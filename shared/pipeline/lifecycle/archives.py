@@ -64,34 +64,15 @@ async def was_removed(store: Store, archive_id: str, session: Session) -> bool:
     return await find_removal(store, "archive", archive_id) is not None
 
 
-async def is_removing(store: Store, archive_id: str, session: Session) -> bool:
-    """Whether the archive is being deleted, or is gone. Ask with the threading lock held."""
-    archive = await store.find(Archive, archive_id, session)
-    return archive is None or archive.removing
+async def messages_processed(store: Store, messages: Sequence[Message], session: Session) -> set[str]:
+    """Those that are not as they were read, and stay as they are: their chunks may be of another content.
 
-
-async def messages_processed(store: Store, messages: Sequence[Message], session: Session) -> None:
-    """Precondition: all their chunks are stored. One that was processed before stays as it is."""
+    Precondition: all their chunks are stored. It is the check of what was read, so also for those processed
+    before.
+    """
     done = {"status": ProcessingStatus.PROCESSED.value, "lastError": None}
-    patches = [
-        Patch(message.id, set=done)
-        for message in messages
-        if message.status is not ProcessingStatus.PROCESSED
-    ]
-    await store.patch_all(Message, patches, session)
-
-
-async def messages_relabelled(
-    store: Store, messages: Sequence[Message], thread_id: str, session: Session
-) -> None:
-    """Precondition: this thread has them as members. They are pending until their chunks have the label."""
-    changes = {"thread_id": thread_id, **RESET_ATTEMPTS}
-    await store.patch_all(Message, [Patch(message.id, set=changes) for message in messages], session)
-
-
-async def messages_reset(store: Store, ids: Iterable[str], session: Session) -> None:
-    """Have these chunked again. Precondition: their chunks may be of another content."""
-    await store.patch_all(Message, [Patch(id_, set=RESET_ATTEMPTS) for id_ in ids], session)
+    patches = [Patch(message.id, set=done, etag=message.etag) for message in messages]
+    return await store.patch_all(Message, patches, session)
 
 
 NOT_EMBEDDED = {"embedding_generated": False, "embedding_model": None}
@@ -104,20 +85,20 @@ def is_settled(chunk: Chunk, model: str) -> bool:
 
 
 def chunk_embedded(chunk: Chunk, *, model: str) -> Patch:
-    """Precondition: its vector is in the index."""
+    """If it is as it was read. Precondition: its vector is in the index, with the labels that were read."""
     outcome = {
         "embedding_generated": True,
         "embedding_model": model,
         "status": ProcessingStatus.PROCESSED.value,
         "lastError": None,
     }
-    return Patch(chunk.id, set=outcome)
+    return Patch(chunk.id, set=outcome, etag=chunk.etag)
 
 
 def chunk_given_up(chunk: Chunk, failure: ClassifiedError) -> Patch:
     """Precondition: the model or the index refuses it for good. Its thread gets ready without it."""
     outcome = {"status": ProcessingStatus.FAILED_MAX_RETRIES.value, "lastError": error_text(failure)}
-    return Patch(chunk.id, set=outcome)
+    return Patch(chunk.id, set=outcome, etag=chunk.etag)
 
 
 def chunk_reembedded(chunk: Chunk, *, model: str) -> Patch:

@@ -32,9 +32,19 @@ def thread_changed(thread: Thread) -> Thread:
 
 
 async def threads_changed(store: Store, thread_ids: Sequence[str], session: Session) -> None:
-    """The same, where a message of each is about to get other content. Precondition: they are stored."""
+    """The same, where a message of each is about to get other content. One that is merged stays so."""
     patches = [Patch(thread_id, set=RESET_ATTEMPTS, increment=REVISION) for thread_id in thread_ids]
-    await store.patch_all(Thread, patches, session)
+    await store.patch_all(Thread, patches, session, condition="NOT IS_STRING(c.merged_into)")
+
+
+async def thread_described(store: Store, thread: Thread, facts: Mapping[str, Any], session: Session) -> bool:
+    """Set what it says of its messages; False where it changed. Precondition: all of them are stored."""
+    patch = Patch(thread.id, set={**facts, "inexact": False})
+    condition = (
+        f"c.created_at = '{stored_time(thread.created_at)}' AND c.revision = {thread.revision:d}"
+        " AND NOT IS_STRING(c.merged_into)"
+    )
+    return await store.patch(Thread, patch, session, condition=condition) is not Conflict.CONFLICT
 
 
 # the summary
@@ -143,7 +153,6 @@ async def thread_summarized(
     awaited = (thread.requesting or {}).get("version") or thread.content_hash
     if (
         covers_all
-        and not thread.losing
         and awaited in (None, summary.content_hash)
         and await store.patch(Thread, done, session, condition=unchanged) is not Conflict.CONFLICT
     ):
@@ -225,8 +234,8 @@ async def report_missing(store: Store, thread_id: str, summary_id: str, error: s
 def thread_merged(thread: Thread, into: str) -> Thread:
     """The redirect that stays of a thread which became part of another.
 
-    Precondition: the other thread is stored, and names this one in `absorbing`. The status says that no
-    stage has anything to do with it.
+    Precondition: the other thread is written in the same batch. The status says that no stage has anything to
+    do with it.
     """
     return thread.model_copy(
         update={
@@ -234,37 +243,10 @@ def thread_merged(thread: Thread, into: str) -> Thread:
             "summary_id": None,
             "summary_number": thread.summary_number + 1,
             "threading": {},
-            "absorbing": [],
-            "losing": [],
+            "inexact": False,
             "status": ProcessingStatus.PROCESSED,
         }
     )
-
-
-async def merge_finished(store: Store, thread: Thread, session: Session) -> None:
-    """Precondition: the documents of all threads that it absorbs have moved to it.
-
-    One that absorbs others by now, for somebody else, goes on with that.
-    """
-    patch = Patch(thread.id, set={"absorbing": []})
-    await store.patch(Thread, patch, session, condition=_names("absorbing", thread.absorbing))
-
-
-async def messages_left(store: Store, thread: Thread, to: str, session: Session) -> bool:
-    """Have it made anew without them. Precondition: the messages that it lost to the other have moved.
-
-    False where messages of it go elsewhere, for somebody else, than when it was read.
-    """
-    others = [one for one in thread.losing if one != to]
-    patch = Patch(thread.id, set={"losing": others, **RESET_ATTEMPTS}, increment=REVISION)
-    condition = f"NOT IS_STRING(c.merged_into) AND {_names('losing', thread.losing)}"
-    return await store.patch(Thread, patch, session, condition=condition) is not Conflict.CONFLICT
-
-
-def _names(name: str, threads: Sequence[str]) -> str:
-    """Whether the field has these threads and no others; over ids of ours."""
-    named = [f"ARRAY_CONTAINS(c.{name}, '{one}')" for one in threads]
-    return " AND ".join([f"ARRAY_LENGTH(c.{name}) = {len(named):d}", *named])
 
 
 async def placement_applied(store: Store, placement: Placement, session: Session) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.connections import Clients
-from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
 from shared.core.concurrency import batches_of, in_pages
 from shared.core.errors import DocumentNotFoundError
@@ -21,6 +20,7 @@ from shared.documents.queries.threads import (
     MEMBER_FACTS,
     MESSAGE_ARCHIVES,
     MESSAGES_OF_ARCHIVE,
+    STORED_COPIES,
     THREADS_TO_CHECK,
 )
 from shared.documents.reports import Summary
@@ -31,13 +31,22 @@ from shared.domain.summaries.citations import verify_stored
 from shared.domain.threading.assignment import ThreadState
 from shared.ingestion.archive_reader import Reader, reader_pool
 from shared.pipeline.lifecycle.summaries import is_current
-from shared.threads.message_documents import MAX_COPIES, ArchiveOfSource, Arrival, provenance, stored_message
-from shared.threads.registry import Registry, Rethreaded
+from shared.pipeline.readiness import member_keys
+from shared.threads.commit import ThreadCommit
+from shared.threads.message_documents import (
+    MAX_COPIES,
+    ArchiveOfSource,
+    IncomingMessage,
+    provenance,
+    stored_message,
+)
+from shared.threads.plan import CommitPlan
 from shared.threads.thread_documents import MAX_PARTICIPANTS, facts_of_thread
 from shared.upkeep.integrity.checks import PAGE_SIZE, Finding, FindingKind
 
 SLICE = 500
 NOT_COMPARED = frozenset({"id", "message_key"})  # of what was parsed: they are made without the source
+Row = Mapping[str, Any]
 Places = set[tuple[str | int, ...]]
 
 
@@ -96,29 +105,35 @@ async def _check_slice(
         return []
     part = ArchiveOfSource(archive.id, archive.source, stored_time(archive.ingestion_date))
     session = Session()
-    async with Lease(clients.store, THREADING, clients.runtime).held(session):
-        again = await Registry(clients).rethreaded(messages, part, session)
-        texts = await _changed_texts(clients, archive, again.arrivals, session)
+    incoming, plan = await ThreadCommit(clients, archive.source, session, part).preview(messages, part)
+    posts = sorted({mail.message.document["id"] for mail in incoming.values()})
+    rows = await clients.store.query_by_ids(STORED_COPIES, posts, session)
+    texts = await _changed_texts(clients, archive, incoming, rows, session)
     for message in messages:
         key = message_key(message.node, archive.source)
         places |= {(key,), (key, *message.document["place"])}
     found = [
         finding
-        for arrival in again.arrivals
-        for finding in _compared(arrival, again, archive.source, texts.get(arrival.message.node, []))
+        for node, mail in incoming.items()
+        for finding in _compared(mail, plan, rows, texts.get(node, []))
     ]
-    return [*found, *_moved(again)]
+    return [*found, *_moved(plan)]
 
 
-def _compared(arrival: Arrival, again: Rethreaded, source: str, texts: list[str]) -> Iterable[Finding]:
-    node, stored = arrival.message.node, arrival.stored
-    key, home = message_key(node, source), again.homes[node]
+def _compared(
+    mail: IncomingMessage, plan: CommitPlan, rows: Sequence[Row], texts: list[str]
+) -> Iterable[Finding]:
+    node, source = mail.message.node, mail.archive.source
+    key, home = mail.key, plan.homes[node]
+    copies = [row for row in rows if row["post_id"] == mail.message.document["id"]]
+    stored = next((row for row in copies if row["source"] == source), None)
     if stored is None:
         yield Finding(
             FindingKind.MESSAGE_MISSING, "messages", key, home, f"{node} of its archive is not stored"
         )
         return
-    known = provenance(source, arrival.copies, stored["archive_ids"], arrival.elsewhere)
+    elsewhere = [row for row in copies if row["source"] != source]
+    known = provenance(source, mail.copies_with(stored["copies"]), stored["archive_ids"], elsewhere)
     changed = [*texts, *(name for name in known if known[name] != stored[name] and name not in texts)]
     if changed:
         detail = f"{node}: not as in its archive: {', '.join(changed)}"
@@ -128,42 +143,47 @@ def _compared(arrival: Arrival, again: Rethreaded, source: str, texts: list[str]
         yield Finding(FindingKind.MESSAGE_MOVED, "messages", key, stored["thread_id"], detail)
 
 
-def _moved(again: Rethreaded) -> Iterable[Finding]:
+def _moved(plan: CommitPlan) -> Iterable[Finding]:
     """Threads that are stored otherwise than the mails make them."""
-    names = {*again.result.threads, *(merge.thread_id for merge in again.result.merges)}
-    for name in sorted(names | {old for old, _ in again.result.moved.values()}):
+    result = plan.result
+    if result is None:
+        return
+    names = {*result.threads, *(merge.thread_id for merge in result.merges)}
+    for name in sorted(names | {old for old, _ in result.moved.values()}):
         detail = "its members are not those that the mails of its archives give it"
         yield Finding(FindingKind.THREAD_CHANGED, "threads", name, name, detail)
 
 
 async def _changed_texts(
-    clients: Clients, archive: Archive, arrivals: Sequence[Arrival], session: Session
+    clients: Clients,
+    archive: Archive,
+    incoming: Mapping[str, IncomingMessage],
+    rows: Sequence[Row],
+    session: Session,
 ) -> dict[str, list[str]]:
     """Of the messages whose first copy is here: which fields are stored otherwise than it has them."""
+    stored = {row["id"]: row for row in rows}
     first = {
-        arrival.stored["id"]: arrival
-        for arrival in arrivals
-        if arrival.stored is not None and _is_here(arrival.copies[0], archive.id, arrival)
+        mail.key: mail
+        for mail in incoming.values()
+        if mail.key in stored and mail.is_first(mail.copies_with(stored[mail.key]["copies"]))
     }
     changed: dict[str, list[str]] = {}
     for ids in batches_of(list(first), PAGE_SIZE):
         for id_, message in (await clients.store.find_many(Message, ids, session)).items():
-            arrival = first[id_]
-            names = _differences(message, arrival, archive.source)
-            changed |= {arrival.message.node: names} if names else {}
+            mail = first[id_]
+            names = _differences(message, mail, archive.source)
+            changed |= {mail.message.node: names} if names else {}
     return changed
 
 
-def _is_here(copy: dict[str, Any], archive_id: str, arrival: Arrival) -> bool:
-    return bool(copy["archive_id"] == archive_id and copy["place"] == arrival.message.document["place"])
-
-
-def _differences(message: Message, arrival: Arrival, source: str) -> list[str]:
+def _differences(message: Message, mail: IncomingMessage, source: str) -> list[str]:
     """Both go through the model: what they were stored by does not matter."""
     stored = message.to_cosmos()
-    parsed = {**stored, **stored_message(arrival, message.thread_id, source, stored["created_at"])}
+    document = mail.message.document
+    parsed = {**stored, **stored_message(mail.message, message.thread_id, source, stored["created_at"])}
     expected = read_document(Message, parsed).to_cosmos()
-    names = [*(arrival.message.document.keys() - NOT_COMPARED), "post_id", "source"]
+    names = [*(document.keys() - NOT_COMPARED), "post_id", "source"]
     return sorted(name for name in names if stored.get(name) != expected.get(name))
 
 
@@ -196,7 +216,7 @@ async def _is_gone(clients: Clients, archive_id: str) -> bool:
 SUMMARIES_AT_ONCE = 50  # whole documents, which can be large
 
 
-async def check_thread_facts(clients: Clients, before: int) -> AsyncIterator[Finding]:  # noqa: ARG001 - the lease keeps what is under way out
+async def check_thread_facts(clients: Clients, before: int) -> AsyncIterator[Finding]:  # noqa: ARG001 - a second look tells what is under way
     async for page in in_pages(clients.store.query(THREADS_TO_CHECK, Session()), PAGE_SIZE):
         for row in page:
             finding = await _check_facts(clients, row["id"])
@@ -222,24 +242,24 @@ async def check_evidence(clients: Clients, before: int) -> AsyncIterator[Finding
 
 
 async def _check_facts(clients: Clients, id_: str) -> Finding | None:
-    """Under the lease, so that no message is between two threads."""
-    session = Session()
-    async with Lease(clients.store, THREADING, clients.runtime).held(session):
+    """Its members and the messages are read again where they differ: a commit may have come between."""
+    changed: list[str] = []
+    for _ in range(LOOKS):
+        session = Session()
+        for model in (Thread, Message):
+            await clients.store.refresh(model, session)
         thread = await clients.store.find(Thread, id_, session)
-        if thread is None or not thread.source or _is_unfinished(thread):
+        if thread is None or not thread.source or thread.merged_into or thread.inexact:
             return None
-        rows = clients.store.query(MEMBER_FACTS, session, thread=id_)
-        facts = [row async for row in rows]
-    changed = list(_thread_differences(thread, facts))
-    if not changed or await is_in_flight(clients, thread.source):
-        return None
+        facts = await clients.store.query_by_ids(MEMBER_FACTS, member_keys(thread), session)
+        changed = list(_thread_differences(thread, facts))
+        if not changed or await is_in_flight(clients, thread.source):
+            return None
     detail = f"not as its messages make it: {', '.join(changed)}"
     return Finding(FindingKind.THREAD_CHANGED, "threads", id_, id_, detail)
 
 
-def _is_unfinished(thread: Thread) -> bool:
-    """Whether messages are still on their way to it or from it, or all are gone to another."""
-    return bool(thread.merged_into or thread.absorbing or thread.losing)
+LOOKS = 2
 
 
 def _thread_differences(thread: Thread, facts: Sequence[Mapping[str, Any]]) -> Iterable[str]:

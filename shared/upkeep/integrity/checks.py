@@ -11,7 +11,7 @@ from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.concurrency import in_pages
-from shared.core.ids import scope_id
+from shared.core.ids import message_entry_id, scope_id, source_partition
 from shared.documents.base import ProcessingStatus
 from shared.documents.containers import read_document
 from shared.documents.queries.operations import ARCHIVE_FILES, PENDING_ARCHIVE_IDS
@@ -22,6 +22,7 @@ from shared.documents.queries.threads import (
     CHUNKS_TO_CHECK,
     ENTRIES_TO_CHECK,
     MESSAGES_TO_CHECK,
+    OF_SOURCE_BY_ID,
     THREADS_TO_CHECK,
 )
 from shared.documents.reports import Report, Summary
@@ -40,8 +41,9 @@ class FindingKind(StrEnum):
     MESSAGE_WITHOUT_CHUNKS = "message_without_chunks"  # chunked again
     CHUNK_WITHOUT_MESSAGE = "chunk_without_message"  # deleted, with its vector
     CHUNK_MISLABELLED = "chunk_mislabelled"  # its message is chunked again
-    MESSAGE_WITHOUT_THREAD = "message_without_thread"  # threaded again
-    THREAD_COUNT_WRONG = "thread_count_wrong"  # its archives parsed again, or threaded again
+    MESSAGE_WITHOUT_ENTRY = "message_without_entry"  # no archive has it: deleted
+    MESSAGE_WITHOUT_THREAD = "message_without_thread"  # its archives are parsed again
+    THREAD_COUNT_WRONG = "thread_count_wrong"  # its archives are parsed again
     CITATION_BROKEN = "citation_broken"  # the summary is made again
     SUMMARY_WITHOUT_THREAD = "summary_without_thread"  # deleted, with its report
     SUMMARY_WITHOUT_REPORT = "summary_without_report"  # published again
@@ -183,15 +185,37 @@ async def _vectors(clients: Clients, loaded: list[_ThreadMembers]) -> AsyncItera
 
 
 async def check_orphans(clients: Clients, before: int) -> AsyncIterator[Finding]:
-    """Messages, and chunks without messages, whose thread does not exist."""
+    """Messages that no entry knows, or whose thread does not exist; and chunks without messages."""
     async for page in in_pages(clients.store.query(ALL_MESSAGE_THREADS, Session(), before=before), PAGE_SIZE):
-        for thread, row in (await _missing_threads(clients, page)).items():
+        unknown = await _without_entry(clients, page)
+        for row in page:
+            if row["id"] in unknown:
+                detail = "no archive of its source has it"
+                yield Finding(
+                    FindingKind.MESSAGE_WITHOUT_ENTRY, "messages", row["id"], row["thread_id"], detail, row
+                )
+        known = [row for row in page if row["id"] not in unknown]
+        for thread, row in (await _missing_threads(clients, known)).items():
             detail = "its thread is not there"
-            yield Finding(FindingKind.MESSAGE_WITHOUT_THREAD, "messages", row["id"], thread, detail)
+            yield Finding(FindingKind.MESSAGE_WITHOUT_THREAD, "messages", row["id"], thread, detail, row)
     async for page in in_pages(clients.store.query(ALL_CHUNK_THREADS, Session(), before=before), PAGE_SIZE):
         lost = await _missing_threads(clients, page)
         async for finding in _strays(clients, [row for row in page if row["thread_id"] in lost]):
             yield finding
+
+
+async def _without_entry(clients: Clients, page: list[Row]) -> set[str]:
+    """The keys of these messages that no archive of their source has."""
+    by_partition: dict[str, list[str]] = {}
+    for row in page:
+        by_partition.setdefault(source_partition(row["id"]), []).append(row["id"])
+    unknown: set[str] = set()
+    for partition, keys in by_partition.items():
+        ids = [message_entry_id(key) for key in keys]
+        rows = await clients.store.query_by_ids(OF_SOURCE_BY_ID, ids, Session(), partition=partition)
+        named = {row["id"] for row in rows if row["archives"]}
+        unknown |= {key for key in keys if message_entry_id(key) not in named}
+    return unknown
 
 
 async def _missing_threads(clients: Clients, page: list[Row]) -> dict[str, Row]:
@@ -310,16 +334,15 @@ async def check_reports(clients: Clients, before: int) -> AsyncIterator[Finding]
 
 
 async def check_entries(clients: Clients, before: int) -> AsyncIterator[Finding]:
-    """Entries of the thread index that name a thread which does not exist: harmless, and removed."""
+    """Entries that name a thread which does not exist: harmless, and removed."""
     async for page in in_pages(clients.store.query(ENTRIES_TO_CHECK, Session(), before=before), PAGE_SIZE):
-        existing = await _threads(clients, [name for row in page for name in row["threads"]])
+        named = {row["id"]: [*row.get("waits", ()), *row.get("threads", ())] for row in page}
+        existing = await _threads(clients, [name for names in named.values() for name in names])
         for row in page:
-            lost = [name for name in row["threads"] if name not in existing]
+            lost = [name for name in named[row["id"]] if name not in existing]
             if lost:
                 detail, data = f"it names {len(lost)} threads that are not there", {"threads": lost}
-                yield Finding(
-                    FindingKind.ENTRY_WITHOUT_THREAD, "thread_index", row["id"], row["bucket"], detail, data
-                )
+                yield Finding(FindingKind.ENTRY_WITHOUT_THREAD, "threads", row["id"], row["pk"], detail, data)
 
 
 async def _threads(clients: Clients, names: list[Any]) -> set[str]:

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
+from shared.documents.queries.threads import VERSIONS_OF_PARTITION
 from shared.documents.reports import Summary
 from shared.documents.sources import Archive
-from shared.documents.threads import Chunk, Thread, ThreadEntry
+from shared.documents.threads import Chunk, Thread
 from shared.domain.summaries.digest_scopes import parse_scope
 from shared.pipeline.event_builders import summary_complete, summary_request
 from shared.pipeline.events import Event
@@ -22,10 +22,12 @@ from shared.pipeline.readiness import ready_thread
 from shared.pipeline.stage import Subject
 from shared.pipeline.topology import REPORTING
 from shared.summarization.digest_touching import touch
+from shared.threads.commit import ThreadCommit
+from shared.threads.message_writer import MessageWriter
 from shared.upkeep import due_documents
 from shared.upkeep.due_documents import Policy
 from shared.upkeep.integrity.checks import Finding, FindingKind
-from shared.upkeep.removal.thread_part import drop_thread, rebuild_thread
+from shared.upkeep.removal.thread_part import label_chunks
 from shared.upkeep.requeue import Requeue, Requeuer, rebuild_events
 
 
@@ -97,12 +99,13 @@ class Repairer:
     # threads
 
     async def recount(self, finding: Finding) -> bool:
-        """Missing messages are still in the archives: parse those again. Too many: thread them again."""
-        if finding.data["lost"]:
-            parsed = [await self._parse_again(archive, finding) for archive in finding.data["archives"]]
-            if any(parsed):
-                return True
-        return await self.thread_again(finding)
+        """Missing messages are still in the archives; too many have a label that parsing sets right."""
+        parsed = [await self._parse_again(archive, finding) for archive in finding.data["archives"]]
+        return any(parsed)
+
+    async def parse_archives(self, finding: Finding) -> bool:
+        parsed = [await self._parse_again(archive, finding) for archive in finding.data["archive_ids"]]
+        return any(parsed)
 
     async def _parse_again(self, archive_id: str, finding: Finding) -> bool:
         if archive_id in self.done:
@@ -114,20 +117,6 @@ class Repairer:
         data = {**archive.to_cosmos(), "attemptCount": archive.attemptCount}
         asked = Finding(finding.kind, "archives", archive_id, archive_id, finding.detail, data)
         return await self._requeue(due_documents.ARCHIVES, asked, {})
-
-    async def thread_again(self, finding: Finding) -> bool:
-        thread_id, session = finding.partition, Session()
-        if thread_id in self.done:
-            return True
-        self.done.add(thread_id)
-        async with Lease(self.clients.store, THREADING, self.clients.runtime).held(session):
-            thread = await self.clients.store.find(Thread, thread_id, session)
-            if thread is not None:
-                await drop_thread(self.clients, thread, session)
-            rebuilt = await rebuild_thread(self.clients, thread_id, session)
-        for rebuilt_id in sorted(rebuilt):
-            await self._request_summary(rebuilt_id, finding)
-        return True
 
     async def summarize_again(self, finding: Finding) -> bool:
         """Delete it first: the same version has the same summary id, and what exists is not made again."""
@@ -189,20 +178,24 @@ class Repairer:
         summary_id = str(finding.data["summary_id"])
         return await orphan_deleted(self.clients.store, summary_id, finding.partition, Session())
 
+    async def delete_message(self, finding: Finding) -> bool:
+        """Unless an archive has brought it since; with its chunks, which are found no more."""
+        session = Session()
+        commit = ThreadCommit(self.clients, finding.data["source"], session)
+        await self.clients.store.refresh(Thread, session)
+        await commit.state.read()
+        await MessageWriter(self.clients, commit.state, session).write([finding.id], {})
+        await label_chunks(self.clients, [finding.id], session)
+        return True
+
     async def forget_threads(self, finding: Finding) -> bool:
-        """Under the threading lease, because entries are read and then written as a whole."""
+        """A thread that was made since stays."""
         store, session = self.clients.store, Session()
-        async with Lease(store, THREADING, self.clients.runtime).held(session):
-            entry = await store.find(ThreadEntry, finding.id, session, partition=finding.partition)
-            if entry is None:
-                return True
-            lost = finding.data["threads"]
-            existing = await store.find_many(Thread, lost, session)
-            remaining = {k: v for k, v in entry.threads.items() if k not in lost or k in existing}
-            if remaining:
-                await store.upsert(entry.model_copy(update={"threads": remaining}), session)
-            else:
-                await store.delete(ThreadEntry, entry.id, session, partition=entry.bucket)
+        existing = await store.find_many(Thread, finding.data["threads"], session)
+        rows = store.query(VERSIONS_OF_PARTITION, session, partition=finding.partition)
+        for source in [row["source"] async for row in rows]:
+            lost = set(finding.data["threads"]) - existing.keys()
+            await ThreadCommit(self.clients, source, session).forget([finding.id], lost)
         return True
 
 
@@ -213,7 +206,8 @@ REPAIRS: Mapping[FindingKind, Callable[[Repairer, Finding], Awaitable[bool]]] = 
     FindingKind.MESSAGE_WITHOUT_CHUNKS: Repairer.chunk_again,
     FindingKind.CHUNK_WITHOUT_MESSAGE: Repairer.delete_chunk,
     FindingKind.CHUNK_MISLABELLED: Repairer.chunk_again,
-    FindingKind.MESSAGE_WITHOUT_THREAD: Repairer.thread_again,
+    FindingKind.MESSAGE_WITHOUT_ENTRY: Repairer.delete_message,
+    FindingKind.MESSAGE_WITHOUT_THREAD: Repairer.parse_archives,
     FindingKind.THREAD_COUNT_WRONG: Repairer.recount,
     FindingKind.CITATION_BROKEN: Repairer.summarize_again,
     FindingKind.SUMMARY_WITHOUT_THREAD: Repairer.delete_summary,

@@ -16,7 +16,6 @@ from typing import Any, Protocol
 
 from shared.clients.blobs import DEAD_LETTERS_CONTAINER
 from shared.clients.connections import Clients
-from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.dead_letter_mover import OperationObserver
 from shared.clients.servicebus.dead_letters import MessageCopy, peek_all
@@ -197,8 +196,7 @@ class RemovalLetters:
             removal.unit = LETTERS
             await self.save()
             self.progress("letters_counted")
-        async with Lease(self.clients.store, THREADING, self.clients.runtime).held(session):
-            await archived.forget()
+        await archived.forget()
         try:
             await self._run()
         except LettersLeftError as error:

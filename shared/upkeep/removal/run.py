@@ -1,39 +1,42 @@
 """The deletion of an archive or a source with everything derived, thread by thread, resumable at any point.
 
-    mark the archive -> dead letters -> each thread that has something of it -> failures -> check -> blob
-    -> dead letters that came meanwhile -> the archive
+    mark the archive -> tombstone -> dead letters -> each thread that has something of it -> failures -> check
+    -> blob -> dead letters that came meanwhile -> the archive
 
-Each thread is counted and noted on the removal's document before it is touched: after a crash it is the first
-to go on with, and is not counted again. What others are found by goes last. The check asks for messages,
-chunks, threads, failures, vectors, and for the summaries, the reports and the entries in the index over
-threads of the threads that went; what it finds, from a stage that was still at work, is removed in another
-round. Twenty minutes after its end it looks once more, for what was still on its way (`late.py`).
+The tombstone is a commit: after it no worker commits anything of the archive. The entries of message ids
+that name the archive say what it has, and go last. Each thread is counted and noted on the removal's
+document before it is touched: after a crash it is not counted again. The check asks for entries, messages,
+chunks, threads, failures, vectors, and for the summaries and reports of the threads that went; what it
+finds, from a stage that was still at work, is removed in another round. Twenty minutes after its end it
+looks once more, for what was still on its way.
 """
 
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.classify import classify
 from shared.clients.connections import Clients
-from shared.clients.cosmos.lease import THREADING, Lease
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
 from shared.clients.search.fields import Filters
 from shared.core.errors import PipelineError
-from shared.core.ids import removal_id, source_key, source_partition
+from shared.core.ids import removal_id, source_key
+from shared.core.times import stored_time
 from shared.documents.containers import read_document
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.queries.operations import ARCHIVE_IDS_OF_SOURCE, FAILURES_OF_ARCHIVE
 from shared.documents.queries.reports import REPORT_IDS_OF_SCOPE, SUMMARY_IDS_OF_SCOPE
 from shared.documents.queries.threads import (
-    CHUNK_THREADS_OF_ARCHIVE,
+    CHUNK_KEYS_OF_ARCHIVE,
     CHUNKS_BY_ID,
-    MESSAGE_THREADS_OF_ARCHIVE,
+    ENTRIES_OF_ARCHIVE,
+    MESSAGE_SOURCES_OF_ARCHIVE,
     THREAD_IDS_OF_ARCHIVE,
 )
 from shared.documents.records import FailureRecord
@@ -41,14 +44,16 @@ from shared.documents.reports import Report, Summary
 from shared.documents.sources import Archive, OperationStatus, Removal, Source
 from shared.documents.threads import Chunk, Message, Thread
 from shared.pipeline.lifecycle.archives import DONE, archive_removing
-from shared.threads.index import ThreadIndex
+from shared.threads.commit import ThreadCommit
+from shared.threads.message_writer import MessageWriter
 from shared.threads.rechunking import index_places
-from shared.upkeep.removal.letters import LETTERS, RemovalLetters
+from shared.upkeep.removal.letters import RemovalLetters
 from shared.upkeep.removal.thread_part import (
     LATE_AFTER,
     delete_late_reports,
     delete_late_summaries,
     find_part,
+    label_chunks,
     remove_part,
 )
 
@@ -111,10 +116,8 @@ class _Remover:
         self._run = run
         self._runtime = clients.runtime
         self._until = self._runtime.monotonic() + run.seconds
-        self._index = ThreadIndex(clients.store, clients.runtime.now)
         self._session = Session()
         self._letters = RemovalLetters(clients, removal, self._save, run.progress)
-        self._touched: set[str] = set()  # threads that had something of the archive
         self._emptied: set[str] = set()  # those that lost all their messages
         self._looks_again = False
 
@@ -198,20 +201,22 @@ class _Remover:
         if archive is not None and archive.removing:
             await self._store.delete(Archive, archive_id, Session(), etag=archive.etag)
 
-    async def _keys(self, archive_id: str) -> set[str]:
-        """What the keys of its messages begin with; of an unknown source, by those that are there."""
+    async def _source_of(self, archive_id: str) -> str | None:
+        """Its source; of an archive whose document was gone already, by the messages that are there."""
         source = self._removal.source_of.get(archive_id)
         if source is not None:
-            return {source_key(source)}
+            return source
         await self._store.refresh(Message, self._session)
-        found = await self._ids(MESSAGE_THREADS_OF_ARCHIVE, archive=archive_id)
-        return {source_partition(key) for key in found}
+        rows = await self._rows(MESSAGE_SOURCES_OF_ARCHIVE, archive=archive_id)
+        return rows[0]["source"] if rows else None
 
     async def _mark(self, archive_id: str) -> None:
         archive = await self._store.find(Archive, archive_id, self._session)
         if archive is not None:
             self._removal.source_of = {**self._removal.source_of, archive_id: archive.source}
             await self._save()
+            commit = ThreadCommit(self._clients, archive.source, self._session)
+            await commit.bury(archive_id, stored_time(archive.ingestion_date))
         if not await archive_removing(self._store, archive_id, self._session):
             log.info("archive %s is gone already: what is left of it goes now", archive_id)
         if self._removal.target_kind != "archive":
@@ -234,16 +239,14 @@ class _Remover:
     async def _remove_all(self, archive_id: str) -> None:
         """In rounds, until the check finds nothing: a stage may write while we delete."""
         while True:
-            # With the lease: who stood still with it before cannot write messages or threads any more.
-            async with Lease(self._store, THREADING, self._runtime).held(self._session):
-                await self._catch_up(archive_id)
             await self._letters.take(archive_id, self._session)
-            async for thread_id in self._threads(archive_id):
-                await self._thread(archive_id, thread_id)
+            source = await self._source_of(archive_id)
+            if source is not None:
+                await self._threads(archive_id, source)
             await self._delete_failures(archive_id)
-            await self._delete_strays(archive_id)
-            await self._catch_up(archive_id)
-            self._removal.left = await self._left(archive_id)
+            await self._delete_strays(archive_id, source)
+            await self._catch_up()
+            self._removal.left = await self._left(archive_id, source)
             if not any(self._removal.left.values()):
                 return
             if self._removal.rounds >= MAX_ROUNDS:
@@ -252,39 +255,54 @@ class _Remover:
             await self._save()
             await self._runtime.sleep(SETTLING_SECONDS * 2**self._removal.rounds)
 
-    async def _catch_up(self, archive_id: str) -> None:
+    async def _catch_up(self) -> None:
         """See what the stages wrote: what a replica does not show yet would stay for ever."""
-        for key in await self._keys(archive_id):
-            await self._store.catch_up(Thread, [key], self._session)
-            await self._store.catch_up_source(Message, key, self._session)
         for model in (Thread, Message, Chunk, Summary, Report):
             await self._store.refresh(model, self._session)
 
-    async def _threads(self, archive_id: str) -> AsyncIterator[str]:
-        """First the one that a crash interrupted, then all that have documents of the archive."""
-        unit = self._removal.unit
-        if unit is not None and unit != LETTERS and not unit.startswith(FAILURES):
-            yield unit
-        for query in (THREAD_IDS_OF_ARCHIVE, MESSAGE_THREADS_OF_ARCHIVE, CHUNK_THREADS_OF_ARCHIVE):
-            for thread_id in await self._ids(query, archive=archive_id):
-                yield thread_id
+    async def _threads(self, archive_id: str, source: str) -> None:
+        """Each thread that has messages of the archive, then threads and redirects that only name it."""
+        await self._catch_up()
+        entries = await self._entries(archive_id, source)
+        commit = ThreadCommit(self._clients, source, self._session)
+        await commit.state.read()
+        homes = await commit.state.homes({entry["message_id"] for entry in entries})
+        units: dict[str, list[dict[str, Any]]] = {}
+        for entry in entries:
+            # A run that broke off may have taken it out of its thread already.
+            home = homes.get(entry["message_id"]) or commit.state.resolved(entry["home"] or "-")
+            units.setdefault(home, []).append(entry)
+        # The one that a crash interrupted comes first.
+        for thread_id in sorted(units, key=lambda name: (name != self._removal.unit, name)):
+            await self._thread(archive_id, source, thread_id, units[thread_id])
+        for thread_id in sorted(await self._ids(THREAD_IDS_OF_ARCHIVE, archive=archive_id)):
+            await self._thread(archive_id, source, thread_id, [])
 
-    async def _thread(self, archive_id: str, thread_id: str) -> None:
+    async def _entries(self, archive_id: str, source: str | None) -> list[dict[str, Any]]:
+        """The entries of the messages that the archive has."""
+        if source is None:
+            return []
+        rows = self._store.query(
+            ENTRIES_OF_ARCHIVE, self._session, partition=source_key(source), archive=archive_id
+        )
+        return [row async for row in rows]
+
+    async def _thread(
+        self, archive_id: str, source: str, thread_id: str, entries: list[dict[str, Any]]
+    ) -> None:
         if self._runtime.monotonic() > self._until:
             raise _OutOfTimeError
-        async with Lease(self._store, THREADING, self._runtime).held(self._session):
-            if self._looks_again:  # with the lease: nothing of an archive that comes in now is stored before
-                await self._ensure_gone(archive_id)
-            part = await find_part(self._clients, archive_id, thread_id, self._session)
-            self._touched.add(thread_id)
-            if self._removal.unit != thread_id:
-                counts = self._removal.counts
-                for name, number in part.tally().items():
-                    counts[name] = counts.get(name, 0) + number
-                self._removal.unit = thread_id
-                await self._save()
-                self._run.progress("counted")
-            await remove_part(self._clients, part, self._run.progress, self._session)
+        part = await find_part(self._clients, archive_id, source, thread_id, entries, self._session)
+        if self._removal.unit != thread_id:
+            counts = self._removal.counts
+            for name, number in part.tally().items():
+                counts[name] = counts.get(name, 0) + number
+            self._removal.unit = thread_id
+            await self._save()
+            self._run.progress("counted")
+        # Nothing of an archive that comes in now is taken out: its commits raise the version.
+        check = partial(self._ensure_gone, archive_id) if self._looks_again else None
+        await remove_part(self._clients, part, self._run.progress, self._session, check)
         if not part.staying:
             self._emptied |= {thread_id, *part.redirects}
         self._run.progress("thread")
@@ -302,17 +320,23 @@ class _Remover:
             await self._store.delete(FailureRecord, row["id"], Session(), partition=row["stage"])
         self._run.progress("failures")
 
-    async def _delete_strays(self, archive_id: str) -> None:
-        """What a stage wrote after its thread was removed: vectors, summaries, reports, index entries."""
+    async def _delete_strays(self, archive_id: str, source: str | None) -> None:
+        """What a stage wrote after its thread was removed: messages, chunks, vectors, summaries, reports."""
+        await self._catch_up()
+        rows = await self._rows(MESSAGE_SOURCES_OF_ARCHIVE, archive=archive_id)
+        keys = sorted(row["id"] for row in rows if row["source"] == source)
+        if source is not None and keys:
+            commit = ThreadCommit(self._clients, source, self._session)
+            await commit.state.read()
+            writer = MessageWriter(self._clients, commit.state, self._session, labels_chunks=True)
+            await writer.write(keys, {})
+        chunked = await self._ids(CHUNK_KEYS_OF_ARCHIVE, archive=archive_id)
+        await label_chunks(self._clients, sorted({*keys, *chunked}), self._session)
         await self._delete_vectors(archive_id)
         for thread_id in self._emptied:
             for model, query in DERIVED:
                 left = await self._rows(query, partition=thread_id)
                 await self._store.delete_all(model, left, Session(), partition=thread_id)
-        if await self._stray_entries(archive_id):
-            async with Lease(self._store, THREADING, self._runtime).held(self._session):
-                gone = await self._gone()
-                await self._index.forget(archive_id, gone, self._session)
 
     async def _delete_vectors(self, archive_id: str) -> None:
         """Those without a chunk. A chunk that stays has other archives, which its vector may not know yet."""
@@ -336,11 +360,11 @@ class _Remover:
             if path.startswith(f"{archive_id}/"):
                 await self._clients.blobs.delete(ARCHIVES_CONTAINER, path)
 
-    async def _left(self, archive_id: str) -> dict[str, int]:
+    async def _left(self, archive_id: str, source: str | None) -> dict[str, int]:
         """How much is left, by container and in the search index."""
         queries = {
-            "messages": MESSAGE_THREADS_OF_ARCHIVE,
-            "chunks": CHUNK_THREADS_OF_ARCHIVE,
+            "messages": MESSAGE_SOURCES_OF_ARCHIVE,
+            "chunks": CHUNK_KEYS_OF_ARCHIVE,
             "threads": THREAD_IDS_OF_ARCHIVE,
             "failures": FAILURES_OF_ARCHIVE,
         }
@@ -351,18 +375,8 @@ class _Remover:
         for model, query in DERIVED:
             found = [await self._rows(query, partition=thread_id) for thread_id in self._emptied]
             left[model.container] = sum(map(len, found))
-        left["thread_index"] = await self._stray_entries(archive_id)
+        left["entries"] = len(await self._entries(archive_id, source))
         return {**left, "vectors": hits.total or 0}
-
-    async def _stray_entries(self, archive_id: str) -> int:
-        """How many index entries of the archive name a thread that is gone."""
-        entries = await self._index.naming(archive_id, self._emptied, Session())
-        gone = await self._gone() if entries else set()
-        return sum(not gone.isdisjoint(entry["threads"]) for entry in entries)
-
-    async def _gone(self) -> set[str]:
-        """The emptied threads, without those that another archive has created again since."""
-        return self._emptied - set(await self._store.find_many(Thread, sorted(self._emptied), self._session))
 
     async def _ids(self, query: NamedQuery, **parameters: str) -> set[str]:
         return {str(row) for row in await self._rows(query, **parameters)}

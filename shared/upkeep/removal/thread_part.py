@@ -1,6 +1,12 @@
-"""One thread's part in the deletion of an archive: found, counted, removed; the rest of it made whole."""
+"""One thread's part in the deletion of an archive: found, counted, removed; the rest of it linked again.
 
-from collections.abc import Callable, Sequence
+What an archive has is known by the entries of the message ids that name it. A commit takes these messages
+out of their thread. Then everything derived goes, then the messages, each on the condition that no other
+archive has brought it since, and last the entries: so a deletion that broke off finds all that it has to go
+on with.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,7 +15,9 @@ from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Patch, Session
 from shared.clients.cosmos.store import Store
 from shared.clients.servicebus.bus import to_message
+from shared.core.ids import message_key
 from shared.core.times import stored_time
+from shared.documents.containers import read_document
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.queries.operations import FAILURES_OF_THREAD
 from shared.documents.queries.reports import (
@@ -19,63 +27,29 @@ from shared.documents.queries.reports import (
     THREAD_SUMMARIES_MADE_SINCE,
 )
 from shared.documents.queries.threads import (
-    CHUNK_ARCHIVES_OF_THREAD,
-    MESSAGE_ARCHIVES_OF_THREAD,
+    CHUNKS_GONE,
+    MESSAGES_BY_KEY,
     REDIRECTS_TO,
     STORED_COPIES,
+    STORED_LABELS,
 )
 from shared.documents.records import FailureRecord
 from shared.documents.reports import Report, Summary
 from shared.documents.sources import Archive
 from shared.documents.threads import Chunk, Message, Thread
 from shared.domain.summaries.digest_scopes import DigestScope, parse_scope
-from shared.domain.threading.assignment import ThreadState
 from shared.pipeline.event_builders import archive_ingested
 from shared.pipeline.events import Event
 from shared.pipeline.lifecycle.attempts import reopened
 from shared.pipeline.lifecycle.summaries import orphan_deleted
-from shared.pipeline.readiness import load_messages
+from shared.pipeline.readiness import member_keys
 from shared.pipeline.stage import Subject
 from shared.pipeline.topology import PARSING
 from shared.summarization.digest_touching import touch
-from shared.threads.index import ThreadIndex
-from shared.threads.message_documents import provenance
-from shared.threads.moving import absorb, announce_messages
-from shared.threads.registry import Registry
+from shared.threads.commit import ThreadCommit
+from shared.threads.finishing import announce_moves
+from shared.threads.message_writer import MessagesChangedError, MessageWriter, cross_post_changes
 from shared.upkeep.requeue import request_summary
-
-
-async def drop_thread(
-    clients: Clients, thread: Thread, session: Session, redirects: Sequence[str] = ()
-) -> None:
-    """Delete its document and the redirects to it, after their entries in the index.
-
-    An entry may still name a thread that was merged into this one. Redirects can form a chain: the last one
-    goes first, so that a crash leaves no redirect to nothing.
-    """
-    names = [thread.id, *redirects]
-    if "members" in thread.threading:  # one of the version before has none
-        state = ThreadState.from_document(thread.threading)
-        index = ThreadIndex(clients.store, clients.runtime.now)
-        await index.leave(names, state, thread.source or "", session)
-    for name in reversed(names):
-        await clients.store.delete(Thread, name, session)
-
-
-async def rebuild_thread(clients: Clients, thread_id: str, session: Session) -> set[str]:
-    """Thread the messages that are left with this label; the ids of the threads that they make now.
-
-    The caller holds the threading lease and has dropped the thread.
-    """
-    messages = await load_messages(clients, thread_id, session)
-    rebuilt: set[str] = set()
-    for source in sorted({message.source for message in messages}):
-        own = [message for message in messages if message.source == source]
-        threaded = await Registry(clients).rethread(own, source, session, origin=thread_id)
-        await announce_messages(clients, threaded.relabelled, session)
-        rebuilt |= {*threaded.threads.values(), *threaded.touched.values()}
-    return rebuilt
-
 
 Rows = list[dict[str, Any]]
 MAX_DELETE_ATTEMPTS = 5  # others set a summary's flag at the same time
@@ -83,34 +57,33 @@ MAX_DELETE_ATTEMPTS = 5  # others set a summary's flag at the same time
 
 @dataclass
 class ThreadPart:
-    """What an archive has in one thread."""
+    """What an archive has in one thread. Messages are named by their keys."""
 
     archive: str
+    source: str
     thread_id: str
     thread: Thread | None
-    gone: list[str] = field(default_factory=list)  # messages that are in no other archive
+    entries: dict[str, dict[str, Any]] = field(
+        default_factory=dict
+    )  # of all messages that the archive has here
+    gone: dict[str, str] = field(default_factory=dict)  # those that no other archive has so, and their nodes
     posts_gone: list[str] = field(default_factory=list)  # what other sources know them by
     read_again: set[str] = field(default_factory=set)  # archives with another copy of a message that goes
-    shared: dict[str, dict[str, Any]] = field(default_factory=dict)  # those that are: where from, then
-    staying: set[str] = field(default_factory=set)  # all messages that stay
-    archives_of: dict[str, set[str]] = field(default_factory=dict)  # which archives each of these has then
-    archives: set[str] = field(default_factory=set)  # all archives that stay
+    staying: set[str] = field(default_factory=set)  # all messages of the thread that stay
     chunks_gone: Rows = field(default_factory=list)
-    chunks_shared: Rows = field(default_factory=list)
     summaries: Rows = field(default_factory=list)
     reports: Rows = field(default_factory=list)
     failures: Rows = field(default_factory=list)
     redirects: list[str] = field(default_factory=list)  # ids of threads that were merged into this one
 
     @property
-    def loses(self) -> bool:
-        """Whether the thread loses messages: now, or before a crash that this run resumes after.
+    def shared(self) -> list[str]:
+        return sorted(self.entries.keys() - self.gone.keys())
 
-        Or chunks that a stage wrote after their message was deleted: a summary may quote them.
-        """
-        if self.thread is None or self.thread.merged_into is not None:
-            return self.thread is None
-        return bool(self.gone or self.chunks_gone) or self.thread.message_count != len(self.staying)
+    @property
+    def loses(self) -> bool:
+        """Whether the thread loses messages, now or before a crash: then a summary may quote them."""
+        return bool(self.gone or self.chunks_gone)
 
     def digests(self) -> list[DigestScope]:
         """The digests that cover the thread: they are made again without it."""
@@ -131,58 +104,36 @@ class ThreadPart:
         }
 
 
-async def _latest_thread(clients: Clients, thread_id: str, session: Session) -> Thread | None:
-    """Its members are seen as they are now, and those of a thread that it absorbs are with them."""
+async def find_part(
+    clients: Clients, archive: str, source: str, thread_id: str, entries: Rows, session: Session
+) -> ThreadPart:
+    """`entries` are those of the archive's messages in this thread."""
     store = clients.store
-    await store.catch_up(Thread, [thread_id], session)
-    await store.catch_up_source(Message, thread_id, session)
-    for derived in (Chunk, Summary, Report):
-        await store.refresh(derived, session)
+    for model in (Thread, Message, Chunk, Summary, Report):
+        await store.refresh(model, session)
     thread = await store.find(Thread, thread_id, session)
-    if thread is not None:
-        await absorb(clients, thread, session)
-    return thread
-
-
-async def find_part(clients: Clients, archive: str, thread_id: str, session: Session) -> ThreadPart:
-    store, thread = clients.store, await _latest_thread(clients, thread_id, session)
-    part = ThreadPart(archive, thread_id, thread)
-    async for row in store.query(MESSAGE_ARCHIVES_OF_THREAD, session, thread=thread_id):
-        _take(row, part)
-    keys = [*part.gone, *part.staying]
-    rows = [row async for row in store.query(CHUNK_ARCHIVES_OF_THREAD, session, thread=thread_id, keys=keys)]
-    # A chunk whose message is in another thread now has the old label until chunking passes on the new one.
-    strange = sorted({row["message_key"] for row in rows} - set(keys))
-    elsewhere = await store.find_many(Message, strange, session)
-    for row in rows:
-        if row["message_key"] in elsewhere:
-            continue
-        if row["message_key"] not in part.staying:
-            part.chunks_gone.append(row)
-        elif row["message_key"] in part.shared or archive in (row["archive_id"], *row.get("archive_ids", ())):
-            part.chunks_shared.append(row)
+    part = ThreadPart(archive, source, thread_id, thread)
+    part.entries = {entry["id"].partition("-")[2]: entry for entry in entries}
+    rows = await store.query_by_ids(STORED_LABELS, sorted(part.entries), session)
+    variants = {row["id"]: row["variant"] for row in rows}
+    for key, entry in part.entries.items():
+        others = set(entry["archives"]) - {archive}
+        copies = other_copies(entry, archive)
+        # What another archive has is not the same: it is read from there.
+        if not others or not copies or copies[0]["variant"] != variants.get(key, copies[0]["variant"]):
+            part.gone[key] = entry["message_id"]
+            part.posts_gone.append(message_key(entry["message_id"]))
+            part.read_again |= others
+    members = set(member_keys(thread)) if thread is not None else set[str]()
+    part.staying = members - part.gone.keys()
+    part.chunks_gone = await store.query_by_ids(CHUNKS_GONE, sorted(part.gone), session)
     if part.loses:
         await _find_derived(clients, part, session)
-        # Who stood still may have found what was made of the thread that another run has made anew: the fence
-        # tells, before any of it is deleted.
-        await store.catch_up(Thread, [thread_id], session)
     return part
 
 
-def _take(row: dict[str, Any], part: ThreadPart) -> None:
-    others = set(row["archive_ids"]) - {part.archive}
-    copies = [copy for copy in row["copies"] if copy["archive_id"] != part.archive]
-    if not others or not copies or copies[0]["variant"] != row["variant"]:
-        # What another archive has is not the same: it is read from there.
-        part.read_again |= others
-        part.gone.append(row["id"])
-        part.posts_gone.append(row["post_id"])
-        return
-    part.staying.add(row["id"])
-    part.archives_of[row["id"]] = others
-    part.archives |= others
-    if part.archive in row["archive_ids"]:
-        part.shared[row["id"]] = provenance(row["source"], copies, others, row["elsewhere"])
+def other_copies(entry: dict[str, Any], archive: str) -> Rows:
+    return [copy for copy in entry["copies"] if copy["archive_id"] != archive]
 
 
 async def _find_derived(clients: Clients, part: ThreadPart, session: Session) -> None:
@@ -215,20 +166,70 @@ async def delete_summary(store: Store, row: dict[str, Any], session: Session) ->
 
 
 async def remove_part(
+    clients: Clients,
+    part: ThreadPart,
+    progress: Callable[[str], None],
+    session: Session,
+    check: Callable[[], Awaitable[None]] | None = None,
+) -> None:
+    """Remove it, and what others are found by last. `check` is asked before each commit."""
+    commit = ThreadCommit(clients, part.source, session)
+    await touch(clients, part.digests())
+    await _take_out_of_thread(clients, commit, part, session, check)
+    progress("committed")
+    await _delete_derived(clients, part, progress, session)
+    await _reopen_archives(clients, part, session)
+    await _delete_messages(clients, part, session)
+    conflicts = await _forget_elsewhere(clients, part, session)
+    progress("messages")
+    writer = MessageWriter(clients, commit.state, session, labels_chunks=True)
+    await commit.take_out([f"id-{key}" for key in part.shared], part.archive)
+    await writer.write(part.shared, {})
+    await label_chunks(clients, part.shared, session)
+    progress("shared")
+    result = await commit.finish_open()
+    await announce_moves(clients, commit, result, session)
+    for thread_id in sorted({*conflicts, *result.moved.values()}):
+        await request_summary(clients, thread_id, session)
+    await commit.take_out([f"id-{key}" for key in sorted(part.gone)], part.archive)
+    await writer.write(part.gone.keys(), {})
+    await _read_again(clients, part, session)
+    await touch(clients, part.digests())  # again: a refresh may have started since the first touch
+    progress("entries")
+
+
+async def _take_out_of_thread(
+    clients: Clients,
+    commit: ThreadCommit,
+    part: ThreadPart,
+    session: Session,
+    check: Callable[[], Awaitable[None]] | None,
+) -> None:
+
+    async def load(keys: Sequence[str]) -> list[Message]:
+        rows = await clients.store.query_by_ids(MESSAGES_BY_KEY, keys, session)
+        return [read_document(Message, row) for row in rows]
+
+    nodes, names = set(part.gone.values()), [part.thread_id, *part.redirects]
+    await commit.state.read()
+    await commit.forget(await commit.entries_of_these_alone(part.thread_id, nodes), names)
+    await commit.remove(
+        part.thread_id, nodes, load, archive_id=part.archive, redirects=part.redirects, check=check
+    )
+    for redirect in part.redirects:
+        await commit.remove(redirect, (), load, archive_id=part.archive)
+
+
+async def _delete_derived(
     clients: Clients, part: ThreadPart, progress: Callable[[str], None], session: Session
 ) -> None:
-    """Remove it, each document before the one that it is found by. The caller holds the threading lease."""
+    """Vectors before chunks: after a crash a chunk without its vector is found, and the reverse is not."""
     store = clients.store
-    await touch(clients, part.digests())
     chunks = [chunk["id"] for chunk in part.chunks_gone]
     await clients.index.delete(chunks)
     progress("vectors")
     await store.delete_all(Chunk, chunks, session)
     progress("chunks")
-    await _keep_shared(clients, part, session)
-    conflicts = await _forget_elsewhere(clients, part, session)
-    await _read_again(clients, part, session)
-    progress("shared")
     for row in part.summaries:
         await delete_summary(store, row, session)
     # Also those that were published since: who publishes looks for the summary afterwards.
@@ -240,81 +241,88 @@ async def remove_part(
     for failure in part.failures:
         await store.delete(FailureRecord, failure["id"], session, partition=failure["stage"])
     progress("derived")
-    await store.delete_all(Message, part.gone, session)
-    progress("messages")
-    await _finish_thread(clients, part, progress, session)
-    for thread_id in sorted(conflicts):
-        await request_summary(clients, thread_id, session)
-    await touch(clients, part.digests())  # again: a refresh may have started since the first touch
 
 
-async def _keep_shared(clients: Clients, part: ThreadPart, session: Session) -> None:
-    """Messages that other archives have, too, stay without this archive; their chunks and vectors first."""
-    archives = {
-        chunk["id"]: {"archive_id": left[0], "archive_ids": left}
-        for chunk in part.chunks_shared
-        if (left := sorted(part.archives_of[chunk["message_key"]]))
-    }
-    patches = [Patch(id_, set=left) for id_, left in archives.items()]
-    await clients.store.patch_all(Chunk, patches, session)
-    embedded = [chunk["id"] for chunk in part.chunks_shared if chunk["embedding_generated"]]
-    await clients.index.upsert([{"chunk_id": id_, **archives[id_]} for id_ in embedded])
-    patches = [Patch(key, set=known) for key, known in part.shared.items()]
-    await clients.store.patch_all(Message, patches, session)
+async def _delete_messages(clients: Clients, part: ThreadPart, session: Session) -> None:
+    """Those that go, unless another archive has brought its own copy since."""
+    store, left = clients.store, set(part.gone)
+    for _ in range(MAX_DELETE_ATTEMPTS):
+        rows = await store.query_by_ids(STORED_LABELS, sorted(left), session)
+        left = set()
+        for row in rows:
+            copies = other_copies(part.entries[row["id"]], part.archive)
+            is_read_again = bool(copies) and copies[0]["variant"] == row["variant"]
+            if not is_read_again and not await store.delete(Message, row["id"], session, etag=row["_etag"]):
+                left.add(row["id"])
+        if not left:
+            return
+        await store.refresh(Message, session)
+    raise MessagesChangedError
+
+
+async def label_chunks(clients: Clients, keys: Sequence[str], session: Session) -> None:
+    """Give chunks and their vectors the archives of their messages; those without a message go."""
+    store = clients.store
+    await store.refresh(Message, session)
+    await store.refresh(Chunk, session)
+    messages = await store.find_many(Message, keys, session)
+    rows = await store.query_by_ids(CHUNKS_GONE, keys, session)
+    strays = [row["id"] for row in rows if row["message_key"] not in messages]
+    await clients.index.delete(strays)
+    await store.delete_all(Chunk, strays, session)
+    patches, vectors = [], []
+    for row in rows:
+        message = messages.get(row["message_key"])
+        if message is None or set(row["archive_ids"]) == set(message.archive_ids):
+            continue
+        labels = {"archive_id": message.archive_id, "archive_ids": message.archive_ids}
+        patches.append(Patch(row["id"], set=labels))
+        vectors += [{"chunk_id": row["id"], **labels}] if row["embedding_generated"] else []
+    await store.patch_all(Chunk, patches, session, condition="true")
+    await clients.index.upsert(vectors)
 
 
 async def _forget_elsewhere(clients: Clients, part: ThreadPart, session: Session) -> set[str]:
-    """Other sources' copies of the messages that go know of them; the threads that lose a conflict so."""
-    rows = await clients.store.query_by_ids(STORED_COPIES, sorted(set(part.posts_gone)), session)
-    gone = {row["post_id"]: row["source"] for row in rows if row["id"] in part.gone}
-    patches, threads = [], set()
-    for row in rows:
-        others = [one for one in row["elsewhere"] if one["source"] != gone.get(row["post_id"])]
-        if row["id"] in part.gone or others == row["elsewhere"]:
-            continue
-        known = provenance(row["source"], row["copies"], row["archive_ids"], others)
-        patches.append(Patch(row["id"], set=known))
-        threads |= {row["thread_id"]} if known["conflicts"] != row["conflicts"] else set()
-    await clients.store.patch_all(Message, patches, session)
-    return threads
+    """Other sources' copies of the messages that go forget them; the threads that lose a conflict so."""
+    store, threads = clients.store, set[str]()
+    for _ in range(MAX_DELETE_ATTEMPTS):
+        await store.refresh(Message, session)
+        rows = await store.query_by_ids(STORED_COPIES, sorted(set(part.posts_gone)), session)
+        patches = []
+        for row in rows:
+            others = [other for other in rows if other["post_id"] == row["post_id"]]
+            others = [other for other in others if other["source"] != row["source"]]
+            changed = cross_post_changes(row, others)
+            if changed:
+                patches.append(Patch(row["id"], set=changed, etag=row["_etag"]))
+                threads |= {row["thread_id"]} if "conflicts" in changed else set()
+        if not patches:
+            return threads
+        await store.patch_all(Message, patches, session)
+    raise MessagesChangedError
+
+
+async def _reopen_archives(clients: Clients, part: ThreadPart, session: Session) -> None:
+    """Have the sweep ask for those that are read again, where this run breaks off before it asks itself."""
+    for archive_id in sorted(part.read_again):
+        archive = await clients.store.find(Archive, archive_id, session)
+        if archive is not None and not archive.removing:
+            why = f"read again: archive {part.archive}, which had the same messages, was deleted"
+            subject = Subject(Archive, archive_id)
+            await reopened(clients.store, subject, session, attempts=1, error=why, also={})
 
 
 async def _read_again(clients: Clients, part: ThreadPart, session: Session) -> None:
-    """Before the messages go: the reading waits for the lease that the caller holds."""
     for archive_id in sorted(part.read_again):
         archive = await clients.store.find(Archive, archive_id, session)
         if archive is None or archive.removing:
             continue
-        subject = Subject(Archive, archive_id)
-        why = f"read again: archive {part.archive}, which had the same messages, was deleted"
-        await reopened(clients.store, subject, session, attempts=1, error=why, also={})
         now = clients.runtime.now()
         ingested = archive_ingested(
             archive_id, archive.to_cosmos(), started_at=archive.ingestion_date, completed_at=now
         )
         event = Event.of(ingested, session=session.tokens(), attempt=2, now=now)
         await clients.bus.send_to_queue(PARSING.name, [to_message(event)])
-
-
-async def _finish_thread(
-    clients: Clients, part: ThreadPart, progress: Callable[[str], None], session: Session
-) -> None:
-    thread = part.thread
-    if thread is not None and (part.loses or not part.archives):
-        await drop_thread(clients, thread, session, part.redirects)
-        progress("thread_dropped")
-    elif thread is not None:
-        archives = sorted(part.archives)
-        changes: dict[str, Any] = {
-            "archive_ids": archives,
-            "archive_id": archives[0],
-        }
-        await clients.store.patch(Thread, Patch(thread.id, set=changes), session)
-    if part.loses and part.staying:
-        rebuilt = await rebuild_thread(clients, part.thread_id, session)
-        progress("thread_rebuilt")
-        for thread_id in sorted(rebuilt):
-            await request_summary(clients, thread_id, session)
 
 
 LATE_AFTER = timedelta(minutes=20)  # longer than a host stands still, and a request is under way

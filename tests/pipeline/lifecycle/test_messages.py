@@ -12,7 +12,7 @@ from tests.support.documents import new_message
     [
         ("pending", {"status": "processed", "lastError": None}),
         ("failed_max_retries", {"status": "processed", "lastError": None}),
-        ("processed", {}),  # as it was, error and all
+        ("processed", {"lastError": None}),
     ],
 )
 async def test_a_processed_message_has_no_error(

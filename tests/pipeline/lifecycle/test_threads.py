@@ -12,12 +12,11 @@ from shared.documents.threads import Thread
 from shared.pipeline.lifecycle.summaries import set_report
 from shared.pipeline.lifecycle.threads import (
     NO_SUMMARY,
-    merge_finished,
-    messages_left,
     requested_version,
     summary_requested,
     thread_changed,
     thread_claimed,
+    thread_described,
     thread_merged,
     thread_summarized,
     threads_changed,
@@ -181,42 +180,23 @@ async def test_a_thread_that_changed_starts_its_attempts_again_and_keeps_its_req
 
 
 async def test_of_a_merged_thread_a_redirect_stays(store: Store) -> None:
-    thread = new_thread(
-        summary_id=LATER, summary_number=7, absorbing=["older"], threading={"roots": ["m"]}, **TRIED
-    )
+    thread = new_thread(summary_id=LATER, summary_number=7, inexact=True, threading={"roots": ["m"]}, **TRIED)
     changes = await changes_to(
         store, thread, lambda: store.upsert(thread_merged(thread, into="t2"), Session())
     )
     assert changes == {
-        "merged_into": "t2", "summary_id": None, "summary_number": 8, "threading": {}, "absorbing": [],
+        "merged_into": "t2", "summary_id": None, "summary_number": 8, "threading": {}, "inexact": False,
         "status": "processed",
     }  # fmt: skip
 
 
-async def test_a_finished_merge_forgets_what_it_absorbed(store: Store) -> None:
-    thread = new_thread(absorbing=["older"])
-    assert await changes_to(store, thread, lambda: merge_finished(store, thread, Session())) == {
-        "absorbing": []
-    }
-
-
-@pytest.mark.parametrize("finished", [["older"], ["older", "fourth"]])
-async def test_a_finished_merge_does_not_end_another_one(store: Store, finished: list[str]) -> None:
-    thread = new_thread(absorbing=["older", "third"])
-    ended = thread.model_copy(update={"absorbing": finished})
-    assert await changes_to(store, thread, lambda: merge_finished(store, ended, Session())) == {}
-
-
-async def test_a_thread_that_lost_messages_is_made_anew_when_they_are_gone(store: Store) -> None:
-    thread = new_thread(losing=["other", "third"], status="processed", **TRIED)
-    changes = await changes_to(store, thread, lambda: messages_left(store, thread, "other", Session()))
-    assert (changes["losing"], changes["status"]) == (["third"], "pending")
-
-
-async def test_messages_that_leave_for_somebody_else_are_not_forgotten(store: Store) -> None:
-    thread = new_thread(losing=["other", "third"])
-    read = thread.model_copy(update={"losing": ["other"]})
-    assert await changes_to(store, thread, lambda: messages_left(store, read, "other", Session())) == {}
+async def test_what_a_thread_says_of_its_messages_is_set_for_the_revision_that_was_read(store: Store) -> None:
+    thread = new_thread(inexact=True, revision=3, created_at=CREATED)
+    facts = {"subject": "A proposal"}
+    changes = await changes_to(store, thread, lambda: thread_described(store, thread, facts, Session()))
+    assert changes == {"subject": "A proposal", "inexact": False}
+    later = thread.model_copy(update={"revision": 4})
+    assert await changes_to(store, later, lambda: thread_described(store, thread, facts, Session())) == {}
 
 
 async def test_no_summary_is_a_field_of_a_stored_thread(store: Store) -> None:

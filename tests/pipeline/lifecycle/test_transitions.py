@@ -152,7 +152,6 @@ ACTS: dict[str, Act] = {
         store, one.id, Session(), message_count=1, thread_count=1, skipped_count=0, skipped=[]
     ),
     "messages_processed": lambda store, one: archives.messages_processed(store, [one], Session()),
-    "messages_reset": lambda store, one: archives.messages_reset(store, [one.id], Session()),
     **{
         name: lambda store, one, name=name: _chunk(store, one, name)  # type: ignore[misc]
         for name in ("chunk_embedded", "chunk_given_up", "chunk_reembedded", "chunk_relabelled")
@@ -176,7 +175,7 @@ ACTS: dict[str, Act] = {
     ),
     "thread_changed": lambda store, one: store.upsert(threads.thread_changed(one), Session()),
     "thread_merged": lambda store, one: store.upsert(threads.thread_merged(one, into="other"), Session()),
-    "merge_finished": lambda store, one: threads.merge_finished(store, one, Session()),
+    "thread_described": lambda store, one: threads.thread_described(store, one, {"subject": "S"}, Session()),
 }
 
 _THREADS: dict[str, dict[str, Any]] = {
@@ -197,7 +196,7 @@ def _documents(step: Transition, number: int) -> list[Document]:
     """One for each state that the transition may start in."""
     if step.document == "thread":
         return [
-            new_thread(f"t{number}-{state}", absorbing=["old"], **_THREADS[state])
+            new_thread(f"t{number}-{state}", inexact=True, **_THREADS[state])
             for state in SUBSTATES.get(step.before, (step.before,))
         ]
     makers: dict[str, Callable[..., Document]] = {

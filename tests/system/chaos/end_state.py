@@ -5,18 +5,17 @@ from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.documents.queries.named_query import NO_FENCE, NamedQuery
+from shared.documents.queries.named_query import NO_ENTRY, NamedQuery
 from shared.settings.app import Settings
 from tests.support.index_rows import indexed
 
 __all__ = ["QUERIES", "end_state"]
 
 QUERIES = {
-    "messages": "SELECT c.id, c.thread_id, c.archive_ids, c.status, c.body_normalized FROM c"
-    f" WHERE {NO_FENCE}",
+    "messages": "SELECT c.id, c.thread_id, c.archive_ids, c.status, c.body_normalized FROM c",
     "chunks": "SELECT c.id, c.thread_id, c.text, c.embedding_generated, c.status FROM c",
     "threads": "SELECT c.id, c.message_count, c.status, c.summary_id, c.merged_into, c.has_consensus FROM c"
-    f" WHERE {NO_FENCE}",
+    f" WHERE {NO_ENTRY}",
     "summaries": "SELECT c.id, c.content_markdown, c.citations FROM c",
     "reports": "SELECT c.id, c.summary_id FROM c",
 }

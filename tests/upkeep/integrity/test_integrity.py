@@ -8,12 +8,12 @@ import pytest
 import pytest_asyncio
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
-from shared.clients.cosmos.session import Patch, Session
+from shared.clients.cosmos.session import Patch, RawDocument, Session
 from shared.core.ids import scope_id, thread_id
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.records import Run, RunStatus
 from shared.documents.reports import Report, Summary
-from shared.documents.threads import Chunk, Message, Thread, ThreadEntry
+from shared.documents.threads import Chunk, Message, Thread
 from shared.pipeline.events import parse_event
 from shared.pipeline.stage import Stage
 from shared.upkeep.integrity.checks import Finding, FindingKind
@@ -26,7 +26,6 @@ from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, mail, mail_in
 from tests.support.clock import with_clock
 from tests.support.cloud import AppCloud
-from tests.support.documents import CREATED
 from tests.support.index_rows import indexed
 from tests.support.services import RunningService
 from tests.upkeep.removal.finished import embed_all, take_all_in
@@ -167,9 +166,11 @@ async def leave_a_report(place: MailIn) -> None:
 
 
 async def leave_an_entry(place: MailIn) -> None:
-    await place.clients.store.upsert(
-        ThreadEntry(created_at=CREATED, id="stray", bucket="3", threads={"gone": [], ROOT: []}), Session()
-    )
+    """A subject of the thread's own that names another thread, too."""
+    entry = next(entry for entry in await place.stored("entries") if entry["kind"] == "subject")
+    changed = {**entry, "threads": {**entry["threads"], "gone": [1, 1]}}
+    raw = RawDocument("threads", entry["pk"], changed)
+    await place.clients.store.upsert_all([raw], Session())
 
 
 Plant = Callable[[MailIn], Awaitable[None]]

@@ -20,7 +20,7 @@ from tests.support.events import event_of
 
 PENDING = NamedQuery("pending", "chunks", "SELECT * FROM c WHERE c.status = 'pending'")
 WAITING = NamedQuery("waiting", "threads", "SELECT * FROM c WHERE c.status = 'pending'")
-CONTAINERS = ("archives", "messages", "threads", "chunks", "thread_index", "summaries", "reports")
+CONTAINERS = ("archives", "messages", "threads", "chunks", "summaries", "reports")
 
 NOW = datetime(2026, 3, 11, 12, 0, tzinfo=UTC)
 LONG = "I think that this is right, and here is why it is so."
@@ -35,8 +35,8 @@ SECOND = SHARED + mail(2, parent=1, body=f"I object. {LONG}") + mail(7, subject=
 APART = mail(3, subject="One", body=LONG) + mail(4, parent=6, subject="Two", body=LONG)
 BRIDGE = mail(6, parent=3, subject="Both", body=LONG)
 STEPS = [
-    "marked", "letters_counted", "letters", "counted", "vectors", "chunks", "shared", "derived", "messages", "thread_dropped",
-    "thread_rebuilt", "thread", "failures_counted", "failures", "blob", "recorded", "archive",
+    "marked", "letters_counted", "letters", "counted", "committed", "vectors", "chunks", "derived", "messages",
+    "shared", "entries", "thread", "failures_counted", "failures", "blob", "recorded", "archive",
 ]  # fmt: skip
 
 
@@ -90,9 +90,9 @@ async def finish(place: MailIn) -> None:
             await place.run(REPORTING, complete)
 
 
-async def take_all_in(place: MailIn, content: bytes, name: str = "list") -> str:
+async def take_all_in(place: MailIn, content: bytes, name: str = "list", **options: datetime) -> str:
     """The archive's id."""
-    await place.take_in(content, name)
+    await place.take_in(content, name, **options)
     await finish(place)
     return archive_of(content, name).id
 

@@ -14,7 +14,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.clients.telemetry.metrics import SweepMetrics
-from shared.core.ids import chunk_id
+from shared.core.ids import chunk_id, message_key
 from shared.documents.base import Document, ProcessingStatus
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.records import FailureRecord, Run
@@ -106,9 +106,15 @@ class SweepPlace:
     async def put_ready_thread(self, name: str = "t1", **changes: Any) -> Thread:
         """A thread whose one message and chunk are done."""
         done: dict[str, Any] = {"status": ProcessingStatus.PROCESSED}
-        thread = self.thread(name, message_count=1, **changes)
-        message = self.message(f"m-{name}", name, **done)
-        await self.put(thread, message, self.chunk(f"m-{name}", name, embedding_generated=True, **done))
+        node = f"<m-{self.place.name(name)}>"
+        key = message_key(node, "list")
+        members = {"members": [{"id": node}], "subjects": []}
+        thread = self.thread(name, message_count=1, source="list", threading=members, **changes)
+        message = self.message(f"m-{name}", name, **done, message_id=node).model_copy(
+            update={"id": key, "message_key": key}
+        )
+        chunk = self.chunk(f"m-{name}", name, embedding_generated=True, message_key=key, **done)
+        await self.put(thread, message, chunk)
         return thread
 
     async def again(self, document: Document) -> Any:

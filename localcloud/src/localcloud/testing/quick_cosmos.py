@@ -133,8 +133,9 @@ class QuickContainer:
         self._check(self._existing(self.documents, key), etag)
         return self._written(key, document)
 
-    def patch(self, id_: str, partition: str, change: Mapping[str, Any]) -> bytes:
+    def patch(self, id_: str, partition: str, change: Mapping[str, Any], etag: str | None = None) -> bytes:
         stored = self._existing(self.documents, (id_, partition))
+        self._check(stored, etag)
         condition = change.get("condition")
         if condition is not None and not meets(stored.fields, condition):
             raise precondition_failed("the document does not meet the patch's condition")
@@ -176,7 +177,7 @@ class QuickContainer:
             case "Replace":
                 self.replace(id_, body, operation.get("ifMatch"))
             case "Patch":
-                self.patch(id_, partition, body)
+                self.patch(id_, partition, body, operation.get("ifMatch"))
             case "Delete":
                 self.delete(id_, partition, operation.get("ifMatch"))
             case "Read":
@@ -184,7 +185,8 @@ class QuickContainer:
                 return {"statusCode": OK, "eTag": found.etag, "resourceBody": orjson.loads(found.body)}
             case other:
                 raise NotImplementedError(other)
-        return {"statusCode": OK}
+        found = self.documents.get((str(body["id"]) if id_ == "None" else id_, partition))
+        return {"statusCode": OK, **({"eTag": found.etag} if found is not None else {})}
 
     def _key(self, document: Mapping[str, Any]) -> Key:
         return document["id"], document[self._partition]

@@ -36,7 +36,12 @@ from shared.pipeline.event_builders import embeddings_generated, error_fields
 from shared.pipeline.event_types import ChunksPrepared, EmbeddingGenerationFailed
 from shared.pipeline.events import Event
 from shared.pipeline.failures import failure_record, isolate_poison
-from shared.pipeline.lifecycle.archives import chunk_embedded, chunk_given_up, chunks_recovered, is_settled
+from shared.pipeline.lifecycle.archives import (
+    chunk_embedded,
+    chunk_given_up,
+    chunks_recovered,
+    is_settled,
+)
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.threads.moving import load_announced_chunks
 from shared.threads.rechunking import ChunkReplacedError, ensure_texts_unchanged, index_labels, index_places
@@ -177,14 +182,16 @@ async def _relabel(chunks: Sequence[Chunk], model: Embedder, work: Work) -> list
     pending = [chunk for chunk in chunks if chunk.status is ProcessingStatus.PENDING]
     relabelled = [chunk for chunk in pending if is_settled(chunk, name)]
     await index_labels(work.clients, relabelled)
-    await _settle([chunk_embedded(chunk, model=name) for chunk in relabelled], work)
+    await _settle(relabelled, [chunk_embedded(chunk, model=name) for chunk in relabelled], work)
     return relabelled
 
 
-async def _settle(patches: Sequence[Patch], work: Work) -> None:
-    """The flag is the check: a chunk with another text or label than was indexed has the stage repeat."""
+async def _settle(chunks: Sequence[Chunk], patches: Sequence[Patch], work: Work) -> None:
+    """The flag is the check: where a chunk has changed, its vector may be overwritten with an earlier text."""
     refused = await work.clients.store.patch_all(Chunk, patches, work.session)
     if refused:
+        changed = [chunk for chunk in chunks if chunk.id in refused]
+        await ensure_texts_unchanged(work.clients, changed, work.session)
         raise ChunkReplacedError(f"{len(refused)} chunks were changed, among them {min(refused)}")
 
 
@@ -212,7 +219,7 @@ async def _embed_group(
     unstored = await unstored_vectors(work.clients)
     encoded = await _encode(chunks, model, unstored, work)
     await _store_vectors(encoded, threads, model, work)
-    await _settle(_outcomes(encoded, model), work)
+    await _settle(chunks, _outcomes(encoded, model), work)
     unstored.drop(_key(chunk, model) for chunk in chunks)
     return encoded
 

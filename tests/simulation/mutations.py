@@ -17,7 +17,7 @@ from shared.pipeline.lifecycle.summaries import next_number
 from shared.pipeline.retry import Retry
 from shared.publishing import webhooks
 from shared.summarization import digests
-from shared.threads import commit, plan, rechunking
+from shared.threads import commit, message_documents, plan, rechunking, source_state
 from shared.upkeep import correcting, sweep
 from shared.upkeep.removal import run as removal
 from shared.upkeep.requeue import Requeuer
@@ -411,6 +411,34 @@ def version_unchecked() -> None:
         return replace(operation, kind=kind, condition=None)
 
     replace_in(plan.CommitPlan, "_raising", unchecked)
+
+
+@mutation(
+    "messages are labelled without a second look at the version; no sweep",
+    _pausing,
+    MOVING,
+    whole=True,
+)
+def look_at_replica() -> None:
+    Rules.sweeps = False
+
+    async def unchanged(_self: Any) -> bool:
+        return True
+
+    replace_in(source_state.SourceState, "is_unchanged", unchanged)
+
+
+@mutation("of two copies the one counts that is stored last", scenarios=("late_ancestor", "overlap"))
+def copy_by_message() -> None:
+    def first(self: Any, _copies: Any) -> bool:
+        return True
+
+    replace_in(message_documents.IncomingMessage, "is_first", first)
+
+
+@mutation("a deletion leaves no tombstone", _standing_still, ("deletion_at_once",), whole=True)
+def no_tombstone() -> None:
+    replace_in(commit.ThreadCommit, "bury", _nothing)
 
 
 @mutation("a commit that moves messages leaves no todo; no sweep", _only_crashes, MOVING, whole=True)

@@ -15,10 +15,10 @@ from tests.simulation.test_simulation import simulate
 pytestmark = pytest.mark.timeout(900)  # each starts processes of its own
 
 LISTED = {
-    "flag-before-vector", "complete-first", "no-lease", "lease-not-renewed", "no-current-summary-check",
+    "flag-before-vector", "complete-first", "version-unchecked", "no-todo", "no-current-summary-check",
     "create-overwrites", "attempts-per-delivery", "no-sweep", "sweep-uncounted", "no-etag",
-    "done-before-announcing", "claim-for-ever", "no-session-token", "labels-unchecked", "label-not-passed-on",
-    "duplicate-window-too-short", "retry-number-ignored",
+    "done-before-announcing", "claim-for-ever", "no-session-token", "flag-unconditional", "label-not-passed-on",
+    "duplicate-window-too-short", "retry-number-ignored", "look-at-replica", "no-tombstone",
 }  # fmt: skip
 
 

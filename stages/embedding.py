@@ -187,7 +187,7 @@ async def _relabel(chunks: Sequence[Chunk], model: Embedder, work: Work) -> list
 
 
 async def _settle(chunks: Sequence[Chunk], patches: Sequence[Patch], work: Work) -> None:
-    """The flag is the check: where a chunk has changed, its vector may be overwritten with an earlier text."""
+    """The flag is the check: where a chunk has changed, an earlier text may have overwritten its vector."""
     refused = await work.clients.store.patch_all(Chunk, patches, work.session)
     if refused:
         changed = [chunk for chunk in chunks if chunk.id in refused]

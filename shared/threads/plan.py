@@ -66,6 +66,8 @@ class CommitPlan:
     """Of the threads that are replaced or deleted."""
     todo: Row | None = None
     result: ThreadingResult | None = None
+    takes_out: bool = False
+    """Whether messages leave the record."""
 
     @property
     def is_empty(self) -> bool:
@@ -234,6 +236,7 @@ class Planner:
         if name not in plan.threads:
             plan.threads[name] = None
         plan.etags[name] = base.etag or ""
+        plan.takes_out = True
         plan.homes = dict(result.assignments)
         if result.assignments:
             keys = [message_key(node, self._source) for node in result.assignments]

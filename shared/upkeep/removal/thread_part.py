@@ -175,7 +175,8 @@ async def remove_part(
     """Remove it, and what others are found by last. `check` is asked before each commit."""
     commit = ThreadCommit(clients, part.source, session)
     await touch(clients, part.digests())
-    await _take_out_of_thread(clients, commit, part, session, check)
+    if not await _take_out_of_thread(clients, commit, part, session, check):
+        await _leave_what_is_new(clients, part, session)
     progress("committed")
     await _delete_derived(clients, part, progress, session)
     await _reopen_archives(clients, part, session)
@@ -204,7 +205,8 @@ async def _take_out_of_thread(
     part: ThreadPart,
     session: Session,
     check: Callable[[], Awaitable[None]] | None,
-) -> None:
+) -> bool:
+    """False where another run has done it before."""
 
     async def load(keys: Sequence[str]) -> list[Message]:
         rows = await clients.store.query_by_ids(MESSAGES_BY_KEY, keys, session)
@@ -213,11 +215,24 @@ async def _take_out_of_thread(
     nodes, names = set(part.gone.values()), [part.thread_id, *part.redirects]
     await commit.state.read()
     await commit.forget(await commit.entries_of_these_alone(part.thread_id, nodes), names)
-    await commit.remove(
+    plan = await commit.remove(
         part.thread_id, nodes, load, archive_id=part.archive, redirects=part.redirects, check=check
     )
     for redirect in part.redirects:
         await commit.remove(redirect, (), load, archive_id=part.archive)
+    return plan.takes_out
+
+
+async def _leave_what_is_new(clients: Clients, part: ThreadPart, session: Session) -> None:
+    """Another run has taken the messages out, and the thread is made anew: what is made of it stays."""
+    await clients.store.refresh(Thread, session)
+    thread = await clients.store.find(Thread, part.thread_id, session)
+    if thread is None or thread.merged_into is not None:
+        return
+    made = stored_time(thread.created_at)
+    part.summaries = [
+        row for row in part.summaries if row["created_at"] < made and row["id"] != thread.summary_id
+    ]
 
 
 async def _delete_derived(

@@ -15,7 +15,7 @@ from shared.core.errors import TransientError
 from shared.core.ids import message_entry_id
 from shared.core.times import stored_time
 from shared.documents.queries.threads import COPIES_ELSEWHERE, STORED_COPIES, STORED_LABELS
-from shared.documents.threads import Message, Thread
+from shared.documents.threads import Message
 from shared.pipeline.lifecycle.attempts import RESET_ATTEMPTS
 from shared.pipeline.lifecycle.threads import threads_changed
 from shared.threads.entries import Row
@@ -59,7 +59,6 @@ class MessageWriter:
         for _ in range(MAX_ROUNDS):
             if pending:
                 pending = await self._write_once(sorted(pending), incoming)
-                await self._store.refresh(Thread, self._session)
             if pending:
                 await self._store.refresh(Message, self._session)
             if not await self._state.is_unchanged():

@@ -57,8 +57,8 @@ class SourceState:
                 self.tombstone = row
 
     async def is_unchanged(self) -> bool:
-        """Whether nobody has committed since. Precondition: the session is refreshed."""
-        found = await self._store.find(SourceVersion, version_entry_id(self.source), self._session)
+        """Whether nobody has committed since, as the primary has it."""
+        found = await self._store.find_latest(SourceVersion, version_entry_id(self.source), self._session)
         return (found.version if found is not None else 0) == self.version
 
     async def need(self, entries: Iterable[str], threads: Iterable[str] = ()) -> None:

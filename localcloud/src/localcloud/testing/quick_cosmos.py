@@ -185,8 +185,8 @@ class QuickContainer:
                 return {"statusCode": OK, "eTag": found.etag, "resourceBody": orjson.loads(found.body)}
             case other:
                 raise NotImplementedError(other)
-        found = self.documents.get((str(body["id"]) if id_ == "None" else id_, partition))
-        return {"statusCode": OK, **({"eTag": found.etag} if found is not None else {})}
+        written = self.documents.get((str(body["id"]) if id_ == "None" else id_, partition))
+        return {"statusCode": OK, **({"eTag": written.etag} if written is not None else {})}
 
     def _key(self, document: Mapping[str, Any]) -> Key:
         return document["id"], document[self._partition]

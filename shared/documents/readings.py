@@ -15,6 +15,7 @@ from shared.documents.values import (
     Decision,
     Genre,
     Headline,
+    LatestRemark,
     ModelReading,
     Objection,
     OpenCall,
@@ -68,6 +69,14 @@ class ShownPlacement(CorrectedBy):
     reason: str
 
 
+class ShownRemark(Subdocument):
+    """Who wrote last in a thread of which nothing can be said, when, and the sentence that matters."""
+
+    name: str
+    at: UtcTime | None = None
+    quote: str
+
+
 class ShownOutcome(_Stored):
     """What lists and feeds show of an outcome. A guessed kind is not kept: it contradicts the text."""
 
@@ -80,6 +89,7 @@ class ShownOutcome(_Stored):
     genre: Genre | None = None  # of the thread; here, since a patch has ten operations at most
     quote: str = ""  # the words it rests on, cut to what a list shows
     by: str = ""  # whom the sentence names for it, with the role
+    last: ShownRemark | None = None  # where nothing is said: the last remark
 
     @model_validator(mode="after")
     def _forget_guess(self) -> Self:
@@ -95,6 +105,9 @@ class ShownOutcome(_Stored):
     @property
     def headline(self) -> str:
         """The sentence with the words it rests on."""
+        if self.last is not None:
+            day = f", {self.last.at.day} {self.last.at:%B %Y}" if self.last.at else ""
+            return f"{self.sentence} Last remark: {self.last.name}{day}: \u201c{self.last.quote}\u201d"
         return f"{self.sentence.removesuffix('.')}: \u201c{self.quote}\u201d" if self.quote else self.sentence
 
 
@@ -138,6 +151,7 @@ class StoredReading(_Stored):
     basis: ConsensusBasis
     open_call: OpenCall | None = None
     tallies: list[Tally] = []
+    latest: list[LatestRemark] = []
     result_of: str | None = None
     model: ModelReading | None = None
     corrections: list[ShownCorrection] = []
@@ -154,7 +168,18 @@ class StoredReading(_Stored):
 
     @property
     def shown_outcome(self) -> ShownOutcome:
-        return self.outcome.shown.model_copy(update={"genre": self.shown_genre})
+        return self.outcome.shown.model_copy(update={"genre": self.shown_genre, "last": self._last})
+
+    @property
+    def _last(self) -> ShownRemark | None:
+        """One line for a thread that is silent otherwise."""
+        outcome = self.outcome
+        if not self.latest or outcome.tier is Tier.SAID or outcome.is_closing_statement:
+            return None
+        last = self.latest[-1]
+        return ShownRemark(
+            name=last.name, at=last.at, quote=clipped(rejoined(last.citation.quote), _SHOWN_WORDS)
+        )
 
     @property
     def shown_call(self) -> ShownOpenCall | None:

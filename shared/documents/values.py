@@ -103,6 +103,16 @@ class SentenceCitation:
 
 
 @dataclass(frozen=True, slots=True)
+class LatestRemark:
+    """The last word of one of the main participants: the sentence of their last mail that matters most."""
+
+    person: str
+    name: str
+    at: datetime | None
+    citation: SentenceCitation
+
+
+@dataclass(frozen=True, slots=True)
 class ReadGenre:
     kind: Genre
     """The best guess. Say it only where the tier is SAID."""
@@ -302,6 +312,8 @@ class ThreadReading:
     basis: ConsensusBasis
     open_call: OpenCall | None = None
     tallies: tuple[Tally, ...] = ()
+    latest: tuple[LatestRemark, ...] = ()
+    """The last words of the main participants, the latest last: what is quoted where nothing can be said."""
     result_of: str | None = None
     """For a result mail in a thread of its own: the vote's subject, without tags."""
     model: ModelReading | None = None

@@ -29,6 +29,7 @@ from shared.documents.values import (
     Tier,
 )
 from shared.domain.consensus.positions import may_say_agreed
+from shared.domain.consensus.proposal import asks_or_proposes
 from shared.domain.summaries.markdown import FATES
 from web.formatting import STANCES, counted, writer
 from web.position_changes import SAID_BEFORE, SAYS
@@ -75,12 +76,11 @@ class PositionLine:
 
 @dataclass(frozen=True)
 class ObjectionLine:
-    """A sentence against it. Its writer is said to object only where their position is."""
+    """A sentence in which somebody objects, or did until they withdrew it."""
 
     sentence: ShownQuote
     fate: str
     is_outstanding: bool
-    is_said: bool
     withdrawal: ShownQuote | None = None
 
 
@@ -101,8 +101,10 @@ class ReadingView:
     agreed: bool
     tallies: list[tuple[str, ShownQuote]]  # name and role, and in which words
     positions: list[PositionLine]
-    objections: list[ObjectionLine]  # those that are said first
+    objections: list[ObjectionLine]
     remarks: list[ShownQuote]
+    latest: list[tuple[ShownQuote, datetime | None]]
+    """Where nobody is said to stand anywhere: the last words of who wrote most."""
     call: CallView | None
     corrections: list[tuple[str, ShownCorrection]]  # in words, and who and when
     placements: list[tuple[str, ShownPlacement, str | None]]  # likewise, and where the message is
@@ -118,26 +120,13 @@ class ReadingView:
     @property
     def said_objections(self) -> list[ObjectionLine]:
         """A sentence that stands above is listed again only with what became of it."""
-        return [line for line in self.objections if line.is_said and (line.fate or not line.sentence.again)]
-
-    @property
-    def possible_objections(self) -> list[ObjectionLine]:
-        """Most sentences that sound like objections are none: only what people say so is called that."""
-        return [line for line in self.objections if not line.is_said]
+        return [line for line in self.objections if line.fate or not line.sentence.again]
 
     @property
     def left(self) -> list[tuple[str, str]]:
-        """Objections and remarks that are apparently unresolved, in words, and where they are on the page."""
-        groups = (
-            (self.said_objections, "objection", "objections"),
-            (self.possible_objections, "remark", "possible-objections"),
-        )
-        found = []
-        for lines, unit, anchor in groups:
-            count = sum(line.is_outstanding for line in lines)
-            if count:
-                found.append((f"{counted(count, unit)} apparently unresolved", anchor))
-        return found
+        """Objections that are apparently unresolved, in words, and where they are on the page."""
+        count = sum(line.is_outstanding for line in self.said_objections)
+        return [(f"{counted(count, 'objection')} apparently unresolved", "objections")] if count else []
 
     @property
     def tally(self) -> str:
@@ -145,7 +134,7 @@ class ReadingView:
         looks = [line.look for line in self.positions]
         counts = [(looks.count(look), words) for look, words in STANCES.items()]
         found = ", ".join(f"{count} {words}" for count, words in counts if count)
-        fates = Counter(line.fate for line in self.objections if line.is_said and line.fate)
+        fates = Counter(line.fate for line in self.objections if line.fate)
         became = ", ".join(f"{count} {fate}" for fate, count in fates.items())
         # Those whose words are plain: others may stand on either side.
         sentences = (f"At least {found}." if found else "", f"Objections: {became}." if became else "")
@@ -206,6 +195,8 @@ def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> 
     ]
     positions = [_position(one, reading, quoting) for one in said]
     objections = _objections(reading, quoting, said)
+    silent = not said and not objections
+    latest = [(quoting.shown(one.citation, one.person), one.at) for one in reading.latest] if silent else []
     return ReadingView(
         outcome=reading.outcome,
         evidence=evidence,
@@ -217,6 +208,7 @@ def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> 
         positions=positions,
         objections=objections,
         remarks=quoting.fresh((one.citation, one.person) for one in remarks),
+        latest=latest,
         call=call,
         corrections=[(_corrected(one, places), one) for one in reading.corrections],
         placements=[(_placed(one), one, places.message(one.message_id)) for one in reading.placements],
@@ -231,8 +223,8 @@ def _asked(reading: StoredReading, quoting: _Quoting) -> ShownQuote | None:
     words = put.words if put else None
     if put is None or words is None or not reading.headline.asked or quoting.has(words):
         return None
-    if words.quote.startswith("From: "):
-        return None  # a patch that is sent for another begins with their name
+    if not asks_or_proposes(put.form, words.quote):
+        return None
     if reading.open_call and reading.open_call.question == words:
         return None  # the call has it
     return quoting.shown(words, put.proposer)
@@ -242,16 +234,16 @@ def _objections(reading: StoredReading, quoting: _Quoting, said: Sequence[Positi
     stances = [(one.stance, one.citation) for one in said]
     stances += [(one.earlier.stance, one.earlier.citation) for one in said if one.earlier]
     against = {_place(citation) for stance, citation in stances if stance is PositionStance.OPPOSE}
-    lines = [(one, _place(one.citation) in against) for one in reading.objections]
+    # Most sentences that sound like objections are none: only what people call so, or withdraw, is shown.
+    lines = [one for one in reading.objections if _place(one.citation) in against or one.withdrawal]
     return [
         ObjectionLine(
             quoting.shown(one.citation, one.person),
             FATES[one.fate],
             one.fate is Fate.OUTSTANDING,
-            is_said,
             quoting.shown(one.withdrawal, one.person) if one.withdrawal else None,
         )
-        for one, is_said in sorted(lines, key=lambda line: not line[1])
+        for one in lines
     ]
 
 

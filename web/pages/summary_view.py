@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from shared.documents.reports import Summary, SummaryClaim, SummaryMetadata
 from shared.documents.threads import Address
 from shared.documents.values import Citation, SentenceCitation
-from shared.domain.summaries.markdown import HEADINGS
+from shared.domain.summaries.markdown import HEADINGS, OTHERS
 from shared.domain.summaries.models import Section
-from web.formatting import STANCES, counted, stance_shares, writer
+from web.formatting import STANCES, stance_shares, writer
 from web.pages.reading_view import ReadingView
 
 _SHOWN_BY_READING = frozenset({Section.AGREED.value, Section.DISSENT.value, Section.CONCERNS.value})
-_LEADING = frozenset({Section.NARRATIVE.value, Section.DECISIONS.value, Section.OPEN_ISSUES.value})
+_LEADING = frozenset({Section.NARRATIVE.value, Section.DECISIONS.value})
 _SECTIONS = {section.value: heading for section, heading in HEADINGS.items()}
 
 
@@ -40,8 +40,9 @@ class ClaimSection:
     claims: list[CitedClaim]
 
     @property
-    def anchor(self) -> str:
-        return "open-issues" if self.name == Section.OPEN_ISSUES else ""
+    def is_precise(self) -> bool:
+        """Its heading says what its lines are. Other lines are quoted, and called nothing."""
+        return self.heading != OTHERS
 
 
 @dataclass(frozen=True)
@@ -59,13 +60,8 @@ class ShownSummary:
 
     @property
     def left(self) -> list[tuple[str, str]]:
-        """Unresolved objections and open issues, in words, with their place on the page."""
-        found = self.reading.left if self.reading else []
-        open_ones = [section for section in self.sections if section.name == Section.OPEN_ISSUES]
-        return [
-            *found,
-            *((counted(len(section.claims), "open issue"), section.anchor) for section in open_ones),
-        ]
+        """Unresolved objections, in words, with their place on the page."""
+        return self.reading.left if self.reading else []
 
     @property
     def leading(self) -> list[ClaimSection]:
@@ -73,7 +69,16 @@ class ShownSummary:
 
     @property
     def rest(self) -> list[ClaimSection]:
-        return [section for section in self.sections if section.name not in _LEADING]
+        return [one for one in self.sections if one.name not in _LEADING and one.is_precise]
+
+    @property
+    def others(self) -> list[CitedClaim]:
+        return [cited for section in self.sections if not section.is_precise for cited in section.claims]
+
+    @property
+    def printed(self) -> list[ClaimSection]:
+        others = [ClaimSection("", OTHERS, self.others)] if self.others else []
+        return [*(section for section in self.sections if section.is_precise), *others]
 
     @property
     def unseen_quotes(self) -> list[Footnote]:

@@ -118,6 +118,11 @@
     const quote = isSaid && outcome.quote ? `: \u201c${outcome.quote}\u201d` : "";
     const sentence = isSaid ? outcome.sentence.replace(/\.$/, quote ? "" : ".") : "";
     const rest = sentence.startsWith(kind.textContent) ? sentence.slice(kind.textContent.length).replace(/^[ ,:.]+/, "") : sentence;
+    if (!isSaid && outcome?.last) {
+      const at = outcome.last.at ? `, ${day(outcome.last.at)}` : "";
+      line.append(`Last remark: ${outcome.last.name}${at}: \u201c${outcome.last.quote}\u201d`);
+      return line;
+    }
     line.append(kind, rest || quote ? ` · ${rest.replace(/^\(([^()]*)\)/, "$1")}${quote.replace(/^: /, rest ? ": " : "")}` : "");
     return line;
   };

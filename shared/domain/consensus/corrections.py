@@ -115,6 +115,7 @@ def _without_sentences(reading: ThreadReading, hidden: Sequence[SentenceCitation
         decisions=_resting_on(reading.decisions, lambda one: shown(one.citation)),
         open_issues=tuple(filter(shown, reading.open_issues)),
         key_points=tuple(filter(shown, reading.key_points)),
+        latest=tuple(one for one in reading.latest if shown(one.citation)),
         headline=_without_lines(reading, hidden, shown),
         open_call=call,
     )

@@ -300,6 +300,22 @@ def matter_of(put: Put) -> str:
     return " ".join([split_subject(put.mail.mail.subject).text.lower(), *words])
 
 
+_FIRMLY = Cue(
+    "propose|proposing|suggest|proposal|should|how|think|add|see|have|change|remove",
+    r"\b(?:i|we)(?:'d| would|'m| am)? (?:like to |want to |hereby )?(?:propos(?:e|ing)|suggest)\b|"
+    r"\bmy (?:\w+ )?proposal\b|\bshould we\b|\bhow about\b|\bwhat do you (?:all )?think about\b|"
+    r"\bi(?:'d| would) (?:like|love) to (?:add|see|have|change|remove|propose)\b",
+)
+
+
+def asks_or_proposes(form: PropositionForm, words: str) -> bool:
+    """Whether the words that put something plainly ask or propose: others are too seldom what was asked."""
+    sentence = OwnSentence(0, 0, 0, len(words), words, -1, opens_paragraph=True)
+    if form is PropositionForm.PATCH:
+        return False
+    return _FIRMLY.finds(sentence) if form is PropositionForm.TEXT else asks_group(sentence)
+
+
 def something_is_put(put: Put) -> bool:
     """Positions need something to be for or against."""
     if put.form is PropositionForm.PATCH:

@@ -3,6 +3,7 @@
 The order is structure first (people, links, what each sentence answers), then wording, then who may decide.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from shared.documents.values import (
     Decision,
     Fate,
     Genre,
+    LatestRemark,
     Objection,
     OutcomeKind,
     PositionStance,
@@ -26,7 +28,7 @@ from shared.documents.values import (
 from shared.domain.consensus import headlines
 from shared.domain.consensus.bystanders import bystanders, with_outcome_of
 from shared.domain.consensus.claims import read_claims
-from shared.domain.consensus.linked_thread import LinkedThread
+from shared.domain.consensus.linked_thread import LinkedThread, display_name
 from shared.domain.consensus.mails import (
     ENGLISH,
     OwnSentence,
@@ -50,6 +52,7 @@ _BY_PROPOSER = frozenset({"taken over", "remarks taken over", "will be edited", 
 """Endings by the word of one who writes the text."""
 _ENOUGH_VOICES = 2
 _MOST_TALLIES = 3
+_MAIN_PARTICIPANTS = 5
 _SURE, _UNSURE = 0.9, 0.4
 
 
@@ -145,6 +148,7 @@ class _ThreadReader:
             basis=self._verdict.basis if self._verdict.sure else ConsensusBasis.UNKNOWN,
             open_call=open_call,
             tallies=tuple(self._tallies()),
+            latest=tuple(self._latest(scores)),
             result_of=result_subject(thread),
         )
 
@@ -234,6 +238,26 @@ class _ThreadReader:
             for word in found
             if word.sentence.mail == last
         ][:_MOST_TALLIES]
+
+    def _latest(self, scores: SentenceScores) -> list[LatestRemark]:
+        """The last words of those who wrote most, in the order of time."""
+        wrote = Counter(mail.person for mail in self._thread.mails if mail.sentences and not mail.is_machine)
+        last = {mail.person: mail for mail in self._thread.mails if mail.person in wrote and mail.sentences}
+        main = [last[person] for person, _ in wrote.most_common(_MAIN_PARTICIPANTS)]
+        # Who spoke last is shown, however little they wrote.
+        ends = max(last.values(), key=lambda mail: mail.number, default=None)
+        shown = main if ends is None or ends in main else [*main[: _MAIN_PARTICIPANTS - 1], ends]
+        remarks = [(mail, scores.best_of(mail)) for mail in sorted(shown, key=lambda mail: mail.number)]
+        return [
+            LatestRemark(
+                mail.mail.address.lower(),
+                display_name(mail.mail.name, mail.mail.address),
+                mail.mail.date,
+                self._thread.cite(sentence),
+            )
+            for mail, sentence in remarks
+            if sentence is not None
+        ]
 
     def _decision(self, sentence: OwnSentence) -> Decision:
         # Of all words of one with a role only those settle something on which the outcome rests.

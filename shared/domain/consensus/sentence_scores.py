@@ -373,7 +373,31 @@ def may_be(head: Head, sentence: OwnSentence, thread: LinkedThread, put: Put) ->
         # A patch's log message tells what was done before, not what is decided here.
         told = thread.mail_of(sentence).is_patch or _HOUSEKEEPING.finds(sentence)
         return not sentence.asks and not told
-    return True
+    return not is_noise(sentence)
+
+
+_NOISE = re.compile(
+    r"^\W{0,4}(?:from|date|sent|subject|to|cc|message-id|signed-off-by|reported-by|suggested-by|fixes|"
+    r"link|url|name|type|"
+    r"size|desc|content-\w+|change-id|x-\w+):\s|\bscrubbed\b|\bnext part\b|\b(?:non-text|html) attachment\b|"
+    r"^\W{0,4}(?:hi|hello|hey|dear|good (?:morning|afternoon|evening))(?: [\w.'-]+){0,4}[,.!: -]*$|"
+    r"^\W{0,4}(?:cheers|regards|best regards|kind regards|best wishes|sincerely|ciao|br|mvh|hth|yours)"
+    r"(?: (?:again|all|truly|sincerely))?[,.!: -]*(?:[\w.'-]+ ?){0,3}\W*$|[-_=*~]{10,}|"
+    r"\b\d+ files? changed\b|\b\d+ insertions?\(\+\)|^\S+ +\| +\d+ [+-]*|^ ?(?:create|delete) mode \d|"
+    r"^\W{0,4}sent from my \w|\bget your (?:free|private)\b|\bdo you yahoo\b|\bmsn (?:hotmail|messenger|"
+    r"search)\b|"
+    r"\b(?:un)?subscribe\b.{0,40}(?:https?:|mailto:|@)|\bconfidential\w* .{0,80}\b(?:recipient|"
+    r"disclos|privileged)|\bintended (?:solely|only)? ?(?:for )?(?:the )?(?:recipient|addressee|use)\b|"
+    r"^\W{0,4}(?:https?://|www\.)\S+\W*$|^\W{0,4}(?:tel|phone|fax|mobile|cell)\.?:? ?[\d+(]|"
+    r"^\W*(?:index|diff|range-diff|base-commit|prerequisite-patch-id|interdiff)\b[: ]|^[0-9a-f]{12,40}\W|"
+    r"^\W{0,4}(?:on .{4,60} )?[\w .@<>-]{2,60} (?:wrote|writes):?\W*$"
+)
+"""Heads of patches, notices of attachments, advertisements, signatures, greetings and statistics."""
+
+
+def is_noise(sentence: OwnSentence) -> bool:
+    """Nobody says anything in it: no point, whatever its score."""
+    return bool(_NOISE.search(sentence.folded))
 
 
 def _may_be_open(sentence: OwnSentence) -> bool:
@@ -392,6 +416,11 @@ class SentenceScores:
     def score(self, sentence: OwnSentence, head: Head) -> float:
         found = self._scores.get(id(sentence))
         return found[head] if found else float("-inf")
+
+    def best_of(self, mail: LinkedMail) -> OwnSentence | None:
+        """The sentence of a mail that matters most."""
+        kept = [one for one in mail.sentences if id(one) in self._scores and not is_noise(one)]
+        return max(kept, key=lambda one: (self._scores[id(one)][Head.POINT], -one.index), default=None)
 
     def found(
         self, head: Head, besides: Iterable[OwnSentence] = (), *, without: Collection[int] = ()
@@ -429,6 +458,8 @@ class SentenceScores:
             if len(points) >= room:
                 break
             if id(sentence) in shown or per_mail[sentence.mail] >= _PER_MAIL:
+                continue
+            if not may_be(Head.POINT, sentence, self._thread, self._put):
                 continue
             per_mail[sentence.mail] += 1
             points.append(sentence)

@@ -88,7 +88,11 @@ def _sections(context: ThreadContext) -> Iterator[tuple[Section, list[SentenceCi
     yield Section.OPEN_ISSUES, list(reading.open_issues)
     withdrawn = [one.withdrawal for one in reading.objections if one.withdrawal is not None]
     counts = [tally.citation for tally in reading.tallies]
-    yield Section.KEY_POINTS, [*withdrawn, *counts, *reading.key_points, *_foreign_openings(context.messages)]
+    latest = [remark.citation for remark in reading.latest]
+    yield (
+        Section.KEY_POINTS,
+        [*withdrawn, *counts, *latest, *reading.key_points, *_foreign_openings(context.messages)],
+    )
 
 
 def _decisions(reading: ThreadReading, tier: Tier) -> list[SentenceCitation]:

@@ -30,11 +30,27 @@ def test_who_has_no_role_is_not_said_to_decide() -> None:
     assert headline(reading) == "Accepted (Ann, 9 January 2024): \u201cWill queue.\u201d"
 
 
-def test_where_nothing_is_said_no_words_are_shown_for_it() -> None:
-    reading = read(mail(0, "pat", PATCH, subject=SUBJECT), mail(1, "ann", "I read it."), profile=GIT)
+def test_where_nothing_is_said_the_last_remark_shows_where_it_stands() -> None:
+    reading = read(
+        mail(0, "pat", PATCH, subject=SUBJECT), mail(1, "ann", "Hi Pat,\n\nI read it."), profile=GIT
+    )
     assert reading.outcome.tier is Tier.REMARK
     shown = StoredReading.of(reading).shown_outcome
-    assert (shown.headline, shown.quote) == ("No decision found.", "")
+    last = "Last remark: Ann, 9 January 2024: \u201cI read it.\u201d"
+    assert (shown.headline, shown.quote) == (f"No decision found. {last}", "")
+    told = read(mail(0, "pat", PATCH, subject=SUBJECT), mail(1, "ann", "Will queue."), profile=GIT)
+    assert StoredReading.of(told).shown_outcome.last is None
+
+
+def test_the_latest_remarks_are_the_last_words_of_who_wrote_most() -> None:
+    said = [("ann", "Is the size right?"), ("bob", "It is ten bytes."), ("ann", "Then the name is wrong.")]
+    rest = [mail(number, who, text) for number, (who, text) in enumerate(said, start=1)]
+    signed = mail(4, "cyn", "The size comes from the header of the file.\n\nBest regards, Cyn")
+    reading = read(mail(0, "pat", PATCH, subject=SUBJECT), *rest, signed, profile=GIT)
+    latest = {one.name: one.citation.quote for one in reading.latest}
+    assert list(latest)[1:] == ["Bob", "Ann", "Cyn"]
+    assert latest["Ann"] == "Then the name is wrong."
+    assert latest["Cyn"] == "The size comes from the header of the file."
 
 
 def test_a_withdrawal_names_who_withdrew_it() -> None:

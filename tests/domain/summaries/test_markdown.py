@@ -24,7 +24,7 @@ def test_a_summary_reads_from_the_outcome_to_the_citations() -> None:
         ("Carl", "I object to adoption of this draft."),
     )
     headings = re.findall(r"^#+ .*$", text, re.MULTILINE)
-    assert headings == ["# Adoption", "## In support", "## Objections", "## Proposal", "## Citations"]
+    assert headings == ["# Adoption", "## In support", "## Objections", "## Other statements", "## Citations"]
     assert text.splitlines()[2].startswith(
         "**Contested\\: at least 1 in support, 1 objecting, no ruling found.**"
     )

@@ -102,15 +102,35 @@ def test_every_objection_has_its_fate() -> None:
     objections = [
         {"person": "bo@x", "citation": quote(9, f"No, {fate.value}."), "fate": fate.value} for fate in Fate
     ]
-    made = view(objections=objections)
-    assert len({line.fate for line in made.objections}) == len(Fate) == 5
-    assert [line.is_outstanding for line in made.objections].count(True) == 1
-    assert {line.sentence.name for line in made.objections} == {"Bo Example"}  # by address
-    text = rendered(made)
-    assert all(line.fate in text for line in made.objections)
-    assert ("Possible objections" in text, "Objections" in text) == (True, False)
-    said = view(objections=objections[:1], positions=[position(9, "bo@x", "oppose", "said", "No, answered.")])
-    assert "Objections" in rendered(said)
+    for one, fate in zip(objections, Fate, strict=True):
+        made = view(objections=[one], positions=[position(9, "bo@x", "oppose", "said", f"No, {fate.value}.")])
+        (line,) = made.objections
+        assert (line.is_outstanding, line.sentence.name) == (fate is Fate.OUTSTANDING, "Bo Example")
+        text = rendered(made)
+        assert line.fate in text
+        assert ("Objections" in text) is bool(line.fate)
+    assert "bjections" not in rendered(view(objections=objections))
+
+
+def test_where_nobody_stands_anywhere_the_latest_remarks_are_quoted() -> None:
+    remark = {
+        "person": "bo@x", "name": "Bo", "at": "2026-01-01T10:00:00Z", "citation": quote(1, "The name is wrong."),
+    }  # fmt: skip
+    text = rendered(view(latest=[remark]))
+    assert text.index("Latest remarks") < text.index("The name is wrong.") < text.index("1 January 2026")
+    held = [position(2, "cy@x", "support", "said", "I support this.")]
+    assert "Latest remarks" not in rendered(view(latest=[remark], positions=held))
+
+
+def test_only_plain_questions_and_proposals_are_called_what_was_asked() -> None:
+    def asked(form: str, words: str) -> bool:
+        put = {"message_id": "<0>", "form": form, "proposer": "ada@x", "words": quote(0, words)}
+        return "Asked" in rendered(view(proposition=put))
+
+    assert asked("text", "I propose that we drop it.")
+    assert asked("call", "Please say whether you support adoption.")
+    assert not asked("text", "The server crashes at times.")
+    assert not asked("patch", "I propose that we count the entries.")
 
 
 def test_an_open_call_says_what_is_asked_until_when_and_who_has_spoken() -> None:
@@ -218,9 +238,9 @@ def test_what_was_asked_and_what_shows_the_outcome_stand_first() -> None:
         "kind": "accepted", "tier": "said", "confidence": 0.9, "sentence": "Accepted by Cy.", "basis": "ruled",
         "evidence": [quote(2, "We take it.")],
     }  # fmt: skip
-    asked = {"message_id": "<0>", "form": "text", "proposer": "ada@x", "words": quote(0, "Shall we?")}
+    asked = {"message_id": "<0>", "form": "text", "proposer": "ada@x", "words": quote(0, "Should we?")}
     text = rendered(view(outcome=outcome, proposition=asked))
-    places = [text.index(words) for words in ("· by Cy.", "We take it.", "Shall we?", "Nothing found")]
+    places = [text.index(words) for words in ("· by Cy.", "We take it.", "Should we?", "Nothing found")]
     assert places == sorted(places)
 
 

@@ -49,8 +49,7 @@ _FOR = re.compile(
     r"on)|vote (?:for|to)|"
     r"am ok(?:ay)? with|have no (?:\w+ )?(?:objections?|problems?|issues?|concerns?) (?:to|with|about|"
     r"against))\b(?P<what>[^;]*)|"
-    + _FIRST
-    + r"?(?:am|are|'m|'re) "
+    r"\b(?:i|we)(?: am| are|'m|'re) "
     + _ADVERBS
     + r"(?:in favou?r of|in support of|supportive of|for|all for|fine with|ok(?:ay)? with|happy with|on "
     r"board with) (?P<what2>[^;]*)|"

@@ -94,6 +94,7 @@ def test_what_answers_a_counter_proposal_is_of_that() -> None:
         "I support the change proposed by Cyn.",
         "Nobody has explained why the draft should be adopted.",
         "Our product does not support this.",
+        "I hope the editors are ok with it.",
     ],
 )
 def test_what_only_looks_like_an_answer(words: str) -> None:

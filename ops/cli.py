@@ -40,7 +40,8 @@ GROUPS = {
 }
 COMMANDS = (
     status.status, maintenance.sweep, maintenance.verify, maintenance.resummarize, corrections.people,
-    maintenance.reembed, exports.export, reports.search, reports.report, status.timeline, status.audit,
+    maintenance.reembed, exports.export, reports.search, reports.ask, reports.report, status.timeline,
+    status.audit,
 )  # fmt: skip
 for command in COMMANDS:
     app.command(command.__name__)(command)

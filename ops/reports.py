@@ -98,6 +98,32 @@ def search(
     return None
 
 
+def ask(
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What was said or decided.")],
+    source: Annotated[str | None, typer.Option(metavar="NAME", help="One list only.")] = None,
+    json: Json = False,
+) -> None:
+    """Answer a question by sentences of the mail."""
+    from shared.retrieval.ask import answer_question
+
+    _asked(q=question, source=source)
+    answer = run_command(lambda clients: answer_question(clients, question, source))
+    if json:
+        return print_json(answer.model_dump(mode="json", by_alias=True))
+    if answer.note:
+        print_note(answer.note)
+    if answer.text:
+        typer.echo(answer.text)
+    for thread in answer.threads:
+        outcome = f" ({thread.outcome.sentence})" if thread.outcome else ""
+        typer.echo(clean(f"{thread.subject}{outcome}"))
+        for sentence in thread.sentences:
+            day = f", {sentence.date:%Y-%m-%d}" if sentence.date else ""
+            typer.echo(clean(f'  "{sentence.text}" - {sentence.sender.name or sentence.sender.email}{day}'))
+            typer.echo(clean(f"  {sentence.page}"))
+    return None
+
+
 def _asked(**given: object) -> "SearchAsked":
     from pydantic import ValidationError
 

@@ -2,6 +2,7 @@
 """The functions of the API and the pages, which are registered when their modules are imported."""
 
 import web.api.archives
+import web.api.ask
 import web.api.drafts
 import web.api.edits
 import web.api.feeds
@@ -13,6 +14,7 @@ import web.api.reports
 import web.api.sources
 import web.api.summaries
 import web.api.threads
+import web.assistants
 import web.operator.archives
 import web.operator.corrections
 import web.operator.letters
@@ -20,6 +22,7 @@ import web.operator.pages
 import web.operator.sources
 import web.pages.account
 import web.pages.archives
+import web.pages.ask
 import web.pages.drafts
 import web.pages.home
 import web.pages.mail

@@ -104,8 +104,8 @@ class SearchResult:
     mode: Mode
     notes: list[str]
     facets: dict[str, list[FacetCount]]
-    weighed: dict[str, Weighed] = field(default_factory=dict)
-    """Of the best passage of each thread."""
+    documents: Mapping[str, Thread] = field(default_factory=dict)
+    """The threads, where they could be read."""
 
     @property
     def note(self) -> str | None:
@@ -152,8 +152,7 @@ async def find(clients: Clients, wanted: SearchAsked) -> SearchResult:
     found = [_found_thread(key, ranked[key][1], outcomes.get(key)) for key in shown]
     facets = _counted(passages for _, passages in ranked.values()) if query.ranking else hits.facets
     total = len(ranked) if query.ranking else hits.total or 0
-    weighed = {key: ranked[key][0] for key in shown}
-    return SearchResult(wanted, found, total, mode, notes, _shown_facets(facets), weighed)
+    return SearchResult(wanted, found, total, mode, notes, _shown_facets(facets), outcomes)
 
 
 async def _vector(clients: Clients, wanted: SearchAsked) -> list[float] | None:

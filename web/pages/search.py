@@ -46,10 +46,7 @@ async def search_page(req: func.HttpRequest) -> func.HttpResponse:
     try:
         wanted = parse_query(func.HttpRequest("GET", req.url, params=given, body=b""), SearchAsked)
     except Problem as problem:
-        if {fault.get("parameter") for fault in problem.more.get("errors", [])} != {"q"}:
-            raise
-        said = str(problem.more["errors"][0]["detail"])
-        more = {"query": text, "wanted": None, "error": said, "examples": EXAMPLES}
+        more = {"query": text, "wanted": None, "error": query_fault(problem), "examples": EXAMPLES}
         return show(req, "pages/search.html", status=problem.status, **more)
     connected = await clients()
     found = await find(connected, wanted)
@@ -70,6 +67,14 @@ async def search_page(req: func.HttpRequest) -> func.HttpResponse:
         before=_page(parameters, wanted.skip - wanted.limit) if wanted.skip else None,
         after=_page(parameters, found.following) if found.following else None,
     )
+
+
+def query_fault(problem: Problem) -> str:
+    """What is wrong with the query, to be said beside it; any other problem is raised again."""
+    faults = problem.more.get("errors", [])
+    if {fault.get("parameter") for fault in faults} != {"q"}:
+        raise problem
+    return str(faults[0]["detail"])
 
 
 SORTS = {"relevance": "Relevance", "date": "Date"}

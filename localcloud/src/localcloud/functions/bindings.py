@@ -1,5 +1,6 @@
 """Turns a function's raw bindings, as the app declares them, into its trigger."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +10,8 @@ from localcloud.functions.schedule import ScheduleError, parse_schedule
 from localcloud.functions.settings import find_connection
 
 DEFAULT_CONNECTION = "AzureWebJobsServiceBus"
-SUPPORTED = frozenset({"httpTrigger", "timerTrigger", "serviceBusTrigger", "http"})
+MCP_TRIGGERS = frozenset({"mcpToolTrigger", "mcpResourceTrigger"})
+SUPPORTED = frozenset({"httpTrigger", "timerTrigger", "serviceBusTrigger", "http"}) | MCP_TRIGGERS
 
 
 def refuse_unsupported(where: str, bindings: list[dict[str, Any]], problems: Problems) -> bool:
@@ -17,7 +19,7 @@ def refuse_unsupported(where: str, bindings: list[dict[str, Any]], problems: Pro
     others = [binding["type"] for binding in bindings if binding.get("type") not in SUPPORTED]
     others += [f"http as {b['name']!r}" for b in bindings if b["type"] == "http" and b["name"] != "$return"]
     for kind in others:
-        remedy = "use HTTP, timer and Service Bus triggers, and the SDKs for the rest"
+        remedy = "use HTTP, timer, Service Bus and MCP triggers, and the SDKs for the rest"
         problems.error(where, f"binding type {kind!r} is not supported by the dev host", remedy)
     return not others
 
@@ -29,7 +31,26 @@ def parse_trigger(
         return _http(raw, name)
     if raw["type"] == "timerTrigger":
         return _timer(where, raw, environ, problems)
+    if raw["type"] in MCP_TRIGGERS:
+        return _mcp(where, raw, problems)
     return _service_bus(where, raw, environ, problems)
+
+
+def _mcp(where: str, raw: dict[str, Any], problems: Problems) -> definitions.Trigger | None:
+    description = raw.get("description") or ""
+    if raw["type"] == "mcpResourceTrigger":
+        mime_type = raw.get("mimeType") or "text/plain"
+        return definitions.McpResourceTrigger(raw["uri"], raw["resourceName"], description, mime_type)
+    try:
+        properties = json.loads(raw.get("toolProperties") or "[]")
+        named = all(isinstance(item["propertyName"], str) for item in properties)
+    except (ValueError, TypeError, KeyError):
+        named = False
+    if not named:
+        remedy = 'give a JSON array of {"propertyName", "propertyType", "description", "isRequired"}'
+        problems.error(where, "tool_properties cannot be read", remedy)
+        return None
+    return definitions.McpToolTrigger(raw["toolName"], description, tuple(properties))
 
 
 def _http(raw: dict[str, Any], name: str) -> definitions.HttpTrigger:

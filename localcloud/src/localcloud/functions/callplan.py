@@ -7,6 +7,7 @@ from typing import Any
 
 from azure.functions.meta import get_binding_registry
 
+from localcloud.functions.bindings import MCP_TRIGGERS
 from localcloud.functions.definitions import CallPlan
 from localcloud.functions.problems import Problems
 
@@ -15,6 +16,8 @@ _EXPECTED = {
     "httpTrigger": "func.HttpRequest",
     "timerTrigger": "func.TimerRequest",
     "serviceBusTrigger": "func.ServiceBusMessage",
+    "mcpToolTrigger": "str",
+    "mcpResourceTrigger": "str",
 }
 
 
@@ -49,7 +52,8 @@ def plan_call(
         sdk_message=_is_sdk_message(annotation),
         takes_context=takes_context,
         actions_parameter=actions,
-        returns_response=any(binding["name"] == "$return" for binding in bindings),
+        returns_response=trigger["type"] in MCP_TRIGGERS
+        or any(binding["name"] == "$return" for binding in bindings),
     )
 
 

@@ -32,7 +32,26 @@ class ServiceBusTrigger:
     kind = "serviceBusTrigger"
 
 
-Trigger = HttpTrigger | TimerTrigger | ServiceBusTrigger
+@dataclass(frozen=True)
+class McpToolTrigger:
+    tool_name: str
+    description: str
+    properties: tuple[dict[str, Any], ...]  # as the app declares them
+
+    kind = "mcpToolTrigger"
+
+
+@dataclass(frozen=True)
+class McpResourceTrigger:
+    uri: str  # a template where it has {variables}
+    name: str
+    description: str
+    mime_type: str
+
+    kind = "mcpResourceTrigger"
+
+
+Trigger = HttpTrigger | TimerTrigger | ServiceBusTrigger | McpToolTrigger | McpResourceTrigger
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,22 @@ from typing import Any
 from localcloud.clock import Clock, SystemClock
 from localcloud.functions import timers
 from localcloud.functions.admin import NOT_REPRODUCED, AdminApi
-from localcloud.functions.definitions import Function, HttpTrigger, ServiceBusTrigger, TimerTrigger
+from localcloud.functions.definitions import (
+    Function,
+    HttpTrigger,
+    McpResourceTrigger,
+    McpToolTrigger,
+    ServiceBusTrigger,
+    TimerTrigger,
+)
 from localcloud.functions.dispatch import Dispatcher
 from localcloud.functions.http_app import LIMITS, REASON, HttpApp
 from localcloud.functions.http_values import decode_request
 from localcloud.functions.invocation import Call, Invoker, pool_size
 from localcloud.functions.keys import AccessKeys
 from localcloud.functions.loader import LoadedApp, load_app
+from localcloud.functions.mcp import PATH as MCP_PATH
+from localcloud.functions.mcp import McpEndpoint
 from localcloud.functions.messages import text_argument
 from localcloud.functions.routes import Router
 from localcloud.functions.schedule import parse_schedule
@@ -90,7 +99,8 @@ class FunctionsHost:
         keys = None
         if self._options.enable_auth:
             keys = AccessKeys(self._options.data / "keys.json", functions)
-        app = HttpApp(functions, Router(self._app.routes), self._invoker, keys, self._admin)
+        mcp = McpEndpoint(functions, self._invoker, self._app.config.mcp)
+        app = HttpApp(functions, Router(self._app.routes), self._invoker, keys, self._admin, mcp)
         self._server = HttpServer(app.handle, limits=LIMITS)
         await self._server.serve(listener)
         self._start_triggers()
@@ -148,8 +158,10 @@ class FunctionsHost:
             argument = timers.timer_argument(None, past_due=False)
         elif isinstance(trigger, HttpTrigger):
             argument = decode_request(Request("POST", "/", {"host": "localhost"}, text.encode()), {})
-        else:
+        elif isinstance(trigger, ServiceBusTrigger):
             argument = text_argument(text)
+        else:
+            argument = text
         await self._invoker.invoke(function, Call(argument, REASON))
 
     def _print_banner(self, base_url: str) -> None:
@@ -214,4 +226,7 @@ def _describe(function: Function, app: LoadedApp, base_url: str) -> str:
         return f"{function.name}: [{methods}] {base_url}/{path}"
     if isinstance(trigger, TimerTrigger):
         return f"{function.name}: timer '{trigger.schedule}'"
+    if isinstance(trigger, McpToolTrigger | McpResourceTrigger):
+        what = trigger.tool_name if isinstance(trigger, McpToolTrigger) else trigger.uri
+        return f"{function.name}: MCP {base_url}{MCP_PATH} ({what})"
     return f"{function.name}: Service Bus '{trigger.queue}'"

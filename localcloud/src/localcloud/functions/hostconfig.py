@@ -23,11 +23,22 @@ class ServiceBusOptions:
 
 
 @dataclass(frozen=True)
+class McpOptions:
+    """What the MCP endpoint says of itself, and whether it asks for a key."""
+
+    server_name: str = "Azure Functions dev host"
+    server_version: str = "1.0.0"
+    instructions: str = ""
+    is_anonymous: bool = False
+
+
+@dataclass(frozen=True)
 class HostConfig:
     route_prefix: str = "api"
     function_timeout_seconds: float | None = DEFAULT_TIMEOUT_SECONDS  # None: unlimited
     functions: frozenset[str] | None = None  # in lower case; None: all
     service_bus: ServiceBusOptions = field(default_factory=ServiceBusOptions)
+    mcp: McpOptions = field(default_factory=McpOptions)
 
 
 def load_host_config(root: Path, environ: Mapping[str, str], problems: Problems) -> HostConfig:
@@ -75,6 +86,7 @@ def _read(root: "_Section") -> HostConfig:
         function_timeout_seconds=_timeout(root),
         functions=_names(root),
         service_bus=_service_bus(extensions.section("serviceBus")),
+        mcp=_mcp(extensions.section("mcp")),
     )
 
 
@@ -96,6 +108,16 @@ def _names(root: "_Section") -> frozenset[str] | None:
         root.refuse("functions", "is not an array of function names", "list names, or leave it out")
         return None
     return frozenset(name.lower() for name in names)
+
+
+def _mcp(section: "_Section") -> McpOptions:
+    level = section.section("system").text("webhookAuthorizationLevel", "System")
+    return McpOptions(
+        section.text("serverName", McpOptions.server_name),
+        section.text("serverVersion", McpOptions.server_version),
+        section.text("instructions", ""),
+        level.lower() == "anonymous",
+    )
 
 
 def _service_bus(section: "_Section") -> ServiceBusOptions:

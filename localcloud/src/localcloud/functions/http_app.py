@@ -14,6 +14,7 @@ from localcloud.functions.definitions import Function, HttpTrigger
 from localcloud.functions.http_values import decode_request, encode_response, parse_query
 from localcloud.functions.invocation import NO_TRACE, Call, Invoker, Outcome
 from localcloud.functions.keys import AccessKeys
+from localcloud.functions.mcp import PATH, McpEndpoint
 from localcloud.functions.routes import Match, Router
 from localcloud.httpd import Limits, Request, Response
 
@@ -34,6 +35,7 @@ class HttpApp:
     invoker: Invoker
     keys: AccessKeys | None
     admin: AdminApi
+    mcp: McpEndpoint | None = None
 
     def handle(self, request: Request) -> Response | Awaitable[Response]:
         """Answer at once, or by a future when the function has ended."""
@@ -47,6 +49,13 @@ class HttpApp:
         if path[:7].lower() == "/admin/":
             allowed = self.keys is None or self.keys.allow(_key(request), "admin")
             return self.admin.answer(method, path, request.body, allowed=allowed)
+        if path == PATH and self.mcp is not None and self.mcp.is_there:
+            level = "anonymous" if self.keys is None or self.mcp.info.is_anonymous else "admin"
+            allowed = self.keys is None or self.keys.allow(_key(request), level)
+            return self.mcp.answer(request) if allowed else Response(401)
+        return self._answer_route(method, path, request)
+
+    def _answer_route(self, method: str, path: str, request: Request) -> Response | Awaitable[Response]:
         found = self.router.find(method, path)
         if found is not None:
             return self._call(found, request)

@@ -1,0 +1,41 @@
+"""Whether words stand in a mail, as its sender's own."""
+
+from dataclasses import dataclass
+
+from shared.documents.threads import Message
+from shared.domain.chat_reading.evidence import find_words
+from shared.domain.mail.models import SegmentKind, read_segments
+
+OWN = "These words stand in the mail, as its sender's own."
+QUOTED = "The mail only quotes these words: they are somebody else's."
+ABSENT = "These words do not stand in the mail."
+TOO_SHORT = "Give at least three words."
+LEAST_WORDS = 3
+QUOTATIONS = frozenset({SegmentKind.QUOTE, SegmentKind.ATTRIBUTION})
+
+
+@dataclass(frozen=True)
+class Verdict:
+    is_confirmed: bool
+    reason: str
+
+
+def verify_quote(message: Message, quote: str) -> Verdict:
+    """Verbatim but for white space, at the edges of words, and outside of what the mail quotes."""
+    if len(quote.split()) < LEAST_WORDS:
+        return Verdict(is_confirmed=False, reason=TOO_SHORT)
+    if find_words(quote, own_text(message)):
+        return Verdict(is_confirmed=True, reason=OWN)
+    text = " ".join(line.lstrip("> \t") for line in message.body_raw.splitlines())
+    is_quoted = find_words(quote, text) is not None
+    return Verdict(is_confirmed=False, reason=QUOTED if is_quoted else ABSENT)
+
+
+def own_text(message: Message) -> str:
+    """The body without what it quotes. What stands before and after a quotation is not one sentence."""
+    text, parts, at = message.body_raw, list[str](), 0
+    for segment in sorted(read_segments(message.segments), key=lambda segment: segment.start):
+        if segment.kind in QUOTATIONS and segment.start >= at:
+            parts += [text[at : segment.start], "\0"]
+            at = segment.end
+    return "".join([*parts, text[at:]])

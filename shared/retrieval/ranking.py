@@ -23,6 +23,7 @@ _STOP = frozenset(
     were what when where whether which who whom whose why will with would you your""".split()  # noqa: SIM905
 )
 LONGEST_SENTENCE = 400
+RARE = 3  # a word on fewer passages weighs no more: it may be nothing but unusual
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,9 @@ class Weights:
     subject: float = 0.95  # the same in subject and sender
     place: float = 0.06  # how far ahead the service has it
     more_passages: float = 0.08  # for each further passage of a thread
-    evidence_of_words: float = 0.7
-    absent: float = 0.6  # against it: the share of the words that no passage has
-    floor: float = 0.5  # the least evidence with which the best thread is an answer
+    evidence_of_words: float = 0.5
+    absent: float = 0.3  # against it: the share of the words that no passage has
+    floor: float = 0.535  # the least evidence with which the best thread is an answer
     floor_by_words: float = 0.2  # the same where there are no vectors
     tail: float = 0.1  # how much less the other threads may have
 
@@ -92,7 +93,9 @@ class Weigher:
         count = len(passages) + 1
         both = [text | head for text, head in zip(self._texts, self._heads, strict=True)]
         frequency = {term: sum(term in terms for terms in both) for term in self._terms}
-        self._weight = {term: math.log(1 + count / (number + 0.5)) for term, number in frequency.items()}
+        self._weight: dict[str, float] = {
+            term: math.log(1 + count / (max(number, RARE) + 0.5)) ** 1.5 for term, number in frequency.items()
+        }
         self._total = sum(self._weight.values()) or 1.0
         self._absent = self._share({term for term in self._terms if not frequency[term]})
 
@@ -118,7 +121,7 @@ class Weigher:
         return self._share(all_terms(text))
 
     def _share(self, terms: set[str]) -> float:
-        return sum(self._weight[term] for term in self._terms if term in terms) / self._total
+        return math.fsum(self._weight[term] for term in self._terms if term in terms) / self._total
 
     def best_sentence(self, text: str) -> tuple[int, int]:
         """The part of a passage that has most of the query's words; the first one of equals."""

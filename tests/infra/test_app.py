@@ -123,7 +123,9 @@ def test_an_app_registers_the_functions_of_its_part_and_loads_nothing_of_the_oth
     kinds, loaded = json.loads(said)
 
     assert {kind for kind in kinds if kind.endswith("Trigger")} == (
-        {"httpTrigger"} if part == "web" else {"serviceBusTrigger", "timerTrigger"}
+        {"httpTrigger", "mcpResourceTrigger", "mcpToolTrigger"}
+        if part == "web"
+        else {"serviceBusTrigger", "timerTrigger"}
     )
     assert loaded == (["web.routes"] if part == "web" else ["stages"])
 

@@ -78,6 +78,7 @@ def test_a_page_asks_for_what_it_shows_in_a_few_calls(site: Site, calls: Counter
             "drafts": await asked(calls, drafts_page, "/"),
             "draft": await asked(calls, draft_page, "/", name="draft-ietf-tally-receipts"),
             "search": await asked(calls, search_page, "/", q="receipt"),
+            "by_outcome": await asked(calls, search_page, "/", q="receipt outcome:accepted -json"),
             "archive": await asked(calls, archive_page, "/", id=site.archives["tally"]),
         }
         assert calls["query.source_readers"] == 0
@@ -89,5 +90,5 @@ def test_a_page_asks_for_what_it_shows_in_a_few_calls(site: Site, calls: Counter
     finally:
         settings.cache_clear()
     # A query's calls are its pages: the last one tells that there is no more.
-    most = {"home": 6, "thread": 5, "report": 3, "digest": 4, "sources": 4, "source": 7, "months": 4, "drafts": 1, "draft": 4, "search": 2, "archive": 24}  # fmt: skip
+    most = {"home": 6, "thread": 5, "report": 3, "digest": 4, "sources": 4, "source": 7, "months": 4, "drafts": 1, "draft": 4, "search": 2, "by_outcome": 4, "archive": 24}  # fmt: skip
     assert {name: count for name, count in found.items() if count > most[name]} == {}, found

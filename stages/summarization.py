@@ -28,7 +28,7 @@ from shared.pipeline.lifecycle.summaries import (
 from shared.pipeline.lifecycle.threads import thread_reopened, thread_summarized
 from shared.pipeline.readiness import ReadyThread, uncorrected_version, version_of_members
 from shared.pipeline.stage import Stage, StageResult, Work
-from shared.summarization.record_flags import marked_positions
+from shared.summarization.record_flags import marked_claims
 from shared.summarization.report_document import evidence_of
 from shared.summarization.summarizers import EXTRACTIVE, check_backend, summarizer_for
 from shared.summarization.summary_document import load_corrections, summary_fields, thread_summary
@@ -153,7 +153,7 @@ async def _make(id_: str, thread: Thread, version: str, data: SummarizationReque
     made = replace(made, notes=tuple(dict.fromkeys(notes)))
     fields = summary_fields(made, thread, context.messages)
     reading = corrections.marked(fields["reading"]).model_copy(update={"placements": placements})
-    fields["reading"] = marked_positions(reading, context.marks)
+    fields["reading"] = marked_claims(reading, context.marks)
     fields["metadata"].flags = dict(context.flags)
     if pair is not None and result is not None:
         fields["metadata"].result_thread = pair.result

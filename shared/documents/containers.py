@@ -99,7 +99,7 @@ CONTAINERS: dict[str, ContainerSpec] = {
         ContainerSpec(
             "messages",
             "/pk",
-            unindexed=("/body_raw", "/body_normalized", "/body_html"),
+            unindexed=("/body_raw", "/body_normalized", "/body_html", "/hidden_text"),
             unindexed_trees=("/trace", "/copies", "/segments"),
             composite=(*_SWEEP, *_LATE, ("/thread_id", "/date")),
         ),

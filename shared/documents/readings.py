@@ -117,6 +117,7 @@ class StoredOutcome(ShownOutcome):
     authority: Authority | None = None
     votes: VoteCount | None = None
     rule: str = ""
+    marks: list[str] = []
 
     @property
     def shown(self) -> ShownOutcome:

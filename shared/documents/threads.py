@@ -67,9 +67,11 @@ class Message(KeyedDocument):
     to: list[Address] = []
     cc: list[Address] = []
     date: UtcTime | None = None
+    claimed_date: str = ""  # what its Date field says, where the mail cannot have that date
     body_raw: str = ""
     body_normalized: str = ""
     body_html: str | None = None
+    hidden_text: str = ""  # of the HTML: what a reader of the mail may not see. It counts for nothing
     segments: list[dict[str, Any]] = []
     headers: dict[str, Any] = {}
     trace: dict[str, list[str]] = {}  # fields of transport and authentication, the last hop first
@@ -115,7 +117,7 @@ class Thread(KeyedDocument):
     edition: str | None = None  # the operation that last had it read anew, though nothing in it had changed
     corrections: int = 0  # how often people have corrected what is said of it, or revoked that
     report_id: str | None = None  # the last report, of the summary that was the thread's then
-    subject_at: UtcTime | None = None  # the date of the message that gave the subject: the earliest wins
+    subject_at: UtcTime | None = None  # when the subject was given; 1900 where by the first message
     threading: dict[str, Any] = {}  # kept to thread further messages (shared/domain/threading)
     vote_subject: str | None = None  # of a thread that calls a vote, or brings a result: what it is about
     vote_thread: str | None = None  # it brings the result of this vote

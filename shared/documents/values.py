@@ -137,6 +137,7 @@ class Proposition:
     """The address that stands for the person who puts it."""
     words: SentenceCitation | None = None
     versions: tuple[Version, ...] = ()
+    marks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +182,8 @@ class Objection:
     tier: Tier = Tier.REMARK
     withdrawal: SentenceCitation | None = None
     """The sentence in which its owner withdraws it explicitly."""
+    marks: tuple[str, ...] = ()
+    """What a reader has to know of its mail and sender, as of a position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +192,7 @@ class Decision:
     citation: SentenceCitation
     tier: Tier
     """SAID only by one with authority; else it is shown as a possible decision."""
+    marks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +240,8 @@ class ThreadOutcome:
     read_by: ReadBy = ReadBy.RULES
     by: str = ""
     """Whom the sentence names for it, with the role."""
+    marks: tuple[str, ...] = ()
+    """Of the mails that it rests on; of one that is counted, of all positions that are said."""
 
 
 @dataclass(frozen=True, slots=True)

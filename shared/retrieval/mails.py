@@ -87,7 +87,7 @@ _PLAIN = frozenset({"mbox", "eml"})
 UNPACKED_AT_ONCE, UNPACKINGS_WAITING = 2, 8
 _PIECE = 1024 * 1024
 _SAID = ("subject", "from", "to", "cc", "date", "body_raw", "body_normalized", "body_html", "segments",
-         "attachments", "warnings")  # fmt: skip
+         "hidden_text", "claimed_date", "attachments", "warnings")  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -136,8 +136,10 @@ class MessageDetail(ReadModel):
     to: list[Address]
     cc: list[Address]
     date: UtcTime | None
+    claimed_date: str
     body_raw: str
     body_normalized: str
+    hidden_text: str
     segments: list[SegmentOfBody]
     attachments: list[Attachment]
     draft_mentions: list[str]

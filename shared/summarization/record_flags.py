@@ -1,11 +1,21 @@
 """Flags of a thread: conflicting copies, senders that fail, and so on. They change no count."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from shared.documents.readings import StoredReading
 from shared.documents.threads import Message, Thread
+from shared.documents.values import (
+    ConsensusBasis,
+    Decision,
+    Objection,
+    Position,
+    SentenceCitation,
+    ThreadReading,
+    Tier,
+)
 from shared.domain.consensus.linked_thread import CLAIMS_ROLE, CONFUSABLE, SAME_NAME, UNAUTHENTICATED, People
+from shared.domain.consensus.mails import ThreadMail
 from shared.domain.threading.assignment import BY_LIMIT, BY_OPERATOR, BY_SUBJECT
 
 _HIDDEN = "hidden-text"
@@ -32,8 +42,13 @@ _MARKS = {
 }
 
 
-def record_flags(thread: Thread, messages: Sequence[Message], people: People, mails: int) -> dict[str, int]:
-    """How many messages each flag is about; those that are about none are left out."""
+def record_flags(
+    thread: Thread, messages: Sequence[Message], marks: Mapping[str, Sequence[str]]
+) -> dict[str, int]:
+    """How many messages each flag is about; those that are about none are left out.
+
+    `marks` are those of senders. They count where a claim rests on the mail.
+    """
     via = [member.get("via") for member in thread.threading.get("members", [])]
     flags = {
         "conflicting_copies": sum(message.conflicts > 0 for message in messages),
@@ -42,9 +57,26 @@ def record_flags(thread: Thread, messages: Sequence[Message], people: People, ma
         "beyond_limit": via.count(BY_LIMIT),
         "hidden_text": sum(_HIDDEN in message.warnings for message in messages),
     }
-    marks = [mark for number in range(mails) for mark in people.marks(number)]
-    flags |= {name: marks.count(mark) for mark, name in _MARKS.items()}
+    flags |= {name: sum(mark in said for said in marks.values()) for mark, name in _MARKS.items()}
     return {name: count for name, count in flags.items() if count}
+
+
+def sender_marks(
+    reading: ThreadReading, mails: Sequence[ThreadMail], people: People
+) -> dict[str, tuple[str, ...]]:
+    """Of the mails that a claim rests on, what a reader has to know of their senders, by Message-ID."""
+    cited = {citation.message_id for citation in _citations(reading)}
+    found = {
+        mail.message_id: people.marks(number) for number, mail in enumerate(mails) if mail.message_id in cited
+    }
+    return {message_id: marks for message_id, marks in found.items() if marks}
+
+
+def _citations(reading: ThreadReading) -> Iterator[SentenceCitation]:
+    claims: tuple[Position | Objection | Decision, ...]
+    claims = (*reading.positions, *reading.objections, *reading.decisions)
+    yield from (claim.citation for claim in claims)
+    yield from reading.outcome.evidence
 
 
 def message_marks(thread: Thread, messages: Sequence[Message]) -> dict[str, tuple[str, ...]]:
@@ -62,12 +94,29 @@ def message_marks(thread: Thread, messages: Sequence[Message]) -> dict[str, tupl
     return {message_id: odd for message_id, odd in found.items() if odd}
 
 
-def marked_positions(reading: StoredReading, marks: Mapping[str, Sequence[str]]) -> StoredReading:
+def marked_claims(reading: StoredReading, marks: Mapping[str, Sequence[str]]) -> StoredReading:
+    """With the marks beside each claim that they touch."""
+
+    def of(*message_ids: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(mark for one in message_ids for mark in marks.get(one, ())))
+
     positions = [
-        replace(position, marks=(*position.marks, *marks.get(position.citation.message_id, ())))
-        for position in reading.positions
+        replace(one, marks=tuple(dict.fromkeys((*one.marks, *of(one.citation.message_id)))))
+        for one in reading.positions
     ]
-    return reading.model_copy(update={"positions": positions})
+    rests_on = [citation.message_id for citation in reading.outcome.evidence]
+    if reading.outcome.basis is ConsensusBasis.COUNTED:
+        rests_on += [one.citation.message_id for one in positions if one.tier is Tier.SAID]
+    put = reading.proposition
+    return reading.model_copy(
+        update={
+            "positions": positions,
+            "objections": [replace(one, marks=of(one.citation.message_id)) for one in reading.objections],
+            "decisions": [replace(one, marks=of(one.citation.message_id)) for one in reading.decisions],
+            "outcome": reading.outcome.model_copy(update={"marks": [*of(*rests_on)]}),
+            "proposition": replace(put, marks=of(put.message_id)) if put else None,
+        }
+    )
 
 
 def flag_sentences(flags: Mapping[str, int]) -> tuple[str, ...]:

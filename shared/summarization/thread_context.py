@@ -32,8 +32,9 @@ from shared.pipeline.readiness import (
     load_members,
     version_of,
 )
-from shared.summarization.record_flags import flag_sentences, message_marks, record_flags
+from shared.summarization.record_flags import flag_sentences, message_marks, record_flags, sender_marks
 
+_NO_DATE = datetime.min.replace(tzinfo=UTC)
 VERSIONED = {"id", "status", "variant", "conflicts"}
 PROCESSED, GIVEN_UP = ProcessingStatus.PROCESSED, ProcessingStatus.FAILED_MAX_RETRIES
 
@@ -53,7 +54,10 @@ async def load_context(
     chunks = [read_document(Chunk, row) for row in rows]
     profile = await _profile(clients, thread, session)
     mails = mails_of(thread, messages, profile, result)
-    flags = record_flags(thread, messages, People(mails, profile), len(mails))
+    # In a thread of its own: a long discussion takes its time to read.
+    reading = await asyncio.to_thread(read_thread, mails, profile)
+    senders = sender_marks(reading, mails, People(mails, profile))
+    flags, odd = record_flags(thread, messages, senders), message_marks(thread, messages)
     order = {message.id: position for position, message in enumerate(messages)}
     chunks.sort(key=lambda chunk: (order.get(chunk.message_key, len(order)), chunk.chunk_index))
     return ThreadContext(
@@ -64,15 +68,14 @@ async def load_context(
             ContextChunk(chunk.id, chunk.message_key, chunk.chunk_index, chunk.text, chunk.token_count)
             for chunk in chunks
         ],
-        # In a thread of its own: a long discussion takes its time to read.
-        reading=await asyncio.to_thread(read_thread, mails, profile),
+        reading=reading,
         mails=mails,
         profile=profile,
         context_window_tokens=window,
         version=_version(thread, messages, chunks),
         gaps=(*_gaps(messages, chunks), *flag_sentences(flags)),
         flags=flags,
-        marks=message_marks(thread, messages),
+        marks={id_: (*senders.get(id_, ()), *odd.get(id_, ())) for id_ in (senders | odd)},
     )
 
 
@@ -103,11 +106,38 @@ def mails_of(
 ) -> list[ThreadMail]:
     """As the reader takes them, each with the check of its sender.
 
-    By date, but for the root: a wrong clock does not make an answer the first mail.
+    By date, but for the root, and no mail before one that it answers, whatever date it claims.
     """
-    in_order = sorted(messages, key=lambda message: message.message_id != thread.root_message_id)
-    mails = [checked_mail(message, profile) for message in in_order]
+    mails = [checked_mail(message, profile) for message in in_reading_order(messages, thread.root_message_id)]
     return [*mails, result] if result else mails
+
+
+def in_reading_order(messages: Sequence[Message], root: str) -> list[Message]:
+    """The root first, and each other by its date, at the earliest with the mail that it answers."""
+    by_id = {message.message_id: message for message in messages}
+    times: dict[str, tuple[datetime, int]] = {}
+    """By message: its time, and how deep it stands below the first with that time."""
+
+    def time_of(message: Message) -> tuple[datetime, int]:
+        path: list[Message] = []
+        above: Message | None = message
+        while above is not None and above.message_id not in times:
+            times[above.message_id] = above.date or _NO_DATE, 0
+            path.append(above)
+            named = (above.in_reply_to, *reversed(above.references))
+            above = next((by_id[one] for one in named if one in by_id and one != above.message_id), None)
+        for below in reversed(path):
+            time, depth = times[above.message_id] if above else times.get(root, (_NO_DATE, 0))
+            times[below.message_id] = max(times[below.message_id], (time, depth + 1))
+            above = below
+        return times[message.message_id]
+
+    if root in by_id:
+        times[root] = by_id[root].date or _NO_DATE, 0
+    return sorted(
+        messages,
+        key=lambda message: (message.message_id != root, time_of(message), message.place, message.id),
+    )
 
 
 def checked_mail(message: Message, profile: SourceProfile) -> ThreadMail:

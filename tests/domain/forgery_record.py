@@ -18,7 +18,7 @@ from shared.domain.mail.models import ParsedMail
 from shared.domain.mail.parse import parse_archive
 from shared.domain.threading.assignment import ThreadState
 from shared.domain.threading.prepared_message import prepare_message
-from shared.summarization.record_flags import record_flags
+from shared.summarization.record_flags import record_flags, sender_marks
 from shared.summarization.thread_context import mails_of
 from shared.threads.message_documents import (
     ArchiveOfSource,
@@ -49,8 +49,8 @@ class ReadThread:
 
     @cached_property
     def flags(self) -> dict[str, int]:
-        people = People(self._mails, self.profile)
-        return record_flags(self.thread, list(self.messages.values()), people, len(self._mails))
+        senders = sender_marks(self.reading, self._mails, People(self._mails, self.profile))
+        return record_flags(self.thread, list(self.messages.values()), senders)
 
 
 class InMemoryRecord:

@@ -19,8 +19,10 @@ from shared.documents.readings import (
 from shared.documents.threads import Address
 from shared.documents.values import (
     CorrectionKind,
+    Decision,
     Fate,
     ModelReading,
+    Objection,
     OpenCall,
     Position,
     PositionStance,
@@ -46,6 +48,8 @@ class ShownQuote:
     address: str | None
     again: bool = False
     """It stands above: its writer leads there, and the words are not repeated."""
+    marks: tuple[str, ...] = ()
+    """What a reader has to know of its mail and sender."""
 
 
 @dataclass(frozen=True)
@@ -159,13 +163,15 @@ class _Quoting:
     """Quotes in the order of the page: each stands once, with its link."""
 
     places: QuotePlaces
+    marks: Mapping[str, tuple[str, ...]]
     quoted: set[tuple[str, str]] = field(default_factory=set)
 
     def shown(self, quote: SentenceCitation, person: str = "") -> ShownQuote:
         name = self.places.senders.get(quote.message_id) or self.places.person(person)
         again = self.has(quote)
         self.quoted.add((quote.message_id, quote.quote))
-        return ShownQuote(quote.quote, name, self.places.sentence(quote), again)
+        marks = self.marks.get(quote.message_id, ())
+        return ShownQuote(quote.quote, name, self.places.sentence(quote), again, marks)
 
     def has(self, quote: SentenceCitation) -> bool:
         return (quote.message_id, quote.quote) in self.quoted
@@ -183,7 +189,7 @@ def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> 
     said = [one for one in reading.positions if one.tier is Tier.SAID and one.stance in SAYS]
     remarks = [one for one in reading.positions if one.tier is Tier.REMARK]
     decider = reading.outcome.authority.person if reading.outcome.authority else ""
-    quoting = _Quoting(places)
+    quoting = _Quoting(places, _marks_of(reading))
     is_said = reading.outcome.tier is Tier.SAID or reading.outcome.is_closing_statement
     # In the order of the page: what stands above is not repeated below.
     evidence = quoting.fresh((one, decider) for one in reading.outcome.evidence if is_said)
@@ -215,6 +221,16 @@ def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> 
         model=reading.model,
         quoted=frozenset(quoting.quoted),
     )
+
+
+def _marks_of(reading: StoredReading) -> dict[str, tuple[str, ...]]:
+    """By message: they stand beside each of its sentences that the page shows."""
+    claims: list[Position | Objection | Decision]
+    claims = [*reading.positions, *reading.objections, *reading.decisions]
+    found = {claim.citation.message_id: claim.marks for claim in claims if claim.marks}
+    if len(reading.outcome.evidence) == 1 and reading.outcome.marks:
+        found.setdefault(reading.outcome.evidence[0].message_id, tuple(reading.outcome.marks))
+    return found
 
 
 def _asked(reading: StoredReading, quoting: _Quoting) -> ShownQuote | None:
@@ -272,7 +288,7 @@ def _position(one: Position, reading: StoredReading, quoting: _Quoting) -> Posit
         answers_address=places.message(one.answers) if one.answers and answers else None,
         binding=one.binding,
         corrected=by_person.get(one.person),
-        marks=one.marks,
+        marks=() if quoting.marks.get(one.citation.message_id) else one.marks,
         reader=_reader(one),
     )
 

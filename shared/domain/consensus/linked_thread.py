@@ -128,9 +128,11 @@ class People:
 
     @cached_property
     def _names(self) -> dict[str, dict[str, str]]:
-        """Of each name, as it looks: who has it, and how they write it."""
+        """Of each name, as it looks: who writes under it themselves, and how they write it."""
         found: dict[str, dict[str, str]] = {}
         for mail, person in zip(self._mails, self.of_mail, strict=True):
+            if self._is_sent_for_another(mail):
+                continue
             name = display_name(mail.name, mail.address)
             found.setdefault(skeleton(name), {}).setdefault(person, word_key(name))
         return found
@@ -139,9 +141,11 @@ class People:
         """What a reader has to know of the mail's sender: few take a position, so it is found when asked."""
         mail, person = self._mails[number], self.of_mail[number]
         name = display_name(mail.name, mail.address)
-        others = {key for other, key in self._names[skeleton(name)].items() if other != person}
+        named = self._names.get(skeleton(name), {})
+        others = {key for other, key in named.items() if other != person}
         found = [UNAUTHENTICATED] if mail.failed else []
-        if others and fold_address(mail.address) not in self._namesakes:
+        is_gateway = self._profile.is_gateway(mail.address, mail.list_id)
+        if others and not is_gateway and fold_address(mail.address) not in self._namesakes:
             found.append(SAME_NAME if word_key(name) in others else CONFUSABLE)
         if self.role(number) is None and _claims_role(mail.text):
             found.append(CLAIMS_ROLE)

@@ -184,8 +184,10 @@ _ISO = re.compile(
 _DAY_ONLY = re.compile(
     r"(?:[^\W\d]+,?\s*)?(?P<day>\d{1,2})[\s-]+(?P<month>[^\W\d]{3,9})\.?,?[\s-]+(?P<year>\d{4})\s*$"
 )
-_EARLIEST = datetime(1970, 1, 2, tzinfo=UTC)
-_LATEST = datetime(2100, 1, 1, tzinfo=UTC)
+_EARLIEST = datetime(1975, 1, 1, tzinfo=UTC)
+_LATEST = datetime(2070, 1, 1, tzinfo=UTC)
+"""Outside of these no mailing list has mail: what a wrong clock or a forger writes."""
+_LONGEST_WAY, _CLOCK_SKEW = timedelta(days=3_650), timedelta(days=2)
 _CENTURY, _PIVOT, _TWO_DIGITS = 100, 70, 1000
 _MAX_OFFSET = 16 * 60
 _WIDEST = timedelta(minutes=_MAX_OFFSET)
@@ -194,12 +196,17 @@ _NOON, _LEAP_SECOND = 12, 60
 
 
 def best_date(declared: str, received: Iterable[str], envelope: str) -> tuple[datetime | None, str]:
-    """The date and a warning: from Date, else the oldest Received that makes sense, else the From line."""
+    """The date and a warning: from Date, else the oldest Received that makes sense, else the From line.
+
+    A sender writes the Date, and the list's own server the last Received field: what is far from that is no
+    date that the mail can have.
+    """
     date = parse_date(declared) if declared else None
-    if date is not None:
+    hops = [found for hop in received if (found := parse_date(hop.rpartition(";")[2]))]
+    if date is not None and (not hops or hops[0] - _LONGEST_WAY <= date <= hops[0] + _CLOCK_SKEW):
         return date, ""
     problem = "bad-date" if declared else "missing-date"
-    hops = [found for hop in received if (found := parse_date(hop.rpartition(";")[2]))]
+    hops = [hop for hop in hops if hop >= hops[0] - _LONGEST_WAY]
     if hops:
         return min(hops), f"{problem}:from-received"
     words = envelope.split()  # the date comes after an address that may have any number of words

@@ -38,6 +38,14 @@ def _follows_blank_line(match: re.Match[bytes]) -> bool:
     return before in {b"", b"\r"} or before.endswith((b"\n", b"\n\r"))
 
 
+def _follows_headers(match: re.Match[bytes]) -> bool:
+    """A message without a body has no blank line either: its From line is the last thing before."""
+    above = match.string[max(0, match.start() - LOOKAHEAD) : match.start()]
+    last = above.rfind(b"\nFrom ")
+    return last >= 0 and not _BLANK_LINE.search(above, last)
+
+
+_BLANK_LINE = re.compile(rb"\n\r?\n")
 _FROM_LINE = re.compile(rb"\nFrom ([^\n]{0,1000})\n(?=" + _HEADER_LINE + rb")")
 # Four control-A on a line of their own, before and after each message.
 MMDF = Dialect("mmdf", re.compile(rb"\n\x01\x01\x01\x01\r?(?:\n|\Z)"))
@@ -49,15 +57,24 @@ NOTEBOOK = Dialect("notebook", re.compile(rb"\n={60,80}\r?\n(?=" + _HEADER_LINE 
 EML = Dialect("eml", re.compile(rb"(?!)"))
 
 
-def _mbox(*, dated: bool = True, patches: bool = False) -> Dialect:
-    """From lines before a header, with a date; without one as the archive's first, after a blank line."""
+def _mbox(*, dated: bool = True, patches: bool = False, spaced: bool = True) -> Dialect:
+    """From lines between a blank line and a header, with a date unless the archive's first has none.
+
+    A From line inside a paragraph is text, unless the archive puts no blank lines before its own.
+    """
 
     def accepts(match: re.Match[bytes]) -> bool:
         if (dated and not _is_dated(match[1])) or (not patches and _GIT_PATCH.match(match[0], 1)):
             return False
-        return dated or _follows_blank_line(match)
+        return (dated and not spaced) or _follows_blank_line(match) or (dated and _follows_headers(match))
 
     return Dialect("mbox", _FROM_LINE, accepts)
+
+
+def _is_spaced(beginning: bytes) -> bool:
+    """Whether the archive has blank lines before its From lines: so do all that do not show otherwise."""
+    found = [match for match in _FROM_LINE.finditer(beginning, 1) if _is_dated(match[1])]
+    return not found or any(map(_follows_blank_line, found))
 
 
 def _is_dated(from_line: bytes) -> bool:
@@ -72,12 +89,13 @@ def detect(beginning: bytes) -> Dialect:
         return MMDF
     if text.startswith(b"From "):
         line = text.split(b"\n", 1)[0]
-        return _mbox(dated=_is_dated(line), patches=bool(_GIT_PATCH.match(line)))
+        dated, patches = _is_dated(line), bool(_GIT_PATCH.match(line))
+        return _mbox(dated=dated, patches=patches, spaced=_is_spaced(text))
     for dialect in (YEAR, NOTEBOOK):
         if dialect.pattern.match(b"\n" + text):
             return dialect
     if re.search(rb"\nFrom ", beginning) and not _looks_like_mail(text):
-        return _mbox()
+        return _mbox(spaced=_is_spaced(beginning))
     if _looks_like_mail(text):
         return EML
     raise NotAMailboxError
@@ -92,9 +110,9 @@ _BLOCK = 1024 * 1024
 _DETECT_BYTES = 64 * 1024
 _CONTENT_LENGTH = re.compile(rb"\n[Cc]ontent-[Ll]ength:[ \t]*(\d{1,10})[ \t]*\r?\n")
 _HEADER_SEARCH = 64 * 1024
-_END_SLACK = 4
+_TRUSTED = 3
+"""So many messages have to show that an archive declares lengths."""
 _FIRST_LINE = re.compile(rb"\nFrom [^\n]*(?:\n|\Z)")
-_BLANK_LINE = re.compile(rb"\n\r?\n")
 _HAS_ESCAPED_FROM = re.compile(rb"\n>{1,20}From ")
 _ESCAPED_FROM = re.compile(rb"(?m)^>(>*From )")
 _TIGHT_QUOTE = re.compile(rb">[^ >\r\n]")
@@ -146,6 +164,8 @@ class _Reader:
         self._limits = limits
         self._dialect = EML
         self._dropped = 0
+        self._declared = 0
+        """How many messages in a row declared their length, from the first on; -1 where one did not."""
 
     def messages(self) -> Iterator[RawMessage | Skipped]:
         self._begin()
@@ -202,8 +222,16 @@ class _Reader:
     def _following(self, start: int) -> re.Match[bytes] | None:
         """The separator after the message that starts here; None where the archive ends."""
         self._dropped = 0
-        found, match = self._by_content_length(start)
-        return match if found else self._by_search(start)
+        declared = self._by_content_length(start)
+        if declared is None:
+            self._declared = -1
+        elif self._declared >= 0:
+            self._declared += 1
+        # From lines in a body that nobody escaped, as mboxcl2 has them, are believed to be text only where
+        # every mail declares its length. Else a mail could declare one that swallows those after it.
+        if declared and self._declared > _TRUSTED and self._declared_length(declared.end()):
+            return declared
+        return self._by_search(start)
 
     def _by_search(self, start: int) -> re.Match[bytes] | None:
         window, position = self._window, start - 1
@@ -226,22 +254,30 @@ class _Reader:
                 return match
         return None
 
-    def _by_content_length(self, start: int) -> tuple[bool, re.Match[bytes] | None]:
-        """Whether a Content-Length is there and ends where a separator or the archive's end is."""
+    def _by_content_length(self, start: int) -> re.Match[bytes] | None:
+        """The separator that a Content-Length leads to; None where there is none right there."""
+        declared = self._declared_length(start)
+        if declared is None:
+            return None
+        body, length = declared
+        end = body + length
+        self._window.fill_to(end + LOOKAHEAD)
+        for position in (end - 1, end, end + 1):
+            match = self._dialect.pattern.match(self._window.data, position)
+            if match and self._dialect.accepts(match):
+                return match
+        return None
+
+    def _declared_length(self, start: int) -> tuple[int, int] | None:
+        """Where the body of the message starts, and how long its header says that it is."""
         window = self._window
         window.fill_to(start + _HEADER_SEARCH)
         blank = _BLANK_LINE.search(window.data, start - 1, start + _HEADER_SEARCH)
         body = blank.end() if blank else start
         declared = _CONTENT_LENGTH.search(window.data, start - 1, body)
         if declared is None or (length := int(declared[1])) > self._limits.message_bytes:
-            return False, None
-        end = body + length
-        window.fill_to(end + LOOKAHEAD)
-        for position in (end - 1, end, end + 1):
-            match = self._dialect.pattern.match(window.data, position)
-            if match and self._dialect.accepts(match):
-                return True, match
-        return window.ended and 0 <= len(window.data) - end <= _END_SLACK, None
+            return None
+        return body, length
 
     def _cut(
         self, start: int, following: re.Match[bytes] | None, envelope: bytes, offset: int, index: int

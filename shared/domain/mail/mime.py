@@ -117,6 +117,8 @@ class Content:
     texts: list[tuple[str, SegmentKind | None]] = field(default_factory=list)
     """In order; with a kind where the structure, not the text, says what it is."""
     html: str | None = None
+    hidden: str = ""
+    """Text of the HTML that a reader may not see."""
     has_plain: bool = False
     attachments: list[ParsedAttachment] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -124,6 +126,7 @@ class Content:
     def add(self, other: "Content") -> None:
         self.texts += other.texts
         self.html = self.html or other.html
+        self.hidden = self.hidden or other.hidden
         self.has_plain |= other.has_plain
         self.attachments += other.attachments
         self.warnings += other.warnings
@@ -169,7 +172,8 @@ class PartReader:
         if is_html:
             read = html.html_to_text(text)
             content.html, text = text, self._bounded(read.text, warnings)
-            warnings += ["hidden-text"] if read.has_hidden else []
+            warnings += ["hidden-text"] if read.hidden else []
+            content.hidden = read.hidden
         elif "format" in options and options["format"].strip().lower() == "flowed":
             text = unflow(text, delsp=options.get("delsp", "").strip().lower() == "yes")
         content.texts.append((text, None))

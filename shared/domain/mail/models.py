@@ -116,6 +116,10 @@ class ParsedMail:
     warnings: list[str] = field(default_factory=list)
     trace: dict[str, list[str]] = field(default_factory=dict)
     """The fields of transport and authentication (`headers.TRACE_FIELDS`), the last hop first."""
+    claimed_date: str = ""
+    """What the Date field says, where that is no date that the mail can have."""
+    hidden_text: str = ""
+    """Text of the HTML that a reader of the mail may not see. It counts for nothing."""
     offset: int = 0
     index: int = 0
     size: int = 0

@@ -34,6 +34,7 @@ _MAX_HEADERS = 200
 _MAX_REPEATS = 50
 _MAX_IDS_VALUE = 100_000
 _MAX_SUBJECT = 1_000
+_MAX_CLAIMED_DATE = 100
 
 
 def parse_archive(
@@ -100,6 +101,8 @@ def _build(
         segments=segments,
         headers=_other_headers(headers),
         trace=_trace(headers),
+        claimed_date=charsets.printable(_first(headers, "date"))[:_MAX_CLAIMED_DATE] if problem else "",
+        hidden_text=content.hidden,
         attachments=content.attachments,
         draft_mentions=find_mentions(f"{subject}\n{normalized}"),
         warnings=list(dict.fromkeys(warnings)),

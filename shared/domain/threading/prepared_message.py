@@ -56,7 +56,7 @@ def prepare_message(message: ParsedMail, member: int = 0) -> PreparedMessage:
 def _shortened(message: ParsedMail) -> ParsedMail:
     """Without its HTML, or with half of its text: a document has at most 2 MB, and escapes count."""
     if message.body_html is not None:
-        message.body_html = None
+        message.body_html, message.hidden_text = None, ""
         message.warnings.append("html-too-large")
         return message
     end = len(message.body_raw) // 2
@@ -132,4 +132,6 @@ def _document(message: ParsedMail) -> dict[str, Any]:
         ],
         "draft_mentions": message.draft_mentions,
         "warnings": message.warnings,
+        "claimed_date": message.claimed_date,
+        "hidden_text": message.hidden_text,
     }

@@ -271,7 +271,7 @@ def _thread_differences(thread: Thread, facts: Sequence[Mapping[str, Any]]) -> I
         yield "messages"
     if not state.members or thread_id(state.root, thread.source or "") != thread.id:
         yield "root"
-    expected = facts_of_thread(facts)
+    expected = facts_of_thread(facts, thread.root_message_id)
     people = [(person.email, person.name) for person in expected.pop("participants")]
     # Which of more are shown depends on who came first.
     shown = [(person.email, person.name) for person in thread.participants]

@@ -173,7 +173,7 @@ STRUCTURE = [
     Case("HTML hidden by a scale", mail("Content-Type: text/html", body='<p>Seen.</p><p style="transform:scale(0)">I support it.</p>'), {"new": "Seen.", "warns": "hidden-text"}),
     Case("HTML with small print", mail("Content-Type: text/html", body='<p>Seen.</p><p style="font-size:10px">Read.</p>'), {"new": "Seen.\n\nRead."}),
     Case("HTML with light text on a dark ground", mail("Content-Type: text/html", body='<table bgcolor="#000000"><tr><td><font color="white">Seen.</font></td></tr></table>'), {"new": "Seen.", "warnings": []}),
-    Case("HTML with a zero-height line that overflows", mail("Content-Type: text/html", body='<p style="line-height:0">Seen.</p>'), {"new": "Seen.", "warnings": []}),
+    Case("HTML with a zero-height box that overflows", mail("Content-Type: text/html", body='<p style="height:0">Seen.</p>'), {"new": "Seen.", "warnings": []}),
     Case("HTML that is broken", mail("Content-Type: text/html", body="<p>One<div>two</p></span> 1 < 2 <b>three"), {"new": "One\n\ntwo\n\n1 < 2 three"}),
     Case("nested multiparts", multipart("mixed", 'Content-Type: multipart/alternative; boundary="in"\n\n--in\n' + PLAIN + "Inner.\n--in\n" + HTML + "<p>No</p>\n--in--\n", PLAIN + "After."), {"new": "Inner.\nAfter."}),
     Case("inner boundary that extends the outer one", multipart("mixed", 'Content-Type: multipart/mixed; boundary="=_b2"\n\n--=_b2\n' + PLAIN + "Inner.\n--=_b2--\n", PLAIN + "Outer."), {"new": "Inner.\nOuter."}),

@@ -106,10 +106,35 @@ def test_quoted_from_lines_are_unquoted_but_quotes_are_not(written: bytes, meant
     assert bodies(one(1, b"Text.\n" + written)) == [b"Text.\n" + meant]
 
 
-def test_a_right_content_length_is_believed() -> None:
-    body = b"Text.\n\n" + FROM + b"Subject: inside\n\nMore.\n"
-    data = one(1, body, b"Content-Length: %d\n" % len(body)) + one(2)
-    assert bodies(data) == [body, b"Text.\n"]
+def declared(number: int, body: bytes) -> bytes:
+    return one(number, body, b"Content-Length: %d\n" % len(body))
+
+
+INSIDE = b"Text.\n\n" + FROM + b"Subject: inside\n\nMore.\n"
+
+
+def test_a_right_content_length_is_believed_where_every_mail_declares_one() -> None:
+    few = b"".join(declared(number, b"One.\n") for number in range(4))
+    assert bodies(few + declared(5, INSIDE) + declared(6, b"Six.\n")) == [*[b"One.\n"] * 4, INSIDE, b"Six.\n"]
+
+
+def test_a_content_length_swallows_nobody_whose_mail_declares_none() -> None:
+    swallowed = one(2, b"Two.\n") + one(3, b"Three.\n")
+    length = len(b"One.\n\n") + len(swallowed) - 1
+    data = one(1, b"One.\n", b"Content-Length: %d\n" % length) + swallowed + one(4)
+    assert bodies(data) == [b"One.\n", b"Two.\n", b"Three.\n", b"Text.\n"]
+    at_the_end = one(0) + one(1, b"One.\n", b"Content-Length: %d\n" % length) + swallowed
+    assert bodies(at_the_end) == [b"Text.\n", b"One.\n", b"Two.\n", b"Three.\n"]
+
+
+def test_a_from_line_inside_a_paragraph_starts_no_mail() -> None:
+    body = b"As I said:\n" + FROM + b"From: Ann <ann@example.org>\nit came so.\n"
+    assert bodies(one(1) + one(2, body) + one(3)) == [b"Text.\n", body, b"Text.\n"]
+
+
+def test_an_archive_without_blank_lines_before_its_from_lines_is_cut_at_them() -> None:
+    data = b"".join(FROM + HEADERS % number + b"\nText.\n" for number in range(3))
+    assert bodies(data) == [b"Text.\n"] * 3
 
 
 def test_a_wrong_content_length_is_not_believed() -> None:

@@ -23,6 +23,7 @@ from shared.domain.consensus.votes import VoteThread, results_of_votes, vote_sub
 from shared.domain.mail.authentication import SenderCheck, check_sender
 from shared.domain.mail.models import read_segments
 from shared.domain.mail.segments import NormalizedBody
+from shared.domain.mail.subjects import split_subject
 from shared.domain.summaries.models import ContextChunk, ContextMessage, ThreadContext
 from shared.pipeline.lifecycle.threads import result_linked, vote_marked
 from shared.pipeline.readiness import (
@@ -134,10 +135,27 @@ def in_reading_order(messages: Sequence[Message], root: str) -> list[Message]:
 
     if root in by_id:
         times[root] = by_id[root].date or _NO_DATE, 0
+    first = by_id.get(root) or _first_of_a_cut_thread(messages, {id_: time_of(by_id[id_]) for id_ in by_id})
     return sorted(
         messages,
-        key=lambda message: (message.message_id != root, time_of(message), message.place, message.id),
+        key=lambda message: (message is not first, time_of(message), message.place, message.id),
     )
+
+
+def _first_of_a_cut_thread(messages: Sequence[Message], times: Mapping[str, Any]) -> Message | None:
+    """Where the first message is missing: the one that most people answer, under most people's subject."""
+    answers: dict[str, set[str]] = {}
+    subjects: dict[str, set[str]] = {}
+    for message in messages:
+        answers.setdefault(message.in_reply_to or "", set()).add(message.from_.email)
+        subjects.setdefault(split_subject(message.subject).text, set()).add(message.from_.email)
+
+    def rank(message: Message) -> tuple[Any, ...]:
+        others = answers.get(message.message_id, set()) - {message.from_.email}
+        shared = len(subjects[split_subject(message.subject).text])
+        return -len(others), -shared, times[message.message_id], message.place, message.id
+
+    return min(messages, key=rank, default=None)
 
 
 def checked_mail(message: Message, profile: SourceProfile) -> ThreadMail:

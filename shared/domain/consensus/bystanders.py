@@ -9,10 +9,12 @@ from dataclasses import replace
 
 from shared.documents.values import ConsensusBasis, ThreadReading, Tier
 from shared.domain.consensus.claims import StanceClaim
+from shared.domain.consensus.cues import NEGATION
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.mails import OwnSentence
 from shared.domain.consensus.proposal import Put
 from shared.domain.consensus.stance_cues import DOUBTS, OPPOSES
+from shared.domain.consensus.votes import is_legend
 
 
 def bystanders(
@@ -22,13 +24,13 @@ def bystanders(
     taking_part = {thread.root.person, *put.owners}
     taking_part |= {mail.person for mail in thread.mails if thread.people.role(mail.number) is not None}
     taking_part |= {claim.person for claim in claims}
-    taking_part |= {thread.mail_of(sentence).person for sentence in objected}
+    taking_part |= {thread.mail_of(sentence).person for sentence in objected if NEGATION.finds(sentence)}
     taking_part |= {mail.person for mail in thread.mails if any(map(_doubts, mail.sentences))}
     return {mail.person for mail in thread.mails} - taking_part
 
 
 def _doubts(sentence: OwnSentence) -> bool:
-    return DOUBTS.finds(sentence) or OPPOSES.finds(sentence)
+    return (DOUBTS.finds(sentence) or OPPOSES.finds(sentence)) and not is_legend(sentence)
 
 
 def with_outcome_of(core: ThreadReading, whole: ThreadReading) -> ThreadReading:

@@ -321,7 +321,9 @@ class LinkedThread:
 
         Its sender opened the thread or has a role, or somebody of another domain or several people answer it.
         """
-        openers = {self.root.person}
+        # Where the first mail is missing, nobody opened the thread: the earliest date is only claimed.
+        is_cut = self.root.parent is None and bool(self.root.mail.reply_to or self.root.mail.references)
+        openers = set[str]() if is_cut else {self.root.person}
         if mail.person in openers or self.people.role(mail.number) is not None:
             return True
         answers = [one for one in self.mails if one.parent == mail.number and one.person != mail.person]

@@ -180,7 +180,7 @@ def _mail_and_form(thread: LinkedThread) -> tuple[LinkedMail, PropositionForm]:
         return root, PropositionForm.TEXT
     if VOTE_TAG.search(root.mail.subject) or _is_ballot(root):
         return root, PropositionForm.VOTE
-    may_put = [mail for mail in thread.mails if thread.is_taken_up(mail)]
+    may_put = [mail for mail in thread.mails if thread.is_taken_up(mail)] or [root]
     patch = next((mail for mail in may_put if mail.is_patch), None)
     if patch is not None:
         return patch, PropositionForm.PATCH

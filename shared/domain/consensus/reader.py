@@ -42,6 +42,7 @@ from shared.domain.consensus.positions import consensus_type, fate_of, given_up,
 from shared.domain.consensus.proposal import find_put, read_genre, result_subject, something_is_put
 from shared.domain.consensus.rulings import read_settlements
 from shared.domain.consensus.sentence_scores import Head, SentenceScores
+from shared.domain.consensus.supplied import without_supplied
 from shared.domain.consensus.votes import count_votes, read_ballots
 
 _DECIDABLE = frozenset({Genre.PATCH, Genre.CALL, Genre.PROPOSAL})
@@ -61,6 +62,7 @@ def read_thread(mails: Sequence[ThreadMail], profile: SourceProfile | None = Non
     if not mails:
         raise ValueError("a thread has at least one mail")
     profile = profile or SourceProfile()
+    mails = without_supplied(mails)
     must_pass = profile.requires_authentication
     languages = [language_of(mail.text) for mail in mails]
     lang = main_language(mails, languages)

@@ -439,12 +439,13 @@ class SentenceScores:
         ]
         ranked = [*besides, *sorted(chosen, key=lambda one: -self._scores[id(one)][head])]
         best: dict[int, OwnSentence] = {}
-        keys: set[str] = set()
+        keys: set[tuple[str, str]] = set()
         for sentence in ranked:
-            # Who sends the next version of a text repeats what stands in it.
-            if sentence.mail not in best and sentence.key not in keys:
+            # Who sends the next version of a text repeats what stands in it. Others say the same themselves.
+            said = (self._thread.mail_of(sentence).person, sentence.key)
+            if sentence.mail not in best and said not in keys:
                 best[sentence.mail] = sentence
-                keys.add(sentence.key)
+                keys.add(said)
         kept = list(best.values())[: MOST_MAILS[head]]
         return sorted(kept, key=lambda one: (one.mail, one.index))
 

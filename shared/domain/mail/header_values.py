@@ -273,6 +273,8 @@ def _offset(zone: str) -> int:
 
 def _year(text: str) -> int:
     year = int(text)
+    if len(text) > len("126") and year < _TWO_DIGITS:
+        raise ValueError(f"no mail is of the year {text}")
     if year < _CENTURY:
         return year + (2000 if year < _PIVOT else 1900)
     # 100 and up: a year that a broken clock counted from 1900.

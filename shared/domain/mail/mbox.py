@@ -71,10 +71,13 @@ def _mbox(*, dated: bool = True, patches: bool = False, spaced: bool = True) -> 
     return Dialect("mbox", _FROM_LINE, accepts)
 
 
+_UNSPACED = 3
+
+
 def _is_spaced(beginning: bytes) -> bool:
-    """Whether the archive has blank lines before its From lines: so do all that do not show otherwise."""
+    """Whether the archive has blank lines before its From lines: all have that do not plainly show it."""
     found = [match for match in _FROM_LINE.finditer(beginning, 1) if _is_dated(match[1])]
-    return not found or any(map(_follows_blank_line, found))
+    return len(found) < _UNSPACED or any(map(_follows_blank_line, found))
 
 
 def _is_dated(from_line: bytes) -> bool:

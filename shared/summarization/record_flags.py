@@ -42,12 +42,15 @@ _MARKS = {
 }
 
 
+_ON_EVERY_MAIL = frozenset({UNAUTHENTICATED, CONFUSABLE})
+
+
 def record_flags(
     thread: Thread, messages: Sequence[Message], marks: Mapping[str, Sequence[str]]
 ) -> dict[str, int]:
     """How many messages each flag is about; those that are about none are left out.
 
-    `marks` are those of senders. They count where a claim rests on the mail.
+    `marks` are those of senders.
     """
     via = [member.get("via") for member in thread.threading.get("members", [])]
     flags = {
@@ -64,11 +67,14 @@ def record_flags(
 def sender_marks(
     reading: ThreadReading, mails: Sequence[ThreadMail], people: People
 ) -> dict[str, tuple[str, ...]]:
-    """Of the mails that a claim rests on, what a reader has to know of their senders, by Message-ID."""
+    """What a reader has to know of senders, by Message-ID; of some, only where a claim rests on the mail."""
     cited = {citation.message_id for citation in _citations(reading)}
-    found = {
-        mail.message_id: people.marks(number) for number, mail in enumerate(mails) if mail.message_id in cited
-    }
+    found = {}
+    for number, mail in enumerate(mails):
+        marks = people.marks(number)
+        if mail.message_id not in cited:
+            marks = tuple(mark for mark in marks if mark in _ON_EVERY_MAIL)
+        found[mail.message_id] = marks
     return {message_id: marks for message_id, marks in found.items() if marks}
 
 

@@ -19,6 +19,7 @@ from shared.domain.consensus.linked_thread import People
 from shared.domain.consensus.mails import ThreadMail, attributions_in, list_id_in, quoted_blocks
 from shared.domain.consensus.reader import read_thread
 from shared.domain.consensus.rulings import DECIDING_ROLES
+from shared.domain.consensus.supplied import without_supplied
 from shared.domain.consensus.votes import VoteThread, results_of_votes, vote_subject
 from shared.domain.mail.authentication import SenderCheck, check_sender
 from shared.domain.mail.models import read_segments
@@ -109,7 +110,8 @@ def mails_of(
 
     By date, but for the root, and no mail before one that it answers, whatever date it claims.
     """
-    mails = [checked_mail(message, profile) for message in in_reading_order(messages, thread.root_message_id)]
+    in_order = in_reading_order(messages, thread.root_message_id)
+    mails = without_supplied([checked_mail(message, profile) for message in in_order], by_subject=True)
     return [*mails, result] if result else mails
 
 

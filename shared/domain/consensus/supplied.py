@@ -5,7 +5,6 @@ answers: it quotes it, names its author in the line above the quote, and has its
 answers contradict is shown, and answers nothing for them: they stand as if it were missing.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -20,7 +19,8 @@ _MAX_SEARCHED, _MAX_QUOTED = 20_000, 4_000
 _MOST_PROBES, _PROBE_WORDS, _LEAST_PROBE = 12, 5, 3
 _MIN_NAME = 3
 _MOST_ANCESTORS = 12
-_ORIGINAL = re.compile(r"-{4,}|mailto:|^\s*\*?(?:From|Von|De|发件人)\*?\s?:", re.MULTILINE)
+_BLOCKS = ("----", "mailto:", "\nFrom: ", "\nVon: ", "\nDe: ")
+"""In a block that a mailer made of another mail."""
 _MOST_MAILS, _MOST_SEARCHES = 200, 100
 """So many answers are compared with a whole thread: it is hostile."""
 
@@ -33,10 +33,11 @@ class Evidence(Enum):
     NOTHING = "nothing"
 
 
-def without_supplied(mails: Sequence[ThreadMail]) -> list[ThreadMail]:
+def without_supplied(mails: Sequence[ThreadMail], *, by_subject: bool = False) -> list[ThreadMail]:
     """The mails as their own words have it: none answers one that it contradicts.
 
-    A first mail that its answers contradict, and none of another domain confirms, goes behind the others.
+    A first mail that its answers contradict, and none of another domain confirms, goes behind the others; and
+    with `by_subject` one whose answers are all replies under another subject.
     """
     by_id = {mail.message_id: mail for mail in mails}
     kept: list[ThreadMail] = []
@@ -57,7 +58,8 @@ def without_supplied(mails: Sequence[ThreadMail]) -> list[ThreadMail]:
             answers.append(mail)
             shown.append(found)
     contradicts = shown.count(Evidence.CONTRADICTS) * 2 > len(shown)
-    if Evidence.CONFIRMS not in shown and (contradicts or _have_another_subject(answers, root)):
+    contradicts = contradicts or (by_subject and _have_another_subject(answers, root))
+    if contradicts and Evidence.CONFIRMS not in shown:
         others = [_unlinked(mail, root.message_id) for mail in kept[1:]]
         first = _first_of(others)
         return [first, *(mail for mail in others if mail is not first), kept[0]]
@@ -102,7 +104,7 @@ def evidence(answer: ThreadMail, named: Sequence[ThreadMail]) -> Evidence:
         return Evidence.NOTHING
     if _quotes(answer, named[0]) or _names(answer, named[0]):
         return Evidence.CONFIRMS
-    if any(_ORIGINAL.search(quote.text) for quote in answer.quotes):
+    if any(mark in f"\n{quote.text}" for quote in answer.quotes for mark in _BLOCKS):
         return Evidence.NOTHING  # a block that a mailer made: it shows its author in words of its own
     if answer.attributions or answer.quotes:
         shows_another = any(

@@ -6,16 +6,18 @@ is `inexact`: it has what can be said without its messages, and orchestration se
 stored.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.queries.threads import MEMBER_FACTS
 from shared.documents.threads import Address, Thread
 from shared.domain.threading.assignment import ThreadingResult, ThreadState
+from shared.domain.threading.subject_links import read_subject, title_of
 from shared.pipeline.lifecycle.threads import thread_changed, thread_described
 from shared.pipeline.readiness import ReadyThread, member_keys
 
@@ -64,17 +66,17 @@ def _document(name: str, changes: ThreadChanges, now: datetime) -> Thread:
     base, state = changes.known.get(name), changes.result.threads.get(name)
     is_changed = state is not None or name in changes.replaced
     state = state or ThreadState.from_document(base.threading if base else {"members": [], "subjects": []})
-    origins = changes.origins(name)
+    origins, opening = changes.origins(name), opening_of(state)
     thread = base or _new(name, state.root, changes.reborn.get(name), now)
     earlier = [*([base] if base else []), *origins]
     document = thread.model_copy(
         update={
-            **_shown(earlier, changes.added.get(name, ()), changes.also_in.get(name)),
+            **_shown(earlier, changes.added.get(name, ()), opening, changes.also_in.get(name)),
             "root_message_id": state.root,
             "sources": [changes.source],
             "source": changes.source,
             "message_count": len(state.members),
-            "inexact": changes.is_inexact(name),
+            "inexact": changes.is_inexact(name) or (base is not None and not _is_named_so(base, opening)),
             "corrections": max([thread.corrections, *(origin.corrections for origin in origins)]),
             "threading": state.to_document(),
         }
@@ -104,7 +106,8 @@ async def describe_inexact(
         if not facts.keys() >= set(keys):
             changed.add(thread.id)
             continue
-        exact = facts_of_thread([facts[key] for key in keys])
+        opening = opening_of(ThreadState.from_document(thread.threading))
+        exact = facts_of_thread([facts[key] for key in keys], opening)
         stored = Thread.model_validate({**thread.to_cosmos(), **exact}).to_cosmos()
         described = {name: stored[name] for name in exact}
         if not await thread_described(clients.store, thread, described, session):
@@ -112,15 +115,52 @@ async def describe_inexact(
     return [ready for ready in threads if ready.thread.id not in changed]
 
 
-def facts_of_thread(facts: Sequence[MessageFacts]) -> dict[str, Any]:
+class Opening(NamedTuple):
+    """What names a thread and begins it."""
+
+    root: str
+    """The first message; empty where it is missing, or is not what its answers were written to."""
+    impostor: str
+    """A message in place of the first one, whose subject most of its answers have not."""
+    title: str
+    """The title of most answers, where there is no first message."""
+
+
+def opening_of(state: ThreadState) -> Opening:
+    """Anybody can send a mail in place of a first one that is missing. It gives the thread no name."""
+    if not state.members:
+        return Opening("", "", "")
+    root = state.root
+    titles = {entry.node: title_of(entry.key) for entry in sorted(state.subjects)}
+    answers = Counter(
+        titles[one] for one, member in state.members.items() if member.parent == root and one in titles
+    )
+    common = min(answers, key=lambda title: (-answers[title], title), default="")
+    if root not in state.members:
+        return Opening("", "", common)
+    if answers[common] > answers[titles.get(root, "")]:
+        return Opening("", root, common)
+    return Opening(root, "", "")
+
+
+def _is_named_so(thread: Thread, opening: Opening) -> bool:
+    """Whether its subject comes from what opens it now."""
+    if opening.root:
+        return thread.subject_at == _BY_ROOT
+    return thread.subject_at != _BY_ROOT and _title(thread.subject) == opening.title
+
+
+def facts_of_thread(facts: Sequence[MessageFacts], opening: Opening) -> dict[str, Any]:
     """What a thread says of its messages, made of all of them."""
-    return {**_shown([], facts, None), "message_count": len(facts)}
+    return {**_shown([], facts, opening, None), "message_count": len(facts)}
 
 
-def _shown(earlier: Sequence[Thread], facts: Sequence[MessageFacts], archive: str | None) -> dict[str, Any]:
+def _shown(
+    earlier: Sequence[Thread], facts: Sequence[MessageFacts], opening: Opening, archive: str | None
+) -> dict[str, Any]:
     archives = {id_ for fact in facts for id_ in fact["archive_ids"]} | ({archive} if archive else set())
     archives |= {id_ for thread in earlier for id_ in thread.archive_ids}
-    subject, at = _subject(earlier, facts)
+    subject, at = _subject(earlier, facts, opening)
     dates = _present(map(_date_of, facts))
     for thread in earlier:
         dates += _present([thread.first_message_date, thread.last_message_date])
@@ -131,21 +171,44 @@ def _shown(earlier: Sequence[Thread], facts: Sequence[MessageFacts], archive: st
         "subject": subject,
         "subject_at": at,
         "participants": _participants(earlier, facts),
-        "first_message_date": min(dates, default=None),
+        "first_message_date": _beginning(earlier, facts, opening.root) or min(dates, default=None),
         "last_message_date": max(dates, default=None),
         "draft_mentions": sorted(mentions.union(*[thread.draft_mentions for thread in earlier])),
     }
 
 
-def _subject(earlier: Sequence[Thread], facts: Sequence[MessageFacts]) -> tuple[str, datetime | None]:
-    """The subject of the earliest message; without dates the smallest text, which no order changes."""
+_BY_ROOT = datetime(1900, 1, 1, tzinfo=UTC)
+"""In place of a date: the thread's first message gave the subject, whatever dates others claim."""
+
+
+def _subject(
+    earlier: Sequence[Thread], facts: Sequence[MessageFacts], opening: Opening
+) -> tuple[str, datetime | None]:
+    """The subject of the first message; without it, that of most answers, as the earliest of them has it."""
     known = [(thread.subject_at, thread.subject) for thread in earlier if thread.subject]
-    known += [(_date_of(fact), fact["subject"]) for fact in facts if fact["subject"]]
+    if not opening.root:  # what an impostor gave is forgotten
+        known = [(at, subject) for at, subject in known if at != _BY_ROOT]
+    named = [fact for fact in facts if fact["subject"] and fact["message_id"] != opening.impostor]
+    known += [(_BY_ROOT, fact["subject"]) for fact in named if fact["message_id"] == opening.root]
+    known += [(_date_of(fact), fact["subject"]) for fact in named]
+    if opening.title:
+        known = [one for one in known if _title(one[1]) == opening.title] or known
     dated = [(at, subject) for at, subject in known if at is not None]
     if dated:
         at, subject = min(dated)
         return subject, at
     return min((subject for _, subject in known), default=""), None
+
+
+def _title(subject: str) -> str:
+    return title_of(read_subject(subject).key)
+
+
+def _beginning(earlier: Sequence[Thread], facts: Sequence[MessageFacts], root: str) -> datetime | None:
+    """The first message's own date: an answer that claims an earlier one began nothing."""
+    given = [thread.first_message_date for thread in earlier if thread.subject_at == _BY_ROOT and root]
+    given += [_date_of(fact) for fact in facts if fact["message_id"] == root]
+    return min(_present(given), default=None)
 
 
 def _participants(earlier: Sequence[Thread], facts: Sequence[MessageFacts]) -> list[Address]:

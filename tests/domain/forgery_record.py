@@ -9,6 +9,7 @@ from typing import Any
 
 from shared.core.times import stored_time
 from shared.documents.containers import read_document
+from shared.documents.readings import StoredReading
 from shared.documents.threads import Message, Thread
 from shared.documents.values import SourceProfile, ThreadReading
 from shared.domain.consensus.linked_thread import People
@@ -18,7 +19,7 @@ from shared.domain.mail.models import ParsedMail
 from shared.domain.mail.parse import parse_archive
 from shared.domain.threading.assignment import ThreadState
 from shared.domain.threading.prepared_message import prepare_message
-from shared.summarization.record_flags import record_flags, sender_marks
+from shared.summarization.record_flags import marked_claims, message_marks, record_flags, sender_marks
 from shared.summarization.thread_context import mails_of
 from shared.threads.message_documents import (
     ArchiveOfSource,
@@ -29,6 +30,7 @@ from shared.threads.message_documents import (
     raw_message,
 )
 from shared.threads.message_writer import cross_post_changes
+from shared.threads.thread_documents import facts_of_thread, opening_of
 from tests.support.documents import CREATED
 from tests.support.threads import InMemoryThreads, assign
 
@@ -48,9 +50,25 @@ class ReadThread:
         return read_thread(self._mails, self.profile)
 
     @cached_property
+    def _senders(self) -> dict[str, tuple[str, ...]]:
+        return sender_marks(self.reading, self._mails, People(self._mails, self.profile))
+
+    @cached_property
     def flags(self) -> dict[str, int]:
-        senders = sender_marks(self.reading, self._mails, People(self._mails, self.profile))
-        return record_flags(self.thread, list(self.messages.values()), senders)
+        return record_flags(self.thread, list(self.messages.values()), self._senders)
+
+    @cached_property
+    def stored(self) -> StoredReading:
+        """The reading as it is stored, with the marks beside its claims."""
+        odd = message_marks(self.thread, list(self.messages.values()))
+        marks = {id_: (*self._senders.get(id_, ()), *odd.get(id_, ())) for id_ in self._senders | odd}
+        return marked_claims(StoredReading.of(self.reading), marks)
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """What the thread's document says of its messages."""
+        found = [message.model_dump(mode="json", by_alias=True) for message in self.messages.values()]
+        return facts_of_thread(found, opening_of(ThreadState.from_document(self.thread.threading)))
 
 
 class InMemoryRecord:

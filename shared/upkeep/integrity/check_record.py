@@ -41,7 +41,7 @@ from shared.threads.message_documents import (
     stored_message,
 )
 from shared.threads.plan import CommitPlan
-from shared.threads.thread_documents import MAX_PARTICIPANTS, facts_of_thread
+from shared.threads.thread_documents import MAX_PARTICIPANTS, facts_of_thread, opening_of
 from shared.upkeep.integrity.checks import PAGE_SIZE, Finding, FindingKind
 
 SLICE = 500
@@ -271,7 +271,7 @@ def _thread_differences(thread: Thread, facts: Sequence[Mapping[str, Any]]) -> I
         yield "messages"
     if not state.members or thread_id(state.root, thread.source or "") != thread.id:
         yield "root"
-    expected = facts_of_thread(facts, thread.root_message_id)
+    expected = facts_of_thread(facts, opening_of(state))
     people = [(person.email, person.name) for person in expected.pop("participants")]
     # Which of more are shown depends on who came first.
     shown = [(person.email, person.name) for person in thread.participants]

@@ -120,9 +120,14 @@ ADDRESSES = ("participants", "person_ids")
 def without_flags(report: dict[str, Any]) -> dict[str, Any]:
     """Apart from flags and marks, and from the sentences that say them, which stand in lines of their own."""
     lines = [line for line in report["content"].splitlines() if not line.startswith("*")]
-    positions = [{**one, "marks": []} for one in report["reading"]["positions"]]
-    reading = {**report["reading"], "positions": positions}
+    reading = without_marks(report["reading"])
     return {**report, "flags": {}, "reading": reading, "content": [line for line in lines if line]}
+
+
+def without_marks(stored: Any) -> Any:
+    if isinstance(stored, dict):
+        return {name: without_marks(value) for name, value in stored.items() if name != "marks"}
+    return [without_marks(one) for one in stored] if isinstance(stored, list) else stored
 
 
 def comparable(report: dict[str, Any], name: str) -> str:

@@ -135,13 +135,14 @@ class People:
                 continue
             name = display_name(mail.name, mail.address)
             found.setdefault(skeleton(name), {}).setdefault(person, word_key(name))
+            found.setdefault(f"@{skeleton(mail.address)}", {}).setdefault(person, "")
         return found
 
     def marks(self, number: int) -> tuple[str, ...]:
         """What a reader has to know of the mail's sender: few take a position, so it is found when asked."""
         mail, person = self._mails[number], self.of_mail[number]
         name = display_name(mail.name, mail.address)
-        named = self._names.get(skeleton(name), {})
+        named = self._names.get(skeleton(name), {}) | self._names.get(f"@{skeleton(mail.address)}", {})
         others = {key for other, key in named.items() if other != person}
         found = [UNAUTHENTICATED] if mail.failed else []
         is_gateway = self._profile.is_gateway(mail.address, mail.list_id)

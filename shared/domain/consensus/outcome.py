@@ -138,15 +138,16 @@ def _of_vote(ending: endings.Evidence) -> endings.Ending:
         return endings.ended_by(
             OutcomeKind.ACCEPTED, found.passed[-1], ConsensusBasis.CALLED, "vote passed", sure=True
         )
-    against = votes.binding_against + votes.other_against
     in_favour = votes.binding_for + votes.other_for
-    if against:
-        return endings.counted(OutcomeKind.CONTESTED, "vote with -1", sure=False)
     binding_known = ending.thread.preset is Preset.APACHE and any(
         holder.role == "binding" for holder in ending.thread.profile.roles
     )
+    # Where the source names who votes with weight, nobody else turns the vote.
+    against = votes.binding_against + (0 if binding_known else votes.other_against)
+    if against:
+        return endings.counted(OutcomeKind.CONTESTED, "vote with -1", sure=False)
     enough = votes.binding_for if binding_known else in_favour
-    if enough >= _ENOUGH_VOTES or in_favour > _ENOUGH_VOTES:
+    if enough >= _ENOUGH_VOTES or (in_favour > _ENOUGH_VOTES and not binding_known):
         return endings.counted(OutcomeKind.ACCEPTED, "enough votes")
     return endings.unknown(OutcomeKind.UNRESOLVED, "vote without enough votes")
 

@@ -185,8 +185,8 @@ _DAY_ONLY = re.compile(
     r"(?:[^\W\d]+,?\s*)?(?P<day>\d{1,2})[\s-]+(?P<month>[^\W\d]{3,9})\.?,?[\s-]+(?P<year>\d{4})\s*$"
 )
 _EARLIEST = datetime(1975, 1, 1, tzinfo=UTC)
-_LATEST = datetime(2070, 1, 1, tzinfo=UTC)
-"""Outside of these no mailing list has mail: what a wrong clock or a forger writes."""
+_LATEST = datetime(2038, 1, 1, tzinfo=UTC)
+"""Outside of these no list has mail: there was none, or clocks of 32 bits have ended."""
 _LONGEST_WAY, _CLOCK_SKEW = timedelta(days=3_650), timedelta(days=2)
 _CENTURY, _PIVOT, _TWO_DIGITS = 100, 70, 1000
 _MAX_OFFSET = 16 * 60

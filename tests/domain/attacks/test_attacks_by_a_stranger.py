@@ -6,7 +6,7 @@ set of mails: whichever archive is parsed first, the same is said.
 
 import pytest
 
-from tests.domain.attacks import of_mails, of_people
+from tests.domain.attacks import afterwards, of_mails, of_people
 from tests.domain.attacks.honest import Attack, changed, record, said
 
 CLASSES = {
@@ -21,6 +21,7 @@ CLASSES = {
     "names": of_people.NAMES,
     "hidden text": of_mails.HIDDEN,
     "dilution": of_mails.DILUTION,
+    "afterwards": afterwards.AFTERWARDS,
 }
 ATTACKS = [(kind, attack) for kind, attacks in CLASSES.items() for attack in attacks]
 

@@ -327,13 +327,21 @@ class LinkedThread:
         openers = set[str]() if is_cut else {self.root.person}
         if mail.person in openers or self.people.role(mail.number) is not None:
             return True
-        answers = [one for one in self.mails if one.parent == mail.number and one.person != mail.person]
+        answers = [one for one in self._answers.get(mail.number, ()) if one.person != mail.person]
         others = {one.person for one in answers}
         has_role = any(self.people.role(one.number) is not None for one in answers)
         domain = _domain(mail.mail.address)
         is_local = domain == _domain(self.root.mail.address)
         elsewhere = [one for one in answers if is_local or _domain(one.mail.address) != domain]
         return has_role or bool(openers & others) or bool(elsewhere) or len(others) > 1
+
+    @cached_property
+    def _answers(self) -> dict[int, list[LinkedMail]]:
+        found: dict[int, list[LinkedMail]] = {}
+        for mail in self.mails:
+            if mail.parent is not None:
+                found.setdefault(mail.parent, []).append(mail)
+        return found
 
     @cached_property
     def answered_by_others(self) -> dict[int, set[str]]:
@@ -364,8 +372,8 @@ class LinkedThread:
             return True
         return any(
             answer.person in owners or self.people.role(answer.number) is not None
-            for answer in self.mails
-            if answer.parent == mail.number and answer.person != mail.person
+            for answer in self._answers.get(mail.number, ())
+            if answer.person != mail.person
         )
 
     def mail_of(self, sentence: OwnSentence) -> LinkedMail:

@@ -25,7 +25,7 @@ _MOST_MAILS, _MOST_SEARCHES = 200, 100
 """So many answers are compared with a whole thread: it is hostile."""
 
 
-class Evidence(Enum):
+class AnswerEvidence(Enum):
     """What an answer shows of the mail that it names."""
 
     CONFIRMS = "confirms"
@@ -42,24 +42,24 @@ def without_supplied(mails: Sequence[ThreadMail], *, by_subject: bool = False) -
     by_id = {mail.message_id: mail for mail in mails}
     kept: list[ThreadMail] = []
     root = mails[0]
-    shown: list[Evidence] = []
+    shown: list[AnswerEvidence] = []
     answers: list[ThreadMail] = []
     searches = _MOST_SEARCHES
     for mail in mails:
         named = _named(mail, by_id)
         nearest = named[0] if named else None
         found = evidence(mail, named)
-        if found is Evidence.CONTRADICTS and len(mails) <= _MOST_MAILS and searches:
+        if found is AnswerEvidence.CONTRADICTS and len(mails) <= _MOST_MAILS and searches:
             searches -= 1
-            found = Evidence.NOTHING if _quotes_any(mail, mails) else found
-        is_contradicted = nearest is not None and found is Evidence.CONTRADICTS
+            found = AnswerEvidence.NOTHING if _quotes_any(mail, mails) else found
+        is_contradicted = nearest is not None and found is AnswerEvidence.CONTRADICTS
         kept.append(_unlinked(mail, nearest.message_id) if is_contradicted and nearest else mail)
         if nearest is root and _domain(mail) != _domain(root):
             answers.append(mail)
             shown.append(found)
-    contradicts = shown.count(Evidence.CONTRADICTS) * 2 > len(shown)
+    contradicts = shown.count(AnswerEvidence.CONTRADICTS) * 2 > len(shown)
     contradicts = contradicts or (by_subject and _have_another_subject(answers, root))
-    if contradicts and Evidence.CONFIRMS not in shown:
+    if contradicts and AnswerEvidence.CONFIRMS not in shown:
         others = [_unlinked(mail, root.message_id) for mail in kept[1:]]
         first = _first_of(others)
         return [first, *(mail for mail in others if mail is not first), kept[0]]
@@ -98,21 +98,21 @@ def _unlinked(mail: ThreadMail, dropped: str) -> ThreadMail:
     )
 
 
-def evidence(answer: ThreadMail, named: Sequence[ThreadMail]) -> Evidence:
+def evidence(answer: ThreadMail, named: Sequence[ThreadMail]) -> AnswerEvidence:
     """What an answer's quotes, attributions and date say of the nearest mail that it names."""
     if not named or answer.address.lower() == named[0].address.lower():
-        return Evidence.NOTHING
+        return AnswerEvidence.NOTHING
     if _quotes(answer, named[0]) or _names(answer, named[0]):
-        return Evidence.CONFIRMS
+        return AnswerEvidence.CONFIRMS
     if any(mark in f"\n{quote.text}" for quote in answer.quotes for mark in _BLOCKS):
-        return Evidence.NOTHING  # a block that a mailer made: it shows its author in words of its own
+        return AnswerEvidence.NOTHING  # a block that a mailer made: it shows its author in words of its own
     if answer.attributions or answer.quotes:
         shows_another = any(
             _quotes(answer, other) or _names(answer, other) for other in named[1:_MOST_ANCESTORS]
         )
-        return Evidence.NOTHING if shows_another else Evidence.CONTRADICTS
+        return AnswerEvidence.NOTHING if shows_another else AnswerEvidence.CONTRADICTS
     is_later = answer.date and named[0].date and named[0].date - answer.date > _SKEW
-    return Evidence.CONTRADICTS if is_later else Evidence.NOTHING
+    return AnswerEvidence.CONTRADICTS if is_later else AnswerEvidence.NOTHING
 
 
 def _quotes_any(answer: ThreadMail, mails: Sequence[ThreadMail]) -> bool:

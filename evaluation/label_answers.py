@@ -18,7 +18,8 @@ def answer_of(labelled: LabelledThread, thread: LinkedThread) -> dict[str, Any]:
     evidence = _quotes(label["outcome_evidence"], numbers)
     return {
         "genre": label["genre"],
-        "proposition": _proposition(label, numbers),
+        "propositions": _propositions(label, numbers),
+        "prevailed": 0,
         "outcome": {"kind": label["outcome"], "text": label["outcome_text"], "evidence": evidence},
         "has_consensus": label["has_consensus"],
         "positions": [
@@ -32,13 +33,12 @@ def answer_of(labelled: LabelledThread, thread: LinkedThread) -> dict[str, Any]:
             for one in label["positions"]
         ],
         "objections": [
-            {**quote, "fate": _FATES[one["status"]].value}
+            {**quote, "fate": _FATES[one["status"]].value, "settled": None}
             for one, quote in zip(label["objections"], _quotes(label["objections"], numbers), strict=True)
         ],
         "decisions": _quotes(label["decisions"], numbers),
         "open_issues": _quotes(label["open_issues"], numbers),
         "key_points": _quotes(label["key_points"], numbers),
-        "lines": {name: {"text": "", "evidence": []} for name in ("asked", "came_out", "left")},
         "summary": [{"text": label["summary"], "evidence": _quotes(label["key_points"], numbers)}],
     }
 
@@ -47,8 +47,8 @@ def _quotes(entries: Iterable[dict[str, Any]], numbers: dict[str, int]) -> list[
     return [{"mail": numbers[one["message_id"]], "quote": one["quote"]} for one in entries]
 
 
-def _proposition(label: dict[str, Any], numbers: dict[str, int]) -> dict[str, Any] | None:
+def _propositions(label: dict[str, Any], numbers: dict[str, int]) -> list[dict[str, Any]]:
     """Labels name the mail that puts it; its words are those of the proposer's position."""
     put = [one for one in label["positions"] if one["stance"] == "proposer"]
     found = next((one for one in put if one["message_id"] == label["proposition_message_id"]), None)
-    return {"mail": numbers[found["message_id"]], "quote": found["quote"]} if found else None
+    return [{"mail": numbers[found["message_id"]], "quote": found["quote"]}] if found else []

@@ -222,7 +222,7 @@ def _sentences(case: Case, draw: random.Random) -> Iterator[Lie]:
     for kind, text in texts:
         answer = deepcopy(case.answer)
         answer["summary"] = [{"text": text, "evidence": [quote]}]
-        yield Lie(kind, answer, _narrates(text))
+        yield Lie(kind, answer, _narrates(text), _is_inferred(text))
     for voice in _voices(case):
         if voice["explicit"]:
             name = display_name(case.thread.mails[voice["mail"] - 1].mail.name, _address(case, voice["mail"]))
@@ -232,7 +232,14 @@ def _sentences(case: Case, draw: random.Random) -> Iterator[Lie]:
             answer["summary"] = [
                 {"text": text, "evidence": [{"mail": voice["mail"], "quote": voice["quote"]}]}
             ]
-            yield Lie("false claim over a true quote", answer, _narrates(text))
+            yield Lie("false claim over a true quote", answer, _narrates(text), _is_inferred(text))
+
+
+def _is_inferred(text: str) -> Callable[[ThreadReading], bool]:
+    return lambda reading: (
+        reading.model is not None
+        and all(not one.is_borne for one in reading.model.narrative if one.text == text)
+    )
 
 
 def _narrates(text: str) -> Callable[[ThreadReading], bool]:

@@ -281,6 +281,8 @@ class NarratedSentence:
 
     text: str
     evidence: tuple[SentenceCitation, ...]
+    is_borne: bool = True
+    """False where the cited words do not plainly say it: then it is shown as the model's reading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,10 +295,16 @@ class ModelReading:
     differences: tuple[ReadDifference, ...] = ()
     refused: tuple[str, ...] = ()
     """The reasons for which claims were dropped, one each."""
-    kept_out: int = 0
-    """Mails that speak to the reader: the model did not see them."""
+    marked: tuple[str, ...] = ()
+    """The reasons for which claims stand as the model's reading only, one each."""
+    cut: tuple[str, ...] = ()
+    """Mails of which the middle was left out for length, by Message-ID."""
     unread: int = 0
     """Mails for which there was no room."""
+    orders: tuple[str, ...] = ()
+    """Mails that speak to the reader, by Message-ID: nothing rests on the model's word alone."""
+    is_recorded: bool = False
+    """The answer is a recorded one, and no model was asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,8 +157,9 @@ class ChatSummarizer:
             return self._without_model(context, "the token budget is used up", asking.tokens)
         if answer.says_nothing:
             return self._without_model(context, "the model gave no usable answer", asking.tokens)
-        run = ModelRun(self.name, self.now(), len(numbered.kept_out), len(numbered.unread))
+        run = ModelRun(self.name, self.now(), numbered.cut, len(numbered.unread))
         reading = await asyncio.to_thread(combine, thread, context.subject, context.reading, answer, run)
+        _log_checks(context.thread_id, reading)
         made = await asyncio.to_thread(self.writer.summary, replace(context, reading=reading))
         return replace(made, generated_by=self.name, notes=_notes(reading), tokens=asking.tokens)
 
@@ -215,17 +216,43 @@ class _Asking:
         return await asyncio.to_thread(parse_answer, answer.text)
 
 
+def _log_checks(thread_id: str, reading: ThreadReading) -> None:
+    """Each refusal, mark and overrule with its cause, without words of the mails."""
+    model = reading.model
+    if model is None:
+        return
+    for act, causes in (("refused", model.refused), ("marked", model.marked)):
+        for cause in causes:
+            what, _, why = cause.partition(": ")
+            # Without the person's name, which "position of ..." has.
+            log.info(
+                "Thread %s, read by %s: %s: %s: %s", thread_id, model.model, act, what.split(" of ")[0], why
+            )
+    for one in model.differences:
+        what = one.what if one.what in {"genre", "outcome"} else "a position"
+        log.info("Thread %s, read by %s: overruled: %s", thread_id, model.model, what)
+    for name, mails in (("cut for length", len(model.cut)), ("not read", model.unread)):
+        if mails:
+            log.info("Thread %s, read by %s: %d mails were %s", thread_id, model.model, mails, name)
+
+
 def _notes(reading: ThreadReading) -> tuple[str, ...]:
     """The part that the model had in the summary."""
     if (model := reading.model) is None:
         return ()
-    notes = [f"Read by {model.model} on {model.read_at.date()}; every claim was checked against the mails."]
+    recorded = "a recorded answer of " if model.is_recorded else ""
+    read = f"Read by {recorded}{model.model} on {model.read_at.date()}"
+    notes = [f"{read}; every claim was checked against the mails."]
     if model.refused:
         notes.append(
             f"{len(model.refused)} of its claims were rejected because the mails do not support them."
         )
-    if model.kept_out:
-        notes.append(f"{model.kept_out} mails with instructions to a model were left out.")
+    if model.marked:
+        notes.append(f"{len(model.marked)} of its claims are shown as its reading only.")
+    if model.orders:
+        notes.append(f"{len(model.orders)} mails speak to a model: nothing here rests on its word alone.")
+    if model.cut:
+        notes.append(f"{len(model.cut)} mails were cut for length: the model did not read their middle.")
     if model.unread:
         notes.append(f"{model.unread} mails did not fit and were not read by the model.")
     notes += [

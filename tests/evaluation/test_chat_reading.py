@@ -69,16 +69,23 @@ async def test_a_perfect_reader_loses_next_to_nothing_on_the_way(tmp_path: Path)
             "key points: sentence shown",
         )
     }
-    assert {name: value for name, value in least.items() if value < 0.95} == {}
+    # What is lost: quotes that settle nothing in words of their own, agreements over an objection that is seen.
+    assert {name: value for name, value in least.items() if value < 0.9} == {}
+    assert sum(value < 0.95 for value in least.values()) <= 3, least
 
 
 def test_lies_under_true_quotes_are_not_shown() -> None:
-    counts = tell(range(2))
+    counts = tell(range(1))
     for kind in STRUCTURAL:
-        assert counts[kind]["told"] >= 40
+        assert counts[kind]["told"] >= 20
         assert (kind, counts[kind]["shown"]) == (kind, 0)
     flipped = counts["stance flipped, explicit words"]
     assert flipped["told"] >= 100
     assert flipped["shown"] <= 0.2 * flipped["told"]
+    assert flipped["unlabelled"] <= 0.08 * flipped["told"]
+    ended = counts["outcome changed under true quotes"]
+    assert ended["shown"] <= 0.12 * ended["told"]
+    claimed = counts["false claim over a true quote"]
+    assert claimed["shown"] <= 0.16 * claimed["told"]
     assert counts["stance flipped, by argument"]["told"] >= 20
     assert counts["stance flipped, by argument"]["unlabelled"] == 0

@@ -113,6 +113,7 @@ class ReadingView:
     corrections: list[tuple[str, ShownCorrection]]  # in words, and who and when
     placements: list[tuple[str, ShownPlacement, str | None]]  # likewise, and where the message is
     model: ModelReading | None  # where a chat model has read it as well
+    cut: list[tuple[str, str | None]]  # mails of which the model did not read the middle: by whom, and where
     quoted: frozenset[tuple[str, str]]
     """The message and the words of every sentence that stands here: nothing else repeats them."""
 
@@ -219,6 +220,10 @@ def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> 
         corrections=[(_corrected(one, places), one) for one in reading.corrections],
         placements=[(_placed(one), one, places.message(one.message_id)) for one in reading.placements],
         model=reading.model,
+        cut=[
+            (places.senders.get(one, "unknown sender"), places.message(one))
+            for one in (reading.model.cut if reading.model else ())
+        ],
         quoted=frozenset(quoting.quoted),
     )
 

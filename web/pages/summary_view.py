@@ -12,7 +12,7 @@ from web.formatting import STANCES, stance_shares, writer
 from web.pages.reading_view import ReadingView
 
 _SHOWN_BY_READING = frozenset({Section.AGREED.value, Section.DISSENT.value, Section.CONCERNS.value})
-_LEADING = frozenset({Section.NARRATIVE.value, Section.DECISIONS.value})
+_LEADING = frozenset({Section.NARRATIVE.value, Section.READ_NARRATIVE.value, Section.DECISIONS.value})
 _SECTIONS = {section.value: heading for section, heading in HEADINGS.items()}
 
 

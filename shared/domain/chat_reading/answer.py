@@ -40,6 +40,8 @@ class ClaimedPosition:
 class ClaimedObjection:
     words: ClaimedQuote
     fate: Fate
+    settled: ClaimedQuote | None = None
+    """The later sentence that answers, takes or withdraws it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,9 @@ class ClaimedSentence:
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
     genre: Genre | None = None
-    proposition: ClaimedQuote | None = None
+    propositions: tuple[ClaimedQuote, ...] = ()
+    prevailed: int = 0
+    """Which of them was followed, counted from 1; 0 where none was."""
     outcome: OutcomeKind | None = None
     outcome_sentence: ClaimedSentence | None = None
     has_consensus: bool = False
@@ -62,10 +66,14 @@ class ModelAnswer:
     decisions: tuple[ClaimedQuote, ...] = ()
     open_issues: tuple[ClaimedQuote, ...] = ()
     key_points: tuple[ClaimedQuote, ...] = ()
-    asked: ClaimedSentence | None = None
-    came_out: ClaimedSentence | None = None
-    left: ClaimedSentence | None = None
     narrative: tuple[ClaimedSentence, ...] = ()
+
+    @property
+    def proposition(self) -> ClaimedQuote | None:
+        """The one that prevailed, else the first."""
+        if not self.propositions:
+            return None
+        return self.propositions[self.prevailed - 1 if 0 < self.prevailed <= len(self.propositions) else 0]
 
     @property
     def says_nothing(self) -> bool:
@@ -94,7 +102,8 @@ _QUOTE = _object(mail={"type": "integer"}, quote={"type": "string"})
 _SENTENCE = _object(text={"type": "string"}, evidence=_list(_QUOTE))
 ANSWER_SCHEMA: dict[str, Any] = _object(
     genre=_one_of(Genre),
-    proposition={"anyOf": [_QUOTE, {"type": "null"}]},
+    propositions=_list(_QUOTE),
+    prevailed={"type": "integer"},
     outcome=_object(kind=_one_of(OutcomeKind), text={"type": "string"}, evidence=_list(_QUOTE)),
     has_consensus={"type": "boolean"},
     positions=_list(
@@ -106,11 +115,17 @@ ANSWER_SCHEMA: dict[str, Any] = _object(
             quote={"type": "string"},
         )
     ),
-    objections=_list(_object(mail={"type": "integer"}, quote={"type": "string"}, fate=_one_of(Fate))),
+    objections=_list(
+        _object(
+            mail={"type": "integer"},
+            quote={"type": "string"},
+            fate=_one_of(Fate),
+            settled={"anyOf": [_QUOTE, {"type": "null"}]},
+        )
+    ),
     decisions=_list(_QUOTE),
     open_issues=_list(_QUOTE),
     key_points=_list(_QUOTE),
-    lines=_object(asked=_SENTENCE, came_out=_SENTENCE, left=_SENTENCE),
     summary=_list(_SENTENCE),
 )
 _EXPECTED = frozenset(ANSWER_SCHEMA["properties"])
@@ -120,10 +135,10 @@ def parse_answer(text: str) -> ModelAnswer:
     """The answer, as far as it can be read: inside fences, after chatter, or before it was cut off."""
     raw = _answer_object(text[:_MAX_ANSWER_CHARS])
     outcome = _dictionary(raw.get("outcome"))
-    lines = _dictionary(raw.get("lines"))
     return ModelAnswer(
         genre=_kind(Genre, raw.get("genre")),
-        proposition=_quote(raw.get("proposition")),
+        propositions=_quotes(raw.get("propositions")) or _quotes([raw.get("proposition")]),
+        prevailed=_number(raw.get("prevailed")) or 0,
         outcome=_kind(OutcomeKind, outcome.get("kind", raw.get("outcome"))),
         outcome_sentence=_sentence(outcome),
         has_consensus=raw.get("has_consensus") is True,
@@ -132,9 +147,6 @@ def parse_answer(text: str) -> ModelAnswer:
         decisions=_quotes(raw.get("decisions")),
         open_issues=_quotes(raw.get("open_issues")),
         key_points=_quotes(raw.get("key_points")),
-        asked=_sentence(lines.get("asked")),
-        came_out=_sentence(lines.get("came_out")),
-        left=_sentence(lines.get("left")),
         narrative=tuple(found for one in _entries(raw.get("summary")) if (found := _sentence(one))),
     )
 
@@ -233,4 +245,5 @@ def _objections(value: Any) -> Iterator[ClaimedObjection]:
     for one in _entries(value):
         entry = _dictionary(one)
         if words := _quote(entry):
-            yield ClaimedObjection(words, _kind(Fate, entry.get("fate")) or Fate.UNCLEAR)
+            fate = _kind(Fate, entry.get("fate")) or Fate.UNCLEAR
+            yield ClaimedObjection(words, fate, _quote(entry.get("settled")))

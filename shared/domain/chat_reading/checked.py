@@ -1,92 +1,126 @@
 """What of a model's answer may be shown: every claim is held against the thread and against the rules' reading.
 
-| claim | is dropped where |
-|---|---|
-| any quote | it is not verbatim in the own sentences of the mail that it names |
-| a position | another person wrote the words; they point the other way, report others or set a condition; the rules are sure of another stance |
-| an outcome | no quote shows it, its quotes point the other way, or the rules are sure of another |
-| a sentence in the model's words | a quote under it is not found, or a number, name, date or stance in it is not in what it cites |
+| claim | is refused where | stands as the model's reading where |
+|---|---|---|
+| any quote | it is not in the own words or the subject of the mail that it names | |
+| a position | somebody else wrote it, the words say the opposite, report, only ask, or answer something else | no word takes a side |
+| an outcome | the quoted words cannot show it | nobody whom the source names rules so in them |
+| a decision | no word of it settles anything | its writer has no such role |
+| a sentence | see `narrated.py` | see `narrated.py` |
 
-A part of a sentence is widened to the whole sentence before it is judged or shown.
+A part of a sentence is widened to the whole sentence before it is judged or shown. Everything that is refused,
+marked or overruled is kept with its cause.
 """  # noqa: E501
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from shared.documents.values import (
+    Decision,
     Fate,
     Objection,
-    OutcomeKind,
     Position,
     PositionStance,
+    PropositionForm,
     ReadBy,
     ReadDifference,
     SentenceCitation,
     ThreadReading,
     Tier,
 )
-from shared.domain.chat_reading.answer import ClaimedPosition, ClaimedQuote, ModelAnswer
-from shared.domain.chat_reading.evidence import LocatedQuote, Polarity, locate, polarity
-from shared.domain.chat_reading.numbered import person_number
+from shared.domain.chat_reading import ends
+from shared.domain.chat_reading.answer import ClaimedObjection, ClaimedPosition, ClaimedQuote, ModelAnswer
+from shared.domain.chat_reading.evidence import LocatedQuote, locate
+from shared.domain.chat_reading.stands import Stands, names, stands_of
 from shared.domain.consensus import cues
 from shared.domain.consensus.linked_thread import LinkedThread, display_name
-from shared.domain.consensus.mails import fold
+from shared.domain.consensus.mails import OwnSentence
+from shared.domain.consensus.positions import withdrawal_of, withdraws
+from shared.domain.consensus.rulings import DECIDING_ROLES
 
 _EXPLICIT, _ARGUED = 0.9, 0.7
-_CONTRARY = {PositionStance.SUPPORT: Polarity.AGAINST, PositionStance.OPPOSE: Polarity.FOR}
-_SAME = {PositionStance.SUPPORT: Polarity.FOR, PositionStance.OPPOSE: Polarity.AGAINST}
-_SETTLED = frozenset({Fate.ANSWERED, Fate.TAKEN, Fate.WITHDRAWN})
-_TURNS = re.compile(
-    r"(?:n't|\b(?:not|never|no longer|cannot|nor|neither|hardly|without|nobody|no one|unless|"
-    r"if|whether|who|he|she|they|rather than|instead of|pretend|claims?|said|says))(?:\W+[\w'-]+){0,6}\W*$"
+_SIDES = frozenset({PositionStance.SUPPORT, PositionStance.OPPOSE})
+_SETTLES = re.compile(
+    r"\b(?:will|'ll|shall|going to|let's|done|fixed|changed|added|updated|merged?|queued?|"
+    r"applied|adopt\w*|accept\w*|agreed?|"
+    r"decided?|closed|over|concludes?|passed|cancel\w*|reject\w*|has to stay|should|need to|"
+    r"you can|drop\w*|remov\w*|pick\w*|"
+    r"take it|has been|let me|on me|already|reasonable|balloted|plan|can fix|changing|please "
+    r"do|full steam|have (?:updated|submitted|asked|changed)|keep|split|waive|essential|"
+    r"expect|that all works)\b|'ve\b"
 )
-"""Words before a quote that turn what it says: a negation, a condition, somebody else's view."""
-_OWN_VIEW = re.compile(r"\b(?:i|i'm|i'd|i've|we|my|our|me|us|imo|imho)\b|^\W{0,4}[+-]\s?1\b")
+_SHORT = 8
+"""Words of a sentence that may settle something in words of any kind: "Yeah, passable."."""
+_GIVES_UP = re.compile(
+    r"\b(?:withdr[ae]w\w*|retract\w*|drop\w*|no longer|lift\w*|fair enough|never ?mind|will not discuss)\b"
+)
+_TAKES = re.compile(
+    r"\b(?:will|'ll|fixed|changed|added|updated|improvements|addressed?|follow|like that|"
+    r"looks fine|cancel\w*|should use|use your|"
+    r"incorporat\w*|suggest\w*|edit\w*|correct|taken|as you say|how about|calculations|keep "
+    r"it that way|yes|merge)\b|'ve\b"
+)
 
 
 @dataclass
 class CheckedAnswer:
-    """The claims that hold, and the reasons why others do not."""
+    """The claims that hold, and the reasons why others do not, or stand as the model's reading."""
 
     thread: LinkedThread
     answer: ModelAnswer
     rules: ThreadReading
+    strict: bool = False
+    """Nothing is shown on the model's word alone."""
     refused: list[str] = field(default_factory=list)
+    marked: list[str] = field(default_factory=list)
     differences: list[ReadDifference] = field(default_factory=list)
 
     def citations(self, quotes: Sequence[ClaimedQuote], what: str) -> list[SentenceCitation]:
         """The quotes that are found, each sentence once."""
         found: dict[tuple[str, int], SentenceCitation] = {}
-        for quote in quotes:
-            located = locate(self.thread, quote)
-            if located is None:
-                self.refused.append(f"{what}: the quote is not in the own words of mail {quote.mail}")
-                continue
+        for located in self._located(quotes, what):
             citation = located.citation()
             found.setdefault((citation.message_id, citation.start), citation)
         return list(found.values())
 
-    def positions(self) -> list[Position]:
-        """One a person: what the rules are sure of, and what the model says of others."""
-        said = {self._person(one): one for one in self.rules.positions if one.tier is Tier.SAID}
-        proposers = self._proposers()
-        by_person = dict(said)
-        for claimed in self.answer.positions:
-            position = self._position(claimed)
-            if position is None:
-                continue
-            person = self._person(position)
-            if person in said:
-                self._compare(said[person], position)
-            elif position.stance is PositionStance.PROPOSER or person in proposers:
-                continue  # who puts it is no voice
-            elif person in by_person:
-                by_person[person] = _both(by_person[person], position)
+    def _located(self, quotes: Sequence[ClaimedQuote], what: str) -> list[LocatedQuote]:
+        found = []
+        for quote in quotes:
+            located = locate(self.thread, quote)
+            if located is None or located.subject:
+                self._refuse(what, "the quote is not in the mail's own words", quote)
             else:
-                by_person[person] = position
-        return list(by_person.values())
+                found.append(located)
+        return found
 
+    def _refuse(self, what: str, why: str, quote: ClaimedQuote | None = None) -> None:
+        self.refused.append(f"{what}: {why}{f' (mail {quote.mail})' if quote else ''}")
+
+    @cached_property
+    def said(self) -> dict[str, Position]:
+        """What the rules are sure of, by person."""
+        return {self._person(one): one for one in self.rules.positions if one.tier is Tier.SAID}
+
+    @cached_property
+    def _put_in(self) -> list[LocatedQuote]:
+        located = [locate(self.thread, quote) for quote in self.answer.propositions]
+        return [one for one in located if one is not None]
+
+    @cached_property
+    def stands(self) -> Stands:
+        claimed = [(one, locate(self.thread, one.words)) for one in self.answer.positions]
+        sides = {
+            located.mail.person: one.stance
+            for one, located in claimed
+            if located is not None and names(one.person, located, self.thread)
+        }
+        sides |= {person: one.stance for person, one in self.said.items()}
+        put_in = {one.mail.number for one in self._put_in}
+        return stands_of(self.thread, put_in, self._proposers, sides)
+
+    @cached_property
     def _proposers(self) -> set[str]:
         located = [
             locate(self.thread, one.words)
@@ -94,13 +128,35 @@ class CheckedAnswer:
             if one.stance is PositionStance.PROPOSER
         ]
         proposers = {one.mail.person for one in located if one is not None}
-        if self.rules.proposition is not None:
-            proposers |= {
-                mail.person
-                for mail in self.thread.mails
-                if mail.mail.message_id == self.rules.proposition.message_id
-            }
+        put = self.rules.proposition
+        named = {one.mail.mail.message_id for one in self._put_in[:1]}
+        # Where the rules see a form they are sure; plain text they only guess.
+        if put is not None and (
+            put.form is not PropositionForm.TEXT or not proposers or put.message_id in named
+        ):
+            proposers |= {mail.person for mail in self.thread.mails if mail.mail.message_id == put.message_id}
         return proposers
+
+    @cached_property
+    def positions(self) -> list[Position]:
+        """One a person: what the rules are sure of, and what the model says of others."""
+        by_person = dict(self.said)
+        for claimed in self.answer.positions:
+            position = self._position(claimed)
+            if position is None:
+                continue
+            person = self._person(position)
+            if person in self.said:
+                self._compare(self.said[person], position)
+            elif position.stance is PositionStance.PROPOSER:
+                continue
+            elif person in self._proposers:
+                self._refuse(f"position of {position.name}", "who puts it is no voice", claimed.words)
+            elif person in by_person:
+                by_person[person] = _both(by_person[person], position)
+            else:
+                by_person[person] = position
+        return list(by_person.values())
 
     def _person(self, position: Position) -> str:
         return next(
@@ -109,12 +165,19 @@ class CheckedAnswer:
 
     def _position(self, claimed: ClaimedPosition) -> Position | None:
         located = locate(self.thread, claimed.words)
-        why = _objection_to(claimed, located, self.thread)
+        if located is not None and located.subject:
+            located = None
+        why = self.stands.refusal(claimed, located)
+        is_explicit = located is not None and not why and self.stands.is_explicit(claimed, located)
+        if located is not None and not why and not is_explicit and claimed.stance in _SIDES:
+            why = self._why_not_argued(located)
         if located is None or why:
-            self.refused.append(f"position: {why} (mail {claimed.words.mail})")
+            self._refuse(f"position of {self._name(claimed, located)}", why, claimed.words)
             return None
+        if claimed.is_explicit and not is_explicit and claimed.stance in _SIDES:
+            who, number = self._name(claimed, located), claimed.words.mail
+            self.marked.append(f"position of {who}: no word takes a side (mail {number})")
         mail = located.mail.mail
-        is_explicit = polarity(located.text) is _SAME.get(claimed.stance) and not _is_conditional(located)
         return Position(
             person=mail.address.lower(),
             name=display_name(mail.name, mail.address),
@@ -131,107 +194,180 @@ class CheckedAnswer:
             at=mail.date,
         )
 
+    def _why_not_argued(self, located: LocatedQuote) -> str:
+        if self.strict:
+            return "no word takes a side, and a mail speaks to the model"
+        return "" if self.stands.is_argued(located) else "the words argue nothing"
+
+    def _name(self, claimed: ClaimedPosition, located: LocatedQuote | None) -> str:
+        if located is not None and names(claimed.person, located, self.thread):
+            return display_name(located.mail.mail.name, located.mail.mail.address)
+        return claimed.person[:60] or "nobody"
+
     def _compare(self, by_rules: Position, by_model: Position) -> None:
         if by_model.stance not in {by_rules.stance, PositionStance.PROPOSER}:
             self.differences.append(
                 ReadDifference(by_rules.person, by_rules.stance.value, by_model.stance.value)
             )
 
+    @cached_property
     def objections(self) -> list[Objection]:
         kept = []
         for claimed in self.answer.objections:
             located = locate(self.thread, claimed.words)
-            if located is None:
-                self.refused.append(
-                    f"objection: the quote is not in the own words of mail {claimed.words.mail}"
-                )
+            if located is None or located.subject:
+                self._refuse("objection", "the quote is not in the mail's own words", claimed.words)
                 continue
-            kept.append(
-                Objection(
-                    located.mail.mail.address.lower(), located.citation(), self._fate(claimed.fate, located)
-                )
-            )
+            fate = self._fate(claimed, located)
+            if fate is not claimed.fate:
+                self._refuse("objection", f'that it is "{claimed.fate.value}" is not seen', claimed.words)
+            kept.append(Objection(located.mail.mail.address.lower(), located.citation(), fate))
         return kept
 
-    def _fate(self, claimed: Fate, located: LocatedQuote) -> Fate:
-        """What nobody answered and its writer never came back to is not settled, whoever says so."""
-        if claimed not in _SETTLED:
-            return claimed
-        number, person = located.mail.number, located.mail.person
-        later = [mail for mail in self.thread.mails if mail.number > number]
-        is_followed = any(mail.parent == number or mail.person == person for mail in later) or any(
-            mail.is_patch for mail in later
+    def _fate(self, claimed: ClaimedObjection, located: LocatedQuote) -> Fate:
+        """What cannot be confirmed is unclear, whoever says so."""
+        fate, objection = claimed.fate, located.sentences[0]
+        settled = locate(self.thread, claimed.settled) if claimed.settled else None
+        if settled is not None and settled.mail.number <= located.mail.number:
+            settled = None
+        if fate is Fate.WITHDRAWN:
+            own = (
+                settled is not None
+                and settled.mail.person == located.mail.person
+                and any(withdraws(one) or _GIVES_UP.search(one.folded) for one in settled.sentences)
+            )
+            return fate if own or withdrawal_of(self.thread, objection) else Fate.UNCLEAR
+        if fate is Fate.OUTSTANDING:
+            given_up = withdrawal_of(self.thread, objection) is not None
+            return Fate.UNCLEAR if given_up else fate
+        if settled is None and fate is Fate.ANSWERED and self._is_replied_to(located):
+            return fate
+        if fate is Fate.UNCLEAR or settled is None or not self._answers(settled, located):
+            return Fate.UNCLEAR
+        if fate is Fate.TAKEN:
+            taken = any(cues.PROMISES.finds(one) or _TAKES.search(one.folded) for one in settled.sentences)
+            return fate if taken else Fate.UNCLEAR
+        return fate
+
+    def _is_replied_to(self, objection: LocatedQuote) -> bool:
+        number, person = objection.mail.number, objection.mail.person
+        return any(mail.parent == number and mail.person != person for mail in self.thread.mails)
+
+    def _answers(self, settled: LocatedQuote, objection: LocatedQuote) -> bool:
+        """It is by somebody else in answer to the objection's writer, by the writer, or by who may rule."""
+        if settled.mail.person == objection.mail.person:
+            return True
+        above = {mail.number for mail in self.thread.ancestors(settled.mail)}
+        return (
+            objection.mail.number in above
+            or settled.mail.person in self.stands.proposers
+            or self.thread.people.role(settled.mail.number) is not None
         )
-        return claimed if is_followed else Fate.OUTSTANDING
+
+    def decisions(self) -> list[Decision]:
+        """Those by one with authority, in words that rule, whoever saw them; the rest is possible."""
+        kept = {
+            (one.citation.message_id, one.citation.start): one
+            for one in self.rules.decisions
+            if one.tier is Tier.SAID
+        }
+        for located in self._located(self.answer.decisions, "decision"):
+            citation, holder = located.citation(), self.thread.people.role(located.mail.number)
+            is_short = len(located.text.split()) <= _SHORT
+            if not is_short and not any(_may_settle(one) for one in located.sentences):
+                self.refused.append(
+                    f"decision: no word of it settles anything (mail {located.mail.number + 1})"
+                )
+                continue
+            rules = any(map(ends.rules, located.sentences))
+            has_role = holder is not None and holder.role in DECIDING_ROLES
+            tier = Tier.SAID if has_role and rules else Tier.REMARK
+            kept.setdefault(
+                (citation.message_id, citation.start),
+                Decision(located.mail.mail.address.lower(), citation, tier),
+            )
+        return list(kept.values())
 
     def outcome_evidence(self) -> list[LocatedQuote]:
         """What shows the outcome; empty where it cannot be said."""
-        claimed = self.answer.outcome_sentence
-        quotes = claimed.evidence if claimed else ()
-        located = [locate(self.thread, quote) for quote in quotes]
+        claimed, kind = self.answer.outcome_sentence, self.answer.outcome
+        located = [locate(self.thread, quote) for quote in (claimed.evidence if claimed else ())]
         found = [one for one in located if one is not None]
-        if not found:
-            self.refused.append("outcome: no quote shows it")
+        if kind is None or not found:
+            self._refuse("outcome", "no quote shows it")
             return []
-        if self.answer.outcome and not _bears(self.answer.outcome, found):
-            self.refused.append(f"outcome: the quoted words do not show {self.answer.outcome.value}")
+        if why := ends.why_not(kind, found, [one.stance for one in self.positions], self.thread):
+            self._refuse("outcome", f"{kind.value}: {why}")
+            return []
+        if self.strict and ends.ruling(self.thread, kind, found) is None:
+            self._refuse("outcome", f"{kind.value}: nobody rules so, and a mail speaks to the model")
             return []
         return found
 
+    def proposition(self) -> LocatedQuote | None:
+        chosen = self.answer.proposition
+        located = locate(self.thread, chosen) if chosen else None
+        return None if located is None or located.subject else located
 
-def _bears(outcome: OutcomeKind, found: Sequence[LocatedQuote]) -> bool:
-    """Whether the words can show this end: an acceptance needs a word for it, a refusal none for it alone."""
-    ways = {polarity(one.text) for one in found}
-    is_for = Polarity.FOR in ways or _finds(found, cues.ACCEPTS, cues.RULES, cues.PROMISES, cues.SOLVED)
-    is_against = Polarity.AGAINST in ways or _finds(found, cues.REJECTS, cues.WITHDRAWS)
-    if outcome is OutcomeKind.ACCEPTED:
-        return is_for
-    if outcome is OutcomeKind.REVISED:
-        return is_for or not is_against
-    return outcome is not OutcomeKind.REJECTED or is_against or not is_for
+    @cached_property
+    def seen_objections(self) -> list[str]:
+        """Who objects by the rules' own reading, and did not take it back: whatever the model names."""
+        against = {person for person, one in self.said.items() if one.stance is PositionStance.OPPOSE}
+        return sorted(against | self._plain_objectors() | self._remarked())
 
+    def _remarked(self) -> set[str]:
+        """Whose remark the rules take for an objection, that nothing settles, and who is not seen for it."""
+        content = {self._person(one) for one in self.positions if one.stance is PositionStance.SUPPORT}
+        writers = {mail.mail.message_id: mail.person for mail in self.thread.mails}
+        settled = {
+            writers[one.citation.message_id]
+            for one in self.objections
+            if one.fate in {Fate.ANSWERED, Fate.TAKEN, Fate.WITHDRAWN}
+        }
+        remarked = {
+            writers[one.citation.message_id]
+            for one in self.rules.objections
+            if one.fate in {Fate.OUTSTANDING, Fate.UNCLEAR}
+        }
+        return remarked - content - settled - self.stands.proposers
 
-def _finds(found: Sequence[LocatedQuote], *cues: cues.Cue) -> bool:
-    return any(cue.finds(sentence) for quote in found for sentence in quote.sentences for cue in cues)
-
-
-def _objection_to(claimed: ClaimedPosition, located: LocatedQuote | None, thread: LinkedThread) -> str:
-    """Why a position is not shown; empty where it may be."""
-    if located is None:
-        return "the quote is not in the mail's own words"
-    if not _names(claimed.person, located, thread):
-        return "somebody else wrote the mail"
-    return _contradicted(claimed, located)
-
-
-def _names(claimed: str, located: LocatedQuote, thread: LinkedThread) -> bool:
-    """Whether the person named is the one who wrote the mail: by id, address or name."""
-    mail = located.mail.mail
-    name = display_name(mail.name, mail.address)
-    known = {f"p{person_number(thread, located.mail)}", mail.address.lower(), name.lower(), mail.name.lower()}
-    return claimed.strip().lower() in known
-
-
-def _contradicted(claimed: ClaimedPosition, located: LocatedQuote) -> str:
-    """Why the words cannot bear the stance; empty where they can."""
-    contrary = _CONTRARY.get(claimed.stance)
-    if contrary is None:
-        return ""
-    if polarity(located.text) is contrary:
-        return f"the words say the opposite of {claimed.stance.value}"
-    if _is_report(located):
-        return "the words report what others think"
-    if _TURNS.search(fold(located.left_off)):
-        return "what turns the words was cut off"
-    return ""
+    def _plain_objectors(self) -> set[str]:
+        """Who says so outright in answer to the proposition, and in no later mail the contrary."""
+        found: set[str] = set()
+        for mail in self.thread.mails:
+            if mail.person in self.stands.proposers or mail.is_machine:
+                continue
+            for sentence in mail.sentences:
+                if _objects_outright(sentence) and self.thread.answered(sentence) in self.stands.proposing:
+                    found.add(mail.person)
+                elif mail.person in found and (withdraws(sentence) or ends.rules(sentence)):
+                    found.discard(mail.person)
+        content = {self._person(one) for one in self.positions if one.stance is PositionStance.SUPPORT}
+        return found - content
 
 
-def _is_report(located: LocatedQuote) -> bool:
-    return all(cues.REPORTED.finds(one) and not _OWN_VIEW.search(one.folded) for one in located.sentences)
+_OUTRIGHT = re.compile(
+    r"^\W{0,4}(?:-\s?1\b(?!\d)|nak\b|nack\b|i (?:\w+ )?(?:object|oppose)\b)|\bi (?:\w+ "
+    r")?(?:object to|oppose|am against|am opposed to)\b|"
+    r"\b(?:far from convinced|not super excited|is not acceptable|should not be (?:adopted|"
+    r"merged|published|accepted))\b|"
+    r"\bi (?:do not|don't|cannot|can't) (?:\w+ )?(?:support|agree with) (?:this|that|the|it|adopt)\b"
+)
 
 
-def _is_conditional(located: LocatedQuote) -> bool:
-    return all(cues.CONDITION.finds(one) for one in located.sentences)
+def _objects_outright(sentence: OwnSentence) -> bool:
+    return bool(_OUTRIGHT.search(sentence.folded)) and not sentence.asks and not cues.REPORTED.finds(sentence)
+
+
+def _may_settle(sentence: OwnSentence) -> bool:
+    if sentence.asks:
+        return False
+    return bool(
+        _SETTLES.search(sentence.folded)
+        or cues.PROMISES.finds(sentence)
+        or ends.rules(sentence)
+        or re.match(r"^\W{0,4}\+\s?1\b", sentence.folded)
+    )
 
 
 def _both(first: Position, second: Position) -> Position:

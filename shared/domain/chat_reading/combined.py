@@ -8,7 +8,6 @@ from typing import Any
 from shared.documents.values import (
     Authority,
     ConsensusBasis,
-    Decision,
     Fate,
     Headline,
     ModelReading,
@@ -28,19 +27,21 @@ from shared.documents.values import (
     Tier,
     clipped,
 )
-from shared.domain.chat_reading.answer import ClaimedQuote, ClaimedSentence, ModelAnswer
+from shared.domain.chat_reading.answer import ClaimedQuote, ModelAnswer
 from shared.domain.chat_reading.checked import CheckedAnswer
-from shared.domain.chat_reading.evidence import LocatedQuote, locate, supported
+from shared.domain.chat_reading.ends import ruling
+from shared.domain.chat_reading.evidence import locate
+from shared.domain.chat_reading.narrated import judge
 from shared.domain.chat_reading.numbered import mail_header
+from shared.domain.chat_reading.orders import orders_in
 from shared.domain.consensus.headlines import KINDS, MAX_WORDS, subject_words
-from shared.domain.consensus.linked_thread import LinkedThread, display_name
+from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.positions import consensus_type
 
 _MAX_POINTS = 8
 _ENOUGH_VOICES = 2
 _CONFIDENCE = 0.9
 _AGREED = frozenset({OutcomeKind.ACCEPTED, OutcomeKind.REVISED})
-_DECIDED = frozenset({OutcomeKind.ACCEPTED, OutcomeKind.REVISED, OutcomeKind.REJECTED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,11 @@ class ModelRun:
 
     model: str
     read_at: datetime
-    kept_out: int = 0
+    cut: tuple[int, ...] = ()
+    """Mails, by number, of which the middle was left out."""
     unread: int = 0
+    recorded: bool = False
+    """The answer was recorded before, for the same prompt."""
 
 
 def combine(
@@ -66,14 +70,15 @@ class _Combining:
     ) -> None:
         self._thread, self._subject, self._rules = thread, subject, rules
         self._answer, self._run = answer, run
-        self._checked = CheckedAnswer(thread, answer, rules)
+        self._orders = orders_in(thread)
+        self._checked = CheckedAnswer(thread, answer, rules, strict=bool(self._orders))
 
     def reading(self) -> ThreadReading:
         checked, answer = self._checked, self._answer
-        positions = checked.positions()
+        positions = checked.positions
         objections = self._objections()
         outcome = self._outcome()
-        decisions = self._decisions()
+        decisions = checked.decisions()
         open_issues = checked.citations(answer.open_issues, "open issue")
         narrative = self._narrative()
         has_consensus = self._has_consensus(outcome, positions, objections)
@@ -98,8 +103,11 @@ class _Combining:
                 narrative,
                 tuple(checked.differences),
                 tuple(checked.refused),
-                self._run.kept_out,
-                self._run.unread,
+                marked=tuple(checked.marked),
+                cut=tuple(self._thread.mails[number - 1].mail.message_id for number in self._run.cut),
+                unread=self._run.unread,
+                orders=tuple(self._thread.mails[number].mail.message_id for number in self._orders),
+                is_recorded=self._run.recorded,
             ),
         )
 
@@ -117,7 +125,7 @@ class _Combining:
 
     def _proposition(self) -> Proposition | None:
         """The rules' where they see a form; else the sentence that the model names."""
-        found = locate(self._thread, self._answer.proposition) if self._answer.proposition else None
+        found = self._checked.proposition()
         ours = self._rules.proposition
         if ours is not None:
             same = found is not None and found.mail.mail.message_id == ours.message_id
@@ -131,14 +139,17 @@ class _Combining:
         ours, kind = self._rules.outcome, self._answer.outcome
         if kind is None:
             return ours
-        evidence = self._checked.outcome_evidence()
         if ours.tier is Tier.SAID:
             if ours.kind is not kind:
                 self._differ("outcome", ours.kind.value, kind.value)
             return ours
+        evidence = self._checked.outcome_evidence()
         if not evidence:
             return ours
-        authority = self._authority(kind, evidence)
+        ruled = ruling(self._thread, kind, evidence)
+        authority = ruled.authority if ruled else None
+        if authority is None:
+            self._checked.marked.append(f"outcome: nobody with a role rules that it is {kind.value}")
         return ThreadOutcome(
             kind=kind,
             tier=Tier.SAID,
@@ -153,31 +164,24 @@ class _Combining:
             by=f"{authority.name} ({authority.role})" if authority else "",
         )
 
-    def _authority(self, kind: OutcomeKind, evidence: Sequence[LocatedQuote]) -> Authority | None:
-        """Only one whom the source names decides; what a mail says of its writer's role is nothing."""
-        if kind not in _DECIDED:
-            return None
-        for quote in evidence:
-            if role := self._thread.people.role(quote.mail.number):
-                mail = quote.mail.mail
-                return Authority(mail.address.lower(), display_name(mail.name, mail.address), role.role)
-        return None
-
     def _outcome_sentence(self, kind: OutcomeKind, authority: Authority | None) -> str:
-        """The model's words where all are borne, else ours; labelled, because lists show nothing more."""
+        """The model's words where these are borne, else ours; labeled, because lists show nothing more."""
         claimed = self._answer.outcome_sentence
+        judged = judge(self._thread, claimed, self._subject) if claimed else None
         label = f" (as {self._run.model} reads it)"
-        if claimed and supported(self._thread, claimed, self._subject):
-            return clipped(claimed.text, MAX_WORDS - len(label.split())) + label
+        room = MAX_WORDS - len(label.split())
+        if claimed and judged and judged.stands:
+            # Who decides, and that they do, is in the cited words: no label is needed.
+            is_plain = authority is not None and not judged.read
+            return clipped(claimed.text, MAX_WORDS) if is_plain else clipped(claimed.text, room) + label
+        if claimed and judged and claimed.text:
+            self._checked.refused.append(f"outcome's sentence: {judged.refused}")
         by = f", by {authority.name} ({authority.role})" if authority else ""
-        return (
-            clipped(f"{KINDS[kind]}: {subject_words(self._subject)}{by}", MAX_WORDS - len(label.split()))
-            + label
-        )
+        return clipped(f"{KINDS[kind]}: {subject_words(self._subject)}{by}", room) + label
 
     def _objections(self) -> list[Objection]:
         """The model's; those of people who are said to object are heard whatever it says."""
-        found = self._checked.objections()
+        found = self._checked.objections
         there = {(one.citation.message_id, one.citation.start) for one in found}
         said = {
             one.citation.message_id
@@ -203,71 +207,61 @@ class _Combining:
         points = [*(found or self._rules.key_points), *left_out]
         return list({(point.message_id, point.start): point for point in points}.values())
 
-    def _decisions(self) -> list[Decision]:
-        """Those by one with authority, whichever reader saw them; the rest is possible."""
-        kept = {
-            (one.citation.message_id, one.citation.start): one
-            for one in self._rules.decisions
-            if one.tier is Tier.SAID
-        }
-        for citation in self._checked.citations(self._answer.decisions, "decision"):
-            mail = next(one for one in self._thread.mails if one.mail.message_id == citation.message_id)
-            tier = Tier.SAID if self._thread.people.role(mail.number) else Tier.REMARK
-            kept.setdefault(
-                (citation.message_id, citation.start), Decision(mail.mail.address.lower(), citation, tier)
-            )
-        return list(kept.values())
-
     def _narrative(self) -> tuple[NarratedSentence, ...]:
-        return tuple(
-            NarratedSentence(sentence.text, tuple(one.citation() for one in evidence))
-            for sentence in self._answer.narrative
-            if (evidence := self._borne(sentence))
-        )
-
-    def _borne(self, sentence: ClaimedSentence | None) -> tuple[LocatedQuote, ...]:
-        evidence = supported(self._thread, sentence, self._subject)
-        if sentence is not None and not evidence:
-            self._checked.refused.append("sentence: it says more than what it cites")
-        return evidence
+        told = []
+        for number, sentence in enumerate(self._answer.narrative, 1):
+            judged = judge(self._thread, sentence, self._subject)
+            if judged.lost and judged.stands:
+                self._checked.refused.append(f"sentence {number}: {judged.lost} quotes are not in the thread")
+            if not judged.stands:
+                self._checked.refused.append(f"sentence {number}: {judged.refused}")
+                continue
+            if judged.read:
+                self._checked.marked.append(f"sentence {number}: {judged.read}")
+                if self._checked.strict:
+                    continue
+            citations = {(one.mail.number, one.sentences[0].start): one.citation() for one in judged.evidence}
+            told.append(NarratedSentence(sentence.text, tuple(citations.values()), not judged.read))
+        return tuple(told)
 
     def _headline(
         self, outcome: ThreadOutcome, objections: Iterable[Objection], open_issues: Sequence[SentenceCitation]
     ) -> Headline:
         ours = self._rules.headline
         words = self._proposition()
-        asked = self._line(self._answer.asked) or (
-            clipped(words.words.quote, MAX_WORDS) if words and words.words else ours.asked
-        )
+        asked = clipped(words.words.quote, MAX_WORDS) if words and words.words else ours.asked
         outstanding = [one.citation for one in objections if one.fate is Fate.OUTSTANDING]
         rest = [*outstanding, *open_issues]
-        left = self._line(self._answer.left) or (clipped(rest[0].quote, MAX_WORDS) if rest else ours.left)
+        left = clipped(rest[0].quote, MAX_WORDS) if rest else ours.left
         return Headline(asked=asked, came_out=outcome.sentence, left=left)
-
-    def _line(self, sentence: ClaimedSentence | None) -> str:
-        return (
-            clipped(sentence.text, MAX_WORDS)
-            if sentence and supported(self._thread, sentence, self._subject)
-            else ""
-        )
 
     def _has_consensus(
         self, outcome: ThreadOutcome, positions: Sequence[Position], objections: Sequence[Objection]
     ) -> bool:
-        """The model's word, where what is kept bears it: an agreed end or two voices, and nobody against."""
+        """The model's word, where what is kept bears it; never over an objection that anybody sees."""
         if self._rules.has_consensus:
             return True
-        if not self._answer.has_consensus or outcome.kind is OutcomeKind.CONTESTED:
+        if not self._answer.has_consensus or self._checked.strict:
             return False
-        sure_against = any(
-            one.stance is PositionStance.OPPOSE and one.read_by is ReadBy.RULES for one in positions
-        )
+        why = self._against_consensus(outcome, positions, objections)
+        if why:
+            self._checked.refused.append(f"consensus: {why}")
+        return not why
+
+    def _against_consensus(
+        self, outcome: ThreadOutcome, positions: Sequence[Position], objections: Sequence[Objection]
+    ) -> str:
+        if outcome.kind is OutcomeKind.CONTESTED:
+            return "the thread ends contested"
+        against = any(one.stance is PositionStance.OPPOSE for one in positions)
         left = any(one.fate is Fate.OUTSTANDING for one in objections)
-        if (sure_against or left) and outcome.basis is not ConsensusBasis.RULED:
-            return False
+        if (against or left or self._checked.seen_objections) and outcome.basis is not ConsensusBasis.RULED:
+            return "an objection is seen"
         voices = sum(one.stance is PositionStance.SUPPORT for one in positions)
         agreed = outcome.kind in _AGREED and outcome.tier is Tier.SAID
-        return agreed or voices >= _ENOUGH_VOICES or outcome.kind is OutcomeKind.REJECTED
+        if agreed or voices >= _ENOUGH_VOICES or outcome.kind is OutcomeKind.REJECTED:
+            return ""
+        return "neither an agreed outcome nor two voices are seen"
 
 
 def found_sentences(thread: LinkedThread, parts: Sequence[ModelAnswer]) -> list[dict[str, Any]]:
@@ -280,14 +274,13 @@ def found_sentences(thread: LinkedThread, parts: Sequence[ModelAnswer]) -> list[
                 by_mail.setdefault(located.mail.number, {})[sentence.start] = sentence.text
     return [
         mail_header(thread, thread.mails[number])
-        | {"text": " ".join(text for _, text in sorted(by_mail[number].items()))}
+        | {"body": [" ".join(text for _, text in sorted(by_mail[number].items()))]}
         for number in sorted(by_mail)
     ]
 
 
 def _quotes(part: ModelAnswer) -> Iterator[ClaimedQuote]:
-    if part.proposition is not None:
-        yield part.proposition
+    yield from part.propositions
     yield from (one.words for one in part.positions)
     yield from (one.words for one in part.objections)
     yield from (*part.decisions, *part.open_issues, *part.key_points)
@@ -301,7 +294,7 @@ def merge_answers(parts: Sequence[ModelAnswer], whole: ModelAnswer) -> ModelAnsw
     return replace(
         whole,
         genre=whole.genre or first.genre,
-        proposition=whole.proposition or first.proposition,
+        propositions=whole.propositions or first.propositions,
         positions=tuple(
             sorted((one for part in parts for one in part.positions), key=lambda one: one.words.mail)
         ),

@@ -123,10 +123,11 @@ class _Citing:
     def narrative(self, reading: ThreadReading) -> Iterator[Claim]:
         """A model's sentences, each with all that it rests on."""
         for sentence in reading.model.narrative if reading.model else ():
-            cited = [self.claim(evidence, Section.NARRATIVE) for evidence in sentence.evidence]
+            section = Section.NARRATIVE if sentence.is_borne else Section.READ_NARRATIVE
+            cited = [self.claim(evidence, section) for evidence in sentence.evidence]
             citations = [citation for claim in cited if claim for citation in claim.citations]
             if len(citations) == len(cited):
-                yield Claim(sentence.text, Section.NARRATIVE, tuple(citations))
+                yield Claim(sentence.text, section, tuple(citations))
 
     def claim(self, sentence: SentenceCitation, section: Section) -> Claim | None:
         """The sentence as a claim of its sender; None where no chunk holds it."""

@@ -13,6 +13,7 @@ OTHERS = "Other statements"
 """Of lines that no heading describes: on labeled threads fewer than four in five would be right."""
 HEADINGS = {
     Section.NARRATIVE: "Summary by the model",
+    Section.READ_NARRATIVE: "Summary (inferred by the model)",
     Section.AGREED: "In support",
     Section.DISSENT: "Objections",
     Section.READ_SUPPORT: "Support (inferred by the model)",

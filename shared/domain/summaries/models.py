@@ -14,7 +14,9 @@ class Section(StrEnum):
     """Where a claim stands in a summary, in the order of reading."""
 
     NARRATIVE = "narrative"
-    """In a chat model's own words; each sentence rests on what it cites."""
+    """In a chat model's own words; each sentence says what it cites."""
+    READ_NARRATIVE = "read narrative"
+    """In a chat model's own words, where the cited words do not plainly say it."""
     AGREED = "agreed"
     """People who say that they support it."""
     DISSENT = "dissent"

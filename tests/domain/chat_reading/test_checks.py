@@ -69,14 +69,20 @@ def test_what_the_rules_are_sure_of_stands_and_the_difference_is_told() -> None:
     )
 
 
-def test_a_position_by_argument_is_labelled_as_the_models_reading() -> None:
-    quote = "The renumbering of large sites took us 3 weeks in 2019."
-    (dora,) = [
-        one
-        for one in read(THREAD, positions=[position(4, "support", quote, explicit=True)]).positions
-        if one.name == "Dora Doubt"
-    ]
+def test_a_position_by_argument_is_marked_as_the_models_reading() -> None:
+    quote = "Large sites need tools for renumbering, as it took us 3 weeks."
+    thread = [*THREAD[:3], *mails(*[("x", "y")] * 3, ("Dora Doubt", quote))[3:]]
+    reading = read(thread, positions=[position(4, "support", quote, explicit=True)])
+    (dora,) = [one for one in reading.positions if one.name == "Dora Doubt"]
     assert (dora.read_by, dora.is_explicit, dora.tier) == (ReadBy.MODEL, False, Tier.SAID)
+    assert reading.model is not None
+    assert reading.model.marked == ("position of Dora Doubt: no word takes a side (mail 4)",)
+
+
+def test_words_that_argue_nothing_are_no_position() -> None:
+    quote = "The renumbering of large sites took us 3 weeks in 2019."
+    reading = read(THREAD, positions=[position(4, "support", quote, explicit=True)])
+    assert "Dora Doubt" not in stances(reading)
 
 
 def test_who_puts_it_is_no_voice() -> None:
@@ -128,9 +134,10 @@ def test_only_one_whom_the_source_names_decides() -> None:
 
 
 def test_an_outcome_in_words_that_say_more_is_told_in_ours() -> None:
-    evidence = [said(2, "I support adoption of this draft.")]
+    thread = mails(("Ann Chair", ASKS), ("Bob Builder", "We have running code. The draft is adopted."))
+    evidence = [said(2, "The draft is adopted.")]
     outcome = {"kind": "accepted", "text": "Accepted by Zeno with 14 votes.", "evidence": evidence}
-    reading = read(THREAD[:2], outcome=outcome)
+    reading = read(thread, outcome=outcome)
     assert reading.outcome.kind is OutcomeKind.ACCEPTED
     assert "Zeno" not in reading.outcome.sentence
     assert "14" not in reading.outcome.sentence
@@ -139,12 +146,12 @@ def test_an_outcome_in_words_that_say_more_is_told_in_ours() -> None:
     assert reading.headline.came_out == reading.outcome.sentence
 
 
-def test_what_nobody_answered_is_not_settled() -> None:
+def test_a_fate_that_is_not_seen_is_unclear() -> None:
     claimed = [{"mail": 3, "quote": "The security section is empty.", "fate": "withdrawn"}]
     (objection,) = [
         one for one in read(THREAD, objections=claimed).objections if "security" in one.citation.quote
     ]
-    assert objection.fate is Fate.OUTSTANDING
+    assert objection.fate is Fate.UNCLEAR
 
 
 @pytest.mark.parametrize(
@@ -153,6 +160,8 @@ def test_what_nobody_answered_is_not_settled() -> None:
         "Carl supports adoption.",
         "Carl Critic supports it.",
         "Dora Doubt wrote this.",
+        "Carl Critic withdrew the objection.",
+        "The working group decided to adopt the draft.",
         "Carl Critic reports 17 failures.",
         "Carl Critic wrote this in June 2021.",
         "On Tuesday Carl Critic disagreed.",
@@ -177,11 +186,12 @@ def test_a_sentence_whose_quote_is_found_is_kept() -> None:
     assert [one.text for one in reading.model.narrative] == ["Carl Critic finds the security section empty."]
 
 
-def test_one_invented_quote_discredits_the_sentence() -> None:
+def test_one_lost_quote_does_not_lose_a_sentence_that_has_another() -> None:
     evidence = [said(3, "The security section is empty."), said(3, "and nobody will read it")]
-    reading = read(THREAD, summary=[{"text": "Carl Critic finds it empty.", "evidence": evidence}])
+    reading = read(THREAD, summary=[{"text": "Carl Critic finds the section empty.", "evidence": evidence}])
     assert reading.model is not None
-    assert reading.model.narrative == ()
+    assert [len(one.evidence) for one in reading.model.narrative] == [1]
+    assert reading.model.refused == ("sentence 1: 1 quotes are not in the thread",)
 
 
 def test_a_quoted_line_is_not_its_quoters() -> None:

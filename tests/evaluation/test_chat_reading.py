@@ -42,7 +42,8 @@ def write_answer(folder: Path, labelled: LabelledThread) -> None:
 
 async def test_a_perfect_reader_loses_next_to_nothing_on_the_way(tmp_path: Path) -> None:
     threads = [thread for file in corpus_files("c*/labels.json") for thread in read_corpus(file.parent)]
-    assert len(threads) >= 100
+    threads = threads[::3]
+    assert len(threads) >= 40
     answers = tmp_path / "answers"
     answers.mkdir()
     for labelled in threads:
@@ -75,17 +76,17 @@ async def test_a_perfect_reader_loses_next_to_nothing_on_the_way(tmp_path: Path)
 
 
 def test_lies_under_true_quotes_are_not_shown() -> None:
-    counts = tell(range(1))
+    counts = tell(range(1), every=4)
     for kind in STRUCTURAL:
-        assert counts[kind]["told"] >= 20
+        assert counts[kind]["told"] >= 8
         assert (kind, counts[kind]["shown"]) == (kind, 0)
     flipped = counts["stance flipped, explicit words"]
-    assert flipped["told"] >= 100
+    assert flipped["told"] >= 25
     assert flipped["shown"] <= 0.2 * flipped["told"]
     assert flipped["unlabelled"] <= 0.08 * flipped["told"]
     ended = counts["outcome changed under true quotes"]
     assert ended["shown"] <= 0.12 * ended["told"]
     claimed = counts["false claim over a true quote"]
     assert claimed["shown"] <= 0.16 * claimed["told"]
-    assert counts["stance flipped, by argument"]["told"] >= 20
+    assert counts["stance flipped, by argument"]["told"] >= 4
     assert counts["stance flipped, by argument"]["unlabelled"] == 0

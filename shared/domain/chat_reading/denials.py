@@ -16,7 +16,7 @@ _DENIALS: tuple[_Check, ...] = (
     ("it turns a stance around", sides.turned_stance),
     (
         "it says a stance that nothing cited says",
-        lambda told: sides.only_takes_sides(told) and sides.unsaid_stance(told),
+        lambda told: sides.only_takes_sides(told) and not sides.names_it(told),
     ),
     ("what is announced, asked or wished for is told as done", deeds.told_as_done),
     ("it tells a decision, and nothing cited decides", deeds.decides_unseen),

@@ -254,7 +254,11 @@ class _Held:
         if self._named[name] & {quote.mail.person for quote in self.found}:
             return True
         there = f" {word_key(shown)} "
-        parts = [part for part in word_key(name).split() if len(part) >= _LEAST_NAME] or [word_key(name)]
+        own = [part for part in word_key(name).split() if len(part) >= _LEAST_NAME]
+        # A first name that others have as well names nobody.
+        others = [other for other, persons in self._people.items() if not persons & self._named[name]]
+        shared = {part for other in others for part in word_key(other).split()}
+        parts = [part for part in own if part not in shared] or [word_key(name)]
         return any(f" {part} " in there for part in parts)
 
     @cached_property

@@ -55,6 +55,11 @@ def only_takes_sides(told: Told) -> bool:
     return len(told.text.split()) <= _BARE_CLAIM
 
 
+def names_it(told: Told) -> bool:
+    """Whether the stance that it says is named in the words of whom it says it: a leaning is not enough."""
+    return all(any(outright(quote.text) is claimed for quote in own) for claimed, own in _stances_told(told))
+
+
 def unsaid_stance(told: Told) -> bool:
     return any(
         {polarity(quote.text) for quote in own} <= {Polarity.OPEN} and not _names_stance(own, claimed)

@@ -145,6 +145,7 @@ else
 	@$(PY) -m evaluation.leda
 	@$(PY) -m evaluation.consensus
 	@$(PY) -m evaluation.lies
+	@$(PY) -m evaluation.checks
 endif
 
 train-reader: $(VENV)/ready ## Fit the reader's sentence weights on labeled mail (LABELS=folder: more mail)

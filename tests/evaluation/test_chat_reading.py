@@ -72,7 +72,6 @@ async def test_a_perfect_reader_loses_next_to_nothing_on_the_way(tmp_path: Path)
     }
     # What is lost: quotes that settle nothing in words of their own, agreements over an objection that is seen.
     assert {name: value for name, value in least.items() if value < 0.9} == {}
-    assert sum(value < 0.95 for value in least.values()) <= 3, least
 
 
 def test_lies_under_true_quotes_are_not_shown() -> None:

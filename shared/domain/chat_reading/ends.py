@@ -18,7 +18,7 @@ _ACCEPTS = re.compile(
     r"adopt(?:ed|ing)?|accepted|approved|has passed|passed|"
     r"promote|concludes?|ready to (?:move forward|merge)|go(?:ing)? ahead|enough consensus|"
     r"done|committed|pushed|"
-    r"marked .{0,30}to merge|put this out|request\w* publication|seconded?|\+\s?1|take (?:it|"
+    r"marked .{0,30}to merge|put this out|request\w* publication|please do|seconded?|\+\s?1|take (?:it|"
     r"this|them))\b|\+\s?1\b"
 )
 _REJECTS = re.compile(
@@ -45,14 +45,14 @@ _IN_FORM = frozenset({OutcomeKind.ACCEPTED, OutcomeKind.REVISED, OutcomeKind.REJ
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
+class RulingWords:
     """A sentence that decides, by one whom the source names as deciding."""
 
     authority: Authority
     sentence: OwnSentence
 
 
-def ruling(thread: LinkedThread, kind: OutcomeKind, found: Sequence[LocatedQuote]) -> Ruling | None:
+def ruling(thread: LinkedThread, kind: OutcomeKind, found: Sequence[LocatedQuote]) -> RulingWords | None:
     """Who decided: a role alone does not turn a remark into a decision."""
     if kind not in _IN_FORM:
         return None
@@ -64,7 +64,7 @@ def ruling(thread: LinkedThread, kind: OutcomeKind, found: Sequence[LocatedQuote
             if rules(sentence, kind):
                 mail = quote.mail.mail
                 name = display_name(mail.name, mail.address)
-                return Ruling(Authority(mail.address.lower(), name, holder.role), sentence)
+                return RulingWords(Authority(mail.address.lower(), name, holder.role), sentence)
     return None
 
 
@@ -99,8 +99,8 @@ def why_not(
     """Why the quoted words cannot show this end; empty where they can."""
     sentences = [one for quote in found for one in quote.sentences]
     if kind is OutcomeKind.CONTESTED:
-        both = {PositionStance.SUPPORT, PositionStance.OPPOSE} <= {*sides} or PositionStance.OPPOSE in sides
-        return "" if both else "nobody is seen on the other side"
+        several = len({quote.mail.person for quote in found}) > 1
+        return "" if several or PositionStance.OPPOSE in sides else "nobody is seen on the other side"
     if kind is OutcomeKind.ANSWERED:
         return _unanswered(found, thread)
     if kind not in _IN_FORM:

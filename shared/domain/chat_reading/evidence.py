@@ -88,7 +88,7 @@ def _flat(text: str) -> _Flat:
     words: list[tuple[int, int]] = []
     length = 0
     for match in _WORD.finditer(plain):
-        if _BULLET.fullmatch(match[0]) and words:
+        if _BULLET.fullmatch(match[0]):
             continue  # the sign of a list item
         word = match[0].replace("\u2026", "...").replace("--", "-")
         parts.append(word)

@@ -1,0 +1,276 @@
+"""The checks of the chat model against recorded answers and lies: `python -m evaluation.checks`.
+
+The answers are a strong reader's, given from the prompts alone, without the labels; the lies were written about
+the same threads. Quotes are kept as places in the mails, which are no part of the project. Told are the labels'
+measures of the answers as they are (raw) and as they would be stored, what is refused and marked, and what became
+of the lies.
+"""
+
+import argparse
+import hashlib
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from evaluation.consensus import prediction_of, score_corpus
+from evaluation.consensus_corpus import LabelledThread, read_corpus
+from evaluation.consensus_scores import figures
+from evaluation.data import MissingDataError, corpus_files
+from shared.documents.values import ReadBy, ThreadReading, Tier
+from shared.domain.chat_reading.answer import ClaimedQuote, parse_answer
+from shared.domain.chat_reading.combined import ModelRun, combine
+from shared.domain.chat_reading.evidence import locate
+from shared.domain.chat_reading.numbered import number_thread
+from shared.domain.consensus.linked_thread import LinkedThread
+from shared.domain.consensus.reader import read_thread
+
+Row = dict[str, Any]
+RECORDED = Path(__file__).with_name("recorded")
+_RUN = ModelRun("recorded", datetime(2024, 1, 1, tzinfo=UTC), recorded=True)
+_WINDOW = 12_000
+_MEASURES = (
+    "genre accuracy", "outcome accuracy", "consensus_type accuracy", "has_consensus", "positions", "support",
+    "oppose", "objections (message)", "decisions (message)", "open issues (message)", "positions inverted",
+    "positions invented", "proposer counted", "key points: sentence shown",
+)  # fmt: skip
+_SIDES = frozenset({"support", "oppose"})
+
+
+@dataclass(frozen=True)
+class Case:
+    """A thread with its recorded answer, whose quotes are words again."""
+
+    labelled: LabelledThread
+    thread: LinkedThread
+    rules: ThreadReading
+    part: str
+    prompt: str
+    answer: Row
+
+    def read(self, answer: Row | None = None) -> ThreadReading:
+        given = parse_answer(json.dumps(answer if answer is not None else self.answer))
+        return combine(self.thread, self.labelled.mails[0].subject, self.rules, given, _RUN)
+
+    @property
+    def is_of_this_prompt(self) -> bool:
+        (part,) = number_thread(self.thread, self.labelled.mails[0].subject, room=_WINDOW).parts
+        return prompt_key(part.system, part.user) == self.prompt
+
+    def address(self, claim: Row) -> str:
+        return self.thread.mails[claim["mail"] - 1].mail.address.lower()
+
+
+def prompt_key(system: str, user: str) -> str:
+    return hashlib.sha256(f"{system}\0{user}".encode()).hexdigest()[:20]
+
+
+def cases(parts: Sequence[str] = ()) -> Iterator[Case]:
+    threads = {
+        one.label["thread"]: one
+        for file in corpus_files("c*/labels.json")
+        for one in read_corpus(file.parent)
+    }
+    for row in _rows("answers"):
+        labelled = threads.get(row["thread"])
+        if labelled is None or (parts and row["part"] not in parts):
+            continue
+        thread = LinkedThread(labelled.mails, labelled.profile)
+        rules = read_thread(labelled.mails, labelled.profile)
+        answer = _with_words(row["answer"], thread)
+        yield Case(labelled, thread, rules, row["part"], row["prompt"], answer)
+
+
+def _rows(name: str) -> list[Row]:
+    rows: list[Row] = json.loads((RECORDED / f"{name}.json").read_text(encoding="utf-8"))
+    return rows
+
+
+def _with_words(value: Any, thread: LinkedThread) -> Any:
+    if isinstance(value, list):
+        return [_with_words(one, thread) for one in value]
+    if not isinstance(value, dict):
+        return value
+    made = {name: _with_words(one, thread) for name, one in value.items() if name != "span"}
+    if "span" in value:
+        start, end = value["span"]
+        made["quote"] = " ".join(thread.mails[value["mail"] - 1].mail.text[start:end].split())
+    return made
+
+
+def raw_prediction(case: Case) -> Row:
+    """What the answer says, unchecked, in the form that is scored."""
+    answer = case.answer
+
+    def cited(claim: Row) -> Row:
+        mail = case.thread.mails[claim["mail"] - 1].mail
+        return {"message_id": mail.message_id.strip("<>"), "quote": claim["quote"]}
+
+    positions = [
+        {"person": case.address(one), "stance": one["stance"], **cited(one)} for one in answer["positions"]
+    ]
+    stances = {one["stance"] for one in positions} - {"proposer"}
+    divided = stances & {"oppose", "mixed"}
+    kind = "agreement" if answer["has_consensus"] else None
+    if kind is None and divided:
+        kind = "dissent" if stances == {"oppose"} else "mixed"
+    return {
+        "thread": case.labelled.label["thread"],
+        "genre": answer["genre"],
+        "outcome": answer["outcome"]["kind"],
+        "has_consensus": answer["has_consensus"],
+        "consensus_type": kind,
+        "positions": positions,
+        "points": [cited(one) for one in answer["key_points"]],
+        **{name: [cited(one) for one in answer[name]] for name in ("objections", "decisions", "open_issues")},
+    }
+
+
+def fates_of_claims(case: Case, reading: ThreadReading) -> Counter[str]:
+    """What became of the true sentences, and of the positions that words say."""
+    counts: Counter[str] = Counter()
+    told = {one.text: one.is_borne for one in reading.model.narrative} if reading.model else {}
+    for sentence in case.answer["summary"]:
+        borne = told.get(sentence["text"])
+        counts[f"sentence {'refused' if borne is None else 'stated' if borne else 'marked'}"] += 1
+    shown = {one.person: one for one in reading.positions}
+    for claim in case.answer["positions"]:
+        if claim["explicit"] and claim["stance"] in _SIDES:
+            position = shown.get(case.address(claim))
+            same = position is not None and position.stance.value == claim["stance"]
+            fate = "refused" if not same else "stated" if position and position.is_explicit else "marked"
+            counts[f"explicit position {fate}"] += 1
+    return counts
+
+
+def told_lie(case: Case, lie: Row) -> Row:
+    """The honest answer with one thing in it that is false."""
+    answer = deepcopy(case.answer)
+    if "summary" in lie:
+        answer["summary"] = [lie["summary"]]
+    if claim := lie.get("position"):
+        others = [one for one in answer["positions"] if one["person"] != claim["person"]]
+        answer["positions"] = [*others, claim]
+    if "outcome" in lie:
+        answer["outcome"] = lie["outcome"]
+    if claim := lie.get("objection"):
+        answer["objections"] = [claim]
+    if "decision" in lie:
+        answer["decisions"] = [lie["decision"]]
+    if "has_consensus" in lie:  # and the answer hides who objects
+        answer |= {"has_consensus": True, "objections": []}
+        answer["positions"] = [one for one in answer["positions"] if one["stance"] not in {"oppose", "mixed"}]
+        if answer["outcome"]["kind"] in {"contested", "rejected"}:
+            answer["outcome"]["kind"] = "unresolved"
+    return answer
+
+
+def fate_of_lie(case: Case, lie: Row) -> str:
+    """Refused, marked as the model's reading, shown without a mark, or what the rules say anyway."""
+    reading = case.read(told_lie(case, lie))
+    if "summary" in lie:
+        narrative = reading.model.narrative if reading.model else ()
+        found = [one.is_borne for one in narrative if one.text == lie["summary"]["text"]]
+        return _fate(is_shown=bool(found), is_marked=not any(found))
+    if claim := lie.get("position"):
+        held = [
+            one
+            for one in reading.positions
+            if (one.person, one.stance.value) == (case.address(claim), claim["stance"])
+        ]
+        by_rules = any(one.read_by is ReadBy.RULES for one in held)
+        return _fate(
+            is_shown=bool(held), is_marked=not any(one.is_explicit for one in held), by_rules=by_rules
+        )
+    if "outcome" in lie:
+        outcome = reading.outcome
+        return _fate(
+            is_shown=outcome.kind.value == lie["outcome"]["kind"] and outcome.tier is Tier.SAID,
+            is_marked=outcome.sentence.endswith("reads it)"),
+            by_rules=outcome.read_by is ReadBy.RULES,
+        )
+    if "has_consensus" in lie:
+        return _fate(is_shown=reading.has_consensus, by_rules=case.rules.has_consensus)
+    claim = lie.get("objection") or lie["decision"]
+    located = locate(case.thread, ClaimedQuote(claim["mail"], claim["quote"]))
+    place = located.citation() if located else None
+    if "objection" in lie:
+        return _fate(
+            is_shown=any(
+                one.citation == place and one.fate.value == claim["fate"] for one in reading.objections
+            )
+        )
+    tiers = [one.tier for one in reading.decisions if one.citation == place]
+    return _fate(is_shown=bool(tiers), is_marked=Tier.SAID not in tiers)
+
+
+def _fate(*, is_shown: bool, is_marked: bool = False, by_rules: bool = False) -> str:
+    if not is_shown:
+        return "refused"
+    return "said by the rules" if by_rules else "marked" if is_marked else "unmarked"
+
+
+def lies_of(case: Case) -> list[Row]:
+    thread = case.labelled.label["thread"]
+    return [_with_words(row, case.thread) for row in _rows("lies") if row["thread"] == thread]
+
+
+def _print_part(name: str, found: Sequence[Case]) -> None:
+    readings = [case.read() for case in found]
+    threads = [case.labelled for case in found]
+    raw = figures([one.row for one in score_corpus(threads, [raw_prediction(case) for case in found])])
+    predicted = [
+        prediction_of(case.labelled.label["thread"], reading)
+        for case, reading in zip(found, readings, strict=True)
+    ]
+    stored = figures([one.row for one in score_corpus(threads, predicted)])
+    print(f"\n## {name}: {len(found)} threads ({sum(one.is_of_this_prompt for one in found)} of this prompt)")
+    for measure in _MEASURES:
+        before, after = (
+            value["F1"] if isinstance(value := side[measure], dict) else value for side in (raw, stored)
+        )
+        print(f"   {measure:28} raw {before:<6} stored {after}")
+    counts: Counter[str] = Counter()
+    causes: Counter[str] = Counter()
+    for case, reading in zip(found, readings, strict=True):
+        counts += fates_of_claims(case, reading)
+        model = reading.model
+        for act, given in (("refused", model.refused), ("marked", model.marked)) if model else ():
+            for cause in given:
+                what, _, why = cause.partition(": ")
+                kind = what.rstrip(" 0123456789").split(" of ")[0]
+                causes[f"{act} {kind}: {why.partition(' (mail')[0]}"] += 1
+    print("   " + ", ".join(f"{fate} {count}" for fate, count in sorted(counts.items())))
+    for cause, count in causes.most_common():
+        print(f"      {count} {cause}")
+    told: dict[str, Counter[str]] = {}
+    for case in found:
+        for lie in lies_of(case):
+            told.setdefault(lie["kind"], Counter())[fate_of_lie(case, lie)] += 1
+    total: Counter[str] = sum(told.values(), Counter())
+    print(f"   lies: {dict(total)} of {total.total()}")
+    for kind, fates in sorted(told.items()):
+        print(f"      {kind:24} {dict(fates)}")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m evaluation.checks", description=__doc__)
+    parser.add_argument("--part", choices=("first", "second", "third"), help="one part of the threads")
+    options = parser.parse_args(arguments)
+    try:
+        found = list(cases([options.part] if options.part else ()))
+    except MissingDataError as error:
+        print(error, file=sys.stderr)
+        return 1
+    for part in dict.fromkeys(case.part for case in found):
+        _print_part(part, [case for case in found if case.part == part])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,9 +1,9 @@
 """The checks of the chat model against recorded answers and lies: `python -m evaluation.checks`.
 
-The answers are a strong reader's, given from the prompts alone, without the labels; the lies were written about
-the same threads. Quotes are kept as places in the mails, which are no part of the project. Told are the labels'
-measures of the answers as they are (raw) and as they would be stored, what is refused and marked, and what became
-of the lies.
+The answers are a strong reader's, given from the prompts alone, without the labels. The lies are
+about the same threads. Quotes are kept as places in the mails, which are no part of the project. It
+prints the labels' measures of the answers as they are (raw) and as they would be stored, the claims
+that are refused and marked, and the fate of each lie.
 """
 
 import argparse
@@ -63,7 +63,7 @@ class Case:
         return prompt_key(part.system, part.user) == self.prompt
 
     def address(self, claim: Row) -> str:
-        return self.thread.mails[claim["mail"] - 1].mail.address.lower()
+        return self.thread.mails[int(claim["mail"]) - 1].mail.address.lower()
 
 
 def prompt_key(system: str, user: str) -> str:

@@ -236,5 +236,5 @@ def test_what_could_not_be_asked_is_named_and_nobody_says_that_all_is_well(scree
     )
     _, said = screen.show(found)
     assert (found.partial, found.troubled) == (True, False)
-    assert f"Not known: sweep, consumers, documents. {why}" in said
+    assert f"Not known: sweep, documents. {why}" in said
     assert not any(line.startswith("Everything is running") for line in said)

@@ -4,6 +4,7 @@ import re
 
 import azure.functions as func
 
+from shared.clients.calls import SERVICE_NAMES
 from shared.clients.connections import Clients, clients
 from shared.core.ids import AUDIT_ID, CAUSE_ID
 from shared.core.times import in_one_unit
@@ -42,6 +43,7 @@ async def operator_page(req: func.HttpRequest, connected: Clients, who: Visitor)
         may=permissions(req, connected.settings),
         operator=is_operator(req, connected.settings),
         restorable=RESTORABLE,
+        services=SERVICE_NAMES,
         view=view,
         running=running,
         span=lambda length: in_one_unit(length.total_seconds(), "\N{NO-BREAK SPACE}"),

@@ -14,6 +14,7 @@ from shared.upkeep.oversight.status import DocumentsStatus, StageStatus, SystemS
 from shared.upkeep.oversight.stuck_documents import failed_documents, stuck_documents
 
 FRESH_SECONDS = 3.0
+STALE_SECONDS = 5.0  # what hangs or refuses is named by then, however long reading takes
 LETTERS_A_QUEUE = 5000  # read at most: more do not change what an operator has to do
 SHOWN_DOCUMENTS = 20
 SHOWN_OPERATIONS = 10
@@ -52,7 +53,7 @@ _read: WeakKeyDictionary[Clients, tuple[float, asyncio.Task[View]]] = WeakKeyDic
 
 
 async def view_of(clients: Clients, *, fresh: bool = False) -> View:
-    """The cached view. It lives four times as long as reading took: reading is never most of the load."""
+    """The cached view. It lives four times as long as reading took, within bounds."""
     until, task = _read.get(clients, (0.0, None))
     if task is None or fresh or time.monotonic() > until or (task.done() and task.exception() is not None):
         task = asyncio.create_task(_read_once(clients))
@@ -66,7 +67,7 @@ async def _read_once(clients: Clients) -> View:
     view = await _read_view(clients)
     ended, task = time.monotonic(), asyncio.current_task()
     if task is not None and _read[clients][1] is task:  # a fresh read may have replaced it
-        _read[clients] = (ended + max(FRESH_SECONDS, 4 * (ended - started)), task)
+        _read[clients] = (ended + min(STALE_SECONDS, max(FRESH_SECONDS, 4 * (ended - started))), task)
     return view
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import shutil
 import tempfile
 import urllib.error
@@ -27,10 +28,11 @@ from shared.settings.app import Settings
 
 MAKE = "run `azd provision`; locally, `python -m shared.upkeep.provisioning`"
 LEAST_FREE_BYTES = 100 * 1024**2
-APP_SECONDS = 4.5  # the app has asked its own dependencies by then
+APP_SECONDS = 2.0
 CONNECT_SECONDS = 0.5
 SERVER_ERRORS = range(500, 600)
 PROBE = "health/probe"  # a blob that is written to see whether Blob storage writes
+_OPERATION = re.compile(r" \([\w.]+\)$")
 AMQP_PORTS = {"sb": 5671, "emulator": 5672}
 
 
@@ -109,19 +111,23 @@ async def _app(clients: Clients) -> None:
     """Whether the app answers at its address. It says itself what its host lacks."""
     url = clients.settings.app_url
     try:
-        said = await asyncio.to_thread(_health_of, url)
+        await asyncio.to_thread(_answer_of, f"{url}/api/health/live")
     except TimeoutError:
         raise AppAwayError(f"the app at {url} hangs: no answer within {APP_SECONDS:g} s") from None
     except (OSError, ValueError) as error:
         raise AppAwayError(f"the app at {url} does not answer: is it running? ({error})") from None
+    try:
+        said = await asyncio.to_thread(_answer_of, f"{url}/api/health")
+    except (OSError, ValueError):  # it asks what hangs, too: that is named by who asks here
+        return
     own = [problem for problem in said.get("problems", []) if problem.partition(":")[0] in HOST]
     if own:
         raise AppAwayError(f"the app at {url} says: {'; '.join(own)}")
 
 
-def _health_of(url: str) -> dict[str, Any]:
+def _answer_of(url: str) -> dict[str, Any]:
     try:
-        with urllib.request.urlopen(f"{url}/api/health", timeout=APP_SECONDS) as answer:  # noqa: S310 - an operator set it
+        with urllib.request.urlopen(url, timeout=APP_SECONDS) as answer:  # noqa: S310 - an operator set it
             said = json.loads(answer.read())
     except urllib.error.HTTPError as unready:
         said = json.loads(unready.read())
@@ -162,7 +168,7 @@ async def _in_words(clients: Clients, name: str, error: Exception) -> str:
         return said
     if (where := await _refusing(clients.settings, name)) is not None:
         return f"{service} refuses connections at {where}: is it running?"
-    return said if silent else f"{service} cannot be reached: {said}"
+    return _OPERATION.sub("", said) if silent else f"{service} cannot be reached: {said}"
 
 
 async def _refusing(settings: Settings, name: str) -> str | None:

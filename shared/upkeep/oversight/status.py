@@ -19,7 +19,7 @@ from shared.documents.records import Audit, Run
 from shared.pipeline.topology import CHUNKING, EMBEDDING, PARSING, QUEUES, REPORTING, SUMMARIZATION
 from shared.upkeep.audit import last_audits
 from shared.upkeep.due_documents import COLLECTIONS, Collection, Policy, count, count_documents
-from shared.upkeep.oversight.dependencies import Check, check_dependencies
+from shared.upkeep.oversight.dependencies import SERVICES, Check, check_dependencies
 from shared.upkeep.oversight.health import (
     LOOKED_AT,
     SWEEPS_MISSED,
@@ -34,6 +34,8 @@ from shared.upkeep.sweep import latest_run
 # The housekeeping says every five minutes which queues the app takes messages from: two of them were missed.
 NO_CONSUMER_AFTER = timedelta(minutes=11)
 WINDOW = timedelta(minutes=15)
+SHOWN_PARTS = ("queues", "documents", "stages", "operations", "sweep")
+WAITED_FOR = {*SERVICES, "model", "disk"}
 COUNTED_BY_PEEKING = 1000
 Result = TypeVar("Result")
 
@@ -103,7 +105,8 @@ class SystemStatus:
         """By reason, what could not be asked."""
         reasons: dict[str, list[str]] = {}
         for part, why in self.unanswered.items():
-            reasons.setdefault(why, []).append(part)
+            if part in SHOWN_PARTS:
+                reasons.setdefault(why, []).append(part)
         return reasons
 
     @property
@@ -140,9 +143,10 @@ class SystemStatus:
 
 
 def _dependencies(status: SystemStatus) -> Iterator[Trouble]:
-    for check in status.dependencies.values():
+    for name, check in status.dependencies.items():
         if check.says is not None:
-            yield Trouble("dependency", f"{check.says[0].upper()}{check.says[1:]}".rstrip(".") + ".")
+            waits = " Work waits for it, and goes on by itself." if name in WAITED_FOR else ""
+            yield Trouble("dependency", f"{check.says[0].upper()}{check.says[1:]}".rstrip(".") + f".{waits}")
 
 
 def _letters(status: SystemStatus) -> Iterator[Trouble]:
@@ -256,7 +260,7 @@ def _why(error: BaseException) -> str:
     if failure.kind is ErrorKind.PERMANENT:
         raise error
     service = failure.details.get("service")
-    return f"{service} does not answer: {failure.message}" if service else failure.message
+    return f"{service} does not answer." if service else failure.message
 
 
 async def _each(asked: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:

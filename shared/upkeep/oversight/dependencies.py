@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,9 +28,12 @@ from shared.settings.app import Settings
 
 MAKE = "run `azd provision`; locally, `python -m shared.upkeep.provisioning`"
 LEAST_FREE_BYTES = 100 * 1024**2
-APP_SECONDS = 2.0
+ASK_SECONDS = 4.0
+APP_SECONDS = 5.0  # it asks its own dependencies
+ALIVE_SECONDS = 2.0  # by then a process that works has said so
 CONNECT_SECONDS = 0.5
 SERVER_ERRORS = range(500, 600)
+REFUSES = "refuses ("
 PROBE = "health/probe"  # a blob that is written to see whether Blob storage writes
 _OPERATION = re.compile(r" \([\w.]+\)$")
 AMQP_PORTS = {"sb": 5671, "emulator": 5672}
@@ -55,7 +58,7 @@ class Check:
     says: str | None = None  # in one line, where it is not well
 
 
-Ask = Callable[[Clients], Awaitable[object]]
+Ask = Callable[[Clients], Coroutine[Any, Any, None]]
 
 
 async def _cosmos(clients: Clients) -> None:
@@ -111,23 +114,24 @@ async def _app(clients: Clients) -> None:
     """Whether the app answers at its address. It says itself what its host lacks."""
     url = clients.settings.app_url
     try:
-        await asyncio.to_thread(_answer_of, f"{url}/api/health/live")
+        await asyncio.to_thread(_answer_of, f"{url}/api/health/live", ALIVE_SECONDS)
     except TimeoutError:
-        raise AppAwayError(f"the app at {url} hangs: no answer within {APP_SECONDS:g} s") from None
+        raise AppAwayError(f"the app at {url} hangs: no answer within {ALIVE_SECONDS:g} s") from None
     except (OSError, ValueError) as error:
         raise AppAwayError(f"the app at {url} does not answer: is it running? ({error})") from None
     try:
-        said = await asyncio.to_thread(_answer_of, f"{url}/api/health")
+        said = await asyncio.to_thread(_answer_of, f"{url}/api/health", APP_SECONDS - 0.4)
     except (OSError, ValueError):  # it asks what hangs, too: that is named by who asks here
         return
-    own = [problem for problem in said.get("problems", []) if problem.partition(":")[0] in HOST]
+    told = said.get("problems", [])
+    own = [problem for problem in told if problem.partition(":")[0] in HOST or REFUSES in problem]
     if own:
         raise AppAwayError(f"the app at {url} says: {'; '.join(own)}")
 
 
-def _answer_of(url: str) -> dict[str, Any]:
+def _answer_of(url: str, seconds: float) -> dict[str, Any]:
     try:
-        with urllib.request.urlopen(url, timeout=APP_SECONDS) as answer:  # noqa: S310 - an operator set it
+        with urllib.request.urlopen(url, timeout=seconds) as answer:  # noqa: S310 - an operator set it
             said = json.loads(answer.read())
     except urllib.error.HTTPError as unready:
         said = json.loads(unready.read())
@@ -149,20 +153,28 @@ async def check_dependencies(clients: Clients, *, is_app: bool = True) -> dict[s
 
 
 async def _checked(clients: Clients, name: str, ask: Ask) -> Check:
+    """Whatever its SDK does about it: a call that is given up may take seconds to clean up."""
     started, says = clients.runtime.monotonic(), None
-    try:
-        await ask(clients)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer
+    asking = asyncio.ensure_future(ask(clients))
+    allowed = APP_SECONDS if ask is _app else ASK_SECONDS
+    done, _ = await asyncio.wait({asking}, timeout=allowed)
+    if done and (error := asking.exception()) is not None:
         says = await _in_words(clients, name, error)
+    elif not done:
+        asking.add_done_callback(lambda late: late.cancelled() or late.exception())
+        asking.cancel()
+        service = SERVICE_NAMES.get(name, name)
+        late = ServiceSilentError(f"{service} did not answer within {allowed:g} s", service)
+        says = await _in_words(clients, name, late)
     return Check(says is None, round(clients.runtime.monotonic() - started, 3), says)
 
 
-async def _in_words(clients: Clients, name: str, error: Exception) -> str:
+async def _in_words(clients: Clients, name: str, error: BaseException) -> str:
     failure, service = classify(error), SERVICE_NAMES.get(name, name)
     said = failure.message if failure.safe_to_log else failure.error_type
     if (status := getattr(error, "status_code", None)) is not None:
         full = " Its disk may be full." if name == "blobs" and status in SERVER_ERRORS else ""
-        return f"{service} refuses ({status}): {said}.{full}"
+        return f"{service} {REFUSES}{status}): {said}.{full}"
     silent = isinstance(error, ServiceSilentError)
     if not failure.is_outage or (isinstance(error, PipelineError) and not silent):
         return said

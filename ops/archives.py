@@ -50,7 +50,7 @@ def ingest(
             counts["duplicates" if stored.duplicate else "archives"] = 1
             return stored, await note_on_source(source, clients)
 
-    stored, note = run_command(work)
+    stored, note = run_command(work, changes=True)
     if json:
         print_json(
             {"archive_id": stored.archive.id, "duplicate": stored.duplicate, "announced": stored.announced,

@@ -129,26 +129,41 @@ class Interrupt:
 
 
 def run_command(
-    work: Callable[["Clients"], Coroutine[Any, Any, Result]], *, interrupt: Interrupt | None = None
+    work: Callable[["Clients"], Coroutine[Any, Any, Result]],
+    *,
+    interrupt: Interrupt | None = None,
+    changes: bool = False,
 ) -> Result:
-    """Run the work with connections from the settings. With an `interrupt` it can stop at a safe point."""
-    return asyncio.run(_performed(work, interrupt))
+    """Run the work with connections from the settings. With an `interrupt` it can stop at a safe point.
+
+    Work that `changes` what is stored sends telemetry: the alerts count what it did, too.
+    """
+    return asyncio.run(_performed(work, interrupt, changes=changes))
 
 
-async def _performed(work: Callable[["Clients"], Awaitable[Result]], interrupt: Interrupt | None) -> Result:
+async def _performed(
+    work: Callable[["Clients"], Awaitable[Result]], interrupt: Interrupt | None, *, changes: bool
+) -> Result:
     from shared.clients.connections import Clients
+    from shared.clients.telemetry.setup import CONNECTION, flush, start_for_command
     from shared.settings.app import SettingsError, load_settings
 
     try:
-        settings = load_settings(setting_values(GLOBAL_OPTIONS.settings))
+        values = setting_values(GLOBAL_OPTIONS.settings)
+        settings = load_settings(values)
     except SettingsError as error:
         raise CommandError(Code.USAGE, f"settings: {'; '.join(str(error).splitlines())}") from None
+    sends = changes and bool(values.get(CONNECTION))
+    if sends:
+        await asyncio.to_thread(start_for_command, values[CONNECTION], settings)
     connected = await Clients.connect(settings)
     try:
         with _gentle(interrupt):
             return await work(connected)
     finally:
         with _quiet():
+            if sends:
+                await asyncio.to_thread(flush)
             async with asyncio.timeout(CLOSING_SECONDS):  # a service that hangs does not say goodbye
                 await connected.close()
 

@@ -53,7 +53,7 @@ def carry_out(
         audit = await request_operation(clients, action, asked, actor(), rate=rate or None)
         return await run_shown(clients, audit, interrupt)
 
-    end(run_command(work, interrupt=interrupt), json=json)
+    end(run_command(work, interrupt=interrupt, changes=True), json=json)
 
 
 def restore_purged(
@@ -79,7 +79,7 @@ def restore_purged(
         audit = await request_operation(clients, action, asked, actor(), rate=rate or None)
         return await run_shown(clients, audit, interrupt)
 
-    end(run_command(work, interrupt=interrupt), json=json)
+    end(run_command(work, interrupt=interrupt, changes=True), json=json)
 
 
 async def _resumable(clients: "Clients", operation: str, action: str) -> "Audit":

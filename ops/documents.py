@@ -206,7 +206,7 @@ def _act(
             counts["changed"], counts["left"] = done.changed, len(done.left)
         return collection.name, done
 
-    name, done = run_command(work)
+    name, done = run_command(work, changes=True)
     if json:
         left = [{"id": id_, "why": why} for id_, why in done.left]
         print_json({"action": f"documents.{action}", "changed": done.changed, "left": left})

@@ -43,7 +43,7 @@ def sweep(
                     counts[name] = counts.get(name, 0) + collection.get(name, 0)
             return done
 
-    done = run_command(work)
+    done = run_command(work, changes=not dry_run)
     if done is None:
         raise CommandError(Code.FAILED, "Another sweep is running. Nothing was done.")
     _show_run(done, dry_run=dry_run, json=json)
@@ -103,7 +103,7 @@ def reembed(
         finally:
             await model.close()
 
-    done = run_command(work)
+    done = run_command(work, changes=not dry_run)
     if json:
         print_json(done.__dict__)
     else:
@@ -140,7 +140,9 @@ def verify(
     """
     if repair:
         confirm("Repair the problems found? Work is requested again, and orphans are deleted.", yes=yes)
-    done = run_command(lambda clients: _verified(clients, repair=repair, archives=archives, recent=recent))
+    done = run_command(
+        lambda clients: _verified(clients, repair=repair, archives=archives, recent=recent), changes=repair
+    )
     found = sum(counts["found"] for counts in done.counts.values())
     repaired = sum(counts["repaired"] for counts in done.counts.values())
     if json:
@@ -248,7 +250,7 @@ def resummarize(
         print_note(f"operation {audit.id}")
         return await run_resummarizing(clients, audit.id, watch=watch)
 
-    _end(run_command(work, interrupt=interrupt), json=json)
+    _end(run_command(work, interrupt=interrupt, changes=not dry_run), json=json)
 
 
 def _end(audit: "Audit | None", *, json: bool) -> None:

@@ -41,45 +41,6 @@ def code_spans(text: str) -> Iterator[str]:
     yield from re.findall(r"^ {4,}(\S.*)$", text, re.MULTILINE)
 
 
-def existing_tests() -> set[str]:
-    return {
-        name
-        for path in (ROOT / "tests").rglob("*.py")
-        for name in re.findall(r"def (test_\w+)", path.read_text(encoding="utf-8"))
-    }
-
-
-def required_numbers(text: str) -> set[str]:
-    """The numbers that stand first in a row of a table."""
-    return set(re.findall(r"^\| (R-\d+) \|", text, re.MULTILINE))
-
-
-def covered_numbers(text: str) -> set[str]:
-    """As above, where a row may name several, or a range."""
-    numbers = set()
-    for cell in re.findall(r"^\| (R-\d[^|]*) \|", text, re.MULTILINE):
-        named = [int(number) for number in re.findall(r"R-(\d+)", cell)]
-        covered = range(named[0], named[-1] + 1) if " to " in cell else named
-        numbers |= {f"R-{number}" for number in covered}
-    return numbers
-
-
-def test_every_requirement_has_its_row_in_the_coverage() -> None:
-    requirements = (DOCS / "requirements.md").read_text(encoding="utf-8").partition("## Decisions")[0]
-    required = required_numbers(requirements)
-    covered = covered_numbers((DOCS / "requirements-coverage.md").read_text(encoding="utf-8"))
-
-    assert len(required) > 80
-    assert covered == required, covered ^ required
-
-
-def test_every_test_that_the_coverage_table_names_exists() -> None:
-    named = set(re.findall(r"`(test_\w+)`", (DOCS / "requirements-coverage.md").read_text(encoding="utf-8")))
-
-    assert len(named) > 150
-    assert named <= existing_tests(), named - existing_tests()
-
-
 @every_document
 def test_every_file_that_a_document_links_to_exists(document: Path) -> None:
     links = re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", document.read_text(encoding="utf-8"))

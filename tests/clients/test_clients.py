@@ -70,6 +70,7 @@ def messages(place: Bench, count: int, thread: str = "t1", body: str = "x") -> l
 
 
 class TestStore:
+    @pytest.mark.requirement("R-402")
     async def test_only_what_is_missing_is_created_and_what_is_there_stays(
         self, place: Bench, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -122,6 +123,7 @@ class TestStore:
         )
         assert set(found) == {message.id for message in spread}
 
+    @pytest.mark.requirement("R-403")
     async def test_a_missing_document_is_a_race_where_it_was_announced(self, place: Bench) -> None:
         store = place.clients.store
         assert await store.find(Message, "nobody", Session()) is None
@@ -131,6 +133,7 @@ class TestStore:
             await store.patch(Message, Patch("nobody", set={"subject": "x"}), Session())
         assert await store.find_many(Message, [], Session()) == {}
 
+    @pytest.mark.requirement("R-402")
     async def test_create_says_whether_it_is_new(self, place: Bench) -> None:
         (one,) = messages(place, 1)
         assert await place.clients.store.create(one, Session()) is True
@@ -177,6 +180,7 @@ class TestStore:
         found = await store.find_many(Message, [message.id for message in batch], session)
         assert {document.subject for document in found.values()} == {"done"}
 
+    @pytest.mark.requirement("R-215")
     async def test_a_query_comes_page_by_page_with_its_parameters(self, place: Bench) -> None:
         thread = place.name("pages")
         await place.clients.store.create_missing(messages(place, 230, thread), Session())
@@ -223,6 +227,7 @@ class TestStore:
         assert await place.clients.store.find(Message, one.id, session) is None
         assert await place.clients.store.delete(Message, one.id, session) is False
 
+    @pytest.mark.requirement("R-722")
     async def test_an_attempt_is_counted_up_and_never_down(self, place: Bench) -> None:
         store, session = place.clients.store, Session()
         thread = thread_called(place.name("t"))
@@ -235,6 +240,7 @@ class TestStore:
 
 
 class TestIndex:
+    @pytest.mark.requirement("R-213")
     async def test_hybrid_search_finds_by_words_and_by_meaning_within_filters(self, place: Bench) -> None:
         index = place.clients.index
         mark = place.tag
@@ -294,6 +300,7 @@ class TestIndex:
             f"{mark}-{day}" for day in (1, 2, 3)
         ]
 
+    @pytest.mark.requirement("R-211", "R-212", "R-214")
     async def test_a_thread_leads_to_its_chunks_and_their_vectors(self, place: Bench) -> None:
         index, mark = place.clients.index, place.tag
         await index.upsert([row(mark, day, "text", [1, 0, 0, 0], "a@x", day) for day in (1, 2)])
@@ -311,6 +318,7 @@ class TestIndex:
         assert list(raised.value.failed) == [f"{place.tag}-1"]
         assert await indexed(place.clients.index, f"{place.tag}-2") is not None
 
+    @pytest.mark.requirement("R-211", "R-212", "R-405")
     async def test_upserting_twice_keeps_one_and_deleting_removes_it(self, place: Bench) -> None:
         index, item = place.clients.index, row(place.tag, 1, "one", [1, 0, 0, 0], "a@x", 1)
         await index.upsert([item])
@@ -365,6 +373,7 @@ class TestBlobs:
         await blobs.ensure_container(RAW)
 
     @pytest.mark.parametrize("kind", ["reset", "unavailable"])
+    @pytest.mark.requirement("R-608")
     async def test_a_blip_is_ridden_out_and_a_longer_fault_is_transient(
         self, place: Bench, cloud: AppCloud, kind: str
     ) -> None:
@@ -429,6 +438,7 @@ class TestWhatTheSdksRaise:
     """The error tree is checked on what really arrives, not on what the documentation says."""
 
     @pytest.mark.parametrize(("fault", "kind"), COSMOS, ids=str)
+    @pytest.mark.requirement("R-608")
     async def test_from_cosmos(
         self, place: Bench, cloud: AppCloud, fault: dict[str, Any], kind: ErrorKind
     ) -> None:
@@ -456,6 +466,7 @@ class TestWhatTheSdksRaise:
         assert classify(KeyError("a bug of our own")).kind is ErrorKind.PERMANENT
 
     @pytest.mark.parametrize(("fault", "kind"), SEARCH, ids=str)
+    @pytest.mark.requirement("R-608")
     async def test_from_search(
         self, place: Bench, cloud: AppCloud, fault: dict[str, Any], kind: ErrorKind
     ) -> None:
@@ -468,6 +479,7 @@ class TestWhatTheSdksRaise:
         "ignore::ResourceWarning"
     )  # the SDK forgets the sockets of dropped connections
     @pytest.mark.parametrize(("fault", "kind"), BUS, ids=str)
+    @pytest.mark.requirement("R-608")
     async def test_from_the_bus(
         self, place: Bench, bus_service: RunningService, fault: dict[str, Any], kind: ErrorKind
     ) -> None:

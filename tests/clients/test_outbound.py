@@ -33,6 +33,7 @@ NOBODY = AddressPolicy.parse("")
 
 
 @pytest.mark.parametrize("host", FORBIDDEN)
+@pytest.mark.requirement("R-307")
 def test_an_address_that_is_not_public_is_refused_however_it_is_written(host: str) -> None:
     with pytest.raises((ForbiddenAddressError, SourceError)):
         check_http_url(f"http://{host}/archive", NOBODY)

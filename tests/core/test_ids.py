@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta, timezone
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,6 +30,7 @@ from shared.core.ids import (
 NOON = datetime(2024, 2, 5, 12, 0, tzinfo=UTC)
 
 
+@pytest.mark.requirement("R-202")
 def test_ids_are_the_first_sixteen_digits_of_a_sha256() -> None:
     assert message_key("<a@x>") == "79baa4529ab1d2f0"
     assert thread_id("<a@x>") == message_key("<a@x>")
@@ -54,6 +56,7 @@ def test_the_entries_of_a_source_are_with_its_threads() -> None:
     assert {entry_partition(entry) for entry in entries} == {source_partition(key)} == {source_key("list")}
 
 
+@pytest.mark.requirement("R-202")
 def test_a_message_without_an_id_is_known_by_what_it_says() -> None:
     key = message_key_without_id(NOON, "a@x", "s", "b")
     assert key == message_key_without_id(NOON.astimezone(timezone(timedelta(hours=3))), "a@x", "s", "b")
@@ -73,6 +76,7 @@ _KEYS = st.from_regex(MESSAGE_KEY, fullmatch=True)
 
 
 @given(_KEYS, st.integers(0, 99), _KEYS, st.integers(0, 99))
+@pytest.mark.requirement("R-202")
 def test_chunks_of_different_messages_never_share_an_id(
     key: str, index: int, other: str, number: int
 ) -> None:

@@ -46,6 +46,7 @@ def archive(**changes: Any) -> Archive:
 
 
 @pytest.mark.parametrize("container", DOCUMENTS)
+@pytest.mark.requirement("R-203", "R-204", "R-205", "R-206", "R-209")
 def test_every_document_has_the_fields_of_the_specification(container: str) -> None:
     model = DOCUMENTS[container]
     fields = {info.serialization_alias or info.alias or name for name, info in model.model_fields.items()}
@@ -79,11 +80,13 @@ def test_what_a_later_version_added_is_stored_again_as_it_was() -> None:
     assert read.etag == "e"
 
 
+@pytest.mark.requirement("R-721")
 def test_a_new_document_was_never_attempted() -> None:
     new = archive()
     assert (new.attemptCount, new.lastAttemptTime, new.lastError, new.status) == (0, None, None, "pending")
 
 
+@pytest.mark.requirement("R-203", "R-204", "R-205", "R-206")
 def test_the_id_is_also_stored_under_the_specifications_name() -> None:
     stored = archive().to_cosmos()
     assert stored["id"] == stored["archive_id"] == "0011223344556677"
@@ -98,6 +101,7 @@ def test_an_id_that_cosmos_refuses_is_refused_here(bad: str) -> None:
         archive(archive_id=bad)
 
 
+@pytest.mark.requirement("R-103")
 def test_times_are_stored_in_utc_so_that_they_sort_as_text() -> None:
     east = datetime(2026, 1, 1, 12, tzinfo=timezone(timedelta(hours=2)))
     whole = archive(ingestion_date=east).to_cosmos()["ingestion_date"]
@@ -106,6 +110,7 @@ def test_times_are_stored_in_utc_so_that_they_sort_as_text() -> None:
     assert whole < parts
 
 
+@pytest.mark.requirement("R-203", "R-204", "R-205", "R-206")
 def test_the_sender_is_stored_as_from() -> None:
     sender = Address(name="A", email="a@x")
     message = Message(
@@ -136,6 +141,7 @@ def test_a_broken_document_is_named_with_the_path_of_the_fault() -> None:
         read_document(Archive, {**archive().to_cosmos(), "file_hash": "short"})
 
 
+@pytest.mark.requirement("R-201")
 def test_every_document_has_a_container_partitioned_by_its_partition_field() -> None:
     assert {name: spec.partition_path for name, spec in CONTAINERS.items()} == {
         name: "/pk" if issubclass(model, KeyedDocument) else f"/{model.partition_field}"
@@ -143,11 +149,13 @@ def test_every_document_has_a_container_partitioned_by_its_partition_field() -> 
     }
 
 
+@pytest.mark.requirement("R-210")
 def test_large_texts_are_not_indexed() -> None:
     excluded = {path["path"] for path in CONTAINERS["messages"].indexing_policy()["excludedPaths"]}
     assert {"/body_raw/?", "/body_normalized/?", "/body_html/?"} <= excluded
 
 
+@pytest.mark.requirement("R-601", "R-609")
 def test_states_are_those_of_the_specification_and_none_is_processing() -> None:
     for model in (Archive, Message, Chunk, Thread):
         states = {state.value for state in model.model_fields["status"].annotation}  # type: ignore[union-attr]
@@ -155,6 +163,7 @@ def test_states_are_those_of_the_specification_and_none_is_processing() -> None:
         assert {"pending", "processed", "failed_max_retries"} <= states
 
 
+@pytest.mark.requirement("R-207", "R-208", "R-603")
 def test_the_committed_schemas_are_those_of_the_models() -> None:
     files = dict(schema_files())
     stale = [path.name for path, text in files.items() if not path.exists() or path.read_text() != text]
@@ -163,6 +172,7 @@ def test_the_committed_schemas_are_those_of_the_models() -> None:
     assert {path for folder in folders for path in folder.iterdir()} == set(files)
 
 
+@pytest.mark.requirement("R-1003")
 def test_a_newer_minor_version_is_read_as_it_is_and_a_newer_major_one_left_to_its_app() -> None:
     stored = {"id": "l", "owner": "me", "expires": 1.0, "created_at": "2026-01-01T00:00:00Z"}
     read = read_document(Lock, {**stored, "schema_version": "1.10.0", "new_field": 1})

@@ -53,6 +53,7 @@ def settings_of(way: str, part: str = "worker") -> dict[str, str]:
 
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.requirement("R-1102")
 def test_the_code_can_start_with_the_settings_of_the_deployment(way: str, part: str) -> None:
     loaded = load_settings(settings_of(way, part))
 

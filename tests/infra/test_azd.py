@@ -57,6 +57,7 @@ def test_azure_yaml_has_only_what_its_schema_has() -> None:
         assert (ROOT / service["project"] / "function_app.py").is_file()
 
 
+@pytest.mark.requirement("R-1102")
 def test_azd_finds_the_infrastructure_and_the_app() -> None:
     infra = AZURE["infra"]
 

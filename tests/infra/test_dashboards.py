@@ -202,6 +202,7 @@ def test_the_app_is_asked_from_outside_whether_it_can_work() -> None:
     assert test.properties["ValidationRules"]["ExpectedHttpStatusCode"] == 200
 
 
+@pytest.mark.requirement("R-909")
 def test_dead_letters_are_told_for_each_queue() -> None:
     rules = {rule.name: rule for rule in of_type("plain", "Microsoft.Insights/metricAlerts")}
     (criterion,) = rules["demo-dead-letters"].properties["criteria"]["allOf"]
@@ -315,6 +316,7 @@ def run_of(archive: str, event: str, at: int, error: str | None = None) -> dict[
     }  # fmt: skip
 
 
+@pytest.mark.requirement("R-908")
 def test_stuck_documents_turn_orange_at_50_and_red_at_200() -> None:
     (panel,) = [
         panel for panel in panels() if "retry_job_stuck_documents" in panel["content"].get("query", "")
@@ -332,5 +334,6 @@ def test_stuck_documents_turn_orange_at_50_and_red_at_200() -> None:
 @pytest.mark.parametrize(
     "metric", [name for name, metric in METRICS.items() if metric.requirement in ("R-903", "R-904")]
 )
+@pytest.mark.requirement("R-908")
 def test_every_metric_of_the_retry_policies_has_a_panel(metric: str) -> None:
     assert any(f'"{metric}"' in panel["content"].get("query", "") for panel in panels())

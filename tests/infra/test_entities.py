@@ -78,6 +78,7 @@ def test_config_json_has_only_rules_that_the_bicep_maps() -> None:
                 assert rule["Properties"]["CorrelationFilter"].keys() == {"Label"}
 
 
+@pytest.mark.requirement("R-101")
 def test_every_event_that_a_stage_takes_reaches_its_queue() -> None:
     rules = of_type("plain", f"{BUS}/topics/subscriptions/rules")
     forwards = {
@@ -95,6 +96,7 @@ def test_a_message_can_wait_two_weeks_for_a_repair() -> None:
             assert entity.properties["defaultMessageTimeToLive"] == "P14D"
 
 
+@pytest.mark.requirement("R-210")
 def test_the_containers_file_is_current() -> None:
     assert cosmos_containers.FILE.read_text() == cosmos_containers.rendered(), (
         "run python -m tools.cosmos_containers"
@@ -102,6 +104,7 @@ def test_the_containers_file_is_current() -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.requirement("R-201")
 def test_the_containers_are_those_of_the_code(way: str) -> None:
     containers = {
         resource.name: resource.properties["resource"]

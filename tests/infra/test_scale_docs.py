@@ -22,6 +22,7 @@ from tests.infra.conftest import ROOT
 DOCS = (ROOT / "docs/scale.md").read_text()
 
 
+@pytest.mark.requirement("R-1006")
 def test_the_tables_are_those_that_the_model_prints() -> None:
     assert per_message_table() in DOCS
     assert capacity_table() in DOCS
@@ -52,6 +53,7 @@ def test_the_instances_that_fit_are_worked_out_from_what_a_message_costs() -> No
     assert f"{SERVERLESS_UNITS:,} / {each:.0f}: {SERVERLESS_UNITS // each:.0f} busy instances" in DOCS
 
 
+@pytest.mark.requirement("R-1006")
 def test_what_is_ten_times_as_much_costs_ten_times_as_much() -> None:
     rows = [re.findall(r"[\d,.]+", line.split("|")[4])[0] for line in capacity_table().splitlines()[2:]]
     units = [float(row.replace(",", "")) for row in rows]

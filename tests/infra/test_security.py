@@ -189,6 +189,7 @@ def test_every_role_of_the_list_is_used_and_is_a_guid() -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.requirement("R-1103")
 def test_no_service_takes_a_key(way: str) -> None:
     by_type = Counter[str]()
     for resource in planned(way)[0]:
@@ -211,6 +212,7 @@ def test_no_service_takes_a_key(way: str) -> None:
 
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.requirement("R-1103")
 def test_no_output_and_no_setting_holds_a_secret(way: str, part: str) -> None:
     _, outputs = planned(way)
     settings = app_settings(way, part)

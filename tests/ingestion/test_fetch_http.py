@@ -12,6 +12,7 @@ from tests.ingestion.web_server import a_site
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
+@pytest.mark.requirement("R-301")
 async def test_a_new_file_is_stored_and_the_cursor_kept(place: Place) -> None:
     async with a_site(content=place.mbox("one"), last_modified="Thu, 01 Jan 2026 00:00:00 GMT") as site:
         await place.add_source("http", site.url("/lists/2026-01.mbox"))

@@ -52,6 +52,7 @@ async def subjects(place: Place, archive_id: str) -> list[str]:
     ]
 
 
+@pytest.mark.requirement("R-301")
 async def test_new_messages_come_as_one_mbox_and_only_once(place: Place) -> None:
     async with a_mail_server() as mail:
         for uid in (3, 4, 9):

@@ -140,6 +140,7 @@ async def due(place: Place, *others: Place) -> list[str]:
     return [operation.id for operation in operations if operation.source in names]
 
 
+@pytest.mark.requirement("R-301")
 async def test_the_timer_asks_for_a_source_when_its_schedule_says(place: Place) -> None:
     async with a_site(content=place.mbox("one")) as site:
         first = datetime(2026, 3, 11, 11, 0, tzinfo=UTC)

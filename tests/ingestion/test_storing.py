@@ -28,6 +28,7 @@ from tests.support.toy_stages import Crash
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
+@pytest.mark.requirement("R-301")
 async def test_an_upload_ends_as_a_blob_a_pending_document_and_an_event(place: Place) -> None:
     content = gzip.compress(place.mbox("one", "two"))
     stored = await place.upload(content, "../2026 01.mbox.gz")
@@ -46,6 +47,7 @@ async def test_an_upload_ends_as_a_blob_a_pending_document_and_an_event(place: P
     assert "archives" in event.session
 
 
+@pytest.mark.requirement("R-302", "R-913")
 async def test_the_same_file_twice_has_one_effect_and_says_so(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -62,6 +64,7 @@ async def test_the_same_file_twice_has_one_effect_and_says_so(
 
 
 @pytest.mark.parametrize("step", ["checked", "uploaded", "recorded", "announced"])
+@pytest.mark.requirement("R-302")
 async def test_a_crash_after_any_step_and_the_same_file_again_have_one_effect(
     place: Place, step: str
 ) -> None:

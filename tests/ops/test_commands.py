@@ -41,6 +41,7 @@ def data_only(ended: Ended) -> Any:
 # the procedures of specification 001
 
 
+@pytest.mark.requirement("R-806")
 async def test_checking_stuck_documents(place: OpsPlace, ops: Commands) -> None:
     """Spec 001, Checking Stuck Documents: pending, and the last attempt is more than 24 hours ago."""
     old, fresh = NOW - timedelta(hours=30), NOW - timedelta(hours=3)
@@ -63,6 +64,7 @@ async def test_checking_stuck_documents(place: OpsPlace, ops: Commands) -> None:
     assert "no error recorded" in shown.out
 
 
+@pytest.mark.requirement("R-806")
 async def test_triggering_a_retry_by_hand(place: OpsPlace, ops: Commands) -> None:
     """Spec 001, Manual Retry Trigger: run the retry job now, or requeue the failed queue."""
     due = await an_archive(
@@ -85,6 +87,7 @@ async def test_triggering_a_retry_by_hand(place: OpsPlace, ops: Commands) -> Non
     assert await place.dead() == []
 
 
+@pytest.mark.requirement("R-804")
 async def test_exporting_a_failed_queue_for_analysis(place: OpsPlace, ops: Commands, tmp_path: Path) -> None:
     """Spec 001, Purging, step 1: export archives.failed --output archives_failed.json."""
     events = await place.failed_events(2, "ValueError", "no")
@@ -100,6 +103,7 @@ async def test_exporting_a_failed_queue_for_analysis(place: OpsPlace, ops: Comma
     assert [json.loads(line)["sequence_number"] for line in lines] == [exported[0]["sequence_number"]]
 
 
+@pytest.mark.requirement("R-806")
 async def test_resetting_the_attempt_counter(place: OpsPlace, ops: Commands) -> None:
     """Spec 001, Purging, step 3: attemptCount 0, lastAttemptTime null, pending; then the job asks for it."""
     failed = await an_archive(
@@ -117,6 +121,7 @@ async def test_resetting_the_attempt_counter(place: OpsPlace, ops: Commands) -> 
     assert failed.id in {parse_event(b"".join(event.body)).data.archive_id for event in await place.waiting()}
 
 
+@pytest.mark.requirement("R-807")
 async def test_purging_what_failed_for_good_and_bringing_it_back(place: OpsPlace, ops: Commands) -> None:
     """Spec 001, Purging, step 4; and what the specification does not have: it can be undone."""
     await place.failed_events(3, "ValueError", "no")
@@ -169,6 +174,7 @@ async def test_trying_a_failed_document_again_at_once(place: OpsPlace, ops: Comm
 # seeing
 
 
+@pytest.mark.requirement("R-804")
 async def test_groups_and_lists_are_shown_to_people_and_to_programs(place: OpsPlace, ops: Commands) -> None:
     await place.failed_events(3, "KeyError", "'subject'")
     await place.dead_letter([ServiceBusMessage(b"\x1b[31mred\x00", message_id="foreign")], reason="Foreign")

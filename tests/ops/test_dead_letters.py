@@ -61,6 +61,7 @@ async def do(
     return await run_operation(place.clients, audit.id, watch=watch, patience=15)
 
 
+@pytest.mark.requirement("R-802")
 async def test_groups_are_by_stage_reason_and_error_with_exact_counts(place: OpsPlace) -> None:
     await place.failed_events(5, "UnreadableArchiveError", "a/list-17.mbox: no message begins at 4711")
     await place.failed_events(
@@ -90,6 +91,7 @@ async def test_looking_takes_nothing_and_counts_no_delivery(place: OpsPlace) -> 
     assert await place.dead() == before
 
 
+@pytest.mark.requirement("R-802")
 async def test_a_message_that_is_no_event_is_joined_with_its_record_by_what_it_says(place: OpsPlace) -> None:
     body = b'{"event_type": 5}'
     key = invalid_key("parsing", body)
@@ -414,6 +416,7 @@ async def test_a_message_that_cannot_be_sent_again_stays_a_dead_letter(place: Op
         ("summarization.failed", "summarization"),
     ],
 )
+@pytest.mark.requirement("R-803")
 async def test_a_queue_goes_by_the_names_of_the_specification(name: str, queue: str) -> None:
     assert queue_named(name) == queue
 

@@ -90,6 +90,7 @@ async def killed_and_resumed(place: OpsPlace, kills: Killer, action: str, step: 
 
 
 @pytest.mark.parametrize("step", ["acted", "completed"])
+@pytest.mark.requirement("R-805")
 async def test_a_requeue_that_is_killed_is_resumed_to_the_same_end(
     place: OpsPlace, kills: Killer, step: str
 ) -> None:
@@ -103,6 +104,7 @@ async def test_a_purge_that_is_killed_is_resumed_to_the_same_end(place: OpsPlace
 @pytest.mark.slow
 @pytest.mark.parametrize("action", [REQUEUE, PURGE])
 @pytest.mark.parametrize(("step", "nth"), [*((step, 1) for step in STEPS), ("completed", 4)])
+@pytest.mark.requirement("R-805")
 async def test_an_operation_that_is_killed_at_any_step_is_resumed_to_the_same_end(
     place: OpsPlace, kills: Killer, action: str, step: str, nth: int
 ) -> None:

@@ -84,6 +84,7 @@ class Highest(random.Random):
         (RetryPolicy(Backoff()), RACE, 0, 0, 0, NEVER),  # where nobody writes what is missing
     ],
 )
+@pytest.mark.requirement("R-702", "R-703", "R-704", "R-711")
 def test_what_is_decided_after_a_failure(
     policy: RetryPolicy, failure: ClassifiedError, races: int, backoffs: int, age: float, outcome: float | str
 ) -> None:
@@ -125,6 +126,7 @@ def test_a_version_that_knows_no_outages_reads_their_retries_as_its_own() -> Non
     assert properties["retry_races"] + properties["retry_backoffs"] == properties["retry"] == 2  # type: ignore[operator]
 
 
+@pytest.mark.requirement("R-702")
 def test_the_delay_of_a_race_is_drawn_between_zero_and_its_ceiling() -> None:
     source = random.Random(1)
     delays = [Backoff(jitter=True).decide(0, source=source).delay or 0.0 for _ in range(2000)]
@@ -202,6 +204,7 @@ class Failing:
         return await with_backoff(self, Backoff(), what="a test", sleep=self.sleep)
 
 
+@pytest.mark.requirement("R-711", "R-1105")
 async def test_retry_with_exponential_backoff() -> None:
     work = Failing(ConnectionError("DB unavailable"), ConnectionError("DB unavailable"))
     assert await work.run() == "done"
@@ -217,6 +220,7 @@ async def test_retry_with_exponential_backoff() -> None:
         (KeyError("no"), 1, NEVER),
     ],
 )
+@pytest.mark.requirement("R-606", "R-712")
 async def test_max_retries_exceeded_raises(error: Exception, calls: int, reason: str) -> None:
     work = Failing(*[error] * 9)
     with pytest.raises(GaveUpError) as raised:
@@ -243,6 +247,7 @@ async def test_a_service_that_asks_for_time_gets_it() -> None:
     assert work.slept == [17.5]
 
 
+@pytest.mark.requirement("R-905")
 async def test_a_failed_attempt_is_logged_with_its_trace(caplog: pytest.LogCaptureFixture) -> None:
     await Failing(ConnectionError("gone")).run()
     (record,) = [record for record in caplog.records if record.levelno == logging.ERROR]

@@ -78,6 +78,7 @@ async def run_once(place: Bench, toy: Toy, **options: Any) -> Exception | None:
     return await place.deliver(place.runner(toy, **options))
 
 
+@pytest.mark.requirement("R-1101", "R-1105")
 async def test_a_stage_loads_works_writes_and_announces(place: Bench) -> None:
     session = await place.store_messages("m1", "m2")
     await place.publish(place.parsed("m1", "m2"), session)
@@ -92,6 +93,7 @@ async def test_a_stage_loads_works_writes_and_announces(place: Bench) -> None:
     assert place.slept == []
 
 
+@pytest.mark.requirement("R-604", "R-1105")
 async def test_idempotent_processing(place: Bench) -> None:
     """The same event twice: no error, nothing doubled, one announcement."""
     session = await place.store_messages("m1", "m2")
@@ -116,6 +118,7 @@ async def test_events_of_an_archive_that_came_again_are_no_duplicates_of_those_b
     assert [event.life for event in await place.take_all("embedding", 3)] == ["", "2026-01-02", "2026-01-03"]
 
 
+@pytest.mark.requirement("R-604")
 async def test_publishing_the_same_event_twice_has_one_effect(place: Bench) -> None:
     session = await place.store_messages("m1")
     await place.publish(place.parsed("m1"), session)
@@ -123,6 +126,7 @@ async def test_publishing_the_same_event_twice_has_one_effect(place: Bench) -> N
     assert len(await place.take_all("chunking", 1)) == 1
 
 
+@pytest.mark.requirement("R-604")
 async def test_two_runners_on_the_same_message_at_once_have_one_effect(place: Bench) -> None:
     session = await place.store_messages("m1", "m2")
     event = await place.publish(place.parsed("m1", "m2"), session)
@@ -136,6 +140,7 @@ async def test_two_runners_on_the_same_message_at_once_have_one_effect(place: Be
     assert event.data.message_keys == announced.data.message_keys
 
 
+@pytest.mark.requirement("R-611")
 async def test_with_the_token_a_reader_sees_the_write_through_a_lagging_replica(
     place: Bench, cloud: AppCloud
 ) -> None:
@@ -148,6 +153,7 @@ async def test_with_the_token_a_reader_sees_the_write_through_a_lagging_replica(
     assert len(await place.take_all("embedding", 1)) == 1
 
 
+@pytest.mark.requirement("R-611", "R-701")
 async def test_without_the_token_the_race_is_real_and_won_by_retrying(place: Bench, cloud: AppCloud) -> None:
     # Another process, which has not seen the write: its own client remembers no session.
     other = await Clients.connect(place.clients.settings)
@@ -187,6 +193,7 @@ async def test_an_outage_costs_a_document_no_attempt(place: Bench, cloud: AppClo
     assert len(await place.take_all("embedding", 1)) == 1
 
 
+@pytest.mark.requirement("R-106", "R-606", "R-712", "R-1105")
 async def test_event_handler_reraises_for_requeue(place: Bench) -> None:
     """A transient failure that lasts is set aside and told; the sweep's next attempt is done."""
     session = await place.store_messages("m1")
@@ -233,6 +240,7 @@ async def test_the_retries_of_an_event_count_on_over_a_crash(place: Bench) -> No
     await place.take_all("chunking", 1)
 
 
+@pytest.mark.requirement("R-913")
 async def test_of_two_copies_of_a_retry_one_is_completed_without_work(
     place: Bench, counted: tuple[Metrics, InMemoryMetricReader]
 ) -> None:
@@ -288,6 +296,7 @@ TRANSIENT: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # the SDK forgets the sockets of dropped connections
 @pytest.mark.parametrize(("service", "fault"), TRANSIENT, ids=str)
+@pytest.mark.requirement("R-1106")
 async def test_a_transient_fault_in_any_service_leaves_no_trace(
     place: Bench, cloud: AppCloud, bus_service: RunningService, service: str, fault: dict[str, Any]
 ) -> None:
@@ -306,6 +315,7 @@ async def test_a_transient_fault_in_any_service_leaves_no_trace(
 SHOWN = ("service_name", "error_type", "last_error", "attempt_count", "timestamp")
 
 
+@pytest.mark.requirement("R-106", "R-802", "R-906")
 async def test_a_permanent_failure_is_told_once_and_its_dead_letter_names_the_cause(
     place: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -370,6 +380,7 @@ async def test_an_event_that_an_operator_sends_again_with_all_its_properties_is_
         (b'{"event_type": "Gossip", "version": "1.0"}', "InvalidEventError"),
     ],
 )
+@pytest.mark.requirement("R-607")
 async def test_a_message_that_is_no_event_is_recorded_and_set_aside(
     place: Bench, body: bytes, error_type: str
 ) -> None:
@@ -412,6 +423,7 @@ async def test_an_event_of_a_later_version_waits_for_the_app_that_knows_it(place
     await place.empty_dead_letters()
 
 
+@pytest.mark.requirement("R-703", "R-801")
 async def test_a_race_that_is_never_won_is_dead_lettered_with_its_reason(place: Bench) -> None:
     event = await place.publish(place.parsed("missing"))
     toy = Toy()
@@ -425,6 +437,7 @@ async def test_a_race_that_is_never_won_is_dead_lettered_with_its_reason(place: 
     await place.take_all("chunking", 1)
 
 
+@pytest.mark.requirement("R-905")
 async def test_retries_are_logged_at_the_levels_of_the_specification(
     place: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -442,6 +455,7 @@ async def test_retries_are_logged_at_the_levels_of_the_specification(
     await place.take_all("embedding", 1)
 
 
+@pytest.mark.requirement("R-701")
 async def test_an_error_that_is_no_race_is_not_waited_for_as_one(
     place: Bench, cloud: AppCloud, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -486,6 +500,7 @@ async def run_settling(place: Bench, toy: Toy) -> None:
     await place.runner(toy).run(delivery_from_sdk(received, settlement))
 
 
+@pytest.mark.requirement("R-801")
 async def test_where_settlement_is_on_a_permanent_failure_is_dead_lettered_at_once(place: Bench) -> None:
     await place.publish(place.parsed("m1"), await place.store_messages("m1"))
 
@@ -517,6 +532,7 @@ STEPS = ["started", "loaded", "stored", "indexed", "uploaded", "announced"]
 
 
 @pytest.mark.parametrize("step", STEPS)
+@pytest.mark.requirement("R-602", "R-610")
 async def test_a_crash_between_any_two_steps_loses_nothing_and_doubles_nothing(
     place: Bench, step: str
 ) -> None:
@@ -537,6 +553,7 @@ async def test_a_crash_between_any_two_steps_loses_nothing_and_doubles_nothing(
     assert len(await place.take_all("embedding", 1)) == 1
 
 
+@pytest.mark.requirement("R-906")
 async def test_when_even_the_record_cannot_be_stored_the_message_stays_with_the_broker(
     place: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -559,6 +576,7 @@ async def test_when_even_the_record_cannot_be_stored_the_message_stays_with_the_
     await place.take_all("failures", 1)
 
 
+@pytest.mark.requirement("R-722")
 async def test_an_older_attempt_never_lowers_the_count(place: Bench) -> None:
     session = await place.store_messages("m1")
 
@@ -599,6 +617,7 @@ def points(reader: InMemoryMetricReader) -> dict[str, list[tuple[dict[str, Any],
     }
 
 
+@pytest.mark.requirement("R-902")
 async def test_success_and_failure_are_counted_by_the_names_of_the_specification(
     place: Bench, counted: tuple[Metrics, InMemoryMetricReader]
 ) -> None:
@@ -618,6 +637,7 @@ async def test_success_and_failure_are_counted_by_the_names_of_the_specification
     await place.take_all("chunking", 1)
 
 
+@pytest.mark.requirement("R-903")
 async def test_a_race_that_was_won_is_counted_with_its_attempts(
     place: Bench, counted: tuple[Metrics, InMemoryMetricReader]
 ) -> None:

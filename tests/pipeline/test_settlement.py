@@ -178,6 +178,7 @@ async def test_the_work_gets_the_events_attempt_and_session(bench: Bench) -> Non
     assert work.clients is bench.clients
 
 
+@pytest.mark.requirement("R-722")
 async def test_an_attempt_is_counted_before_the_work(bench: Bench) -> None:
     bench.result = failing(Crash())  # type: ignore[arg-type]
     with pytest.raises(Crash):

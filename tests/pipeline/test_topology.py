@@ -63,6 +63,7 @@ def test_each_stage_announces_what_the_next_one_consumes() -> None:
     assert announced[:-1] == [stage.consumes for stage in STAGES]
 
 
+@pytest.mark.requirement("R-909")
 def test_the_broker_has_these_queues_and_gives_up_after_as_many_deliveries() -> None:
     deliveries = {queue["Name"]: queue["Properties"]["MaxDeliveryCount"] for queue in NAMESPACE["Queues"]}
     assert deliveries == {row.name: row.max_deliveries for row in ROWS}

@@ -17,6 +17,7 @@ LOCAL = {
 }
 
 
+@pytest.mark.requirement("R-704", "R-711")
 def test_the_retry_settings_have_the_defaults_of_the_specification() -> None:
     settings = load_settings(LOCAL)
     assert (settings.RETRY_MAX_ATTEMPTS, settings.RETRY_BASE_DELAY_MS) == (8, 250)
@@ -50,6 +51,7 @@ def test_a_malformed_setting_of_ingestion_is_named(name: str, value: str) -> Non
         load_settings({**LOCAL, name: value})
 
 
+@pytest.mark.requirement("R-728")
 def test_every_problem_is_one_line_that_names_its_setting_and_all_are_listed_at_once() -> None:
     with pytest.raises(SettingsError) as raised:
         load_settings(
@@ -89,6 +91,7 @@ def test_managed_identity_needs_addresses_only() -> None:
     assert (settings.COSMOS_KEY, settings.SERVICEBUS_CONNECTION) == (None, None)
 
 
+@pytest.mark.requirement("R-412")
 def test_texts_are_embedded_by_the_local_model_where_nothing_else_is_set() -> None:
     settings = load_settings(LOCAL)
     assert (settings.EMBEDDING_BACKEND, settings.EMBEDDING_MODEL) == ("openvino", "all-MiniLM-L6-v2")
@@ -135,6 +138,7 @@ CHAT = {
 }
 
 
+@pytest.mark.requirement("R-509")
 def test_summaries_are_extractive_unless_a_chat_model_is_named_with_its_address() -> None:
     assert load_settings(LOCAL).SUMMARY_BACKEND == "extractive"
     assert load_settings({**LOCAL, **CHAT}).SUMMARY_MODEL == "llama3"

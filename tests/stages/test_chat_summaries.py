@@ -91,6 +91,7 @@ async def stored_summary(place: MailIn, scope: str = ROOT) -> Summary:
     return await place.clients.store.read(Summary, found["id"], Session(), partition=scope)
 
 
+@pytest.mark.requirement("R-502")
 async def test_the_model_is_asked_once_a_version_however_often_the_event_comes(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
@@ -106,6 +107,7 @@ async def test_the_model_is_asked_once_a_version_however_often_the_event_comes(
         assert len(endpoint.requests) == 2
 
 
+@pytest.mark.requirement("R-605")
 async def test_two_workers_with_one_event_ask_the_model_once(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
@@ -174,6 +176,7 @@ INVENTED = (*(lie["text"] for lie in LIES), "The chair declares", "I support. Ma
 
 
 @pytest.mark.parametrize("honest_beside", [False, True])
+@pytest.mark.requirement("R-504")
 async def test_a_model_that_lies_gets_no_invented_quote_stored_or_shown(
     cloud: AppCloud, bus_service: RunningService, *, honest_beside: bool
 ) -> None:
@@ -221,6 +224,7 @@ async def test_throttling_is_waited_out_as_long_as_the_endpoint_asks(
         assert (await stored_summary(place)).generated_by == "toy"
 
 
+@pytest.mark.requirement("R-509")
 async def test_an_archives_token_budget_holds_across_workers_and_restarts(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:

@@ -81,6 +81,7 @@ async def report_on(place: MailIn, scope: str) -> Report:
     return await place.clients.store.read(Report, scope_id(scope), Session(), partition=scope)
 
 
+@pytest.mark.requirement("R-505")
 async def test_threads_become_digests_of_weeks_months_and_drafts_with_verified_citations(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:

@@ -174,6 +174,7 @@ async def test_a_thread_with_a_message_not_chunked_yet_waits(
         assert request.data.thread_ids == [ROOT]
 
 
+@pytest.mark.requirement("R-411")
 async def test_a_chunk_that_is_given_up_does_not_hold_its_thread_back(
     cloud: AppCloud, bus_service: RunningService, encoder: Embedder
 ) -> None:

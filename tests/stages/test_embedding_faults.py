@@ -113,6 +113,7 @@ async def all_embedded(place: Place) -> None:
 
 
 @pytest.mark.parametrize("fate", ["crash once", "oom-killed once", "hang once"])
+@pytest.mark.requirement("R-407")
 async def test_an_encoder_that_is_killed_starved_or_hangs_changes_nothing_in_the_end(
     place: Place, fate: str
 ) -> None:
@@ -122,6 +123,7 @@ async def test_an_encoder_that_is_killed_starved_or_hangs_changes_nothing_in_the
     await all_embedded(place)
 
 
+@pytest.mark.requirement("R-406")
 async def test_a_chunk_that_always_fails_ends_alone_after_four_attempts_and_its_thread_goes_on(
     place: Place,
 ) -> None:
@@ -146,6 +148,7 @@ async def test_a_chunk_that_always_fails_ends_alone_after_four_attempts_and_its_
 
 
 @pytest.mark.parametrize("failing", ["index", "store"])
+@pytest.mark.requirement("R-409")
 async def test_when_a_write_fails_only_the_write_is_repeated(
     place: Place, cloud: AppCloud, failing: str
 ) -> None:
@@ -207,6 +210,7 @@ async def test_an_index_that_refuses_everything_condemns_no_chunk(place: Place, 
     assert await place.mail.stored("failures") == []
 
 
+@pytest.mark.requirement("R-1004")
 async def test_an_index_for_other_vectors_condemns_no_chunk(place: Place) -> None:
     event = await place.prepared("one two")
     versions = place.mail.clients.index.versions
@@ -323,6 +327,7 @@ async def _through_faults(
 
 
 @pytest.mark.parametrize("step", STEPS, ids="-".join)
+@pytest.mark.requirement("R-404", "R-410")
 async def test_a_fault_at_any_step_of_the_stage_leaves_the_end_of_a_calm_run(
     place: Place, cloud: AppCloud, bus_service: RunningService, step: tuple[str, str]
 ) -> None:

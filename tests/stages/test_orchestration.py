@@ -95,6 +95,7 @@ def rechecks(outcome: StageResult) -> list[Event[Any]]:
     return [event_of(scheduled.data) for scheduled in outcome.scheduled]
 
 
+@pytest.mark.requirement("R-501")
 async def test_a_ready_thread_is_asked_for_when_it_has_stayed_the_same_for_the_quiet_period(
     place: MailIn,
 ) -> None:
@@ -168,6 +169,7 @@ async def test_a_claim_whose_event_never_came_back_is_taken_over(hasty: MailIn) 
     assert len(asked([await handle(hasty, other, after=HALF_AN_HOUR + 1)])) == 1
 
 
+@pytest.mark.requirement("R-501")
 async def test_a_thread_whose_messages_have_no_text_of_their_own_gets_ready(hasty: MailIn) -> None:
     (event,) = await embedded(hasty, mail(0, body="> only\n> quotes"))
     bare = event.data.model_copy(update={"chunk_ids": [], "chunk_threads": [], "thread_ids": [ROOT]})

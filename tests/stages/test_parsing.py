@@ -108,6 +108,7 @@ async def test_chunks_that_come_twice_are_counted_as_duplicates(
     assert measured.take("chunks_created_total") == {("chunking",): stored}
 
 
+@pytest.mark.requirement("R-303")
 async def test_an_archive_is_unpacked_whatever_it_is_packed_as(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
@@ -373,6 +374,7 @@ async def test_a_worker_that_stood_still_takes_no_archive_from_a_chunk(
         assert after == labelled
 
 
+@pytest.mark.requirement("R-305")
 async def test_the_same_archives_in_another_order_give_the_same_documents(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
@@ -609,6 +611,7 @@ async def test_a_thread_without_any_text_of_its_own_is_announced_with_no_chunks(
         assert prepared.message_id == event_of(prepared.data).message_id
 
 
+@pytest.mark.requirement("R-403")
 async def test_a_message_that_is_nowhere_is_a_race(cloud: AppCloud, bus_service: RunningService) -> None:
     async with mail_in(cloud, bus_service) as place:
         data = JSONParsed(

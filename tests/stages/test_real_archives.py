@@ -100,6 +100,7 @@ async def check(place: MailIn, path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", SMALL, ids=lambda path: path.name)
+@pytest.mark.requirement("R-503")
 async def test_every_citation_of_an_archive_holds(
     cloud: AppCloud, bus_service: RunningService, path: Path
 ) -> None:
@@ -110,6 +111,7 @@ async def test_every_citation_of_an_archive_holds(
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("path", LARGE, ids=lambda path: path.name)
+@pytest.mark.requirement("R-503")
 async def test_every_citation_of_a_large_archive_holds(
     cloud: AppCloud, bus_service: RunningService, path: Path
 ) -> None:

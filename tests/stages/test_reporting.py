@@ -85,6 +85,7 @@ async def settled_version(place: MailIn) -> str:
     return ready.version
 
 
+@pytest.mark.requirement("R-503")
 async def test_a_thread_becomes_a_report_whose_citations_all_verify(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
@@ -122,6 +123,7 @@ async def test_hostile_mail_injects_nothing_into_the_html(
         assert "&lt;a id" not in summary.content_html
 
 
+@pytest.mark.requirement("R-506")
 async def test_one_summary_and_one_report_for_each_version_however_often(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
@@ -153,6 +155,7 @@ async def test_the_latest_summary_and_its_report_are_current_whatever_is_repeate
         assert thread.summary_id == second.data.summary_id
 
 
+@pytest.mark.requirement("R-910")
 async def test_only_a_report_that_brings_news_is_timed_against_the_objective(
     cloud: AppCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -361,6 +364,7 @@ async def test_a_summary_is_made_only_of_the_version_that_was_asked_for(
         assert (thread.summary_id, thread.status) == (None, "pending")
 
 
+@pytest.mark.requirement("R-207", "R-208")
 async def test_claims_and_stances_are_stored_with_their_places(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
@@ -421,6 +425,7 @@ async def test_a_thread_of_forty_messages_is_summarised_from_all_of_it(
         assert {0, 21, 29, 38} <= set(numbers)
 
 
+@pytest.mark.requirement("R-506")
 async def test_workers_that_race_make_one_summary_and_one_report(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
@@ -451,6 +456,7 @@ def of_list(**fields: Any) -> Source:
         ({"roles": [{"person": "bo@example.org", "role": "chair", "until": "2023-12-31"}]}, False),
     ],
 )
+@pytest.mark.requirement("R-510")
 async def test_only_those_whom_the_source_names_rule(
     cloud: AppCloud, bus_service: RunningService, fields: dict[str, Any], *, ruled: bool
 ) -> None:
@@ -471,6 +477,7 @@ async def test_only_those_whom_the_source_names_rule(
         assert (report.outcome.sentence == "No decision found.") is not ruled
 
 
+@pytest.mark.requirement("R-510")
 async def test_what_is_stored_is_what_the_evaluation_reads_of_the_same_mails(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:

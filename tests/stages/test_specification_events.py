@@ -69,6 +69,7 @@ async def test_every_event_of_the_catalogue_is_golden() -> None:
     assert set(GOLDEN) == set(CATALOGUE)
 
 
+@pytest.mark.requirement("R-101")
 async def test_an_archive_goes_from_stage_to_stage_by_events_of_the_specification_alone(
     place: MailIn,
 ) -> None:

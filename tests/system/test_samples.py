@@ -51,6 +51,7 @@ def _reading(members: list[ParsedMail]) -> ThreadReading:
     return read_thread([thread_mail_of(message) for message in members], profiles[name])
 
 
+@pytest.mark.requirement("R-1101")
 def test_two_lists_of_some_dozens_of_messages_share_a_cross_post() -> None:
     messages = parsed()
     assert len(SAMPLES) == 2

@@ -23,6 +23,7 @@ async def place(cloud: AppCloud, bus_service: RunningService) -> AsyncIterator[M
         yield ready
 
 
+@pytest.mark.requirement("R-911")
 async def test_the_oldest_message_of_each_queue_is_measured_and_one_for_later_does_not_wait(
     place: MailIn,
 ) -> None:

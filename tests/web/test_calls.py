@@ -59,6 +59,7 @@ def calls(site: Site, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return counted
 
 
+@pytest.mark.requirement("R-215")
 def test_a_page_asks_for_what_it_shows_in_a_few_calls(site: Site, calls: Counter[str]) -> None:
     thread = site.thread("Mandatory-to-implement")
     digest = site.json("/api/reports?type=weekly&limit=1")["items"][0]

@@ -154,6 +154,7 @@ LOCAL = {
 CHATTY = ("azure.core", "azure.cosmos", "azure.identity", "azure.monitor", "azure.servicebus")
 QUICK_RETRIES = 2
 TIMEOUT_SECONDS = 5
+FLUSH_MILLISECONDS = 5000
 
 
 def _set_up(connection: str) -> None:
@@ -183,6 +184,26 @@ async def telemetry_ready() -> None:
     thread = start_telemetry()
     if thread is not None and thread.is_alive():
         await asyncio.to_thread(thread.join)
+
+
+def start_for_command(connection: str, given: Settings) -> None:
+    """Of an operator's command, with its settings. A failure is logged, and stops nothing."""
+    for name in CHATTY:
+        logging.getLogger(name).setLevel(logging.WARNING)
+    try:
+        _configure(connection, given)
+    except Exception:
+        log.exception("telemetry could not be set up: nothing is sent")
+
+
+def flush() -> None:
+    """Send what is left: a command ends before the exporters' next turn."""
+    from opentelemetry import metrics, trace  # noqa: PLC0415 - see the module
+    from opentelemetry._logs import get_logger_provider  # noqa: PLC0415 - see the module
+
+    for provider in (metrics.get_meter_provider(), trace.get_tracer_provider(), get_logger_provider()):
+        if (force := getattr(provider, "force_flush", None)) is not None:
+            force(FLUSH_MILLISECONDS)
 
 
 def _configure(connection: str, given: Settings) -> None:

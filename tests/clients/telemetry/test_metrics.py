@@ -44,6 +44,7 @@ def recorded(reader: InMemoryMetricReader) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("family", [Metrics, SweepMetrics])
+@pytest.mark.requirement("R-901")
 def test_every_instrument_is_in_the_list_with_its_kind(
     family: type[Metrics] | type[SweepMetrics], reader: InMemoryMetricReader
 ) -> None:
@@ -84,6 +85,7 @@ async def test_a_call_is_measured_with_the_labels_of_the_list(
         assert frozenset(point.attributes) == METRICS[name].labels, name
 
 
+@pytest.mark.requirement("R-901")
 def test_the_runner_uses_the_labels_of_the_list(metrics: Metrics) -> None:
     names = {attribute: metric.name for attribute, metric in metrics.declared.items()}
     uses = list(_uses(ast.parse(Path(runner.__file__).read_text())))

@@ -31,6 +31,7 @@ PRIVATE = "a private sentence\nand its second line"
         ("Retry attempt 2/8 for event with idempotency key: parsing-0123 (in 0.250 s)", None),
     ],
 )
+@pytest.mark.requirement("R-1104")
 def test_addresses_and_secrets_are_taken_out_and_the_rest_is_left(said: str, kept: str | None) -> None:
     cleaned = clean_text(said)
 

@@ -65,6 +65,7 @@ STRATEGIES = list(Strategy)
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("overlap", [0, 24])
+@pytest.mark.requirement("R-401")
 def test_chunks_of_a_long_mail_fit_and_cover_it(strategy: Strategy, overlap: int) -> None:
     body = (PROSE * 7 + "\n") * 12
     chunks = chunks_of(body, ChunkSettings(strategy, overlap_tokens=overlap))
@@ -128,6 +129,7 @@ def test_a_word_of_a_million_letters_does_not_make_a_chunk_of_a_million_letters(
     check(body, segment(body), chunks)
 
 
+@pytest.mark.requirement("R-401")
 def test_the_semantic_strategy_cuts_where_the_subject_changes() -> None:
     body = "Aaa aaa aba. " * 6 + "Zzz zzz zyz. " * 6
     chunks = chunks_of(body, ChunkSettings(Strategy.SEMANTIC, overlap_tokens=0))

@@ -167,6 +167,7 @@ def test_yes_please_adopt_is_support() -> None:
         "I hereby declare consensus on this.",
     ],
 )
+@pytest.mark.requirement("R-510")
 def test_a_chairs_ruling_settles_a_call(ruling: str) -> None:
     reading = read(
         mail(0, "chair@ietf.example", CALL),

@@ -104,6 +104,7 @@ def test_who_says_both_is_mixed_and_counts_for_neither() -> None:
     assert not reading.has_consensus
 
 
+@pytest.mark.requirement("R-510")
 def test_later_words_outweigh_earlier_doubts() -> None:
     reading = read(
         mail(0, "pat", PATCH, subject=SUBJECT),

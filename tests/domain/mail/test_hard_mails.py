@@ -24,6 +24,7 @@ CONTAINERS: dict[str, Callable[[ParsedMail], Any]] = {
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(" ", "-"))
+@pytest.mark.requirement("R-304")
 def test_a_hard_mail_is_read_as_a_person_would_read_it(case: Case) -> None:
     message = parse_message(case.mail)
     for field, expected in case.expected.items():

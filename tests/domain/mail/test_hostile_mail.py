@@ -21,6 +21,7 @@ HEAD = "From: eve@example.com\nSubject: x\n\n"
     ],
     ids=["spaces in addresses", "spaces after a block", "dashes after a block", "links", "colons"],
 )
+@pytest.mark.requirement("R-307")
 def test_no_mail_keeps_the_parser_busy(mail: str) -> None:
     with within_cpu(6.0):
         parse_message(mail.encode())

@@ -142,6 +142,7 @@ def test_a_wrong_content_length_is_not_believed() -> None:
     assert bodies(data) == [b"One.\n", b"Two.\n", b"Text.\n"]
 
 
+@pytest.mark.requirement("R-303")
 def test_an_mmdf_mailbox_is_read() -> None:
     rule = b"\x01\x01\x01\x01\n"
     data = b"".join(rule + HEADERS % number + b"\nText.\n" + rule for number in range(3))
@@ -155,6 +156,7 @@ def test_an_export_with_years_as_separators_is_read() -> None:
     assert all(isinstance(raw, RawMessage) for raw in found)
 
 
+@pytest.mark.requirement("R-303")
 def test_a_listserv_notebook_is_read() -> None:
     rule = b"=" * 73 + b"\n"
     data = b"".join(rule + HEADERS % number + b"\nA title\n=======\n" for number in range(3))
@@ -215,6 +217,7 @@ def test_a_message_over_the_limit_is_recorded_and_skipped_and_the_rest_is_read(s
     assert skipped.offset == len(one(1)) + len(FROM)
 
 
+@pytest.mark.requirement("R-306")
 def test_a_message_that_cannot_be_parsed_is_recorded_and_the_rest_is_read() -> None:
     found = list(parse_archive(io.BytesIO(one(1) + FROM + b"X:\n" + one(3))))
     assert len(found) == 3

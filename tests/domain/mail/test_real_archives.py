@@ -51,6 +51,7 @@ def test_every_message_is_found_and_none_is_skipped(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", list(archives()), ids=lambda path: path.name)
+@pytest.mark.requirement("R-304")
 def test_segments_tile_every_body_and_every_field_can_be_stored(path: Path) -> None:
     for message in messages_of(path):
         ends = [0, *(segment.end for segment in message.segments)]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -322,6 +323,7 @@ def picture(known: InMemoryThreads) -> dict[str, object]:
 
 @settings(max_examples=300, deadline=None)
 @given(mails=some_messages(), data=st.data())
+@pytest.mark.requirement("R-305")
 def test_any_order_any_partition_and_any_duplication_give_the_same_threads(
     mails: list[ParsedMail], data: st.DataObject
 ) -> None:

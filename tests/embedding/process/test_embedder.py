@@ -72,6 +72,7 @@ async def test_vectors_come_in_the_order_of_the_texts_whatever_their_lengths(sta
 
 
 @pytest.mark.parametrize("fate", ["crash once", "oom-killed once", "hang once"])
+@pytest.mark.requirement("R-407", "R-913")
 async def test_an_encoder_that_dies_or_hangs_is_replaced_and_nothing_is_lost(
     start: Start, fate: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,6 +91,7 @@ async def test_an_encoder_that_dies_or_hangs_is_replaced_and_nothing_is_lost(
     ("fate", "cause"),
     [("crash", EncoderCrashError), ("oom-killed", EncoderMemoryError), ("hang", EncoderTimeoutError)],
 )
+@pytest.mark.requirement("R-406")
 async def test_a_text_that_always_fails_has_four_attempts_the_last_alone_and_the_others_their_vectors(
     start: Start, tmp_path: Path, fate: str, cause: type[Exception]
 ) -> None:
@@ -119,6 +121,7 @@ async def test_a_text_that_is_refused_is_cut_out_and_not_repeated_alone(start: S
     assert embedder.restarts == 0
 
 
+@pytest.mark.requirement("R-408")
 async def test_batches_shrink_when_memory_is_short_and_grow_again_when_it_is_not(start: Start) -> None:
     embedder = await start(holds_tokens=40)
     texts = ["word " * 16 for _ in range(12)]

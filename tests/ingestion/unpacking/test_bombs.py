@@ -47,6 +47,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("packer", PACKERS)
+@pytest.mark.requirement("R-307")
 def test_a_bomb_is_stopped_by_its_ratio_whatever_it_is_packed_in(tmp_path: Path, packer: str) -> None:
     path = saved(tmp_path, PACKERS[packer](long_mail(20 * MIB)))
     with pytest.raises(ArchiveBombError, match="more than 100 times its size; split it, or unpack it first"):

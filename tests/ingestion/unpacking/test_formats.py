@@ -213,6 +213,7 @@ def test_a_symbolic_link_in_a_zip_is_passed_over_with_a_note(tmp_path: Path) -> 
     assert [note.reason for note in skipped(target)] == ["a symbolic link is not read"]
 
 
+@pytest.mark.requirement("R-307")
 def test_names_are_shown_and_never_used_as_paths(tmp_path: Path) -> None:
     hostile = [
         "../../etc/cron.d/x",

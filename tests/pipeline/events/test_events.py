@@ -71,6 +71,7 @@ def parsed_messages(count: int, per_thread: int = 7) -> JSONParsed:
     )
 
 
+@pytest.mark.requirement("R-101")
 def test_the_catalogue_has_the_fourteen_events_with_their_routing_keys() -> None:
     assert {name: event.routing_key for name, event in CATALOGUE.items()} == ROUTING_KEYS
 
@@ -87,6 +88,7 @@ def test_each_stage_has_its_event() -> None:
 
 
 @pytest.mark.parametrize("event_type", SAMPLES)
+@pytest.mark.requirement("R-102")
 def test_every_event_reads_back_as_it_was_written(event_type: str) -> None:
     event = parse_event(json.dumps(envelope(event_type)))
     assert event.event_type == event_type
@@ -95,6 +97,7 @@ def test_every_event_reads_back_as_it_was_written(event_type: str) -> None:
 
 
 @pytest.mark.parametrize("event_type", SAMPLES)
+@pytest.mark.requirement("R-102")
 def test_every_field_of_an_event_is_required(event_type: str) -> None:
     for name in SAMPLES[event_type]:
         data = {key: value for key, value in SAMPLES[event_type].items() if key != name}
@@ -103,6 +106,7 @@ def test_every_field_of_an_event_is_required(event_type: str) -> None:
 
 
 @pytest.mark.parametrize("event_type", SAMPLES)
+@pytest.mark.requirement("R-104")
 def test_unknown_fields_are_tolerated_everywhere(event_type: str) -> None:
     data = {**SAMPLES[event_type], "from_a_newer_version": [1]}
     parse_event(json.dumps(envelope(event_type, data=data, future=True, version="1.7")))
@@ -220,6 +224,7 @@ def test_no_json_value_breaks_the_reader(value: Any) -> None:
             assert str(error)  # noqa: PT017 - valid values are possible too
 
 
+@pytest.mark.requirement("R-105")
 def test_the_same_announcement_has_the_same_ids_and_another_attempt_has_others() -> None:
     data = parsed_messages(3)
     first, again = Event.of(data, now=NOW), event_of(data, session={"messages": "0:-1#9"})
@@ -231,6 +236,7 @@ def test_the_same_announcement_has_the_same_ids_and_another_attempt_has_others()
     assert event_of(other).message_id != first.message_id
 
 
+@pytest.mark.requirement("R-105")
 def test_an_event_id_is_a_uuid_version_4() -> None:
     assert re.fullmatch(
         r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}",
@@ -238,11 +244,13 @@ def test_an_event_id_is_a_uuid_version_4() -> None:
     )
 
 
+@pytest.mark.requirement("R-705")
 def test_the_idempotency_key_names_the_stage_and_three_ids() -> None:
     data = ChunksPrepared(**{**SAMPLES["ChunksPrepared"], "chunk_ids": ["abc", "def", "ghi"]})
     assert event_of(data).idempotency_key() == "embedding-abc-def-ghi"
 
 
+@pytest.mark.requirement("R-705")
 def test_more_ids_than_three_are_told_apart() -> None:
     keys = {
         event_of(
@@ -254,6 +262,7 @@ def test_more_ids_than_three_are_told_apart() -> None:
     assert all(key.startswith("embedding-a-b-c-") for key in keys)
 
 
+@pytest.mark.requirement("R-705")
 def test_an_idempotency_key_is_always_a_valid_document_id() -> None:
     data = ReportPublished(**{**SAMPLES["ReportPublished"], "report_id": "a:b <c>"})
     assert re.fullmatch(r"[A-Za-z0-9-]+", event_of(data).idempotency_key("reporting"))

@@ -26,6 +26,7 @@ async def deliver(place: MailIn, patience: float = TIMEOUT_SECONDS, **later: flo
     return await place.clients.store.read(Report, newest["id"], Session(), partition=newest["scope"])
 
 
+@pytest.mark.requirement("R-508")
 async def test_a_report_reaches_every_webhook_signed_and_once(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
@@ -73,6 +74,7 @@ async def test_a_webhook_that_is_down_is_tried_again_with_backoff_and_the_other_
             assert (len(down.got), len(well.got)) == (3, 1)
 
 
+@pytest.mark.requirement("R-508")
 async def test_after_the_bound_it_is_given_up_and_announced(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:

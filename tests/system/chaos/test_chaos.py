@@ -295,6 +295,7 @@ def _check_clocks(app: World) -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.requirement("R-610", "R-1106")
 def test_kills_and_faults_change_nothing_about_the_end(
     tmp_path: Path, calm: dict[str, Any], seed: int
 ) -> None:

@@ -64,6 +64,7 @@ def sent(sender: Sender, **options: float) -> dict[str, Rows]:
     return tables_of(sender.receiver.folder, **options)
 
 
+@pytest.mark.requirement("R-808", "R-907")
 def test_documents_that_stay_stuck_for_an_hour_fire_and_a_short_peak_does_not(sender: Sender) -> None:
     name = "retry_job_stuck_documents"
     sender.emit(name, 51, collection="chunks")
@@ -78,6 +79,7 @@ def test_documents_that_stay_stuck_for_an_hour_fire_and_a_short_peak_does_not(se
     assert fires("stuck-documents", {"AppMetrics": early + sent(sender)["AppMetrics"]}) == set()
 
 
+@pytest.mark.requirement("R-808", "R-907")
 def test_more_than_ten_documents_out_of_attempts_in_an_hour_fire(sender: Sender) -> None:
     name = "retry_job_documents_max_retries_exceeded_total"
     sender.emit(name, 10, collection="chunks")
@@ -88,6 +90,7 @@ def test_more_than_ten_documents_out_of_attempts_in_an_hour_fire(sender: Sender)
     assert fires("max-retries-exceeded", sent(sender, later=-7200)) == set()  # long ago
 
 
+@pytest.mark.requirement("R-808", "R-907")
 def test_more_than_a_thousand_failed_documents_fire_by_the_newest_count(sender: Sender) -> None:
     sender.emit("retry_job_failed_documents", 1001, collection="threads")
     assert fires("many-failed-documents", sent(sender)) == {("threads",)}
@@ -96,6 +99,7 @@ def test_more_than_a_thousand_failed_documents_fire_by_the_newest_count(sender: 
     assert fires("many-failed-documents", sent(sender)) == set()
 
 
+@pytest.mark.requirement("R-808", "R-907")
 def test_a_sweep_that_fails_fires_and_one_that_is_silent_fires_too(sender: Sender) -> None:
     nothing: dict[str, Rows] = {"AppMetrics": []}
     assert fires("sweep-silent", nothing) == set()  # the rule is deployed before the app
@@ -120,6 +124,7 @@ async def place(cloud: AppCloud, bus_service: RunningService, sender: Sender) ->
         yield ready
 
 
+@pytest.mark.requirement("R-808", "R-907")
 async def test_a_real_sweep_over_what_is_stuck_and_spent_fires_what_it_should(
     place: SweepPlace, sender: Sender
 ) -> None:
@@ -165,6 +170,7 @@ def report(sender: Sender, *, late: int, in_time: int, budget: float = 0.01) -> 
     sender.emit("report_objective_total", late, met="false")
 
 
+@pytest.mark.requirement("R-910")
 def test_late_reports_that_burn_the_budget_fire_fast_and_slow(sender: Sender) -> None:
     report(sender, late=13, in_time=87)
     assert fires("report-burn-fast", sent(sender)) == set()  # 13 times as fast as it may
@@ -197,6 +203,7 @@ def test_a_few_late_reports_after_hours_of_good_ones_are_no_burn(sender: Sender)
         assert fires(alert, {"AppMetrics": late}) == {()}
 
 
+@pytest.mark.requirement("R-910")
 def test_a_burn_is_measured_by_the_target_of_the_settings_and_two_reports_are_none(sender: Sender) -> None:
     report(sender, late=30, in_time=70, budget=0.05)
     assert fires("report-burn-fast", sent(sender)) == set()  # 6 times as fast
@@ -211,6 +218,7 @@ def test_two_late_reports_of_a_quiet_night_are_no_burn(sender: Sender) -> None:
     assert fires("report-burn-fast", sent(sender)) == {()}
 
 
+@pytest.mark.requirement("R-911")
 def test_a_queue_whose_oldest_message_waits_too_long_fires(sender: Sender) -> None:
     for queue, bound in (("parsing", 1800.0), ("removal", 3600.0)):
         sender.emit("queue_age_bound_seconds", bound, service=queue)
@@ -221,6 +229,7 @@ def test_a_queue_whose_oldest_message_waits_too_long_fires(sender: Sender) -> No
     assert fires("queue-age", sent(sender)) == set()
 
 
+@pytest.mark.requirement("R-911")
 def test_one_stage_that_stands_still_while_others_work_fires(sender: Sender) -> None:
     for age in (900.0, 600.0, 300.0, 5.0):
         for queue in ("embedding", "parsing", "removal"):
@@ -242,6 +251,7 @@ def test_the_stages_that_are_watched_are_those_of_the_topology() -> None:
     assert tuple(re.findall(r'"(\w+)"', named)) == tuple(stage.name for stage in STAGES)
 
 
+@pytest.mark.requirement("R-808", "R-907")
 def test_documents_that_stay_late_fire_and_those_of_a_week_are_an_incident(sender: Sender) -> None:
     sender.emit("late_documents", 7, collection="chunks")
     assert fires("late-documents", sent(sender)) == {("chunks",)}
@@ -253,6 +263,7 @@ def test_documents_that_stay_late_fire_and_those_of_a_week_are_an_incident(sende
     assert fires("week-old-documents", sent(sender)) == {("archives",)}
 
 
+@pytest.mark.requirement("R-808", "R-907")
 def test_a_stage_whose_events_often_need_a_retry_fires(sender: Sender) -> None:
     sender.emit("events_processed_total", 100, service="embedding", event_type="ChunksPrepared")
     sender.emit("events_retried_total", 10, service="embedding", error_type="ServiceUnavailableError")
@@ -275,6 +286,7 @@ def test_an_encoder_that_keeps_dying_fires(sender: Sender) -> None:
     assert fires("encoder-restarts", sent(sender)) == {()}
 
 
+@pytest.mark.requirement("R-808", "R-907")
 def test_the_alerts_on_the_sweep_follow_its_interval(sender: Sender) -> None:
     """Every two hours: an hour of silence is nothing, five are."""
     sender.emit("alert_bound", 2.0 * HOUR, name="sweep_interval_seconds")
@@ -430,6 +442,7 @@ def test_no_alert_is_left_out_of_these_tests() -> None:
     assert tested == query_alerts().keys()
 
 
+@pytest.mark.requirement("R-908")
 def test_every_metric_reaches_the_receiver_and_every_query_can_be_run_on_them(sender: Sender) -> None:
     for name, metric in METRICS.items():
         sender.emit(name, 2.0, **{label: f"some-{label}" for label in metric.labels})

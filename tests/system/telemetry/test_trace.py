@@ -177,6 +177,7 @@ def test_log_lines_belong_to_their_stage(trace: dict[str, Any]) -> None:
         assert any(name == f"stage {stage}" and text.startswith(f"{stage} processed") for name, text in said)
 
 
+@pytest.mark.requirement("R-902")
 def test_the_metrics_of_the_stages_arrive_with_the_labels_of_the_list(
     app: RunningApp, archive_id: str
 ) -> None:
@@ -204,6 +205,7 @@ def test_the_metrics_of_the_stages_arrive_with_the_labels_of_the_list(
         assert frozenset(metric["labels"]) == METRICS[metric["name"]].labels, metric
 
 
+@pytest.mark.requirement("R-902")
 def test_the_lengths_of_the_queues_arrive(app: RunningApp) -> None:
     keep_house(app)
 
@@ -285,6 +287,7 @@ def test_a_failure_becomes_a_dead_letter_with_its_cause_after_one_log_line_witho
     assert len([log for log in logs if log["message"].startswith("chunking gave up on")]) == len(logs) == 2
 
 
+@pytest.mark.requirement("R-1104")
 def test_nothing_that_was_sent_holds_mail_addresses_or_secrets(app: RunningApp, archive_id: str) -> None:
     everything = app.receiver.everything()
     raw = b"".join(file.read_bytes() for file in app.receiver.folder.iterdir())

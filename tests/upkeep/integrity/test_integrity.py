@@ -197,11 +197,13 @@ CHUNKS: dict[Plant, FindingKind] = {
 THREADS: dict[Plant, FindingKind] = {lose_a_thread: FindingKind.MESSAGE_WITHOUT_THREAD}
 
 
+@pytest.mark.requirement("R-1001", "R-1002")
 async def test_nothing_is_wrong_with_what_the_pipeline_made(place: MailIn) -> None:
     assert await found(place) == []
 
 
 @pytest.mark.parametrize("damage", [STRAYS, LOSSES, MAILS, CHUNKS, THREADS], ids=range(5))
+@pytest.mark.requirement("R-1001", "R-1002")
 async def test_damage_is_found_and_repaired_and_then_gone(
     place: MailIn, damage: dict[Plant, FindingKind]
 ) -> None:
@@ -250,6 +252,7 @@ async def test_a_lost_file_is_found_and_no_repair_is_promised(place: MailIn) -> 
     assert await found(place) == []
 
 
+@pytest.mark.requirement("R-1001", "R-1002")
 async def test_a_look_without_repair_leaves_its_report_and_changes_nothing(place: MailIn) -> None:
     await leave_a_vector(place)
     for _ in range(2):

@@ -77,6 +77,7 @@ class Deletion:
 @pytest.mark.parametrize(
     "step", [step if step in TELLING else pytest.param(step, marks=pytest.mark.slow) for step in STEPS]
 )
+@pytest.mark.requirement("R-1005")
 async def test_a_deletion_killed_at_any_step_comes_to_the_same_end_and_the_same_receipt(
     cloud: AppCloud, bus_service: RunningService, kills: Killer, expected: dict[str, Any], step: str
 ) -> None:
@@ -98,6 +99,7 @@ async def test_a_deletion_killed_at_any_step_comes_to_the_same_end_and_the_same_
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)  # some 150 processes one after the other: a busy machine takes six minutes
+@pytest.mark.requirement("R-1005")
 async def test_a_deletion_killed_at_its_first_request_and_then_at_its_second_and_so_on_comes_to_the_same_end(
     cloud: AppCloud, bus_service: RunningService, kills: Killer
 ) -> None:

@@ -60,6 +60,7 @@ async def remove(place: MailIn, kind: str, target: str, **options: Any) -> Remov
     return await run_removal(asked.id, with_clock(place.clients, Clock()), RemovalRun(**options))
 
 
+@pytest.mark.requirement("R-1005")
 async def test_without_an_archive_everything_is_as_if_it_had_never_come_in(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
@@ -109,6 +110,7 @@ async def test_a_summary_that_was_written_meanwhile_goes_too_and_the_receipt_say
         await drain(place)
 
 
+@pytest.mark.requirement("R-1005")
 async def test_killed_at_every_step_it_goes_on_to_the_same_end_and_the_same_receipt(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
@@ -152,6 +154,7 @@ async def test_a_summary_that_read_its_thread_before_the_deletion_is_not_kept(
         await drain(place)
 
 
+@pytest.mark.requirement("R-1005")
 async def test_a_thread_that_only_a_removed_message_held_together_comes_apart(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
@@ -173,6 +176,7 @@ async def test_a_thread_that_only_a_removed_message_held_together_comes_apart(
         await drain(place)
 
 
+@pytest.mark.requirement("R-1005")
 async def test_the_index_over_threads_forgets_what_had_become_one_thread(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
@@ -199,6 +203,7 @@ async def test_of_the_entries_only_version_and_tombstone_are_left(
         await drain(place)
 
 
+@pytest.mark.requirement("R-1005")
 async def test_a_source_goes_with_all_its_archives(cloud: AppCloud, bus_service: RunningService) -> None:
     async with mail_in(cloud, bus_service) as place:
         source = Source(
@@ -216,6 +221,7 @@ async def test_a_source_goes_with_all_its_archives(cloud: AppCloud, bus_service:
         await drain(place)
 
 
+@pytest.mark.requirement("R-1005")
 async def test_a_long_deletion_is_done_in_several_runs(cloud: AppCloud, bus_service: RunningService) -> None:
     async with mail_in(cloud, bus_service) as place:
         archive = await take_all_in(place, FIRST)
@@ -233,6 +239,7 @@ async def test_a_long_deletion_is_done_in_several_runs(cloud: AppCloud, bus_serv
 # what is under way
 
 
+@pytest.mark.requirement("R-1005")
 async def test_events_of_a_deleted_archive_bring_nothing_back(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
@@ -259,6 +266,7 @@ async def test_events_of_a_deleted_archive_bring_nothing_back(
         await drain(place)
 
 
+@pytest.mark.requirement("R-1005")
 async def test_chunking_goes_on_with_what_another_archive_has(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
@@ -273,6 +281,7 @@ async def test_chunking_goes_on_with_what_another_archive_has(
         await drain(place)
 
 
+@pytest.mark.requirement("R-1005")
 async def test_nothing_comes_into_a_source_that_is_being_deleted_and_afterwards_it_does(
     cloud: AppCloud, bus_service: RunningService, tmp_path: Any
 ) -> None:
@@ -316,6 +325,7 @@ async def test_an_archive_that_is_being_deleted_is_refused_until_that_is_done(
         await drain(place)
 
 
+@pytest.mark.requirement("R-1005")
 async def test_digests_that_told_of_a_removed_thread_are_made_again_without_it(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
@@ -343,6 +353,7 @@ async def test_digests_that_told_of_a_removed_thread_are_made_again_without_it(
         await drain(place)
 
 
+@pytest.mark.requirement("R-1005")
 async def test_a_thread_that_changes_no_member_keeps_its_summary(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:

@@ -37,11 +37,13 @@ def test_the_settings_give_each_bound_its_own_value() -> None:
     )
 
 
+@pytest.mark.requirement("R-724")
 def test_the_backoff_is_that_of_the_formula() -> None:
     assert [minutes(POLICY.delay(attempts)) for attempts in range(8)] == [0, 5, 10, 20, 40, 60, 60, 60]
     assert minutes(POLICY.delay(10_000)) == 60
 
 
+@pytest.mark.requirement("R-723")
 def test_what_is_silent_waits_for_the_threshold_and_for_the_backoff() -> None:
     assert minutes(POLICY.silence(1)) == 24 * 60
     hasty = Policy.from_settings(
@@ -50,6 +52,7 @@ def test_what_is_silent_waits_for_the_threshold_and_for_the_backoff() -> None:
     assert [minutes(hasty.silence(attempts)) for attempts in (1, 2, 4)] == [6, 10, 40]
 
 
+@pytest.mark.requirement("R-726")
 def test_batches_shrink_from_attempt_to_attempt_and_the_last_is_alone() -> None:
     assert [POLICY.batch_size("chunks", attempt, 500) for attempt in range(1, 6)] == [500, 50, 5, 1, 1]
     assert [POLICY.batch_size("messages", attempt, 500) for attempt in range(1, 4)] == [500, 50, 1]
@@ -70,6 +73,7 @@ def test_batches_shrink_from_attempt_to_attempt_and_the_last_is_alone() -> None:
         (10**6, "0 0 0 * * *", 86400),
     ],
 )
+@pytest.mark.requirement("R-728")
 def test_an_interval_becomes_the_longest_schedule_that_is_not_longer(
     seconds: int, cron: str, really: int
 ) -> None:
@@ -82,6 +86,7 @@ def test_an_interval_becomes_the_longest_schedule_that_is_not_longer(
     assert gaps == {really}
 
 
+@pytest.mark.requirement("R-728")
 def test_the_timer_goes_by_the_setting_and_a_malformed_one_does_not_stop_the_app(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -116,6 +121,7 @@ def test_the_timer_goes_by_the_setting_and_a_malformed_one_does_not_stop_the_app
         (FailureEvidence(()), False, None),
     ],
 )
+@pytest.mark.requirement("R-730")
 def test_when_a_dependency_counts_as_down(
     evidence: FailureEvidence, was_open: bool, verdict: str | None
 ) -> None:

@@ -29,6 +29,7 @@ async def sweep_and_die(place: SweepPlace, kills: Killer, step: str) -> None:
     assert await asyncio.to_thread(kills.run, step, **asked) == -signal.SIGKILL
 
 
+@pytest.mark.requirement("R-727")
 async def test_a_sweep_killed_at_any_step_is_made_good_by_the_next(
     cloud: AppCloud, bus_service: RunningService, kills: Killer
 ) -> None:
@@ -51,6 +52,7 @@ async def test_a_sweep_killed_at_any_step_is_made_good_by_the_next(
             assert {count["requeued"] for count in (await place.sweep()).counts.values()} == {0}
 
 
+@pytest.mark.requirement("R-727")
 async def test_a_sweep_killed_when_it_has_given_up_a_chunk_leaves_the_thread_to_the_next(
     cloud: AppCloud, bus_service: RunningService, kills: Killer
 ) -> None:

@@ -59,6 +59,7 @@ async def _empty(place: SweepPlace, container: str) -> None:
 # the specification's tests
 
 
+@pytest.mark.requirement("R-725", "R-904")
 async def test_a_pending_document_is_counted_requeued_and_measured(place: SweepPlace) -> None:
     """Spec 001, the integration test."""
     archive = place.archive(attemptCount=0)
@@ -78,6 +79,7 @@ async def test_a_pending_document_is_counted_requeued_and_measured(place: SweepP
     }  # fmt: skip
 
 
+@pytest.mark.requirement("R-724")
 async def test_a_failed_document_waits_for_its_backoff(place: SweepPlace) -> None:
     """Spec 001, the backoff test."""
     archive = place.archive(attemptCount=2, lastAttemptTime=place.ago(minutes=5), **FAILED)
@@ -93,6 +95,7 @@ async def test_a_failed_document_waits_for_its_backoff(place: SweepPlace) -> Non
     assert event.attempt == 3
 
 
+@pytest.mark.requirement("R-726")
 async def test_a_document_at_its_last_attempt_is_given_up(
     place: SweepPlace, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -112,6 +115,7 @@ async def test_a_document_at_its_last_attempt_is_given_up(
 # which documents are due
 
 
+@pytest.mark.requirement("R-723")
 async def test_when_a_document_is_due(place: SweepPlace) -> None:
     def document(name: str, attempts: int, last: float | None, error: str | None, **ages: float) -> Message:
         """The times are minutes ago."""
@@ -152,6 +156,7 @@ async def test_when_a_document_is_due(place: SweepPlace) -> None:
     assert [attempts[document.id] for document in due] == [2, 3, 2, 1, 3]
 
 
+@pytest.mark.requirement("R-723")
 async def test_what_is_done_or_given_up_or_processing_elsewhere_is_told_apart(place: SweepPlace) -> None:
     done = place.message("done", status=ProcessingStatus.PROCESSED)
     given_up = place.message("given-up", status=ProcessingStatus.FAILED_MAX_RETRIES, attemptCount=3)
@@ -166,6 +171,7 @@ async def test_what_is_done_or_given_up_or_processing_elsewhere_is_told_apart(pl
     assert event.data.message_keys == [legacy["id"]]
 
 
+@pytest.mark.requirement("R-729")
 async def test_a_requeued_document_that_fails_again_is_due_by_its_backoff_and_keeps_its_error(
     place: SweepPlace,
 ) -> None:
@@ -190,6 +196,7 @@ async def test_a_requeued_document_that_fails_again_is_due_by_its_backoff_and_ke
 # events
 
 
+@pytest.mark.requirement("R-725")
 async def test_messages_and_chunks_are_asked_for_together_and_smaller_each_time(place: SweepPlace) -> None:
     for number in range(6):
         first = number < 3
@@ -215,6 +222,7 @@ async def test_messages_and_chunks_are_asked_for_together_and_smaller_each_time(
 # threads
 
 
+@pytest.mark.requirement("R-725")
 async def test_a_ready_thread_whose_request_was_lost_is_asked_for_as_orchestration_would(
     place: SweepPlace,
 ) -> None:
@@ -228,6 +236,7 @@ async def test_a_ready_thread_whose_request_was_lost_is_asked_for_as_orchestrati
     assert (event.attempt, (await place.again(thread)).content_hash) == (1, ready.version)
 
 
+@pytest.mark.requirement("R-723")
 async def test_a_thread_that_waits_for_its_messages_or_was_merged_is_left_alone(place: SweepPlace) -> None:
     fresh = {"created_at": place.now}
     waits = place.thread("waits", message_count=1)
@@ -243,6 +252,7 @@ async def test_a_thread_that_waits_for_its_messages_or_was_merged_is_left_alone(
         assert (await place.again(thread)).attemptCount == 0
 
 
+@pytest.mark.requirement("R-723")
 async def test_a_thread_that_orchestration_is_about_to_ask_for_is_left_to_it(place: SweepPlace) -> None:
     claim = {"version": "v", "event": "e", "at": stored_time(place.now), "since": stored_time(place.now)}
     thread = await place.put_ready_thread(requesting=claim)
@@ -253,6 +263,7 @@ async def test_a_thread_that_orchestration_is_about_to_ask_for_is_left_to_it(pla
     await place.published("summarization")
 
 
+@pytest.mark.requirement("R-726")
 async def test_a_thread_whose_chunk_is_given_up_still_completes(place: SweepPlace) -> None:
     thread = await place.put_ready_thread(created_at=place.now)
     last = {"attemptCount": 5, "lastAttemptTime": place.ago(hours=2), **FAILED}
@@ -266,6 +277,7 @@ async def test_a_thread_whose_chunk_is_given_up_still_completes(place: SweepPlac
     assert event.data.thread_ids == [thread.id]
 
 
+@pytest.mark.requirement("R-723")
 async def test_pending_threads_that_are_many_are_looked_at_in_turns(
     place: SweepPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -301,6 +313,7 @@ async def test_a_document_that_was_reset_is_asked_for_however_lately_its_event_w
 # the circuit breaker
 
 
+@pytest.mark.requirement("R-730")
 async def test_while_a_dependency_is_down_a_few_probe_and_the_rest_wait_uncounted(
     place: SweepPlace, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -322,6 +335,7 @@ async def test_while_a_dependency_is_down_a_few_probe_and_the_rest_wait_uncounte
     assert counts == [1] * 7 + [2] * 5
 
 
+@pytest.mark.requirement("R-730")
 async def test_the_circuit_closes_when_a_probe_succeeds(place: SweepPlace) -> None:
     chunks = [
         place.chunk(f"m{n}", attemptCount=1, lastAttemptTime=place.ago(minutes=6), **FAILED)
@@ -360,6 +374,7 @@ async def test_a_circuit_closes_when_there_is_nothing_left_to_probe(place: Sweep
     assert place.counted("retry_job_circuit_open", collection="chunks") == 0
 
 
+@pytest.mark.requirement("R-210")
 async def test_a_sweep_reads_what_is_due_and_little_else(
     place: SweepPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -381,6 +396,7 @@ async def test_a_sweep_reads_what_is_due_and_little_else(
 # runs
 
 
+@pytest.mark.requirement("R-806")
 async def test_a_run_leaves_its_summary_and_a_dry_run_changes_nothing(place: SweepPlace) -> None:
     archive = place.archive()
     await place.put(archive, place.message(attemptCount=3, lastAttemptTime=place.ago(hours=30)))
@@ -396,6 +412,7 @@ async def test_a_run_leaves_its_summary_and_a_dry_run_changes_nothing(place: Swe
     await place.published("parsing")
 
 
+@pytest.mark.requirement("R-904")
 async def test_stuck_documents_stay_counted_until_something_is_heard_of_them(place: SweepPlace) -> None:
     await place.put(place.archive(attemptCount=1, lastAttemptTime=place.ago(hours=25)))
     for expected in (1, 0, 1):  # asked for again, it gets a day; then it counts by when it was asked
@@ -407,6 +424,7 @@ async def test_stuck_documents_stay_counted_until_something_is_heard_of_them(pla
     await place.published("parsing", 2)
 
 
+@pytest.mark.requirement("R-904")
 async def test_one_collections_trouble_does_not_keep_the_others_waiting(
     place: SweepPlace, cloud: AppCloud
 ) -> None:
@@ -450,6 +468,7 @@ async def test_while_the_broker_is_away_no_attempt_is_counted(cloud: AppCloud, t
             assert (await place.again(archive)).attemptCount == 0
 
 
+@pytest.mark.requirement("R-727")
 async def test_two_sweeps_at_once_count_once_and_publish_once(place: SweepPlace) -> None:
     messages = [place.message(f"m{number}", f"t{number}") for number in range(20)]
     await place.put(place.archive(), *messages, *[await place.put_ready_thread(f"r{n}") for n in range(3)])
@@ -466,6 +485,7 @@ async def test_two_sweeps_at_once_count_once_and_publish_once(place: SweepPlace)
     assert sorted(keys) == sorted(message.id for message in messages)
 
 
+@pytest.mark.requirement("R-727")
 async def test_a_second_sweep_leaves_the_first_alone(place: SweepPlace) -> None:
     seen = []
 
@@ -483,6 +503,7 @@ async def test_a_second_sweep_leaves_the_first_alone(place: SweepPlace) -> None:
 
 
 @pytest.mark.parametrize("step", ["counted", "published", "noted", "given_up"])
+@pytest.mark.requirement("R-727")
 async def test_a_crash_at_any_step_loses_nothing_and_the_next_sweeps_come_to_the_same_end(
     place: SweepPlace, step: str
 ) -> None:

@@ -141,6 +141,7 @@ def test_a_forged_cursor_is_refused(site: Site, forged: object) -> None:
     assert site.host.get(f"/api/reports?after={quote(cursor)}").status == 422
 
 
+@pytest.mark.requirement("R-507")
 def test_a_report_has_its_summary_and_citations_that_lead_to_their_sentences(site: Site) -> None:
     thread = site.thread("Call for adoption")
     report = site.json(thread["links"]["report"])
@@ -196,11 +197,13 @@ def test_search_finds_by_words_and_shows_them(site: Site) -> None:
         assert all(match.lower().startswith("compress") for match in matches)
 
 
+@pytest.mark.requirement("R-214")
 def test_search_finds_by_meaning_what_has_other_words(site: Site) -> None:
     found = site.json("/api/search?mode=meaning&limit=5&q=" + quote("making data smaller before sending it"))
     assert any("compress" in item["text"].lower() for item in found["items"])
 
 
+@pytest.mark.requirement("R-213")
 def test_a_search_can_be_narrowed_to_one_message(site: Site) -> None:
     found = site.json("/api/search?q=compression&mode=words&limit=50")
     wanted = found["items"][0]["message_key"]

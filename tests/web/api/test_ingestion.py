@@ -527,6 +527,7 @@ def removed(host: Host, answer: Answer) -> dict[str, Any]:
     return receipt_
 
 
+@pytest.mark.requirement("R-1005")
 def test_an_archive_is_deleted_with_everything_derived(host: Host, tag: str) -> None:
     stored = host.ask("POST", f"/api/archives?source=gone-{tag}", mbox(f"one {tag}", f"two {tag}"))
     path = stored.headers["location"]
@@ -564,6 +565,7 @@ async def _mark_as_being_deleted(settings: Settings, archive_id: str) -> None:
         await connected.close()
 
 
+@pytest.mark.requirement("R-1005")
 def test_a_source_is_deleted_with_its_archives_only_when_that_is_asked_for(host: Host, tag: str) -> None:
     definition = {"name": f"src-{tag}", "source_type": "upload", "url": "upload"}
     assert post(host, "/api/sources", definition).status == 201

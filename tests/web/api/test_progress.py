@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from shared.clients.cosmos.session import Patch, Session
 from shared.documents.sources import Archive
 from shared.documents.threads import Chunk, Thread
@@ -128,6 +130,7 @@ async def test_an_archive_that_brings_other_content_of_a_message_is_not_complete
         assert (await progress(place, archive)).complete
 
 
+@pytest.mark.requirement("R-411")
 async def test_what_was_given_up_is_counted_and_named_and_holds_nothing_up(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:

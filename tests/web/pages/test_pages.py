@@ -88,6 +88,7 @@ def test_every_citation_of_every_thread_is_marked_where_it_stands(site: Site) ->
     assert checked > 50
 
 
+@pytest.mark.requirement("R-214")
 def test_a_citation_in_a_report_leads_to_the_mark_on_the_threads_page(site: Site) -> None:
     report = page(site, addresses(site)["report"])
     links = [link.attributes["href"] for link in report.all("a", class_="cite")]

@@ -155,7 +155,7 @@ async def _performed(
         raise CommandError(Code.USAGE, f"settings: {'; '.join(str(error).splitlines())}") from None
     sends = changes and bool(values.get(CONNECTION))
     if sends:
-        await asyncio.to_thread(start_for_command, values[CONNECTION], settings)
+        await asyncio.to_thread(start_for_command, values, settings)
     connected = await Clients.connect(settings)
     try:
         with _gentle(interrupt):

@@ -186,12 +186,16 @@ async def telemetry_ready() -> None:
         await asyncio.to_thread(thread.join)
 
 
-def start_for_command(connection: str, given: Settings) -> None:
-    """Of an operator's command, with its settings. A failure is logged, and stops nothing."""
+def start_for_command(values: Mapping[str, str], given: Settings) -> None:
+    """Of an operator's command. A failure is logged, and stops nothing.
+
+    Its settings may stand in a file: the exporter, and the rules that take secrets out, read the environment.
+    """
+    os.environ.update(values)
     for name in CHATTY:
         logging.getLogger(name).setLevel(logging.WARNING)
     try:
-        _configure(connection, given)
+        _configure(values[CONNECTION], given)
     except Exception:
         log.exception("telemetry could not be set up: nothing is sent")
 

@@ -244,7 +244,7 @@ def _asked(reading: StoredReading, quoting: _Quoting) -> ShownQuote | None:
     words = put.words if put else None
     if put is None or words is None or not reading.headline.asked or quoting.has(words):
         return None
-    if not asks_or_proposes(put.form, words.quote):
+    if not asks_or_proposes(put.form, reading.genre.kind, words.quote):
         return None
     if reading.open_call and reading.open_call.question == words:
         return None  # the call has it

@@ -303,17 +303,22 @@ def matter_of(put: Put) -> str:
 _FIRMLY = Cue(
     "propose|proposing|suggest|proposal|should|how|think|add|see|have|change|remove",
     r"\b(?:i|we)(?:'d| would|'m| am)? (?:like to |want to |hereby )?(?:propos(?:e|ing)|suggest)\b|"
-    r"\bmy (?:\w+ )?proposal\b|\bshould we\b|\bhow about\b|\bwhat do you (?:all )?think about\b|"
+    r"\bshould we\b|\bhow about\b|\bwhat do you (?:all )?think about\b|"
     r"\bi(?:'d| would) (?:like|love) to (?:add|see|have|change|remove|propose)\b",
 )
 
 
-def asks_or_proposes(form: PropositionForm, words: str) -> bool:
-    """Whether the words that put something plainly ask or propose: others are too seldom what was asked."""
+_LEAST_ASKED = 5
+
+
+def asks_or_proposes(form: PropositionForm, genre: Genre, words: str) -> bool:
+    """Whether the words that put something say what: of a vote its subject does, of a patch its title."""
     sentence = OwnSentence(0, 0, 0, len(words), words, -1, opens_paragraph=True)
-    if form is PropositionForm.PATCH:
+    if genre not in {Genre.CALL, Genre.PROPOSAL} or len(words.split()) < _LEAST_ASKED or words.endswith(":"):
         return False
-    return _FIRMLY.finds(sentence) if form is PropositionForm.TEXT else asks_group(sentence)
+    if form is PropositionForm.CALL:
+        return asks_group(sentence)
+    return form is PropositionForm.TEXT and _FIRMLY.finds(sentence)
 
 
 def something_is_put(put: Put) -> bool:

@@ -214,7 +214,7 @@ class _Filing:
                 and not _IF_ONLY.search(sentence.folded)
             ):
                 self.found.tallies.append(EndingWord(sentence, "tally", role))
-            may_settle = _SETTLES.may_find(sentence) or closings.may_rule(sentence)
+            may_settle = _SETTLES.may_find(sentence) or (role and closings.may_rule(sentence))
             if may_settle and not sentence.asks and len(sentence.text) <= _LONGEST:
                 self._file(sentence, role, by_proposer=by_proposer)
 

@@ -419,8 +419,9 @@ class SentenceScores:
 
     def best_of(self, mail: LinkedMail) -> OwnSentence | None:
         """The sentence of a mail that matters most."""
-        kept = [one for one in mail.sentences if id(one) in self._scores and not is_noise(one)]
-        return max(kept, key=lambda one: (self._scores[id(one)][Head.POINT], -one.index), default=None)
+        scored = (one for one in mail.sentences if id(one) in self._scores)
+        best_first = sorted(scored, key=lambda one: (-self._scores[id(one)][Head.POINT], one.index))
+        return next((one for one in best_first if not is_noise(one)), None)
 
     def found(
         self, head: Head, besides: Iterable[OwnSentence] = (), *, without: Collection[int] = ()

@@ -129,6 +129,8 @@ def test_only_plain_questions_and_proposals_are_called_what_was_asked() -> None:
 
     assert asked("text", "I propose that we drop it.")
     assert asked("call", "Please say whether you support adoption.")
+    assert not asked("vote", "The vote is open for 72 hours.")
+    assert not asked("text", "My proposal is to do this:")
     assert not asked("text", "The server crashes at times.")
     assert not asked("patch", "I propose that we count the entries.")
 
@@ -238,9 +240,17 @@ def test_what_was_asked_and_what_shows_the_outcome_stand_first() -> None:
         "kind": "accepted", "tier": "said", "confidence": 0.9, "sentence": "Accepted by Cy.", "basis": "ruled",
         "evidence": [quote(2, "We take it.")],
     }  # fmt: skip
-    asked = {"message_id": "<0>", "form": "text", "proposer": "ada@x", "words": quote(0, "Should we?")}
+    asked = {
+        "message_id": "<0>",
+        "form": "text",
+        "proposer": "ada@x",
+        "words": quote(0, "Should we drop the field?"),
+    }
     text = rendered(view(outcome=outcome, proposition=asked))
-    places = [text.index(words) for words in ("· by Cy.", "We take it.", "Should we?", "Nothing found")]
+    places = [
+        text.index(words)
+        for words in ("· by Cy.", "We take it.", "Should we drop the field?", "Nothing found")
+    ]
     assert places == sorted(places)
 
 

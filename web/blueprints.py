@@ -24,6 +24,7 @@ import web.pages.account
 import web.pages.archives
 import web.pages.ask
 import web.pages.drafts
+import web.pages.error_reports
 import web.pages.home
 import web.pages.mail
 import web.pages.people

@@ -33,6 +33,7 @@ class Limited(StrEnum):
     RAW = "raw"
     UPLOAD = "upload"
     SIGN_IN = "signin"
+    REPORT = "report"
 
 
 def client_address(headers: Mapping[str, str]) -> str:

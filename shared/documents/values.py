@@ -340,6 +340,8 @@ class CorrectionKind(StrEnum):
     GENRE = "genre"
     HIDDEN = "hidden"
     """A sentence that no claim may rest on."""
+    REPORTED = "reported"
+    """A reader's report of an error: it waits for a corrector, and changes nothing by itself."""
 
 
 class Preset(StrEnum):

@@ -126,7 +126,8 @@ async def load_corrections(
     if thread.corrections:  # a replica may not show the latest one yet
         await clients.store.refresh(Correction, session)
     ids = [message.message_id for message in context.messages]
-    active = [found for found in await corrections_of(clients, ids, session) if not found.revoked]
+    known = await corrections_of(clients, ids, session)
+    active = [one for one in known if not one.revoked and one.kind is not CorrectionKind.REPORTED]
     # Of merged threads, the correction of the root holds for the whole.
     active.sort(key=lambda correction: correction.message_id == thread.root_message_id)
     messages = {message.message_id: message for message in context.messages}

@@ -12,7 +12,7 @@ from shared.core.errors import EditConflictError, InvalidEditError, NotFoundErro
 from shared.core.ids import correction_id
 from shared.documents.edits import CorrectedValue, Correction, CorrectionAct, CorrectionEntry, SentencePlace
 from shared.documents.queries.several_containers import first_with_id
-from shared.documents.queries.threads import ACTIVE_CORRECTIONS, THREADS_OF_MESSAGES
+from shared.documents.queries.threads import ACTIVE_CORRECTIONS, REPORTED_ERRORS, THREADS_OF_MESSAGES
 from shared.documents.readings import StoredReading
 from shared.documents.reports import Summary
 from shared.documents.threads import Message, Thread
@@ -35,6 +35,8 @@ from shared.upkeep.requeue import request_summary
 
 MAX_ENTRIES = 50
 MAX_CORRECTIONS = 500
+MAX_REPORTS = 20  # of errors in one thread that wait for a corrector
+MOST_LISTED = 200
 MAX_MERGES = 8  # of a thread while it is corrected
 NO_POSITION = "none"
 OWN_FIELD: dict[str, str] = {
@@ -76,6 +78,8 @@ class CorrectionAsked(BaseModel):
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:
+        if self.kind is CorrectionKind.REPORTED:
+            raise ValueError("kind: a report of an error corrects nothing; send it from the thread's page")
         for kind, name in OWN_FIELD.items():
             if (getattr(self, name) is not None) != (kind is self.kind):
                 raise ValueError(f"{name}: belongs to a correction of kind {kind}, and to no other")
@@ -126,11 +130,50 @@ async def revoke(clients: Clients, id_: str, reason: str, actor: Actor, *, etag:
             _check_etag(correction, etag)
             entry = _entry(CorrectionAct.REVOKED, reason, actor, clients, CorrectedValue())
             correction = await _replaced(clients, correction, entry, {"revoked": True}, session)
+        if correction.kind is CorrectionKind.REPORTED:
+            return correction  # nothing rested on it
         rows = clients.store.query(THREADS_OF_MESSAGES, session, ids=[correction.message_key])
         for thread_id in sorted({row["thread_id"] async for row in rows}):
             await _made_anew(clients, await resolve_thread(clients, thread_id, session), session)
         counts["revoked"] = 1
     return correction
+
+
+async def report_error(clients: Clients, thread_id: str, reason: str, actor: Actor) -> None:
+    """Keep what a reader says is wrong, for who may correct it. The same report again is the same."""
+    session = Session()
+    place = await resolve_thread(clients, thread_id, session)
+    thread, messages = (
+        await clients.store.find(Thread, place, session),
+        await _messages(clients, place, session),
+    )
+    if thread is None or not messages:
+        raise InvalidEditError("There is no thread with this id.")
+    known = await corrections_of(clients, [message.message_id for message in messages], session)
+    waiting = [one for one in known if one.kind is CorrectionKind.REPORTED and not one.revoked]
+    if len(waiting) >= MAX_REPORTS:
+        raise InvalidEditError("This thread has many reports already. They wait for a corrector.")
+    message = _message(thread, messages, None)
+    entry = _entry(CorrectionAct.MADE, reason, actor, clients, CorrectedValue())
+    made = Correction(
+        id=correction_id(CorrectionKind.REPORTED, message.message_id, "", reason),
+        created_at=entry.at,
+        message_key=message.id,
+        message_id=message.message_id,
+        kind=CorrectionKind.REPORTED,
+        entries=[entry],
+    )
+    await clients.store.create(made, session)
+
+
+async def reported_errors(clients: Clients) -> list[tuple[str, Correction]]:
+    """What readers report and nobody has dealt with, by thread; the oldest first."""
+    found = await clients.store.query_documents(Correction, REPORTED_ERRORS, Session())
+    oldest = sorted(found, key=lambda one: one.last.at)[:MOST_LISTED]
+    keys = [one.message_key for one in oldest]
+    rows = await clients.store.query_by_ids(THREADS_OF_MESSAGES, keys, Session())
+    threads = {row["id"]: str(row["thread_id"]) for row in rows}
+    return [(threads[one.message_key], one) for one in oldest if one.message_key in threads]
 
 
 async def find_correction(clients: Clients, id_: str, session: Session) -> Correction:

@@ -113,6 +113,31 @@ def test_a_correction_is_made_shown_replaced_and_revoked(site: Site, thread: dic
     )
 
 
+def test_a_reader_reports_an_error_which_only_correctors_see_and_changes_nothing(
+    site: Site, thread: dict[str, Any]
+) -> None:
+    path, words = f"/threads/{thread['thread_id']}/error", "Bob did not object <b>here</b>."
+    before = site.json(f"/api/threads/{thread['thread_id']}")
+    form = {"content_type": "application/x-www-form-urlencoded"}
+    assert f'href="{path}"' in site.host.get(f"/threads/{thread['thread_id']}").text
+    assert site.host.get(path).status == 200
+    fields = urlencode({"reason": words})
+    assert site.host.ask("POST", path, fields, 30, **form, origin="https://evil.example").status == 403
+    assert site.host.ask("POST", path, "reason=", 30, **form, origin=site.url).status == 422
+    for _ in range(2):  # the same again is one report
+        sent = site.host.ask("POST", path, fields, 30, **form, origin=site.url)
+        assert (sent.status, "A corrector will look at it" in sent.text) == (200, True), sent.text
+    assert site.host.get("/operator/errors").status == 401
+    listed = site.host.get("/operator/errors", x_operator_key=KEY).text
+    assert listed.count("Bob did not object &lt;b&gt;here&lt;/b&gt;.") == 1
+    assert f"/operator/corrections/{thread['thread_id']}" in listed
+    assert "Bob did not object" not in site.host.get(f"/threads/{thread['thread_id']}").text
+    found = site.json(f"/api/threads/{thread['thread_id']}/corrections")["items"]
+    assert "reported" not in {one["kind"] for one in found}
+    after = site.json(f"/api/threads/{thread['thread_id']}")
+    assert (after["outcome"], after["summary_id"]) == (before["outcome"], before["summary_id"])
+
+
 def test_a_form_corrects_and_another_site_cannot(site: Site, thread: dict[str, Any]) -> None:
     page_at = f"/operator/corrections/{thread['thread_id']}"
     form = {"content_type": "application/x-www-form-urlencoded", "origin": site.url}

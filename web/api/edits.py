@@ -90,7 +90,9 @@ async def list_corrections(req: func.HttpRequest) -> func.HttpResponse:
     """Corrections of a thread, including revoked ones."""
     connected, thread = await asked_thread(req)
     found = await corrections_of_thread(connected, thread.id)
-    items = [CorrectionItem.of(correction, thread.id) for correction in found]
+    # What readers report is for correctors.
+    made = [one for one in found if one.kind is not CorrectionKind.REPORTED]
+    items = [CorrectionItem.of(correction, thread.id) for correction in made]
     return answer_with(req, CorrectionList(items=items))
 
 

@@ -305,4 +305,10 @@ CORRECTIONS_OF_MESSAGES = _CORRECTIONS.all(
     "corrections_of_messages", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.message_id)"
 )
 
-ACTIVE_CORRECTIONS = _CORRECTIONS.all("active_corrections", "SELECT * FROM c WHERE NOT c.revoked")
+ACTIVE_CORRECTIONS = _CORRECTIONS.all(
+    "active_corrections", "SELECT * FROM c WHERE NOT c.revoked AND c.kind != 'reported'"
+)
+
+REPORTED_ERRORS = _CORRECTIONS.all(
+    "reported_errors", "SELECT * FROM c WHERE NOT c.revoked AND c.kind = 'reported'"
+)

@@ -1,0 +1,44 @@
+"""Readers report an error of a page: it reaches who may correct it, and changes nothing by itself."""
+
+import azure.functions as func
+from pydantic import TypeAdapter
+
+from shared.clients.connections import Clients
+from shared.retrieval.parameters import page_of
+from shared.upkeep.audit import Actor
+from shared.upkeep.correcting import Reason, report_error, reported_errors
+from web.access import CORRECTORS, Visitor, from_this_site
+from web.forms import form_of
+from web.limits import Limited
+from web.operator.forms import NEVER_KEPT, operators_page, show_to
+from web.parameters import asked_thread
+from web.problems import Problem
+from web.rendering import page, show
+
+LARGEST_FORM = 4096
+SENT = "Thank you. A corrector will look at it. Nothing changes until then."
+BY_READER = Actor("a reader", "thread's page")
+
+
+@page("page_report_error", "threads/{id}/error")
+async def error_page(req: func.HttpRequest) -> func.HttpResponse:
+    _, thread = await asked_thread(req)
+    return show(req, "pages/report_error.html", headers=NEVER_KEPT, thread=thread, sent="")
+
+
+@page("page_report_error_send", "threads/{id}/error", "POST", largest=LARGEST_FORM, limited=Limited.REPORT)
+async def error_send(req: func.HttpRequest) -> func.HttpResponse:
+    if not from_this_site(req.headers):
+        raise Problem(403, "The form was not sent from this site. Reload the page and try again.")
+    connected, thread = await asked_thread(req)
+    reason = TypeAdapter[str](Reason).validate_python(form_of(req, LARGEST_FORM).get("reason", ""))
+    await report_error(connected, thread.id, reason, BY_READER)
+    return show(req, "pages/report_error.html", headers=NEVER_KEPT, thread=thread, sent=SENT)
+
+
+@operators_page("operator_errors", "operator/errors", CORRECTORS)
+async def errors_page(req: func.HttpRequest, connected: Clients, who: Visitor) -> func.HttpResponse:
+    found = [
+        (page_of("operator/corrections", thread), one) for thread, one in await reported_errors(connected)
+    ]
+    return show_to(req, who, "operator/errors.html", reports=found)

@@ -1,4 +1,4 @@
-"""The page on which who has the role corrects what is said of a thread."""
+"""The pages on which who has the role corrects what is said of a thread, and sees what readers report."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,14 @@ from shared.documents.values import CorrectionKind, Genre, OutcomeKind, Position
 from shared.retrieval.parameters import page_of
 from shared.retrieval.threads import conversation_of, summary_of
 from shared.upkeep.audit import Actor
-from shared.upkeep.correcting import CorrectionAsked, Reason, correct, corrections_of_thread, revoke
+from shared.upkeep.correcting import (
+    CorrectionAsked,
+    Reason,
+    correct,
+    corrections_of_thread,
+    reported_errors,
+    revoke,
+)
 from web.access import CORRECTORS, Visitor
 from web.forms import form_of
 from web.operator.forms import back_to, checked_sender, operators_page, show_to
@@ -94,6 +101,15 @@ def _uses(reading: StoredReading) -> Iterable[tuple[str, SentenceCitation]]:
     yield from (("objection", one.citation) for one in reading.objections)
     yield from (("open issue", one) for one in reading.open_issues)
     yield from (("key point", one) for one in reading.key_points)
+
+
+@operators_page("operator_errors", "operator/errors", CORRECTORS)
+async def errors_page(req: func.HttpRequest, connected: Clients, who: Visitor) -> func.HttpResponse:
+    """What readers report: the correctors' list."""
+    found = [
+        (page_of("operator/corrections", thread), one) for thread, one in await reported_errors(connected)
+    ]
+    return show_to(req, who, "operator/errors.html", reports=found)
 
 
 LARGEST_FORM = 16 * 1024

@@ -3,19 +3,17 @@
 import azure.functions as func
 from pydantic import TypeAdapter
 
-from shared.clients.connections import Clients
-from shared.retrieval.parameters import page_of
 from shared.upkeep.audit import Actor
-from shared.upkeep.correcting import Reason, report_error, reported_errors
-from web.access import CORRECTORS, Visitor, from_this_site
+from shared.upkeep.correcting import Reason, report_error
+from web.access import from_this_site
 from web.forms import form_of
 from web.limits import Limited
-from web.operator.forms import NEVER_KEPT, operators_page, show_to
 from web.parameters import asked_thread
 from web.problems import Problem
 from web.rendering import page, show
 
 LARGEST_FORM = 4096
+NEVER_KEPT = {"Cache-Control": "no-store"}
 SENT = "Thank you. A corrector will look at it. Nothing changes until then."
 BY_READER = Actor("a reader", "thread's page")
 
@@ -34,11 +32,3 @@ async def error_send(req: func.HttpRequest) -> func.HttpResponse:
     reason = TypeAdapter[str](Reason).validate_python(form_of(req, LARGEST_FORM).get("reason", ""))
     await report_error(connected, thread.id, reason, BY_READER)
     return show(req, "pages/report_error.html", headers=NEVER_KEPT, thread=thread, sent=SENT)
-
-
-@operators_page("operator_errors", "operator/errors", CORRECTORS)
-async def errors_page(req: func.HttpRequest, connected: Clients, who: Visitor) -> func.HttpResponse:
-    found = [
-        (page_of("operator/corrections", thread), one) for thread, one in await reported_errors(connected)
-    ]
-    return show_to(req, who, "operator/errors.html", reports=found)

@@ -436,7 +436,8 @@ class _ClaimReader:
         if self._is_for_what_goes(sentence):
             return _SUPPORT, "words for what goes"
         where = stances.place(self.thread, sentence)
-        if kind == "agreement" and stances.is_bare(sentence) and self._names_another(sentence):
+        is_whole = stances.is_bare(sentence) or stances.AGREES_WITH_ALL.search(sentence.text)
+        if kind == "agreement" and is_whole and self._names_another(sentence):
             theirs = self._stances_of_named(sentence) if where != "inside" else set()
             return (theirs.pop(), "chain") if len(theirs) == 1 else (_SUPPORT, "agreement with another")
         if towards == "put":

@@ -395,7 +395,7 @@ AGREES = Cue(
     LEAD + r"(?:(?:an?|my|another|also|big|huge|strong|"
     r"enthusiastic|definite|here's|here is|consider this|count me as) ){0,4}\+ ?1(?:0{1,3})?\b(?!\d|\.\d)",
     LEAD + r"(?:\w+ly )?agreed\b",
-    LEAD + rf"i (?:can only |'d |100% )?{_DEGREE}(?:agree|concur)\b",
+    LEAD + rf"i (?:can only |have to |must |'d |100% )?{_DEGREE}(?:agree|concur)\b",
     LEAD + rf"(?:100% )?{_DEGREE}(?:agree|concur|me too|same here|seconded|ack(?:ed)?)\b(?!:)",
     r"\b(?:i'm|i am) (?:an? )?(?:\w+ )?\+ ?1\b",
     r"\+ ?1 from (?:me|us|my side)\b",

@@ -222,6 +222,11 @@ IN_A_PRODUCT = re.compile(
 )
 """What somebody's software supports."""
 AGREES_WITH = re.compile(r"\b(?:agree|concur) with ([A-Z][\w-]+)\b")
+AGREES_WITH_ALL = re.compile(
+    r"\b(?:agree|concur) (?:\w+ )?with [A-Z][\w-]+(?: here| on this| fully| completely| entirely)?"
+    r"(?:[.,:;!]|\W*$)"
+)
+"""It agrees with somebody, and not with one of their points."""
 OF_WHAT = re.compile(
     r"\b(?:supports?|supporting|endorse|favou?r(?: of)?|agree (?:with|to)|object to|"
     r"oppose|opposed to|against) ((?:the|this|a|an|its|your|such|proposed|complete|full) ){0,3}(\w+)"

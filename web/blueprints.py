@@ -17,6 +17,7 @@ import web.api.threads
 import web.assistants
 import web.operator.archives
 import web.operator.corrections
+import web.operator.error_reports
 import web.operator.letters
 import web.operator.pages
 import web.operator.sources
@@ -24,7 +25,6 @@ import web.pages.account
 import web.pages.archives
 import web.pages.ask
 import web.pages.drafts
-import web.pages.error_reports
 import web.pages.home
 import web.pages.mail
 import web.pages.people

@@ -206,7 +206,7 @@ def per_message(
 
 def report(costs: Mapping[str, Cost], sizes: Mapping[str, tuple[int, int]], archive_bytes: int) -> None:
     messages = sizes["messages"][0]
-    chunks, threads = sizes["chunks"][0], sizes["threads"][0]
+    chunks, threads = sizes["chunks"][0], sizes["summaries"][0]
     print(f"{messages} messages, {threads} threads, {chunks} chunks, an archive of {archive_bytes} bytes")
     print(f"\n{'per message':<15} {'CPU ms':>8} {'RU':>8} {'requests':>8} {'events':>8} {'event bytes':>12}")
     for name, cost in costs.items():

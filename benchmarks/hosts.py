@@ -1,10 +1,11 @@
-"""Two hosts against one: the CPU of parsing, and how fast two lists are parsed where the database is far away.
+"""Two hosts against one: the CPU of parsing and its speed; and how long commits to threads are serialized.
 
     python -m benchmarks.hosts [--delay 0.005] [--turns 3]
 
 Each host is a process with the functions of the app, of which all but parsing are off, and takes one archive
-at a time. Two lists are uploaded at once: git of December 2023 and of January 2024, each a source of its own. With
-a delay, every answer of Cosmos DB comes so much later.
+at a time. Two lists are uploaded at once, each with every other mail of git of January 2024 and a source of
+its own. With a delay, every answer of Cosmos DB comes so much later. Commits of one source take turns: their
+share is the time of the batches that raise the source's version, of the time that parsing takes.
 """
 
 import argparse
@@ -15,16 +16,22 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from benchmarks.pipeline import App, count, running_app, small_archive, spent
 from localcloud.testing import Faults
 from shared.clients.connections import Clients
+from shared.clients.cosmos.store import Store
 from shared.documents.queries.named_query import NamedQuery
 from shared.pipeline.topology import QUEUES
 from shared.settings.app import load_settings
+from stages.parsing import PARSING
+from tests.stages.mail_in import mail_in
+from tests.support.cloud import local_cloud, servicebus
 from tests.support.mail_data import WHY_SKIPPED, data_folder, open_archive
 
-LISTS = {"first": "git-2023-12.mbox.gz", "second": "git-2024-01.mbox.gz"}
+ARCHIVE = "git-2024-01.mbox.gz"
+WARM_UPS = 6  # of each host: whichever takes one, in the end each has connected and started its reader
 TIMERS = ("sweep", "housekeeping")
 ONE_AT_A_TIME = {"AzureFunctionsJobHost__extensions__serviceBus__maxConcurrentCalls": "1"}
 TIMEOUT_SECONDS = 600
@@ -54,21 +61,60 @@ async def until_parsed(clients: Clients, archives: int) -> None:
 async def parse_both(app: App, lists: dict[str, bytes], delay: float) -> Parsing:
     clients = await Clients.connect(load_settings(app.values))
     try:
-        warm = [f"warm-{number}" for number in range(len(app.hosts))]
-        for number, name in enumerate(warm):  # each host connects and starts its reader
-            await asyncio.to_thread(app.upload, f"{name}.mbox", small_archive(number), name, number)
-        await until_parsed(clients, len(warm))
+        warm = WARM_UPS * len(app.hosts)
+        for number in range(warm):
+            host = number % len(app.hosts)
+            await asyncio.to_thread(app.upload, f"warm-{number}.mbox", small_archive(number), "warm", host)
+        await until_parsed(clients, warm)
         if delay:
             Faults(app.running["cosmos"]).plan({"kind": "latency", "args": {"seconds": delay}, "times": None})
         began, before = time.perf_counter(), app.cpu()
         for name, content in lists.items():
             await asyncio.to_thread(app.upload, f"{name}.mbox", content, name)
-        await until_parsed(clients, len(warm) + len(lists))
+        await until_parsed(clients, warm + len(lists))
         used = spent(before, app.cpu())
         mine = sum(cpu for name, cpu in used.items() if name.startswith("functions"))
         return Parsing(time.perf_counter() - began, mine)
     finally:
         await clients.close()
+
+
+class CommitClock:
+    """The time of the batches that commit mails to threads: of one source, one at a time succeeds."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        transact: Any = Store.transact
+
+        async def timed(*arguments: Any, **options: Any) -> Any:
+            began = time.perf_counter()
+            try:
+                return await transact(*arguments, **options)
+            finally:
+                self.seconds += time.perf_counter() - began
+
+        Store.transact = timed  # type: ignore[method-assign] # for the rest of this process
+
+
+async def serialized_share(archive: bytes, clock: CommitClock, delay: float) -> float:
+    with tempfile.TemporaryDirectory() as folder, local_cloud() as cloud, servicebus(Path(folder)) as bus:
+        async with mail_in(cloud, bus) as place:
+            event, first = await place.ingest(archive), await place.ingest(small_archive(0))
+            await place.run(PARSING, first)  # connections are made once, not for each archive
+            if delay:
+                Faults(cloud.cosmos).plan(late(delay))
+            clock.seconds, began = 0.0, time.perf_counter()
+            await place.run(PARSING, event)
+            return clock.seconds / (time.perf_counter() - began)
+
+
+def late(delay: float) -> dict[str, Any]:
+    return {"kind": "latency", "args": {"seconds": delay}, "times": None}
+
+
+def halves(archive: bytes) -> dict[str, bytes]:
+    mails = [b"From " + mail for mail in archive.removeprefix(b"From ").split(b"\nFrom ")]
+    return {"even": b"\n".join([*mails[::2], b""]), "odd": b"\n".join([*mails[1::2], b""])}
 
 
 def run(hosts: int, lists: dict[str, bytes], delay: float) -> Parsing:
@@ -87,8 +133,11 @@ def main() -> None:
     folder = data_folder()
     if folder is None:
         sys.exit(WHY_SKIPPED)
-    lists = {name: open_archive(folder / file).read() for name, file in LISTS.items()}
+    archive, clock = open_archive(folder / ARCHIVE).read(), CommitClock()
+    lists = halves(archive)
     for delay in (0.0, options.delay):
+        shares = [asyncio.run(serialized_share(archive, clock, delay)) for _ in range(options.turns)]
+        print(f"delay of {1000 * delay:g} ms: commits take {statistics.median(shares):.1%} of parsing's time")
         turns = [(run(1, lists, delay), run(2, lists, delay)) for _ in range(options.turns)]
         cpu = statistics.median(two.cpu / one.cpu for one, two in turns)
         faster = statistics.median(one.seconds / two.seconds for one, two in turns)
@@ -96,7 +145,7 @@ def main() -> None:
             f"{one.seconds:.1f} and {two.seconds:.1f} s, {one.cpu:.1f} and {two.cpu:.1f} s of CPU"
             for one, two in turns
         )
-        print(f"delay of {1000 * delay:g} ms: one host and two: {shown}")
+        print(f"  one host and two: {shown}")
         print(
             f"  two hosts use {cpu:.2f} times the CPU of one, and are {faster:.2f} times as fast", flush=True
         )

@@ -4,8 +4,10 @@
 
 The whole system runs as in `make run`: each service is a process of its own, and so is the app's host, with
 default settings, telemetry on and the production locks. Then the same texts are encoded with the same
-embedder, by itself, on the same machine. The table shows the processor's time of each process: what is not
-the encoder's is compared with the bare encoder's. `--small` sends five mails several times to a warm app.
+embedder, by itself, on the same machine. The table shows the processor's time of each process, with its child
+processes but for the encoder. What a process uses while nothing is to be done is shown beside it, and left
+out of the ratio to the bare encoder: a busy machine takes longer, and idles longer. `--small` sends five
+mails several times to a warm app.
 """
 
 import argparse
@@ -38,6 +40,7 @@ SERVICES = ("storage", "cosmos", "search", "servicebus", "telemetry")
 TIMEOUT_SECONDS = 1800
 POLL_SECONDS = 1.0
 SMALL_TURNS = 9
+IDLE_SECONDS = 10.0
 OPEN_ARCHIVES = NamedQuery(
     "open", "archives", "SELECT VALUE COUNT(1) FROM c WHERE c.status NOT IN ('processed', 'partial')"
 )
@@ -118,7 +121,15 @@ def spent(before: dict[str, float], after: dict[str, float]) -> dict[str, float]
     return {name: seconds - before.get(name, 0.0) for name, seconds in after.items()}
 
 
-async def measure(app: App, files: list[Path]) -> tuple[float, dict[str, float], list[str]]:
+@dataclass
+class Measured:
+    seconds: float
+    cpu: dict[str, float]
+    idle: dict[str, float]  # of these, what the processes use while nothing is to be done
+    texts: list[str]
+
+
+async def measure(app: App, files: list[Path]) -> Measured:
     clients = await Clients.connect(load_settings(app.values))
     try:
         contents = [await asyncio.to_thread(_content, path) for path in files]
@@ -128,9 +139,18 @@ async def measure(app: App, files: list[Path]) -> tuple[float, dict[str, float],
         await until_reported(clients)
         seconds, used = time.perf_counter() - began, spent(before, app.cpu())
         print(f"{await count(clients, THREADS)} threads reported after {seconds:.1f} s")
-        return seconds, used, [str(document) async for document in clients.store.query(TEXTS, Session())]
+        idle = {name: rate * seconds for name, rate in (await idle_rates(app)).items()}
+        texts = [str(document) async for document in clients.store.query(TEXTS, Session())]
+        return Measured(seconds, used, idle, texts)
     finally:
         await clients.close()
+
+
+async def idle_rates(app: App) -> dict[str, float]:
+    """CPU seconds a second."""
+    before = app.cpu()
+    await asyncio.sleep(IDLE_SECONDS)
+    return {name: seconds / IDLE_SECONDS for name, seconds in spent(before, app.cpu()).items()}
 
 
 def _content(path: Path) -> bytes:
@@ -155,21 +175,27 @@ def _cpu_with_children() -> float:
     return sum(sum(process.cpu_times()[:2]) for process in (own, *own.children(recursive=True)))
 
 
-def run(files: list[Path], hosts: int, **more: str) -> None:
+def run(files: list[Path], hosts: int) -> None:
     with tempfile.TemporaryDirectory(prefix="pipeline-") as folder:
-        with running_app(Path(folder), hosts=hosts, **more) as app:
-            seconds, used, texts = asyncio.run(measure(app, files))
-        alone, bare = asyncio.run(encode_alone(load_settings(app.values), texts))
-    print(
-        f"{len(texts)} chunks alone: {alone:.1f} s, {bare:.1f} s of CPU: {seconds / alone:.2f} x by the clock"
-    )
-    print("\n| process | CPU seconds | of the bare encoder's |\n|---|---|---|")
-    for name, cpu in sorted(used.items(), key=lambda process: -process[1]):
-        print(f"| {name} | {cpu:.2f} | {cpu / bare:.3f} |")
-    others = sum(cpu for name, cpu in used.items() if name != "encoder")
-    mine = sum(cpu for name, cpu in used.items() if name.startswith("functions"))
-    print(f"| all but the encoder | {others:.2f} | **{others / bare:.3f}** |")
-    print(f"| of these the app | {mine:.2f} | {mine / bare:.3f} |", flush=True)
+        with running_app(Path(folder), hosts=hosts) as app:
+            found = asyncio.run(measure(app, files))
+        alone, bare = asyncio.run(encode_alone(load_settings(app.values), found.texts))
+    print(f"{len(found.texts)} chunks alone: {alone:.1f} s, {bare:.1f} s of CPU")
+    print(f"by the clock {found.seconds / alone:.2f} x")
+    print("\n| process | CPU seconds | of these idle | without, of the bare encoder's |\n|---|---|---|---|")
+    for name, cpu in sorted(found.cpu.items(), key=lambda process: -process[1]):
+        print(_row(name, cpu, found.idle[name], bare))
+    others = [name for name in found.cpu if name != "encoder"]
+    for what, names in (
+        ("the app", [name for name in others if name.startswith("functions")]),
+        ("all but the encoder", others),
+    ):
+        cpu, idle = (sum(column[name] for name in names) for column in (found.cpu, found.idle))
+        print(_row(what, cpu, idle, bare), flush=True)
+
+
+def _row(name: str, cpu: float, idle: float, bare: float) -> str:
+    return f"| {name} | {cpu:.2f} | {idle:.2f} | {(cpu - idle) / bare:.3f} |"
 
 
 def small_archive(turn: int) -> bytes:
@@ -194,14 +220,15 @@ def _mail(turn: int, number: int) -> bytes:
 def run_small() -> None:
     with tempfile.TemporaryDirectory(prefix="pipeline-") as folder, running_app(Path(folder)) as app:
         turns = asyncio.run(measure_small(app))
-        idle = asyncio.run(measure_idle(app, statistics.median(seconds for seconds, _ in turns)))
+        rate = asyncio.run(idle_rates(app))["functions"]
     print("\n| turn | seconds | app | encoder | services |\n|---|---|---|---|---|")
     for number, (seconds, used) in enumerate(turns):
         services = sum(cpu for name, cpu in used.items() if name in SERVICES)
         cpu = (used["functions"], used.get("encoder", 0.0), services)
         print(f"| {number} | {seconds:.1f} | {' | '.join(f'{part:.3f}' for part in cpu)} |")
-    warm = [used["functions"] for _, used in turns[2:]]
-    print(f"\nCPU of a warm app: {1000 * statistics.median(warm):.0f} ms, of these {1000 * idle:.0f} ms idle")
+    warm = [(used["functions"], seconds * rate) for seconds, used in turns[2:]]
+    cpu, idle = (1000 * statistics.median(column) for column in zip(*warm, strict=True))
+    print(f"\nCPU of a warm app: {cpu:.0f} ms, of these {idle:.0f} ms idle")
 
 
 async def measure_small(app: App) -> list[tuple[float, dict[str, float]]]:
@@ -215,12 +242,6 @@ async def measure_small(app: App) -> list[tuple[float, dict[str, float]]]:
         return turns
     finally:
         await clients.close()
-
-
-async def measure_idle(app: App, seconds: float) -> float:
-    before = app.cpu()
-    await asyncio.sleep(seconds)
-    return spent(before, app.cpu())["functions"]
 
 
 def main() -> None:

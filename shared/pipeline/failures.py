@@ -15,7 +15,12 @@ from shared.documents.records import FailureRecord
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.events import Event
 
-_VARIABLE = re.compile(r"<[^>\s]+>|[0-9a-f]{8,}|0x[0-9a-f]+|\d+", re.IGNORECASE)
+_VARIABLE = re.compile(
+    r"[\w.@+%-]{0,300}(?:/[\w.@+%-]{1,300})+"  # a path: every archive has its own
+    r"|[\w@+%-]{1,300}\.(?:mbox|mbx|mail|eml|mime|txt|zip|tar|tgz|gz|bz2|xz|zst)\b(?:\.\w{1,5})?"
+    r"|<[^>\s]+>|[0-9a-f]{8,}|0x[0-9a-f]+|\d+",
+    re.IGNORECASE,
+)
 MAX_KEPT_BODY = 64 * 1024
 
 

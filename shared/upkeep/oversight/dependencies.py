@@ -156,7 +156,7 @@ async def _checked(clients: Clients, name: str, ask: Ask) -> Check:
     """Whatever its SDK does about it: a call that is given up may take seconds to clean up."""
     started, says = clients.runtime.monotonic(), None
     asking = asyncio.ensure_future(ask(clients))
-    allowed = APP_SECONDS if ask is _app else ASK_SECONDS
+    allowed = APP_SECONDS if ask is _app else max(ASK_SECONDS, 2 * clients.settings.REQUEST_SECONDS)
     done, _ = await asyncio.wait({asking}, timeout=allowed)
     if done and (error := asking.exception()) is not None:
         says = await _in_words(clients, name, error)

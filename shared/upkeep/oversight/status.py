@@ -11,7 +11,7 @@ from shared.clients.classify import SDK_ERRORS, classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.administration import QueueCounts, queue_counts
-from shared.core.errors import ErrorKind
+from shared.core.errors import ErrorKind, ServiceSilentError
 from shared.core.times import in_one_unit, stored_time
 from shared.documents.queries.operations import OLDEST_ARCHIVE_TIME
 from shared.documents.queries.several_containers import count_open, count_refused, finished_count
@@ -34,6 +34,7 @@ from shared.upkeep.sweep import latest_run
 # The housekeeping says every five minutes which queues the app takes messages from: two of them were missed.
 NO_CONSUMER_AFTER = timedelta(minutes=11)
 WINDOW = timedelta(minutes=15)
+PART_TIMES = 2.25  # REQUEST_SECONDS: a part asks twice, one after the other
 SHOWN_PARTS = ("queues", "documents", "stages", "operations", "sweep")
 WAITED_FOR = {*SERVICES, "model", "disk"}
 COUNTED_BY_PEEKING = 1000
@@ -236,7 +237,12 @@ async def read_status(
         "dependencies": check_dependencies(clients, is_app=app_since is not None),
     }
     with somebody_waits():
-        asked = await asyncio.gather(*parts.values(), return_exceptions=True)
+        seconds = PART_TIMES * clients.settings.REQUEST_SECONDS
+        bounded = (
+            asking if part == "dependencies" else _bounded(part, asking, seconds)  # they have their own
+            for part, asking in parts.items()
+        )
+        asked = await asyncio.gather(*bounded, return_exceptions=True)
     answers: dict[str, Any] = dict(zip(parts, asked, strict=True))
     failed = {part: answer for part, answer in answers.items() if isinstance(answer, BaseException)}
     return SystemStatus(
@@ -245,6 +251,18 @@ async def read_status(
         unanswered={part: _why(error) for part, error in failed.items()},
         **{part: answer for part, answer in answers.items() if part not in failed},
     )
+
+
+async def _bounded(part: str, asking: Coroutine[Any, Any, Any], seconds: float) -> Any:
+    """A service that refuses keeps its SDK busy with every queue: what is not known in time is not shown."""
+    asked = asyncio.ensure_future(asking)
+    done, _ = await asyncio.wait({asked}, timeout=seconds)
+    if not done:
+        asked.add_done_callback(lambda late: late.cancelled() or late.exception())
+        asked.cancel()
+        service = "Service Bus" if part == "queues" else "Cosmos DB"
+        raise ServiceSilentError(f"{service} did not answer within {seconds:g} s", service)
+    return asked.result()
 
 
 async def _first_start(clients: Clients, app_since: datetime | None) -> datetime | None:

@@ -438,15 +438,18 @@ class SentenceScores:
             and one.mail not in without
             and may_be(head, one, self._thread, self._put)
         ]
+        besides = list(besides)
         ranked = [*besides, *sorted(chosen, key=lambda one: -self._scores[id(one)][head])]
         best: dict[int, OwnSentence] = {}
         keys: set[tuple[str, str]] = set()
+        firm = {id(one) for one in besides}
         for sentence in ranked:
-            # Who sends the next version of a text repeats what stands in it. Others say the same themselves.
-            said = (self._thread.mail_of(sentence).person, sentence.key)
+            # Who sends the next version of a text repeats what stands in it. What somebody is said to say is
+            # theirs, whoever else writes the same.
+            said = (self._thread.mail_of(sentence).person if id(sentence) in firm else "", sentence.key)
             if sentence.mail not in best and said not in keys:
                 best[sentence.mail] = sentence
-                keys.add(said)
+                keys |= {said, ("", sentence.key)}
         kept = list(best.values())[: MOST_MAILS[head]]
         return sorted(kept, key=lambda one: (one.mail, one.index))
 

@@ -119,7 +119,7 @@ def admitted(caller: Caller, settings: Settings, roles: frozenset[str]) -> None:
     """Raise a problem where the caller has none of the roles. A public site has readers without account."""
     if caller.roles & roles or (settings.AUTH_MODE == "public" and (caller.reads_all or READER in roles)):
         return
-    if caller.roles or settings.AUTH_MODE == "public":
+    if caller.name or settings.AUTH_MODE == "public":
         raise Problem(403, "Your account has no role for this.")
     problem = Problem(401, "Sign in to read this site.")
     problem.headers["WWW-Authenticate"] = "Bearer"
@@ -182,11 +182,11 @@ def enter(given: str, settings: Settings) -> str | None:
 def signed_account(name: str, roles: list[str], groups: list[str], settings: Settings) -> str:
     """The cookie of a development host's sign-in."""
     content = json.dumps({"name": name, "roles": roles, "groups": groups}).encode()
-    return _signed(ACCOUNT, settings, base64.urlsafe_b64encode(content).decode())
+    return _signed(ACCOUNT, settings, base64.urlsafe_b64encode(content).decode().rstrip("="))
 
 
 def _signed_in(cookie: str) -> Identity:
-    said = json.loads(base64.urlsafe_b64decode(cookie.split(".")[3]))
+    said = json.loads(base64.urlsafe_b64decode(cookie.split(".")[3] + "=="))
     return Identity(said["name"], frozenset(said["roles"]) & READERS, frozenset(said["groups"]), cookie)
 
 

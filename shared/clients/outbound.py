@@ -24,8 +24,13 @@ else:  # slow to import
 Address = IPv4Address | IPv6Address
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
-# Azure's own host services answer here, at an address that looks public.
-_REFUSED = (ip_network("168.63.129.16/32"),)
+_REFUSED = (
+    ip_network("168.63.129.16/32"),  # Azure's own host services answer here, at an address that looks public
+    ip_network("192.0.0.0/24"),  # of protocols, with two addresses that Python takes for public
+    ip_network("192.88.99.0/24"),  # relays of 6to4, which are no more
+    ip_network("fec0::/10"),  # site-local, as of before fc00::/7
+    ip_network("3fff::/20"),  # of documentation
+)
 _NAT64 = (ip_network("64:ff9b::/96"), ip_network("64:ff9b:1::/48"))
 _COMPATIBLE = ip_network("::/96")
 _LOW_32 = 0xFFFFFFFF
@@ -159,6 +164,12 @@ def check_http_url(text: str, policy: AddressPolicy) -> URL:
         raise SourceError("the address must not hold a user or password")
     policy.check_literal(url.raw_host)
     return url
+
+
+def check_encrypted(url: URL, policy: AddressPolicy) -> None:
+    """What is sent is read by nobody else, but at a host that is allowed by its name."""
+    if url.scheme != "https" and not policy.allows(url.raw_host or ""):
+        raise SourceError(f"the address must start with https://: add it to {policy.setting} if it is meant")
 
 
 def checked_connector(policy: AddressPolicy) -> "aiohttp.TCPConnector":

@@ -240,7 +240,7 @@ async def fetch_imap(
 ) -> AsyncGenerator[Fetched, None]:
     """Fetch new messages, up to the size of one archive; the rest comes with the next fetch."""
     address = imap_address(source.url, source.settings, around.policy)
-    credentials = around.secret(source, "username_setting"), around.secret(source, "password_setting")
+    credentials = around.secret(source, "username_setting"), around.password(source, address.host)
     tls = context or ssl.create_default_context()
     deadline = time.monotonic() + TIMEOUT_SECONDS
     largest = around.clients.settings.ARCHIVE_MAX_BYTES

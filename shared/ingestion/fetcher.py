@@ -108,6 +108,14 @@ class FetchContext:
     def spool(self) -> Spool:
         return Spool(self.folder / "fetched", self.clients.settings.ARCHIVE_MAX_BYTES)
 
+    def password(self, source: Source, host: str) -> str:
+        """The password, for the host alone that the app setting beside it names: no source sends it away."""
+        password = self.secret(source, "password_setting")
+        name = f"{source.settings['password_setting']}_HOST"
+        if self.secrets.get(name, "").lower() != host.lower():
+            raise SourceError(f"settings.password_setting: set the app setting {name} to {host} to allow it")
+        return password
+
     def secret(self, source: Source, key: str) -> str:
         """The secret whose app setting the source names under `key`."""
         name = source.settings.get(key)

@@ -24,6 +24,7 @@ from shared.clients.outbound import (
     FetchError,
     ForbiddenAddressError,
     SourceError,
+    check_encrypted,
     check_http_url,
     checked_connector,
 )
@@ -101,6 +102,7 @@ async def send(
     }
     try:
         url = check_http_url(hook.url, policy)
+        check_encrypted(url, policy)
         timeout = aiohttp.ClientTimeout(total=seconds)
         async with (
             aiohttp.ClientSession(

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shared.documents.base import ProcessingStatus, UtcTime
+from shared.documents.base import ProcessingStatus, RetryableDocument, UtcTime
 from shared.documents.readings import ShownOpenCall, ShownOutcome, StoredReading
 from shared.documents.reports import (
     Report,
@@ -17,9 +17,15 @@ from shared.documents.reports import (
 )
 from shared.documents.threads import Address, Attachment, Chunk, Copy, Message, Thread
 from shared.documents.values import Citation, ConsensusType, Genre, SummaryType
+from shared.retrieval.access import current_caller
 from shared.retrieval.parameters import api_of, page_of, page_of_message
 
 Links = dict[str, str]
+
+
+def _error_shown(document: RetryableDocument) -> str | None:
+    """An error can quote mail, or name what is not public: it is for operators."""
+    return document.lastError if current_caller().reads_all else None
 
 
 class ReadModel(BaseModel):
@@ -68,7 +74,7 @@ class ThreadDetail(ThreadItem):
     @classmethod
     def of(cls, thread: Thread) -> "ThreadDetail":
         links = _thread_links(thread)
-        return cls.taken(thread, genre=thread.genre, last_error=thread.lastError, links=links)
+        return cls.taken(thread, genre=thread.genre, last_error=_error_shown(thread), links=links)
 
 
 class ThreadList(ReadModel):
@@ -155,7 +161,7 @@ class MessageDetail(ReadModel):
             message,
             segments=[SegmentOfBody(**segment) for segment in message.segments],
             sender=message.from_,
-            last_error=message.lastError,
+            last_error=_error_shown(message),
             links={**own, "raw": f"{own['self']}/raw", "thread": thread},
         )
 
@@ -187,7 +193,7 @@ class ChunkItem(ReadModel):
             "thread": api_of("threads", chunk.thread_id),
         }
         spans = chunk.metadata.get("spans", [])
-        return cls.taken(chunk, spans=spans, last_error=chunk.lastError, links=links)
+        return cls.taken(chunk, spans=spans, last_error=_error_shown(chunk), links=links)
 
 
 class ChunkList(ReadModel):

@@ -33,8 +33,16 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 LOGIN = {"username_setting": "SOURCE_SECRET_USER", "password_setting": "SOURCE_SECRET_PASSWORD"}
 
 
+def secrets_of(mail: MailServer, host: str = "127.0.0.1") -> dict[str, str]:
+    return {
+        "SOURCE_SECRET_USER": mail.user,
+        "SOURCE_SECRET_PASSWORD": mail.password,
+        "SOURCE_SECRET_PASSWORD_HOST": host,
+    }
+
+
 async def add_imap(place: Place, mail: MailServer, **settings: object) -> Source:
-    place.secrets = {"SOURCE_SECRET_USER": mail.user, "SOURCE_SECRET_PASSWORD": mail.password}
+    place.secrets = secrets_of(mail)
     url = f"imap://127.0.0.1:{mail.port}/lists/quic"
     return await place.add_source("imap", url, settings={**LOGIN, "plaintext": True, **settings})
 
@@ -158,6 +166,17 @@ async def test_a_secret_that_is_not_there_is_told_by_its_settings_name(
     await place.failures(1)
 
 
+@pytest.mark.parametrize("host", ["", "mail.example.org"])
+async def test_a_password_is_sent_to_its_own_host_alone(place: Place, host: str) -> None:
+    async with a_mail_server() as mail:
+        await add_imap(place, mail)
+        place.secrets = secrets_of(mail, host)
+        error = (await place.run()).error or ""
+        assert "set the app setting SOURCE_SECRET_PASSWORD_HOST to 127.0.0.1" in error
+    assert mail.commands == []
+    await place.failures(1)
+
+
 async def test_no_other_app_setting_can_be_sent_to_a_server(place: Place) -> None:
     async with a_mail_server() as mail:
         await add_imap(place, mail, password_setting="COSMOS_KEY")
@@ -199,7 +218,7 @@ async def test_tls_is_checked_before_the_login_is_sent(place: Place, tmp_path: P
         source = Source(
             created_at=CREATED, id="s", name="s", source_type="imap", url=url, settings=dict(LOGIN)
         )
-        secrets = {"SOURCE_SECRET_USER": mail.user, "SOURCE_SECRET_PASSWORD": mail.password}
+        secrets = secrets_of(mail)
         policy = AddressPolicy.parse("127.0.0.1")
         around = FetchContext(place.clients, tmp_path, policy, secrets)
         with pytest.raises(GaveUpError, match="CERTIFICATE_VERIFY_FAILED"):

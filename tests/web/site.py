@@ -34,25 +34,27 @@ class Site:
     environ: dict[str, str]
     bus: RunningService
     archives: dict[str, str] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)  # of the operator, where the site is private
 
     @property
     def url(self) -> str:
         return self.host.url
 
     def json(self, path: str) -> Any:
-        answer = self.host.get(path)
+        answer = self.host.get(path, **self.headers)
         assert answer.status == 200, f"{path}: {answer.status} {answer.text[:500]}"
         return answer.json()
 
     def upload(self, source: str, content: bytes) -> str:
-        answer = self.host.ask("POST", f"/api/archives?source={source}&filename={source}.mbox", content)
+        path = f"/api/archives?source={source}&filename={source}.mbox"
+        answer = self.host.ask("POST", path, content, 20, **self.headers)
         assert answer.status in {200, 202}, answer.text
         self.archives[source] = answer.json()["archive_id"]
         return self.archives[source]
 
     def wait_until_reported(self, archive_id: str, seconds: float = 90) -> None:
         def complete() -> bool:
-            answer = self.host.get(f"/api/archives/{archive_id}")
+            answer = self.host.get(f"/api/archives/{archive_id}", **self.headers)
             if answer.status == UNAVAILABLE:
                 return False  # the machine is busy
             progress = answer.json()["progress"]

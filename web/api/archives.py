@@ -23,7 +23,7 @@ from web.api.ingestion_schemas import (
 from web.api.openapi import endpoint
 from web.api.operations import accept_removal
 from web.caching import answer_json
-from web.connected import clients
+from web.connected import clients, current_caller
 from web.limits import Limited
 from web.parameters import id_of, next_address, parse_query, refuse_unknown
 from web.problems import answer
@@ -103,4 +103,6 @@ async def delete_archive(req: func.HttpRequest) -> func.HttpResponse:
 def _shown(archive: Archive) -> dict[str, Any]:
     links = {"self": api_of("archives", archive.id), "page": page_of("archives", archive.id)}
     shown = archive.model_dump(mode="json", include=set(ArchiveItem.model_fields))
+    if not current_caller().reads_all:
+        shown["lastError"] = None  # it can quote mail
     return {**shown, "source_url": redacted_url(archive.source_url), "links": links}

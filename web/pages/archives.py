@@ -9,7 +9,7 @@ from shared.pipeline.progress import progress_of
 from shared.retrieval.lists import latest_archives
 from shared.retrieval.parameters import QueryParameters, SourceName
 from shared.retrieval.threads import find_archive
-from web.connected import clients
+from web.connected import clients, current_caller
 from web.parameters import id_of, parse_query
 from web.rendering import page, show
 
@@ -32,4 +32,11 @@ async def archive_page(req: func.HttpRequest) -> func.HttpResponse:
     progress, note = await asyncio.gather(
         progress_of(archive, connected), note_on_source(archive.source, connected)
     )
-    return show(req, "pages/archive.html", archive=archive, progress=progress, note=note)
+    return show(
+        req,
+        "pages/archive.html",
+        archive=archive,
+        progress=progress,
+        note=note,
+        operator=current_caller().reads_all,
+    )

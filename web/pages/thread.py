@@ -12,7 +12,7 @@ from shared.documents.threads import Thread
 from shared.retrieval.conversation import threads_of_series
 from shared.retrieval.parameters import page_of
 from shared.retrieval.threads import cited_chunks, conversation_of, find_report, resolved_thread, summary_of
-from web.connected import clients
+from web.connected import clients, current_caller
 from web.pages.thread_view import ThreadPageData, outline_values, thread_values
 from web.parameters import checked_id, id_of
 from web.rendering import page, show
@@ -36,7 +36,7 @@ async def thread_page(req: func.HttpRequest) -> func.HttpResponse:
     values = thread_values(reading, at=req.params.get("at"), page=req.params.get("page", "1"))
     # Following messages, for a script that adds them to the page.
     template = "pages/thread_part.html" if req.params.get("part") == "messages" else "pages/thread.html"
-    return show(req, template, **values)
+    return show(req, template, operator=current_caller().reads_all, **values)
 
 
 async def _reading(req: func.HttpRequest, connected: Clients, thread: Thread) -> ThreadPageData:

@@ -123,7 +123,7 @@ def summary(messages: list[Message], *quotes: tuple[int, str], **more: Any) -> S
 
 def shown(reading: ThreadPageData, **options: Any) -> Page:
     values = thread_values(reading, **options)
-    return check(render("pages/thread.html", path="/threads/x", query="", **values))
+    return check(render("pages/thread.html", path="/threads/x", query="", operator=True, **values))
 
 
 def page_of(messages: list[Message], made: Summary | None = None, **more: Any) -> Page:

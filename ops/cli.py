@@ -10,7 +10,18 @@ from typing import Annotated
 
 import typer
 
-from ops import archives, corrections, dlq, documents, exports, maintenance, reports, sources, status
+from ops import (
+    archives,
+    corrections,
+    dlq,
+    documents,
+    erasure,
+    exports,
+    maintenance,
+    reports,
+    sources,
+    status,
+)
 from ops.command import GLOBAL_OPTIONS, Code, CommandError
 from ops.output import clean
 
@@ -40,8 +51,8 @@ GROUPS = {
 }
 COMMANDS = (
     status.status, maintenance.sweep, maintenance.verify, maintenance.resummarize, corrections.people,
-    maintenance.reembed, exports.export, reports.search, reports.ask, reports.report, status.timeline,
-    status.audit,
+    maintenance.reembed, erasure.erase, exports.export, reports.search, reports.ask, reports.report,
+    status.timeline, status.audit,
 )  # fmt: skip
 for command in COMMANDS:
     app.command(command.__name__)(command)

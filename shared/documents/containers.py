@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from shared.core.errors import InvalidDocumentError, NewerVersionError
 from shared.documents.base import Document
 from shared.documents.edits import Correction, Placement
+from shared.documents.erasure import Suppression
 from shared.documents.records import AccessRecord, Audit, FailureRecord, Lock, Run
 from shared.documents.reports import Digest, Report, Subscription, Summary, TokenAccount
 from shared.documents.sources import Archive, Operation, Removal, Source
@@ -37,6 +38,7 @@ DOCUMENTS: dict[str, type[Document]] = {
         Placement,
         Subscription,
         AccessRecord,
+        Suppression,
     )
 }
 
@@ -150,6 +152,7 @@ CONTAINERS: dict[str, ContainerSpec] = {
         ContainerSpec("placements", "/source", unindexed_trees=("/entries",)),
         ContainerSpec("subscriptions", "/address_key", default_ttl=BY_DOCUMENT),
         ContainerSpec("access", "/id", default_ttl=BY_DOCUMENT),
+        ContainerSpec("suppressions", "/source", unindexed_trees=("/messages", "/people", "/quotes")),
     )
 }
 

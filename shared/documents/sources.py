@@ -159,6 +159,7 @@ class Removal(Document):
     target_kind: str
     target: str
     requested_by: str
+    replaced: bool = False  # its mails were stored again without those that were erased
     status: OperationStatus = OperationStatus.PENDING
     started_at: UtcTime | None = None
     updated_at: UtcTime

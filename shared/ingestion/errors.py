@@ -27,6 +27,13 @@ class ArchiveError(ValueError):
     """The archive cannot be read."""
 
 
+class AllErasedError(ArchiveError):
+    """All mails of the archive were erased or deleted, and do not come in again."""
+
+    def __init__(self) -> None:
+        super().__init__("all of its mails were erased or deleted, and do not come in again")
+
+
 class ArchiveBombError(ArchiveError):
     """The archive unpacks to more than the limits allow."""
 

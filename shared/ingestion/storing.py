@@ -1,10 +1,13 @@
 """One archive, from a local file to the blob, the document and the event; each step safe to repeat."""
 
 import asyncio
+import hashlib
 import logging
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import NamedTuple
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
@@ -15,10 +18,18 @@ from shared.clients.telemetry.metrics import pipeline_metrics, tag_with_archive
 from shared.core.errors import ClassifiedError
 from shared.core.ids import archive_id
 from shared.core.times import stored_time
-from shared.documents.sources import Archive, ArchiveStatus, Removal
+from shared.documents.erasure import Suppression
+from shared.documents.queries.operations import SUPPRESSIONS_OF_SOURCE
+from shared.documents.sources import Archive, ArchiveStatus, Removal, SourceType
 from shared.ingestion.archive_members import check_archive
-from shared.ingestion.errors import ArchiveRemovedError, HashCollisionError, SourceRemovedError
+from shared.ingestion.errors import (
+    AllErasedError,
+    ArchiveRemovedError,
+    HashCollisionError,
+    SourceRemovedError,
+)
 from shared.ingestion.fetcher import LocalFile
+from shared.ingestion.redaction import SuppressionList, redact
 from shared.ingestion.unpacked_streams import UnpackLimits, safe_filename
 from shared.pipeline.event_builders import archive_ingested, error_fields
 from shared.pipeline.event_types import ArchiveIngestionFailed
@@ -65,7 +76,36 @@ class Stored:
 async def store_archive(
     incoming: Incoming, clients: Clients, *, progress: Progress = lambda _step: None
 ) -> Stored:
-    """Store the file and announce it, or find that it was already. ArchiveError where it is no mail."""
+    """Store the file and announce it, or find that it was already. ArchiveError where it is no mail.
+
+    Mails that were erased are taken out before anything is stored.
+    """
+    hidden = await suppression_list(clients, incoming.origin.source, incoming.origin.source_type)
+    if not hidden:
+        return await _store(incoming, clients, progress)
+    with tempfile.TemporaryDirectory(prefix="redacted-") as folder:
+        return await _store(await _redacted(incoming, hidden, Path(folder), clients), clients, progress)
+
+
+async def suppression_list(clients: Clients, source: str, source_type: str) -> SuppressionList:
+    """What must not come in from this source."""
+    found = await clients.store.query_documents(Suppression, SUPPRESSIONS_OF_SOURCE, Session(), source=source)
+    return SuppressionList.of(found, fetched=source_type != SourceType.UPLOAD)
+
+
+async def _redacted(incoming: Incoming, hidden: SuppressionList, folder: Path, clients: Clients) -> Incoming:
+    target, limits = folder / "archive", UnpackLimits.of(clients.settings.ARCHIVE_MAX_BYTES)
+    found = await asyncio.to_thread(redact, incoming.file.path, target, hidden, limits)
+    if not found.erased:
+        return incoming
+    if not found.left:
+        raise AllErasedError
+    content = await asyncio.to_thread(target.read_bytes)
+    sha256 = hashlib.sha256(content).hexdigest()
+    return Incoming(LocalFile(target, sha256, len(content), incoming.file.filename), incoming.origin)
+
+
+async def _store(incoming: Incoming, clients: Clients, progress: Progress) -> Stored:
     session, now = Session(), clients.runtime.now
     known = await clients.store.find(Archive, incoming.archive_id, session)
     await _check_removals(incoming, clients)  # after the look: a deletion is recorded before it acts

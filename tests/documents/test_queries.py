@@ -23,7 +23,7 @@ SELECT = re.compile(r"\bSELECT\b")
 FAMILIES = {
     "threads": {"threads", "messages", "chunks", "placements", "corrections"},
     "reports": {"summaries", "reports", "digests", "subscriptions"},
-    "operations": {"archives", "sources", "removals", "audits", "runs", "failures", "locks"},
+    "operations": {"archives", "sources", "removals", "audits", "runs", "failures", "locks", "suppressions"},
 }
 MAKERS = {"NamedQuery", "ListQuery", "ContainerQueries"}
 

@@ -9,6 +9,11 @@ _AUDITS = ContainerQueries("audits")
 _RUNS = ContainerQueries("runs")
 _FAILURES = ContainerQueries("failures")
 _LOCKS = ContainerQueries("locks")
+_SUPPRESSIONS = ContainerQueries("suppressions")
+
+SUPPRESSIONS_OF_SOURCE = _SUPPRESSIONS.all(
+    "suppressions_of_source", "SELECT * FROM c WHERE c.source = @source OR c.source = '*'"
+)
 
 SOURCE_NAMES = _ARCHIVES.all("source_names", "SELECT DISTINCT VALUE c.source FROM c")
 

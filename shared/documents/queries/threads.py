@@ -182,6 +182,14 @@ STORED_VARIANTS = _MESSAGES.all(
     "SELECT c.id, c.thread_id, c.variant, c.archive_ids FROM c WHERE ARRAY_CONTAINS(@ids, c.id)",
 )
 
+_ERASABLE = "SELECT c.id, c.post_id, c.message_id, c.source, c.thread_id, c.archive_ids, c.body_raw FROM c"
+ERASABLE_OF_PEOPLE = _MESSAGES.all(
+    "erasable_of_people", f'{_ERASABLE} WHERE ARRAY_CONTAINS(@addresses, LOWER(c["from"].email))'
+)
+ERASABLE_OF_THREAD = _MESSAGES.all("erasable_of_thread", f"{_ERASABLE} WHERE c.thread_id = @thread")
+ERASABLE_OF_POSTS = _MESSAGES.all("erasable_of_posts", f"{_ERASABLE} WHERE ARRAY_CONTAINS(@ids, c.post_id)")
+ERASABLE_OF_ARCHIVE = _MESSAGES.all("erasable_of_archive", f"{_ERASABLE} WHERE {OF_ARCHIVE}")
+
 _COPIES = (
     "SELECT c.id, c.post_id, c.message_id, c.source, c.sources, c.thread_id, c.label_version, c.created_at,"
     " c.archive_id, c.archive_ids, c.place, c.copies, c.elsewhere, c.conflicts, c.variant, c.identity,"

@@ -25,7 +25,7 @@ SILENT_FOR = timedelta(minutes=45)  # longer than a run may take
 
 
 async def request_removal(
-    clients: Clients, kind: str, target: str, *, requested_by: str, now: datetime
+    clients: Clients, kind: str, target: str, *, requested_by: str, now: datetime, replaced: bool = False
 ) -> Removal | None:
     """The deletion of the archive or source, a new one or the one under way; None where there is neither."""
     store, session, id_ = clients.store, Session(), removal_id(kind, target)
@@ -35,7 +35,13 @@ async def request_removal(
     if not await _exists(clients, kind, target, session):
         return None
     removal = Removal(
-        id=id_, target_kind=kind, target=target, requested_by=requested_by, created_at=now, updated_at=now
+        id=id_,
+        target_kind=kind,
+        target=target,
+        requested_by=requested_by,
+        replaced=replaced,
+        created_at=now,
+        updated_at=now,
     )
     if not await _stored(store, removal, known, session):
         current = await store.read(Removal, id_, session)

@@ -43,6 +43,7 @@ from shared.documents.records import FailureRecord
 from shared.documents.reports import Report, Summary
 from shared.documents.sources import Archive, OperationStatus, Removal, Source
 from shared.documents.threads import Chunk, Message, Thread
+from shared.ingestion.suppressing import suppress_deleted
 from shared.pipeline.lifecycle.archives import DONE, archive_removing
 from shared.threads.commit import ThreadCommit
 from shared.threads.message_writer import MessageWriter
@@ -217,6 +218,8 @@ class _Remover:
             await self._save()
             commit = ThreadCommit(self._clients, archive.source, self._session)
             await commit.bury(archive_id, stored_time(archive.ingestion_date))
+            if self._removal.target_kind == "archive" and not self._removal.replaced:
+                await suppress_deleted(self._clients, archive)
         if not await archive_removing(self._store, archive_id, self._session):
             log.info("archive %s is gone already: what is left of it goes now", archive_id)
         if self._removal.target_kind != "archive":

@@ -1,0 +1,83 @@
+"""Erase: forget a message, a person, a thread or an archive, for good."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ops.command import Code, CommandError, Json, Yes, actor, run_command
+from ops.output import confirm, print_json, print_note, table
+
+if TYPE_CHECKING:
+    from shared.clients.connections import Clients
+    from shared.upkeep.erasure.run import ErasurePlan, ErasureTarget
+
+QUOTES = "Also erase the mails of others that quote a line of what goes. Without it, they stay as they are."
+
+
+def erase(
+    message: Annotated[str | None, typer.Option(metavar="ID", help="A Message-ID, in all lists.")] = None,
+    person: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="All mails of an address, also later ones.")
+    ] = None,
+    thread: Annotated[str | None, typer.Option(metavar="ID", help="A thread's id.")] = None,
+    archive: Annotated[str | None, typer.Option(metavar="ID", help="The mails that only it has.")] = None,
+    quotes: Annotated[bool, typer.Option("--quotes", help=QUOTES)] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would go, and change nothing.")
+    ] = False,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Erase mail for good: it does not come back with a fetch, an upload or reprocessing.
+
+    Archives that have it are written anew without it. If interrupted, run the same command again.
+    """
+    given = {"message": message, "person": person, "thread": thread, "archive": archive}
+    chosen = [(kind, value) for kind, value in given.items() if value is not None]
+    if len(chosen) != 1:
+        raise CommandError(Code.USAGE, "Choose one of --message, --person, --thread and --archive.")
+    kind, value = chosen[0]
+
+    async def look(clients: "Clients") -> "ErasurePlan":
+        from shared.core.errors import NotFoundError
+        from shared.upkeep.erasure.run import plan_erasure
+
+        try:
+            return await plan_erasure(clients, _target(kind, value, quotes=quotes))
+        except NotFoundError as error:
+            raise CommandError(Code.FAILED, str(error)) from None
+
+    plan = run_command(look)
+    if dry_run:
+        return _show(plan.counts(), plan.roles, json=json)
+    found = plan.counts()
+    confirm(f"Erase {found['messages']} messages of {found['threads']} threads for good?", yes=yes)
+
+    async def work(clients: "Clients") -> dict[str, int]:
+        from shared.ingestion.redaction import hidden_name
+        from shared.upkeep.audit import audited
+        from shared.upkeep.erasure.run import erase as erase_planned
+
+        # The record is kept for good: it names nobody who was erased.
+        selection = {kind: hidden_name(value) if kind == "person" else value, "quotes": quotes}
+        async with audited(clients, "erase", actor(), selection) as counts:
+            counts.update(await erase_planned(clients, plan, actor().name, print_note))
+            return dict(counts)
+
+    return _show(run_command(work), plan.roles, json=json)
+
+
+def _target(kind: str, value: str, *, quotes: bool) -> "ErasureTarget":
+    from shared.upkeep.erasure.run import ErasedKind, ErasureTarget
+
+    return ErasureTarget(ErasedKind(kind), value, quotes=quotes)
+
+
+def _show(counts: dict[str, int], roles: list[str], *, json: bool) -> None:
+    if json:
+        return print_json({"counts": counts, "named_in_sources": roles})
+    rows = [(name.replace("_", " "), f"{number:,}") for name, number in counts.items()]
+    table(["erased", "count>"], rows, empty="Nothing to erase.")
+    if roles:
+        print_note(f"The definitions of these sources name the person as well: {', '.join(roles)}.")
+    return None

@@ -1,0 +1,254 @@
+"""Erases a message, a person, a thread or an archive, for good.
+
+    note what must not come in again -> take each archive that has it in again, without it
+    -> delete these archives with everything derived -> delete summaries that quote it
+
+Summaries, reports and digests are made anew. Each step can be repeated: a run that broke off is started again
+with the same command.
+"""
+
+import asyncio
+import hashlib
+import tempfile
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from shared.clients.blobs import ARCHIVES_CONTAINER
+from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
+from shared.core.errors import DocumentNotFoundError, NotFoundError
+from shared.core.ids import message_key
+from shared.documents.erasure import ALL_SOURCES, ErasureMode
+from shared.documents.queries.named_query import NamedQuery
+from shared.documents.queries.operations import ALL_SOURCES as ALL_SOURCES_QUERY
+from shared.documents.queries.operations import PENDING_ARCHIVE_IDS
+from shared.documents.queries.reports import SUMMARIES_ABOUT
+from shared.documents.queries.threads import (
+    ERASABLE_OF_ARCHIVE,
+    ERASABLE_OF_PEOPLE,
+    ERASABLE_OF_POSTS,
+    ERASABLE_OF_THREAD,
+)
+from shared.documents.reports import Summary
+from shared.documents.sources import Archive, Removal, Source
+from shared.documents.threads import Thread
+from shared.domain.summaries.digest_scopes import parse_scope
+from shared.ingestion.fetcher import LocalFile
+from shared.ingestion.redaction import Redacted, hidden_name, quotable_lines, quoted_lines, redact
+from shared.ingestion.storing import Incoming, Origin, store_archive, suppression_list
+from shared.ingestion.suppressing import suppress
+from shared.ingestion.unpacked_streams import UnpackLimits
+from shared.pipeline.lifecycle.archives import DONE
+from shared.pipeline.lifecycle.summaries import orphan_deleted
+from shared.publishing.subscriptions import forget_address
+from shared.summarization.digest_touching import touch
+from shared.upkeep.removal.requests import request_removal
+from shared.upkeep.removal.thread_part import delete_summary
+from shared.upkeep.requeue import request_summary
+
+REMOVAL_SECONDS = 1.0
+
+
+class ErasedKind(StrEnum):
+    MESSAGE = "message"
+    PERSON = "person"
+    THREAD = "thread"
+    ARCHIVE = "archive"
+
+
+@dataclass(frozen=True)
+class ErasureTarget:
+    kind: ErasedKind
+    value: str  # a Message-ID, an address, an id of a thread or an archive
+    quotes: bool = False  # whether mails of others that quote what goes are erased as well
+
+    @property
+    def operation(self) -> str:
+        """The same for the same target: what was broken off is the same erasure again."""
+        text = f"{self.kind} {self.value.strip().lower()} {self.quotes}"
+        return f"erase-{hashlib.sha256(text.encode()).hexdigest()[:24]}"
+
+    @property
+    def mode(self) -> ErasureMode:
+        """A thread that lost a mail shows where it stood. Of a whole thread nothing stays."""
+        stays = self.kind in {ErasedKind.MESSAGE, ErasedKind.PERSON}
+        return ErasureMode.TOMBSTONE if stays else ErasureMode.DROPPED
+
+
+@dataclass
+class ErasurePlan:
+    """What would be erased, and which archives are read and written again."""
+
+    target: ErasureTarget
+    posts: set[str] = field(default_factory=set)
+    sources: set[str] = field(default_factory=set)
+    threads: set[str] = field(default_factory=set)
+    archives: set[str] = field(default_factory=set)
+    marks: set[str] = field(default_factory=set)  # by which a summary is known to quote what goes
+    lines: set[str] = field(default_factory=set)  # of the mails that go, as hashes
+    roles: list[str] = field(default_factory=list)  # lists whose definition names the person
+
+    def is_in(self, summary: Summary, before: datetime | None) -> bool:
+        """Whether the summary quotes what goes: it was made before, cites a mail or names the person."""
+        cited = {citation.message_id for citation in summary.citations}
+        people = {person.email.lower() for person in summary.metadata.participants}
+        is_old = before is not None and summary.created_at < before
+        return is_old or not self.marks.isdisjoint(cited | people)
+
+    def counts(self) -> dict[str, int]:
+        found = ("posts", "sources", "threads", "archives")
+        return {"messages" if name == "posts" else name: len(getattr(self, name)) for name in found}
+
+
+async def plan_erasure(clients: Clients, target: ErasureTarget) -> ErasurePlan:
+    """NotFoundError where there is no such thread or archive. A message or person may be yet to come."""
+    plan, address = ErasurePlan(target), target.value.strip().lower()
+    match target.kind:
+        case ErasedKind.MESSAGE:
+            plan.posts.add(message_key(f"<{target.value.strip().strip('<>')}>"))
+        case ErasedKind.PERSON:
+            _take(plan, await _rows(clients, ERASABLE_OF_PEOPLE, addresses=[address]))
+            plan.marks.add(address)
+            plan.roles = [name for name, people in await _roles(clients) if address in people]
+        case ErasedKind.THREAD:
+            _take(plan, await _rows(clients, ERASABLE_OF_THREAD, thread=target.value))
+        case ErasedKind.ARCHIVE:
+            rows = await _rows(clients, ERASABLE_OF_ARCHIVE, archive=target.value)
+            plan.archives.add(target.value)
+            _take(plan, [row for row in rows if set(row["archive_ids"]) == {target.value}])
+    # The copies of a mail in other lists; what is erased of one list alone stays in the others.
+    if target.mode is ErasureMode.TOMBSTONE:
+        _take(plan, await _rows(clients, ERASABLE_OF_POSTS, ids=sorted(plan.posts)))
+    elif not plan.posts:
+        raise NotFoundError(f"there is no {target.kind} {target.value!r}")
+    if target.quotes:
+        await _take_quoting(clients, plan)
+    if target.kind is not ErasedKind.ARCHIVE:  # what is not parsed yet may have it
+        plan.archives |= {str(id_) for id_ in await _rows(clients, PENDING_ARCHIVE_IDS)}
+    return plan
+
+
+def _take(plan: ErasurePlan, rows: Collection[dict[str, Any]]) -> None:
+    for row in rows:
+        plan.posts.add(row["post_id"])
+        plan.sources.add(row["source"])
+        plan.threads.add(row["thread_id"])
+        plan.archives |= set(row["archive_ids"])
+        plan.marks.add(row["message_id"])
+        plan.lines |= set(quotable_lines(row["body_raw"])) if plan.target.quotes else set()
+
+
+async def _take_quoting(clients: Clients, plan: ErasurePlan) -> None:
+    """Mails of the same threads that quote a line of what goes."""
+    lines = frozenset(plan.lines)
+    for thread in sorted(plan.threads):
+        rows = await _rows(clients, ERASABLE_OF_THREAD, thread=thread)
+        quoting = [row for row in rows if not lines.isdisjoint(quoted_lines(row["body_raw"]))]
+        _take(plan, await _rows(clients, ERASABLE_OF_POSTS, ids=sorted({row["post_id"] for row in quoting})))
+    plan.lines = set(lines)  # of those alone who asked: who quoted them is not quoted in turn
+
+
+async def erase(
+    clients: Clients, plan: ErasurePlan, requested_by: str, progress: Callable[[str], None] = lambda _: None
+) -> dict[str, int]:
+    """The receipt: how many messages went, and how many archives were written anew or deleted."""
+    target, counts = plan.target, plan.counts()
+    people = [hidden_name(target.value)] if target.kind is ErasedKind.PERSON else []
+    for source in [ALL_SOURCES] if target.mode is ErasureMode.TOMBSTONE else sorted(plan.sources):
+        operation = target.operation if source == ALL_SOURCES else f"{target.operation}-{source}"
+        await suppress(clients, operation, source, target.mode, plan.posts, people=people, quotes=plan.lines)
+    counts |= {"archives_rewritten": 0, "archives_deleted": 0, "mails_erased": 0}
+    started = clients.runtime.now()
+    for archive_id in sorted(plan.archives):
+        found = await _rewrite(clients, archive_id)
+        if found.erased:
+            await _delete(clients, archive_id, requested_by)
+            counts["mails_erased"] += found.erased
+            counts["archives_rewritten" if found.left else "archives_deleted"] += 1
+            progress(f"archive {archive_id}: {found.erased} mails erased, {found.left} left")
+    await _until_gone(clients, plan)
+    # What was made before is of the mails as they were, where any went now; else only what names one.
+    before = started if counts["mails_erased"] else None
+    counts["summaries"] = await _delete_derived(clients, plan, before)
+    if people:
+        counts["subscriptions"] = await forget_address(clients, target.value.strip().lower())
+    return counts
+
+
+async def _rewrite(clients: Clients, archive_id: str) -> Redacted:
+    """Take in what stays of the archive, so that it is there before the archive goes."""
+    archive = await clients.store.find(Archive, archive_id, Session())
+    if archive is None:
+        return Redacted(0, 0)
+    with tempfile.TemporaryDirectory(prefix="erase-") as folder:
+        path, target = Path(folder) / "archive", Path(folder) / "redacted"
+        try:
+            with path.open("wb") as file:
+                await clients.blobs.save(ARCHIVES_CONTAINER, archive.file_path, file)
+        except DocumentNotFoundError:
+            return Redacted(0, 0)
+        hidden = await suppression_list(clients, archive.source, archive.source_type)
+        limits = UnpackLimits.of(clients.settings.ARCHIVE_MAX_BYTES)
+        found = await asyncio.to_thread(redact, path, target, hidden, limits)
+        if not (found.erased and found.left):
+            return found
+        content = await asyncio.to_thread(target.read_bytes)
+        name = archive.file_path.rpartition("/")[2]
+        file_ = LocalFile(target, hashlib.sha256(content).hexdigest(), len(content), name)
+        origin = Origin(archive.source, archive.source_type, archive.source_url, archive.ingestion_date)
+        await store_archive(Incoming(file_, origin), clients)
+        return found
+
+
+async def _delete(clients: Clients, archive_id: str, requested_by: str) -> None:
+    """The app deletes it; who waits may be interrupted."""
+    now = clients.runtime.now()
+    removal = await request_removal(
+        clients, "archive", archive_id, requested_by=requested_by, now=now, replaced=True
+    )
+    while removal is not None and removal.status not in DONE:
+        await clients.runtime.sleep(REMOVAL_SECONDS)
+        removal = await clients.store.read(Removal, removal.id, Session())
+
+
+async def _until_gone(clients: Clients, plan: ErasurePlan) -> None:
+    """Until the new archives are parsed: a summary that is made from then on reads nothing of it."""
+    ids = sorted(plan.posts)
+    while any(
+        row["body_raw"].strip() and row["source"] in plan.sources
+        for row in await _rows(clients, ERASABLE_OF_POSTS, ids=ids)
+    ):
+        await clients.runtime.sleep(REMOVAL_SECONDS)
+
+
+async def _delete_derived(clients: Clients, plan: ErasurePlan, before: datetime | None) -> int:
+    """Summaries, digests and reports that quote what went, where the thread itself stays; digests follow."""
+    store, session, deleted = clients.store, Session(), 0
+    for thread_id in sorted(plan.threads):
+        rows = await _rows(clients, SUMMARIES_ABOUT, thread=thread_id)
+        found = await store.find_many_in(Summary, [(row["id"], row["scope"]) for row in rows], session)
+        old = [row for row in rows if (summary := found.get(row["id"])) and plan.is_in(summary, before)]
+        await touch(clients, [parse_scope(row["scope"]) for row in old if row["scope"] != thread_id])
+        for row in old:
+            await delete_summary(store, row, session)
+            await orphan_deleted(store, row["id"], row["scope"], session)
+            deleted += 1
+        if old and await store.find(Thread, thread_id, session) is not None:
+            await request_summary(clients, thread_id, session)
+    return deleted
+
+
+async def _rows(clients: Clients, query: NamedQuery, **parameters: Any) -> list[Any]:
+    return [row async for row in clients.store.query(query, Session(), **parameters)]
+
+
+async def _roles(clients: Clients) -> list[tuple[str, set[str]]]:
+    sources = await clients.store.query_documents(Source, ALL_SOURCES_QUERY, Session())
+    return [
+        (source.name, {role.person.lower() for role in source.roles} | set(source.settings.get("chairs", [])))
+        for source in sources
+    ]

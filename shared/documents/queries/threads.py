@@ -182,7 +182,9 @@ STORED_VARIANTS = _MESSAGES.all(
     "SELECT c.id, c.thread_id, c.variant, c.archive_ids FROM c WHERE ARRAY_CONTAINS(@ids, c.id)",
 )
 
-_ERASABLE = "SELECT c.id, c.post_id, c.message_id, c.source, c.thread_id, c.archive_ids, c.body_raw FROM c"
+_ERASABLE = (
+    "SELECT c.id, c.post_id, c.message_id, c.source, c.thread_id, c.archive_ids, c.body_raw, c.status FROM c"
+)
 ERASABLE_OF_PEOPLE = _MESSAGES.all(
     "erasable_of_people", f'{_ERASABLE} WHERE ARRAY_CONTAINS(@addresses, LOWER(c["from"].email))'
 )

@@ -20,8 +20,10 @@ from typing import Any
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
+from shared.clients.servicebus.bus import to_message
 from shared.core.errors import DocumentNotFoundError, NotFoundError
 from shared.core.ids import message_key
+from shared.documents.base import ProcessingStatus
 from shared.documents.erasure import ALL_SOURCES, ErasureMode
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.queries.operations import ALL_SOURCES as ALL_SOURCES_QUERY
@@ -42,8 +44,11 @@ from shared.ingestion.redaction import Redacted, hidden_name, quotable_lines, qu
 from shared.ingestion.storing import Incoming, Origin, store_archive, suppression_list
 from shared.ingestion.suppressing import suppress
 from shared.ingestion.unpacked_streams import UnpackLimits
+from shared.pipeline.event_builders import json_parsed
+from shared.pipeline.events import Event
 from shared.pipeline.lifecycle.archives import DONE
 from shared.pipeline.lifecycle.summaries import orphan_deleted
+from shared.pipeline.topology import CHUNKING
 from shared.publishing.subscriptions import forget_address
 from shared.summarization.digest_touching import touch
 from shared.upkeep.removal.requests import request_removal
@@ -51,6 +56,7 @@ from shared.upkeep.removal.thread_part import delete_summary
 from shared.upkeep.requeue import request_summary
 
 REMOVAL_SECONDS = 1.0
+ROUNDS, ROUND_SECONDS = 6, 3.0  # then the sweep asks for what still waits
 
 
 class ErasedKind(StrEnum):
@@ -162,15 +168,16 @@ async def erase(
         operation = target.operation if source == ALL_SOURCES else f"{target.operation}-{source}"
         await suppress(clients, operation, source, target.mode, plan.posts, people=people, quotes=plan.lines)
     counts |= {"archives_rewritten": 0, "archives_deleted": 0, "mails_erased": 0}
-    started = clients.runtime.now()
+    started, made = clients.runtime.now(), set[str]()
     for archive_id in sorted(plan.archives):
-        found = await _rewrite(clients, archive_id)
+        found = await _rewrite(clients, archive_id, made)
         if found.erased:
             await _delete(clients, archive_id, requested_by)
             counts["mails_erased"] += found.erased
             counts["archives_rewritten" if found.left else "archives_deleted"] += 1
             progress(f"archive {archive_id}: {found.erased} mails erased, {found.left} left")
     await _until_gone(clients, plan)
+    await _announce_read_again(clients, sorted(made))
     # What was made before is of the mails as they were, where any went now; else only what names one.
     before = started if counts["mails_erased"] else None
     counts["summaries"] = await _delete_derived(clients, plan, before)
@@ -179,7 +186,7 @@ async def erase(
     return counts
 
 
-async def _rewrite(clients: Clients, archive_id: str) -> Redacted:
+async def _rewrite(clients: Clients, archive_id: str, made: set[str]) -> Redacted:
     """Take in what stays of the archive, so that it is there before the archive goes."""
     archive = await clients.store.find(Archive, archive_id, Session())
     if archive is None:
@@ -200,7 +207,7 @@ async def _rewrite(clients: Clients, archive_id: str) -> Redacted:
         name = archive.file_path.rpartition("/")[2]
         file_ = LocalFile(target, hashlib.sha256(content).hexdigest(), len(content), name)
         origin = Origin(archive.source, archive.source_type, archive.source_url, archive.ingestion_date)
-        await store_archive(Incoming(file_, origin), clients)
+        made.add((await store_archive(Incoming(file_, origin), clients)).archive.id)
         return found
 
 
@@ -223,6 +230,20 @@ async def _until_gone(clients: Clients, plan: ErasurePlan) -> None:
         for row in await _rows(clients, ERASABLE_OF_POSTS, ids=ids)
     ):
         await clients.runtime.sleep(REMOVAL_SECONDS)
+
+
+async def _announce_read_again(clients: Clients, archives: Collection[str]) -> None:
+    """Messages whose copy is of a new archive now. The topic may know that event from its first parse."""
+    for _ in range(ROUNDS):
+        rows = [row for id_ in archives for row in await _rows(clients, ERASABLE_OF_ARCHIVE, archive=id_)]
+        waiting = [row for row in rows if row["status"] == ProcessingStatus.PENDING]
+        for row in waiting:
+            parsed = json_parsed(row["archive_ids"][0], [(row["id"], row["thread_id"])])
+            event = Event.of(parsed, attempt=2, now=clients.runtime.now())
+            await clients.bus.send_to_queue(CHUNKING.name, [to_message(event)])
+        if not waiting:
+            return
+        await clients.runtime.sleep(ROUND_SECONDS)
 
 
 async def _delete_derived(clients: Clients, plan: ErasurePlan, before: datetime | None) -> int:

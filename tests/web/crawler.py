@@ -89,7 +89,7 @@ def seeds_of(source: str, known: Mapping[str, str]) -> list[str]:
         f"/sources/{name}", f"/sources/{name}/timeline", f"/drafts/{draft}", f"/archives/{known['archive']}",
         f"/threads/{thread}", f"/threads/{thread}?view=outline", f"/threads/{thread}/mbox.gz", f"/m/{mail}",
         f"/m/{mail}?copy=0", f"/t/{mail}", f"/reports/{report}", f"/reports/{report}/print",
-        f"/search?q={known['word']}&mode=words", "/api/openapi.json", "/api/health", "/api/health/live",
+        f"/search?q={known['word']}&mode=words", f"/ask?q={known['word']}", f"/api/ask?q={known['word']}", "/api/openapi.json", "/api/health", "/api/health/live",
         "/api/sources", f"/api/sources/{name}", "/api/archives", f"/api/archives/{known['archive']}",
         "/api/threads?limit=200", f"/api/threads?source={name}", f"/api/threads/{thread}",
         f"/api/threads/{thread}/messages", f"/api/threads/{thread}/corrections",

@@ -26,7 +26,7 @@ OPEN = {
 }  # fmt: skip
 READ = {
     "page_home", "page_sources", "page_drafts", "page_archives", "page_following", "page_account",
-    "page_account_send", "page_search", "page_draft", "sources_list", "archives_list", "threads_list",
+    "page_account_send", "page_search", "ask", "page_ask", "page_draft", "sources_list", "archives_list", "threads_list",
     "reports_list", "drafts_list", "drafts_get", "search", "chunks_list", "feeds_draft", "feeds_outcome",
     "page_subscribe", "page_subscribe_send", "page_confirm", "page_confirm_send", "page_unsubscribe",
     "page_unsubscribe_send", "operations_get", "page_person", "feeds_person",

@@ -87,7 +87,7 @@ def seeds_of(source: str, known: Mapping[str, str]) -> list[str]:
         "/operator", "/operator/upload", "/operator/source", f"/operator/archives/{known['archive']}",
         f"/operator/corrections/{thread}", f"/threads/{thread}/error", "/operator/errors", "/operator/letters?group=0123456789ab", f"/people/{person}",
         f"/sources/{name}", f"/sources/{name}/timeline", f"/drafts/{draft}", f"/archives/{known['archive']}",
-        f"/threads/{thread}", f"/threads/{thread}?view=outline", f"/threads/{thread}/mbox.gz", f"/m/{mail}",
+        f"/threads/{thread}", f"/threads/{thread}/error", "/operator/errors", f"/threads/{thread}?view=outline", f"/threads/{thread}/mbox.gz", f"/m/{mail}",
         f"/m/{mail}?copy=0", f"/t/{mail}", f"/reports/{report}", f"/reports/{report}/print",
         f"/search?q={known['word']}&mode=words", f"/ask?q={known['word']}", f"/api/ask?q={known['word']}", "/api/openapi.json", "/api/health", "/api/health/live",
         "/api/sources", f"/api/sources/{name}", "/api/archives", f"/api/archives/{known['archive']}",

@@ -26,7 +26,7 @@ OPEN = {
 }  # fmt: skip
 READ = {
     "page_home", "page_sources", "page_drafts", "page_archives", "page_following", "page_account",
-    "page_account_send", "page_search", "ask", "page_ask", "page_draft", "sources_list", "archives_list", "threads_list",
+    "page_account_send", "page_report_error_send", "page_search", "ask", "page_ask", "page_draft", "sources_list", "archives_list", "threads_list",
     "reports_list", "drafts_list", "drafts_get", "search", "chunks_list", "feeds_draft", "feeds_outcome",
     "page_subscribe", "page_subscribe_send", "page_confirm", "page_confirm_send", "page_unsubscribe",
     "page_unsubscribe_send", "operations_get", "page_person", "feeds_person",
@@ -35,13 +35,13 @@ OF_SOURCE = {
     "page_source", "page_timeline", "page_thread", "page_thread_mbox", "page_mail", "page_thread_of_mail",
     "page_report", "page_report_print", "page_archive", "sources_get", "archives_get", "threads_get",
     "threads_messages", "corrections_list", "placements_list", "reports_get", "reports_markdown", "messages_get",
-    "chunks_get", "feeds_thread",
+    "chunks_get", "feeds_thread", "page_report_error",
 }  # fmt: skip
 # Answered alike for a list that is closed, empty or unknown: a feed can be followed before there is mail.
 EMPTY_WHERE_CLOSED = {"feeds_source", "feeds_calls", "feeds_calendar"}
 BY_ROLE = {
     "uploader": {"archives_upload"},
-    "corrector": {"corrections_create", "corrections_revoke", "operator_corrections", "operator_correct"},
+    "corrector": {"corrections_create", "corrections_revoke", "operator_corrections", "operator_correct", "operator_errors"},
     "inspector": {"operator", "operator_letters", "operator_leave"},
     "requeuer": {"operator", "operator_letters", "operator_leave", "operator_requeue", "operator_letters_act"},
     "operator": {
@@ -90,7 +90,7 @@ def closed(cloud: AppCloud) -> Iterator[Site]:
     if not DEFAULT_FOLDER.exists():
         pytest.skip("the model is not built: make model")
     with empty_site(
-        cloud, AUTH_MODE="entra", PEOPLE_PAGES="true", RATE_LIMITS="signin=0,search=0,raw=0"
+        cloud, AUTH_MODE="entra", PEOPLE_PAGES="true", RATE_LIMITS="signin=0,search=0,raw=0,ask=0"
     ) as site:
         site.headers = sign_in(site.host, "operator", name="operator")
         for name, readers in (("open", ["*"]), ("board", ["board"])):

@@ -97,6 +97,15 @@ async def test_mail_is_found_by_words_and_by_meaning(ops: Commands, server: Open
     assert len(server.requests) == asked + 1
 
 
+async def test_a_question_is_answered_in_the_mails_own_words(ops: Commands) -> None:
+    answer = (await ops("ask", "How long is a receipt valid?", "--json")).json()
+    (thread, *_) = answer["threads"]
+    assert "I propose that a receipt is valid for seven days." in [one["text"] for one in thread["sentences"]]
+    shown = await ops("ask", "How long is a receipt valid?")
+    assert '"I propose that a receipt is valid for seven days." - Ada Example' in shown.out
+    assert (await ops("ask", "form:leo why")).code == 2
+
+
 async def test_found_mail_is_a_table_for_people_and_steers_no_terminal(ops: Commands) -> None:
     shown = await ops("search", "Tuesday", "--words", "--source", "tally")
     assert (shown.code, shown.err) == (0, "")

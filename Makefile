@@ -60,8 +60,8 @@ model: $(MODEL)/manifest.json ## Build the folder of the embedding model, which 
 	@cd $* && $(NPM) ci --ignore-scripts --silent
 	@touch $@
 
-run: setup ## Start the app and add the samples (ARCHIVE=path: your own mail, ONCE=1: stop when reported, ARGS=--fresh: delete old data)
-	@exec $(PY) -m localcloud up $(if $(ONCE),--once) $(ARGS) -- $(PY) -m tools.run_archives "$(ARCHIVE)"
+run: setup ## Start the app and add the samples (ARCHIVE=path: your own mail, ONCE=1: stop when reported, ARGS=--fresh: delete old data, DEMO=model: with recorded answers of a chat model)
+	@exec $(if $(DEMO),$(PY) -m tools.recorded_model samples/recorded) $(PY) -m localcloud up $(if $(ONCE),--once) $(ARGS) -- $(PY) -m tools.run_archives "$(ARCHIVE)"
 
 test: setup tests/js/node_modules/ready ## Lint, types and tests of the app (about 4 minutes on 2 cores)
 	@$(MAKE) --no-print-directory -j2 lint pytest

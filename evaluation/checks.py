@@ -32,7 +32,7 @@ from shared.domain.consensus.reader import read_thread
 
 Row = dict[str, Any]
 RECORDED = Path(__file__).with_name("recorded")
-_RUN = ModelRun("recorded", datetime(2024, 1, 1, tzinfo=UTC), recorded=True)
+_RUN = ModelRun("recorded", datetime(2024, 1, 1, tzinfo=UTC))
 _WINDOW = 12_000
 _MEASURES = (
     "genre accuracy", "outcome accuracy", "consensus_type accuracy", "has_consensus", "positions", "support",

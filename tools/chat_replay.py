@@ -33,6 +33,8 @@ def key_of(asked: dict[str, Any]) -> str:
 class Replay:
     folder: Path
     wait_seconds: float
+    is_recorded: bool = False
+    """Nothing is written, and what was not recorded is answered with nothing."""
 
     async def handle(self, request: Request) -> Response:
         if not request.path.endswith("/chat/completions"):
@@ -44,6 +46,11 @@ class Replay:
         if not isinstance(asked, dict) or not isinstance(asked.get("messages"), list):
             return _problem(400, "the request has no messages")
         key = key_of(asked)
+        if self.is_recorded:
+            file = self.folder / f"{key}.answer.json"
+            is_there = await asyncio.to_thread(file.exists)
+            recorded = await asyncio.to_thread(file.read_text, encoding="utf-8") if is_there else ""
+            return json_response(200, _completion(asked, recorded))
         await asyncio.to_thread(
             _write, self.folder / f"{key}.request.json", json.dumps(asked, indent=1, ensure_ascii=False)
         )
@@ -91,8 +98,8 @@ def _completion(asked: dict[str, Any], content: str) -> dict[str, Any]:
     }
 
 
-async def serve(folder: Path, *, port: int, wait_seconds: float) -> None:
-    server = HttpServer(Replay(folder, wait_seconds).handle)
+async def serve(folder: Path, *, port: int, wait_seconds: float, is_recorded: bool = False) -> None:
+    server = HttpServer(Replay(folder, wait_seconds, is_recorded).handle)
     bound = await server.start("127.0.0.1", port)
     sys.stdout.write(json.dumps({"url": f"http://127.0.0.1:{bound}/v1"}) + "\n")
     sys.stdout.flush()
@@ -107,9 +114,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, help="where requests are written and answers are looked for")
     parser.add_argument("--port", type=int, default=0, help="a free one by default")
     parser.add_argument("--wait", type=float, default=600.0, help="seconds to wait for an answer")
+    parser.add_argument("--recorded", action="store_true", help="answer what is not there with nothing")
     options = parser.parse_args(arguments)
     options.folder.mkdir(parents=True, exist_ok=True)
-    asyncio.run(serve(options.folder, port=options.port, wait_seconds=options.wait))
+    how = {"port": options.port, "wait_seconds": options.wait, "is_recorded": options.recorded}
+    asyncio.run(serve(options.folder, **how))
     return 0
 
 

@@ -303,8 +303,6 @@ class ModelReading:
     """Mails for which there was no room."""
     orders: tuple[str, ...] = ()
     """Mails that speak to the reader, by Message-ID: nothing rests on the model's word alone."""
-    is_recorded: bool = False
-    """The answer is a recorded one, and no model was asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -240,9 +240,7 @@ def _notes(reading: ThreadReading) -> tuple[str, ...]:
     """The part that the model had in the summary."""
     if (model := reading.model) is None:
         return ()
-    recorded = "a recorded answer of " if model.is_recorded else ""
-    read = f"Read by {recorded}{model.model} on {model.read_at.date()}"
-    notes = [f"{read}; every claim was checked against the mails."]
+    notes = [f"Read by {model.model} on {model.read_at.date()}; every claim was checked against the mails."]
     if model.refused:
         notes.append(
             f"{len(model.refused)} of its claims were rejected because the mails do not support them."

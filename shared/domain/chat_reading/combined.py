@@ -53,8 +53,6 @@ class ModelRun:
     cut: tuple[int, ...] = ()
     """Mails, by number, of which the middle was left out."""
     unread: int = 0
-    recorded: bool = False
-    """The answer was recorded before, for the same prompt."""
 
 
 def combine(
@@ -107,7 +105,6 @@ class _Combining:
                 cut=tuple(self._thread.mails[number - 1].mail.message_id for number in self._run.cut),
                 unread=self._run.unread,
                 orders=tuple(self._thread.mails[number].mail.message_id for number in self._orders),
-                is_recorded=self._run.recorded,
             ),
         )
 

@@ -5,18 +5,17 @@ threads of its source, which reach across archives, and stored. Then JSONParsed 
 threads.
 """
 
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import azure.functions as func
 
-from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.core.errors import DocumentNotFoundError, PermanentError, add_details
 from shared.core.times import stored_time
 from shared.documents.sources import Archive, ArchiveStatus
 from shared.domain.mail.models import Skipped
-from shared.ingestion.archive_reader import Reader, reader_pool
+from shared.ingestion.archive_reader import Reader, opened_archive, reader_pool
+from shared.ingestion.archive_source import BlobPath
 from shared.pipeline import topology
 from shared.pipeline.event_builders import json_parsed
 from shared.pipeline.event_types import ArchiveIngested, JSONParsed
@@ -77,11 +76,8 @@ async def parse(event: Event[ArchiveIngested], work: Work) -> StageResult:
     part = ArchiveOfSource(archive.id, archive.source, stored_time(archive.ingestion_date))
     commit = ThreadCommit(work.clients, archive.source, work.session, part)
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            (await reader_pool(work.clients)).prepare(archive.file_size_bytes)
-            path = Path(folder) / "archive"
-            with path.open("wb") as file:
-                await work.clients.blobs.save(ARCHIVES_CONTAINER, archive.file_path, file)
+        (await reader_pool(work.clients)).prepare(archive.file_size_bytes)
+        async with opened_archive(work.clients.blobs, archive.file_path, archive.file_size_bytes) as path:
             await _parse_all(path, archive, commit, part, work, parsed)
     except ArchiveGoneError:
         return REMOVED
@@ -110,7 +106,12 @@ async def _arrived_late(archive: Archive, work: Work) -> bool:
 
 
 async def _parse_all(
-    path: Path, archive: Archive, commit: ThreadCommit, part: ArchiveOfSource, work: Work, parsed: Parsed
+    path: Path | BlobPath,
+    archive: Archive,
+    commit: ThreadCommit,
+    part: ArchiveOfSource,
+    work: Work,
+    parsed: Parsed,
 ) -> None:
     async with Reader(await reader_pool(work.clients), path, archive.file_path) as reader:
         async for batch in reader.slices(SLICE):

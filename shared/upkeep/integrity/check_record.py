@@ -1,9 +1,7 @@
 """Checks what is said about mails against the messages: threads, citations, and the archives of reports."""
 
 import hashlib
-import tempfile
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
@@ -29,7 +27,7 @@ from shared.documents.threads import Chunk, Message, Thread
 from shared.documents.values import Citation
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.threading.assignment import ThreadState
-from shared.ingestion.archive_reader import Reader, reader_pool
+from shared.ingestion.archive_reader import Reader, opened_archive, reader_pool
 from shared.pipeline.lifecycle.summaries import is_current
 from shared.pipeline.readiness import member_keys
 from shared.threads.commit import ThreadCommit
@@ -71,12 +69,11 @@ async def is_in_flight(clients: Clients, source: str) -> bool:
 async def _check_archive(clients: Clients, archive: Archive) -> AsyncIterator[Finding]:
     if await is_in_flight(clients, archive.source):
         return
-    with tempfile.TemporaryDirectory(prefix="verify-") as folder:
-        path = Path(folder) / "archive"
-        changed = await _download(clients, archive, path)
-        if changed is not None:
-            yield Finding(FindingKind.ARCHIVE_CHANGED, "archives", archive.id, archive.id, changed)
-            return
+    changed = await _what_changed(clients, archive)
+    if changed is not None:
+        yield Finding(FindingKind.ARCHIVE_CHANGED, "archives", archive.id, archive.id, changed)
+        return
+    async with opened_archive(clients.blobs, archive.file_path, archive.file_size_bytes) as path:
         places: Places = set()
         async with Reader(await reader_pool(clients), path, archive.file_path) as reader:
             async for batch in reader.slices(SLICE):
@@ -86,15 +83,15 @@ async def _check_archive(clients: Clients, archive: Archive) -> AsyncIterator[Fi
             yield finding
 
 
-async def _download(clients: Clients, archive: Archive, path: Path) -> str | None:
+async def _what_changed(clients: Clients, archive: Archive) -> str | None:
     """What is wrong with the file, if anything is."""
+    digest = hashlib.sha256()
     try:
-        with path.open("wb") as file:
-            await clients.blobs.save(ARCHIVES_CONTAINER, archive.file_path, file)
+        async for piece in clients.blobs.read(ARCHIVES_CONTAINER, archive.file_path):
+            digest.update(piece)
     except DocumentNotFoundError:
         return "its file is not there"
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+    found = digest.hexdigest()
     return None if found == archive.file_hash else f"its file has the hash {found}, not {archive.file_hash}"
 
 

@@ -319,3 +319,33 @@ def test_who_signs_out_has_no_session_left(closed: Site) -> None:
     assert left.status == 303
     assert closed.host.get("/sources", **headers).status == 302
     assert closed.host.get("/api/sources", **headers).status == 401
+
+
+def test_an_assistant_reads_what_its_caller_may(closed: Site, callers: dict[str, dict[str, str]]) -> None:
+    """The tools get the client's headers from the host: a closed list is not there for who may not read it."""
+    board = closed.host.get("/api/threads?source=board", **closed.headers).json()["items"][0]["thread_id"]
+    uses = (
+        ("search", {"query": f"{MARK} plan"}),
+        ("ask", {"question": f"Adopt the {MARK} plan?"}),
+        ("get_thread", {"thread_id": board}),
+        ("get_outcome", {"thread_id": board}),
+        ("get_message", {"message_id": f"{MARK}-0@board.example"}),
+        ("verify_quote", {"quote": f"I object to {MARK}.", "message_id": f"{MARK}-2@board.example"}),
+    )
+    for role, headers in callers.items():
+        for name, arguments in uses:
+            message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+            body = json.dumps({**message, "params": {"name": name, "arguments": arguments}})
+            answer = closed.host.ask("POST", "/runtime/webhooks/mcp", body, 20, **headers).json()
+            text = answer["result"]["content"][0]["text"]
+            said = {**json.loads(text), "question": "", "message_id": ""}
+            sees = role in {"member", "operator"}
+            assert (f"{MARK} plan" in json.dumps(said) or said.get("confirmed") is True) is sees, (
+                role,
+                name,
+                text,
+            )
+            if role != "operator":
+                assert ADDRESS not in text, (role, name)
+            if role in {"nobody", "no role"}:
+                assert set(json.loads(text)) == {"error"}, (role, name)

@@ -160,13 +160,18 @@ class Pipeline:
 
 
 async def stored_bytes(clients: Clients) -> dict[str, tuple[int, int]]:
-    """Documents and their bytes by container. Entries of ids and subjects count as threads."""
+    """Documents and their bytes by container. What stands beside the threads is `entries`."""
     found = {}
     for name in CONTAINERS:
         query = NamedQuery("all", name, "SELECT * FROM c")
-        sizes = [len(json.dumps(document)) async for document in clients.store.query(query, Session())]
-        if sizes:
-            found[name] = (len(sizes), sum(sizes))
+        documents = [document async for document in clients.store.query(query, Session())]
+        beside = [row for row in documents if name == "threads" and "kind" in row]
+        for kind, some in (
+            (name, [row for row in documents if name != "threads" or "kind" not in row]),
+            ("entries", beside),
+        ):
+            if some:
+                found[kind] = (len(some), sum(len(json.dumps(document)) for document in some))
     return found
 
 

@@ -10,6 +10,7 @@ import pytest_asyncio
 
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
+from shared.core.ids import message_key
 from shared.documents.base import ProcessingStatus
 from shared.documents.sources import Archive, ArchiveStatus
 from shared.documents.threads import Message, Thread
@@ -37,13 +38,15 @@ async def ops(place: OpsPlace, tmp_path: Path) -> AsyncIterator[Commands]:
 async def failed_thread(place: OpsPlace, name: str, message: ProcessingStatus) -> Thread:
     """A thread that was given up, with one message in this state."""
     id_ = place.bench.name(name)
+    node = f"<{id_}@example.org>"
+    key = message_key(node, "list")
     thread = Thread(created_at=CREATED,
-        id=id_, thread_id=id_, root_message_id=f"<{id_}@example.org>", archive_id="a1", message_count=1,
+        id=id_, thread_id=id_, root_message_id=node, archive_id="a1", message_count=1, source="list",
+        threading={"members": [{"id": node}], "subjects": []},
         status=ProcessingStatus.FAILED_MAX_RETRIES, attemptCount=3, lastAttemptTime=NOW, lastError="X: y",
     )  # fmt: skip
     only = Message(created_at=CREATED,
-        id=f"m-{id_}", message_key=f"m-{id_}", message_id=f"<{id_}@example.org>", archive_id="a1",
-        thread_id=id_, status=message,
+        id=key, message_key=key, message_id=node, archive_id="a1", thread_id=id_, status=message,
     )  # fmt: skip
     await place.clients.store.upsert(thread, Session())
     await place.clients.store.upsert(only, Session())

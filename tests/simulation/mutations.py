@@ -380,7 +380,12 @@ def redirects_ignored() -> None:
     replace_in(summarization, "find_resolved", found)
 
 
-@mutation("readiness does not wait for all messages of a thread", scenarios=("late_merge",), whole=True)
+@mutation(
+    "readiness does not wait for all messages of a thread",
+    _pausing,
+    ("late_merge", "growth", "overlap"),
+    whole=True,
+)
 def readiness_ignores_count() -> None:
     replace_in(readiness, "has_all_messages", lambda _count, _stored: True)
 
@@ -430,10 +435,10 @@ def look_at_replica() -> None:
 
 @mutation("of two copies the one counts that is stored last", scenarios=("late_ancestor", "overlap"))
 def copy_by_message() -> None:
-    def first(self: Any, _copies: Any) -> bool:
-        return True
+    def last_first(self: Any, stored: Any) -> Any:
+        return [*self.copies, *stored]
 
-    replace_in(message_documents.IncomingMessage, "is_first", first)
+    replace_in(message_documents.IncomingMessage, "copies_with", last_first)
 
 
 @mutation("a deletion leaves no tombstone", _standing_still, ("deletion_at_once",), whole=True)

@@ -7,12 +7,12 @@ from tests.stages.mail_in import mail, mail_in
 from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
 
-REPLIES = 12_000
+REPLIES = 15_000
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-async def test_twelve_thousand_replies_to_one_mail_are_stored(
+async def test_fifteen_thousand_replies_to_one_mail_are_stored(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
     """Without a limit the thread's document is larger than Cosmos DB stores, and the archive fails."""

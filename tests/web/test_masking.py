@@ -2,10 +2,14 @@
 
 import re
 
+import pytest
+
 from tests.web.app_routes import http_routes
 from tests.web.crawler import Crawl, known_of, seeds_of
+from tests.web.markup import check
 from tests.web.site import Site
 
+pytestmark = pytest.mark.timeout(300)
 READER = {"x-forwarded-for": "192.0.2.1"}  # a request from elsewhere is no developer's
 
 
@@ -27,10 +31,22 @@ def whole_addresses(site: Site, crawl: Crawl) -> dict[str, set[str]]:
     return found
 
 
+def test_a_reader_narrows_a_search_to_a_sender_by_name(site: Site) -> None:
+    page = check(site.host.get("/search?q=receipt&mode=words", **READER).text)
+    links = [
+        link.attributes["href"] for link in page.all("a") if "from%3A" in link.attributes.get("href", "")
+    ]
+    assert len(links) > 1, (page.text[:600], [link.attributes for link in page.all("a")][-30:])
+    assert all("%40" not in link and "sender=" not in link for link in links)
+    found = site.host.get(links[0], **READER)
+    assert found.status == 200
+    assert check(found.text).all("mark")
+
+
 def test_a_reader_finds_no_whole_address_anywhere(site: Site) -> None:
     source = "tally"
     seeds = seeds_of(source, known_of(site.host, source, "receipt", {}))
-    reader = Crawl(site.host, READER).follow(seeds)
+    reader = Crawl(site.host, READER, a_route=2).follow(seeds)
     read = {route.function for route in http_routes() if "GET" in route.methods}
     assert read - set(reader.routes) == set()
     assert len(reader.answers) > 100

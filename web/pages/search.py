@@ -11,7 +11,7 @@ from shared.domain.mail.masking import masked
 from shared.retrieval.read_models import FoundItem
 from shared.retrieval.search import SearchAsked, SearchResult, find
 from web.access import people_shown
-from web.connected import clients
+from web.connected import clients, current_caller
 from web.limits import Limited
 from web.parameters import parse_query
 from web.problems import Problem
@@ -111,6 +111,11 @@ def _facets(found: SearchResult, parameters: Mapping[str, Any]) -> dict[str, lis
             field = FIELDS[name]
             label = facet.label or masked(facet.value) if field == "sender" else facet.value
             changed = {field: facet.value}
+            if field == "sender" and not current_caller().sees_addresses:
+                if not facet.label:
+                    continue  # nothing of theirs is known that a link may show
+                words = facet.label.replace('"', "")
+                changed = {"q": f'{parameters["q"]} from:"{words}"'}
             made[FACETS[field]].append(_choice(label, facet.count, changed, parameters))
     made[FACETS["year"]].reverse()
     return {title: choices for title, choices in made.items() if choices}

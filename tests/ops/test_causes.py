@@ -16,7 +16,7 @@ from shared.core.ids import failure_id, invalid_key
 from shared.documents.records import FailureRecord
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.failures import error_hash
-from shared.pipeline.retry import REQUESTS
+from shared.pipeline.retry import OUTAGE_RETRIES
 from shared.pipeline.runner import StageFailedError, run_request
 from shared.pipeline.topology import INGESTION, OPERATIONS, REMOVAL, QueueRow
 from shared.upkeep.deadletters.diagnosis import LetterSelection, choose
@@ -80,16 +80,16 @@ async def test_a_request_waits_in_the_broker_for_what_may_pass_and_its_copies_co
         delivery = again
 
 
-async def test_a_request_that_was_tried_for_hours_is_given_up_on_record(place: OpsPlace) -> None:
+async def test_a_request_that_met_an_outage_for_days_is_given_up_on_record(place: OpsPlace) -> None:
     tried: dict[str, Any] = {
-        "retry": REQUESTS.transient.max_retries, "retry_races": 0, "retry_backoffs": REQUESTS.transient.max_retries,
-        "retry_since": "2026-01-01T00:00:00+00:00", "retry_chain": "c",
+        "retry": OUTAGE_RETRIES, "retry_races": 0, "retry_backoffs": OUTAGE_RETRIES,
+        "retry_outages": OUTAGE_RETRIES, "retry_since": "2026-01-01T00:00:00+00:00", "retry_chain": "c",
     }  # fmt: skip
     delivery = Delivery(place.bench.name("x").encode(), "m", properties=tried)
     await run_request(REMOVAL, delivery, place.clients, failing(ServiceRequestError("no answer")))
     id_ = failure_id(invalid_key("removal", delivery.body), 1)
     record = await place.clients.store.read(FailureRecord, id_, Session(), partition="removal")
-    assert (record.attempt_count, record.abandoned_reason) == (41, "max_attempts_exceeded")
+    assert (record.attempt_count, record.abandoned_reason) == (OUTAGE_RETRIES + 1, "max_attempts_exceeded")
     place.empty("removal")
 
 

@@ -268,7 +268,8 @@ def test_what_is_odd_about_a_position_stands_beside_it_wherever_it_is_shown() ->
         ]
     }
     made = view(positions=[forged, position(2, "cy@x", "oppose", "said", "I object.")])
-    assert [len(line.marks) for line in made.positions] == [3, 0]
+    shown = [(*line.marks, *line.sentence.marks) for line in made.positions]
+    assert [len(marks) for marks in shown] == [3, 0]
     text = rendered(made)
     assert text.count("unauthenticated sender") == text.count("conflicting content") == 1
     assert "<b>not markup</b>" not in markup(made)

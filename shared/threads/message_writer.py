@@ -52,13 +52,21 @@ class MessageWriter:
         """The thread of each message that was written, by its key."""
         self.cross_posted: set[str] = set()
         """Keys of messages that were created with copies in other sources."""
+        self._has_written = False
 
     async def write(self, keys: Collection[str], incoming: Mapping[str, IncomingMessage]) -> None:
-        """`incoming` has those whose content is at hand, by key; others get their labels."""
+        """`incoming` has those whose content is at hand, by key; others get their labels.
+
+        A look at all of them that finds nothing to write is the last: whoever commits after it looks itself.
+        """
         pending = set(keys)
         for _ in range(MAX_ROUNDS):
             if pending:
+                is_last = pending == set(keys)
+                self._has_written = False
                 pending = await self._write_once(sorted(pending), incoming)
+                if is_last and not pending and not self._has_written:
+                    return
             if pending:
                 await self._store.refresh(Message, self._session)
             if not await self._state.is_unchanged():
@@ -129,6 +137,7 @@ class MessageWriter:
 
     async def _perform(self, writes: _Writes) -> set[str]:
         store, session = self._store, self._session
+        self._has_written = bool(writes.created or writes.replaced or writes.patches or writes.orphans)
         created = await store.create_missing(writes.created, session)
         refused = {document.id for document in writes.created} - created
         await threads_changed(store, sorted(writes.changed), session)

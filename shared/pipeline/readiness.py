@@ -95,7 +95,7 @@ def member_keys(thread: Thread) -> list[str]:
 
 async def ready_thread(clients: Clients, thread_id: str, session: Session) -> ReadyThread | None:
     """The thread and its version; None where it is not ready, or not there."""
-    await _refresh(clients, session)
+    await clients.store.refresh(Thread, session)
     thread = await clients.store.find(Thread, thread_id, session)
     return None if thread is None else _if_ready(thread, *await _states_of(clients, [thread], session))
 
@@ -105,21 +105,13 @@ async def version_of_members(clients: Clients, thread: Thread, session: Session)
 
     Whoever goes by it writes on the condition that the thread is as it was read.
     """
-    for model in (Message, Chunk):
-        await clients.store.refresh(model, session)
     ready = _if_ready(thread, *await _states_of(clients, [thread], session))
     return None if ready is None else ready.version
 
 
-async def _refresh(clients: Clients, session: Session) -> None:
-    """A replica that is behind would show a thread without its latest chunks as ready, in another version."""
-    for model in (Message, Chunk, Thread):
-        await clients.store.refresh(model, session)
-
-
 async def ready_threads(clients: Clients, threads: Sequence[Thread], session: Session) -> list[ReadyThread]:
     """Those that are ready, of many at once."""
-    await _refresh(clients, session)
+    await clients.store.refresh(Thread, session)
     messages, chunks = await _states_of(clients, threads, session)
     found = (_if_ready(thread, messages, chunks) for thread in threads)
     return [ready for ready in found if ready is not None]
@@ -140,10 +132,13 @@ def _if_ready(thread: Thread, messages: States, chunks: States) -> ReadyThread |
 
 
 async def _states_of(clients: Clients, threads: Sequence[Thread], session: Session) -> tuple[States, States]:
+    """The chunks are read at the primary after the messages: the chunks of a processed message are seen."""
     keys = sorted({key for thread in threads for key in member_keys(thread)})
+    await clients.store.refresh(Message, session)
     messages: States = {}
     for row in await clients.store.query_by_ids(MESSAGE_STATES, keys, session):
         messages.setdefault(row["id"], []).append(MemberState.of(row))
+    await clients.store.refresh(Chunk, session)
     chunks: States = {}
     for row in await clients.store.query_by_ids(CHUNK_STATES, keys, session):
         chunks.setdefault(row["message_key"], []).append(MemberState.of(row))

@@ -98,8 +98,9 @@ class EngineContainer:
     def batch(
         self, operations: Sequence[Mapping[str, Any]], partition: str
     ) -> tuple[int, list[dict[str, Any]]]:
-        body = orjson.dumps(list(operations))
-        return self._account.batches.run_atomic(self._container, self._key(partition), body, minimal=True)
+        body, key = orjson.dumps(list(operations)), self._key(partition)
+        status, results = self._account.batches.run_atomic(self._container, key, body, minimal=True)
+        return status, orjson.loads(orjson.dumps(results))  # a document that was read is a fragment of JSON
 
     def _key(self, value: str) -> PartitionKey:
         key = self._keys.get(value)

@@ -8,6 +8,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, Self
 from urllib.parse import unquote
+from xml.sax.saxutils import escape
 
 import orjson
 from azure.core.credentials import AzureKeyCredential
@@ -244,7 +245,7 @@ def _json(status: int, body: Any) -> Response:
     return Response(status, orjson.dumps(body), [("Content-Type", "application/json")])
 
 
-# Blob storage: the four requests that the app makes of small blobs
+# Blob storage: the requests that the app makes of small blobs
 
 
 def blob_client(network: Network, stored: dict[tuple[str, str], bytes]) -> BlobServiceClient:
@@ -264,6 +265,10 @@ def _blob(stored: dict[tuple[str, str], bytes], request: Request) -> Response:
     if request.method == "PUT":
         stored[key] = request.body
         return Response(201, b"", _blob_headers(()))
+    if not path:
+        names = (f"<Blob><Name>{escape(name)}</Name></Blob>" for at, name in sorted(stored) if at == container)
+        listed = f"<EnumerationResults><Blobs>{''.join(names)}</Blobs><NextMarker/></EnumerationResults>"
+        return Response(200, listed.encode(), _blob_headers([("Content-Type", "application/xml")]))
     if key not in stored:
         missing = [("x-ms-error-code", "BlobNotFound"), ("Content-Type", "application/xml")]
         return Response(404, b"", _blob_headers(missing))

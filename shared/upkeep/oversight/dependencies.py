@@ -199,9 +199,9 @@ async def _refusing(settings: Settings, name: str) -> str | None:
 
 def addresses(settings: Settings, name: str) -> Iterator[tuple[str, int]]:
     """Where the service is, as far as the settings say."""
-    secrets = {"servicebus": settings.SERVICEBUS_CONNECTION, "blobs": settings.STORAGE_CONNECTION}
-    secret = secrets.get(name)
-    parts = secret.get_secret_value().split(";") if secret else []
+    connections = {"servicebus": settings.SERVICEBUS_CONNECTION, "blobs": settings.STORAGE_CONNECTION}
+    connection = connections.get(name)
+    parts = connection.get_secret_value().split(";") if connection else []
     given = dict(part.split("=", 1) for part in parts if "=" in part)
     address = {
         "cosmos": settings.COSMOS_ENDPOINT,

@@ -255,7 +255,7 @@ async def test_a_chat_model_is_not_asked_again(cloud: AppCloud, bus_service: Run
     doubt = {"mail": 3, "quote": DOUBT}
     answer = {
         "genre": "proposal",
-        "summary": [{"text": "One doubts that it is needed.", "evidence": [doubt]}],
+        "summary": [{"text": "Cy Example is not so sure that anybody needs it.", "evidence": [doubt]}],
     }
     async with serving(lambda _asked: completion(answer)) as endpoint:
         chat = {"SUMMARY_BACKEND": "openai", "SUMMARY_MODEL": "toy", "SUMMARY_ENDPOINT": endpoint.url}
@@ -268,14 +268,14 @@ async def test_a_chat_model_is_not_asked_again(cloud: AppCloud, bus_service: Run
             asked_before = len(endpoint.requests)
             assert asked_before > 0
             first = await threads.summary(0)
-            assert "One doubts that it is needed." in first.content_markdown
+            assert "Cy Example is not so sure that anybody needs it." in first.content_markdown
             await corrected(threads, "genre", genre="call")
-            assert "One doubts that it is needed." in (await threads.summary(0)).content_markdown
+            assert "Cy Example is not so sure that anybody needs it." in (await threads.summary(0)).content_markdown
             await corrected(threads, "position", message_id=threads.id_of(2), stance="oppose", quote=DOUBT)
             second = await threads.summary(0)
             assert len(endpoint.requests) == asked_before
             assert DOUBT in claimed(second, "dissent")
-            assert "One doubts" not in second.content_markdown  # the model's words on what was corrected
+            assert "Cy Example is not so" not in second.content_markdown  # the model's words on what was corrected
             await corrected(threads, "hidden", message_id=threads.id_of(2), quote=DOUBT)
             third = await threads.summary(0)
             assert len(endpoint.requests) == asked_before

@@ -228,8 +228,10 @@ def _ranked(hits: Sequence[Hit], wanted: SearchAsked, vector: Sequence[float] | 
         by_thread.setdefault(hits[number].payload["thread_id"], []).append(number)
     best = {key: _of_thread([weighed[number] for number in numbers]) for key, numbers in by_thread.items()}
     keys = list(by_thread)
-    if wanted.query.ranking:
+    # Who asks by meaning alone wants what is nearest, however near that is.
+    if wanted.query.ranking and wanted.mode != "meaning":
         keys = _above_floor(best, wanted.query, by_words=vector is None)
+    if wanted.query.ranking:
         keys.sort(key=lambda key: -best[key].score)
     if wanted.sort == "date" and wanted.query.ranking:
         latest = {key: max(str(hits[number].payload["date"]) for number in by_thread[key]) for key in keys}

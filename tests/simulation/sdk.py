@@ -266,7 +266,9 @@ def _blob(stored: dict[tuple[str, str], bytes], request: Request) -> Response:
         stored[key] = request.body
         return Response(201, b"", _blob_headers(()))
     if not path:
-        names = (f"<Blob><Name>{escape(name)}</Name></Blob>" for at, name in sorted(stored) if at == container)
+        names = (
+            f"<Blob><Name>{escape(name)}</Name></Blob>" for at, name in sorted(stored) if at == container
+        )
         listed = f"<EnumerationResults><Blobs>{''.join(names)}</Blobs><NextMarker/></EnumerationResults>"
         return Response(200, listed.encode(), _blob_headers([("Content-Type", "application/xml")]))
     if key not in stored:

@@ -270,12 +270,17 @@ async def test_a_chat_model_is_not_asked_again(cloud: AppCloud, bus_service: Run
             first = await threads.summary(0)
             assert "Cy Example is not so sure that anybody needs it." in first.content_markdown
             await corrected(threads, "genre", genre="call")
-            assert "Cy Example is not so sure that anybody needs it." in (await threads.summary(0)).content_markdown
+            assert (
+                "Cy Example is not so sure that anybody needs it."
+                in (await threads.summary(0)).content_markdown
+            )
             await corrected(threads, "position", message_id=threads.id_of(2), stance="oppose", quote=DOUBT)
             second = await threads.summary(0)
             assert len(endpoint.requests) == asked_before
             assert DOUBT in claimed(second, "dissent")
-            assert "Cy Example is not so" not in second.content_markdown  # the model's words on what was corrected
+            assert (
+                "Cy Example is not so" not in second.content_markdown
+            )  # the model's words on what was corrected
             await corrected(threads, "hidden", message_id=threads.id_of(2), quote=DOUBT)
             third = await threads.summary(0)
             assert len(endpoint.requests) == asked_before

@@ -173,7 +173,7 @@ param webInstanceCount int = 4
 @description('Instances at most of each queue and timer of the worker app (docs/scale.md, Instances).')
 @minValue(1)
 @maxValue(1000)
-param workerInstanceCount int = 6
+param workerInstanceCount int = 4
 
 @description('Requests that one instance answers at a time.')
 @minValue(1)

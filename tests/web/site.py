@@ -103,7 +103,8 @@ def environment(cloud: AppCloud, bus: RunningService, settings: Settings) -> dic
     secret = {
         name: value.get_secret_value() for name, value in settings if hasattr(value, "get_secret_value")
     }
-    environ = {name: str(value) for name, value in settings if value is not None} | secret
+    # An empty one is unset: another host of these tests may have set it for its own life.
+    environ = {name: "" if value is None else str(value) for name, value in settings} | secret
     return environ | {
         "SERVICEBUS_CONNECTION": servicebus_connection(bus),
         "AzureWebJobsStorage": cloud.storage_connection,

@@ -25,10 +25,10 @@ from shared.clients.search.versions import IndexMissingError, version_name
 from tests.infra.conftest import ROOT
 from tests.infra.plans import of_type, planned
 from tests.support.services import running_service
+from web.access import ROLES
 
 AZURE: dict[str, Any] = yaml.safe_load((ROOT / "azure.yaml").read_text())
 SERVICE: dict[str, Any] = AZURE["services"]["web"]["hooks"]
-APP_ROLES = set(json.loads((ROOT / "infra/hooks/app_roles.json").read_text()))
 MODEL = Path("models/all-MiniLM-L6-v2")
 BUILDER = """
 import os, pathlib, sys
@@ -489,7 +489,7 @@ def test_the_registration_is_made_with_the_roles_of_the_app_and_without_a_secret
     assert "env set AUTH_CLIENT_ID app" in (clone / "calls").read_text()
     method, path, body, creates = asked[0]
     assert (method, path, creates) == ("PATCH", "/applications(uniqueName='rough-consensus-demo')", True)
-    assert {role["value"] for role in body["appRoles"]} == APP_ROLES
+    assert {role["value"] for role in body["appRoles"]} == set(ROLES)
     assert asked[len(asked) // 2][2] == body  # the same ids: assignments of people survive
     assert not any("assword" in json.dumps(found) or "secret" in json.dumps(found) for found in asked)
 

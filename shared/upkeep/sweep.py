@@ -39,6 +39,7 @@ from shared.upkeep.due_documents import (
     count_documents,
     due_documents,
 )
+from shared.upkeep.oversight.health import oldest_waiting
 from shared.upkeep.requeue import Requeuer, rebuild_events
 
 FEWEST_FAILURES = 5
@@ -93,6 +94,7 @@ PAGE = 500
 THREADS_AT_ONCE = 100
 THREADS_EXAMINED = 1000  # in one run; the next one continues there
 MAX_EXAMPLES = 20
+MAX_ANNOUNCEMENT_DELAY = timedelta(minutes=30)  # a function's time limit: events follow the writes of one run
 MOVES_BREAK_OFF = timedelta(minutes=5)  # a commit whose moves are open for so long was broken off
 
 
@@ -209,14 +211,21 @@ class _Sweep:
         circuit = await self._circuit(collection, before)
         if collection is THREADS and not self._options.dry_run:
             await self._reopen_unreported()
-        dues = await self._due(collection, before)
+        read = await self._due(collection, before)
+        dues = await self._without_queued(collection, read)
         last = self._policy.max_attempts[collection.name]
         exhausted = [due for due in dues if due.attempts >= last]
         wanted = [due for due in dues if due.attempts < last]
         given_up = await self._give_up(collection, exhausted)
         requeue = self._requeue_threads if collection is THREADS else self._requeue
         requeued, held_back = await requeue(wanted, alone=circuit is not None)
-        counts |= {"read": len(dues), "requeued": requeued, "given_up": given_up, "held_back": held_back}
+        counts |= {
+            "read": len(read),
+            "queued": len(read) - len(dues),
+            "requeued": requeued,
+            "given_up": given_up,
+            "held_back": held_back,
+        }
         self._run.counts[collection.name] = counts
         self._metrics.requeued.add(requeued, labels)
         self._metrics.held_back.add(held_back, labels)
@@ -254,6 +263,16 @@ class _Sweep:
                 break
             dues.append(due)
         return dues
+
+    async def _without_queued(self, collection: Collection, dues: list[DueDocument]) -> list[DueDocument]:
+        """Leave out documents whose event may still wait: a requeue would only make a long queue longer."""
+        if all(due.why is RetryReason.FAILED for due in dues):
+            return dues
+        oldest = await oldest_waiting(self._clients, collection.stage)
+        if oldest is None:
+            return dues
+        taken = oldest - MAX_ANNOUNCEMENT_DELAY  # events of documents before this time left the queue
+        return [due for due in dues if due.why is RetryReason.FAILED or due.since < taken]
 
     async def _give_up(self, collection: Collection, dues: list[DueDocument]) -> int:
         self._show("given up", dues)

@@ -80,6 +80,11 @@ def oldest_time(messages: list[Any]) -> datetime | None:
     return min(filter(None, times), default=None)
 
 
+async def oldest_waiting(clients: Clients, queue: str) -> datetime | None:
+    """Return when the oldest of the first messages came that wait in the queue."""
+    return oldest_time(await clients.bus.peek(queue, start=1, count=LOOKED_AT))
+
+
 async def count_late_documents(clients: Clients, collection: Collection, now: datetime) -> int:
     return await _count_older(clients, collection, now - AgeBounds.from_settings(clients.settings).report)
 
@@ -95,11 +100,10 @@ async def measure_ages(clients: Clients, now: datetime, metrics: Metrics | None 
     interval = clients.settings.RETRY_JOB_INTERVAL_SECONDS
     instruments.bounds.record(interval, {"name": "sweep_interval_seconds"})
     waiting, late = await asyncio.gather(
-        asyncio.gather(*(clients.bus.peek(queue, start=1, count=LOOKED_AT) for queue in QUEUES)),
+        asyncio.gather(*(oldest_waiting(clients, queue) for queue in QUEUES)),
         asyncio.gather(*(count_late_documents(clients, collection, now) for collection in TIMED)),
     )
-    for queue, messages in zip(QUEUES, waiting, strict=True):
-        oldest = oldest_time(messages)
+    for queue, oldest in zip(QUEUES, waiting, strict=True):
         age = (now - oldest).total_seconds() if oldest else 0.0
         instruments.oldest_message.record(max(age, 0.0), {"service": queue})
         instruments.queue_bounds.record(bounds.of_queue(queue).total_seconds(), {"service": queue})

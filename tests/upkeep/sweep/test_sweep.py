@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ async def test_a_pending_document_is_counted_requeued_and_measured(place: SweepP
     assert place.counted("retry_job_runs_total", status="success") == 1
     assert place.counted("retry_job_duration_seconds") == 1
     assert done.counts["archives"] == {
-        "waiting": 0, "stuck": 0, "failed": 0, "read": 1, "requeued": 1, "given_up": 0, "held_back": 0
+        "waiting": 0, "stuck": 0, "failed": 0, "read": 1, "queued": 0, "requeued": 1, "given_up": 0, "held_back": 0
     }  # fmt: skip
 
 
@@ -93,6 +94,26 @@ async def test_a_failed_document_waits_for_its_backoff(place: SweepPlace) -> Non
     assert (await place.again(archive)).attemptCount == 3
     (event,) = await place.published("parsing")
     assert event.attempt == 3
+
+
+async def test_documents_whose_event_may_still_wait_in_a_long_queue_are_left_alone(place: SweepPlace) -> None:
+    """The broker stamps a message with its own time, so this test goes by the real clock."""
+    place.now = datetime.now(UTC)
+    first = place.archive("first", created_at=place.ago(hours=3))
+    await place.put(first)
+    assert (await place.sweep()).counts["archives"]["requeued"] == 1  # its event stays in the queue
+    waiting = place.archive("waiting", created_at=place.now)
+    failed = place.archive("failed", attemptCount=1, lastAttemptTime=place.now, **FAILED)
+    await place.put(waiting, failed)
+    place.wait(hours=2)
+    counts = (await place.sweep()).counts["archives"]
+    assert (counts["read"], counts["queued"], counts["requeued"]) == (2, 1, 1)
+    assert ((await place.again(waiting)).attemptCount, (await place.again(failed)).attemptCount) == (0, 2)
+    await place.published("parsing", 2)
+    counts = (await place.sweep()).counts["archives"]
+    assert (counts["queued"], counts["requeued"]) == (0, 1)
+    (event,) = await place.published("parsing")
+    assert event.data.archive_id == waiting.id
 
 
 @pytest.mark.requirement("R-726")
@@ -287,7 +308,7 @@ async def test_pending_threads_that_are_many_are_looked_at_in_turns(
     late = await place.put_ready_thread("t9", created_at=place.ago(hours=1))
     for _ in range(2):
         assert (await place.sweep()).counts["threads"] | {"requeued": 0} == {
-            "waiting": 0, "stuck": 0, "failed": 0, "read": 2, "requeued": 0, "given_up": 0, "held_back": 0
+            "waiting": 0, "stuck": 0, "failed": 0, "read": 2, "queued": 0, "requeued": 0, "given_up": 0, "held_back": 0
         }  # fmt: skip
     third = await place.sweep()
     assert (third.counts["threads"]["requeued"], third.cursor) == (1, {})

@@ -1,1 +1,1 @@
-"""A local Cosmos DB account (NoSQL API): an engine over SQLite under a thin HTTP server."""
+"""A local Cosmos DB account (NoSQL API): an engine over SQLite behind a thin HTTP server."""

@@ -1,4 +1,4 @@
-"""`python -m localcloud.cosmos`: a Cosmos DB account on loopback."""
+"""Command line: `python -m localcloud.cosmos` starts a Cosmos DB account on loopback."""
 
 from localcloud.clock import SystemClock
 from localcloud.cosmos.account import Account

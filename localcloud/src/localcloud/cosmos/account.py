@@ -1,4 +1,4 @@
-"""The account: databases, containers and their throughput offers."""
+"""The account: its databases, containers and throughput offers."""
 
 import math
 from pathlib import Path
@@ -27,7 +27,7 @@ _OWNER_GONE = 1003
 
 
 class Throughput:
-    """What a client asks for: fixed request units, or a maximum to scale to."""
+    """The throughput that a client requests: fixed request units or an autoscale maximum."""
 
     def __init__(self, fixed: str | None = None, autoscale: str | None = None) -> None:
         self.fixed = self._number(fixed, DEFAULT_THROUGHPUT) if fixed else None
@@ -70,7 +70,7 @@ class Throughput:
 
 
 class Account:
-    """The engine: everything the service knows, without a wire."""
+    """The engine of the account, without HTTP."""
 
     def __init__(
         self, folder: Path | None, clock: Clock, *, ranges: int = 1, synchronous: str = "NORMAL"
@@ -138,7 +138,10 @@ class Account:
         return list(self._databases.values())
 
     def database(self, name: str, *, owner: bool = False) -> dict[str, Any]:
-        """By its id or resource id; `owner` when it is asked for on behalf of something in it."""
+        """Return the database with this id or resource id.
+
+        Set `owner` if the request is about something inside it.
+        """
         found = self._databases.get(name) or next(
             (d for d in self._databases.values() if d["_rid"] == name), None
         )
@@ -200,8 +203,8 @@ class Account:
         containers = self._containers[database["id"]]
         found = containers.get(name) or next((c for c in containers.values() if c.rid == name), None)
         if found is None:
-            what = f"the container {name!r} in the database {database['id']!r}"
-            raise not_found(what, substatus=_OWNER_GONE if owner else 0)
+            description = f"the container {name!r} in the database {database['id']!r}"
+            raise not_found(description, substatus=_OWNER_GONE if owner else 0)
         return found
 
     def replace_container(
@@ -212,7 +215,7 @@ class Account:
             raise bad_request("a container's definition is an object that keeps its id")
         if if_match not in (None, "*", container.body["_etag"]):
             raise precondition_failed(f"the container's etag is {container.body['_etag']}, not {if_match}")
-        # The Python SDK's replace_container does not send the unique keys; they stay as they are.
+        # The Python SDK's replace_container omits the unique keys. Keep the stored keys in this case.
         unique = {"uniqueKeyPolicy": container.body["uniqueKeyPolicy"]}
         kept = validate_definition({**definition, **({} if definition.get("uniqueKeyPolicy") else unique)})
         for fixed in ("partitionKey", "uniqueKeyPolicy"):
@@ -227,7 +230,10 @@ class Account:
         return body
 
     def _apply_default_ttl(self, container: Container) -> None:
-        """Documents without a ttl of their own follow the container's."""
+        """Recompute the expiry of all documents.
+
+        A document's own ttl takes precedence over the container's.
+        """
         self.store.execute(
             f"UPDATE {container.table} SET expires = CASE WHEN ?1 IS NULL THEN NULL "
             "WHEN coalesce(json_extract(body, '$.ttl'), ?1) = -1 THEN NULL "
@@ -259,7 +265,7 @@ class Account:
         self.store.execute("INSERT INTO offers VALUES (?, ?, ?)", (rid, resource["_self"], body))
 
     def _free_offer_rid(self) -> str:
-        """It is as short as the service's, so that thousands of them do meet."""
+        """Return an unused resource id. Collisions occur, because the ids are as short as in Azure."""
         while True:
             rid = offer_rid()
             if not self.store.rows("SELECT 1 FROM offers WHERE rid = ?", (rid,)):

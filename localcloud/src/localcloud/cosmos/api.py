@@ -1,4 +1,4 @@
-"""Routes of the REST API: which operation a request is, by its name, and who answers it."""
+"""Routing of the REST API: names the operation of a request and selects its handler."""
 
 from collections.abc import Awaitable
 
@@ -19,8 +19,8 @@ class Api:
         self.documents = DocumentsApi(account, rate=rate)
 
     def run(self, call: Call) -> Response | Awaitable[Response]:
-        """Answer a routed call; only a slow query is answered later."""
-        assert call.run is not None  # noqa: S101 - routing has found it or refused
+        """Run a routed call. Only a slow query returns an awaitable."""
+        assert call.run is not None  # noqa: S101 - route() sets it or raises
         response = call.run(call)
         if not isinstance(response, Response):
             return self._spend_later(call, response)
@@ -33,7 +33,7 @@ class Api:
         return response
 
     def route(self, call: Call) -> None:
-        """Name the operation and how it runs."""
+        """Set the name of the operation and its handler."""
         parts, method = call.parts, call.request.method
         match parts:
             case []:
@@ -64,7 +64,7 @@ class Api:
             case _:
                 raise bad_request(f"{method} /{'/'.join(parts)[:200]} is not a request of the Cosmos DB API")
         if call.run is None:
-            raise CosmosError(405, f"{method} does not go with /{'/'.join(parts)[:200]}")
+            raise CosmosError(405, f"{method} is not allowed for /{'/'.join(parts)[:200]}")
 
     def _route_metadata(self, call: Call, kind: str, method: str) -> None:
         is_feed = len(call.parts) % 2 == 1

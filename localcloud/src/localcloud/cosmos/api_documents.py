@@ -1,4 +1,4 @@
-"""Documents on the wire: alone, in batches, by query and as a change feed."""
+"""HTTP handlers for documents: point operations, batches, queries and the change feed."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -23,7 +23,7 @@ from localcloud.httpd import Response
 
 _PRE_TRIGGERS = "x-ms-documentdb-pre-trigger-include"
 _POST_TRIGGERS = "x-ms-documentdb-post-trigger-include"
-Show = Callable[[wire.Call, Container, View, Scope, Page], Response]  # a page to the client
+Show = Callable[[wire.Call, Container, View, Scope, Page], Response]  # sends a page to the client
 
 
 class DocumentsApi:
@@ -137,7 +137,7 @@ class DocumentsApi:
         charge = write_charge(len(body))
         return wire.answer(call, written.status, b"" if _wants_minimal(call) else body, charge=charge)
 
-    # many documents
+    # queries, feeds and the change feed
 
     def query(self, call: wire.Call) -> Response | Awaitable[Response]:
         container = self._container(call)
@@ -149,7 +149,7 @@ class DocumentsApi:
             max_items=wire.page_size(call), continuation=call.header("x-ms-continuation"),
         )  # fmt: skip
         if order_by := parse_query(spec.text).order_by:
-            # In which direction of their rids tied rows come: without it, each SDK has a guess of its own.
+            # Without this header, each SDK makes its own assumption about the rid order of equal rows.
             info = orjson.dumps({"reverseRidEnabled": False, "reverseIndexScan": order_by[0].descending})
             call.headers.append(("x-ms-cosmos-query-execution-info", info.decode()))
         return self._run(call, container, view, scope, work, self._page)
@@ -157,9 +157,10 @@ class DocumentsApi:
     def _run(
         self, call: wire.Call, container: Container, view: View, scope: Scope, work: Work, show: Show
     ) -> Response | Awaitable[Response]:
-        """Read a page here if it is quick, else in the thread."""
+        """Run a query on the event loop, or in the thread if it is slow."""
         longest = self.account.queries.query_seconds
-        can_move = self.slow.is_open and view.table == container.table  # the replica is in memory
+        # The thread cannot read the replica, which is in memory.
+        can_move = self.slow.is_open and view.table == container.table
         try:
             page = work(self.account.store.connection, LOOP_SECONDS if can_move else longest)
         except SlowQueryError:
@@ -171,7 +172,7 @@ class DocumentsApi:
     async def _run_in_thread(
         self, call: wire.Call, container: Container, view: View, scope: Scope, work: Work, show: Show
     ) -> Response:
-        # What the thread sees is at least as new as the view.
+        # The thread reads data at least as new as the view.
         seen = view._replace(lsns=list(view.lsns))
         page = await self.slow.run(work, self.account.queries.query_seconds)
         return show(call, container, seen, scope, page)
@@ -179,7 +180,11 @@ class DocumentsApi:
     def _query_scope(
         self, call: wire.Call, container: Container, text: str, parameters: dict[str, Any]
     ) -> Scope:
-        """One partition, one range, or all: then only what the gateway can serve by itself."""
+        """Return the partition, range or whole container that a query reads.
+
+        For the whole container, only queries that the gateway can serve without the client's help are
+        allowed.
+        """
         scope = self._scope(call, container)
         if scope.key is not None or scope.range is not None:
             return scope
@@ -254,14 +259,14 @@ class DocumentsApi:
         body = wire.feed_body(container.rid, "Documents", page.items)
         return wire.answer(call, 200, body, charge=query_charge(len(page.items), len(body)))
 
-    # what requests have in common
+    # helpers
 
     def _container(self, call: wire.Call) -> Container:
         container = self.account.container(call.parts[1], call.parts[3], owner=True)
         intended = call.header("x-ms-cosmos-intended-collection-rid")
         if intended and intended != container.rid:
             raise bad_request(
-                "the container was deleted and made anew since the client read it", substatus=1024
+                "the container was deleted and created again after the client read it", substatus=1024
             )
         call.container = container
         if self._rate:
@@ -287,7 +292,7 @@ class DocumentsApi:
         return container, key
 
     def _document_id(self, call: wire.Call, container: Container) -> str:
-        """The id in the path, or that of the document whose resource id is there: SDKs follow `_self`."""
+        """Return the id in the path, or the id that belongs to a resource id: SDKs follow `_self` links."""
         name = call.parts[5]
         if call.parts[3] == container.id:
             return name
@@ -315,7 +320,7 @@ class DocumentsApi:
         )
 
     def _view(self, call: wire.Call, container: Container, ranges: tuple[int, ...]) -> View:
-        """What this reader sees: the replica, unless this is the retry of a read that it could not serve."""
+        """Return the view for a read: the replica, or the primary for a retry after a 404/1002."""
         level = call.header("x-ms-consistency-level") or "Session"
         if level not in ("Session", "Eventual", "ConsistentPrefix"):
             raise bad_request(
@@ -323,7 +328,7 @@ class DocumentsApi:
             )
         token = call.header("x-ms-session-token")
         view = self.account.replica.view(container)
-        # The JavaScript client names no activity, and its retry comes without the token.
+        # The JavaScript client sends no activity id, and it retries without the session token.
         identity = call.header("x-ms-activity-id") or call.request.target
         lagging = view.table != container.table
         if lagging and self.retries.is_retry(identity):
@@ -333,7 +338,8 @@ class DocumentsApi:
             try:
                 view.check(seen, ranges)
             except CosmosError:
-                # Only the primary may know more: what it has not seen either was never written.
+                # Only a replica's miss is worth a retry. A write that the primary does not have does not
+                # exist.
                 if lagging:
                     self.retries.remember(identity)
                 raise
@@ -346,12 +352,15 @@ class DocumentsApi:
 
 
 def _wants_minimal(call: wire.Call) -> bool:
-    """Whether the client has no use for the documents that it wrote."""
+    """Return whether the client asks for a response without the documents."""
     return "return=minimal" in (call.header("prefer") or "").lower()
 
 
 def _feed_start(etag: str | None, newest: int) -> int:
-    """After which sequence number a change feed starts: `*` is from now on, nothing from the beginning."""
+    """Return the sequence number that a change feed starts after.
+
+    `*` starts now, no etag starts at the beginning.
+    """
     if etag is None:
         return 0
     if etag.strip() == "*":
@@ -359,8 +368,8 @@ def _feed_start(etag: str | None, newest: int) -> int:
     lsn = etag.strip().strip('"')
     if not lsn.isascii() or not lsn.isdigit():
         raise bad_request(
-            f"a change feed goes on from the etag of an earlier page, not {etag[:60]!r}: pass one on, or "
-            "* for what changes from now on"
+            f"a change feed continues from the etag of an earlier page, not from {etag[:60]!r}: send such "
+            "an etag, or * for changes from now on"
         )
     return wire.small_number(lsn, 0)
 

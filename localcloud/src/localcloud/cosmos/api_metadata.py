@@ -1,4 +1,4 @@
-"""The account, databases, containers and offers on the wire."""
+"""HTTP handlers for the account, databases, containers and offers."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from localcloud.cosmos.container import Container
 from localcloud.cosmos.errors import bad_request, cross_partition_disabled, not_found
 from localcloud.httpd import Response
 
-_DATABASE = 2  # parts of the path of a database: dbs and its name
+_DATABASE = 2  # path segments of a database: dbs and its name
 
 
 class MetadataApi:
@@ -112,7 +112,7 @@ class MetadataApi:
         }
 
     def list_conflicts(self, call: wire.Call) -> Response:
-        """An account with one write region has none."""
+        """Return an empty list. An account with one write region has no conflicts."""
         container = self.account.container(call.parts[1], call.parts[3], owner=True)
         if len(call.parts) % 2 == 0:
             raise not_found(f"the conflict {call.parts[5]!r}")
@@ -129,7 +129,7 @@ class MetadataApi:
         if call.parts[0] == "offers":
             return self._metadata(call, 200, self.account.replace_offer(call.parts[1], call.json()))
         if len(call.parts) == _DATABASE:
-            raise bad_request("a database has nothing that could be replaced")
+            raise bad_request("a database has no properties to replace")
         body = self.account.replace_container(
             call.parts[1], call.parts[3], call.json(), call.header("if-match")
         )
@@ -137,7 +137,7 @@ class MetadataApi:
 
     def delete_metadata(self, call: wire.Call) -> Response:
         if call.parts[0] == "offers":
-            raise bad_request("an offer goes with its database or container")
+            raise bad_request("an offer cannot be deleted: delete its database or container")
         if len(call.parts) == _DATABASE:
             self.account.delete_database(call.parts[1])
         else:

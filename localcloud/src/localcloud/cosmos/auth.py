@@ -1,4 +1,4 @@
-"""The master-key signature of a request."""
+"""Verification of the master-key signature of a request."""
 
 import base64
 import binascii
@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from localcloud.cosmos.errors import unauthorized
 from localcloud.httpd import Request
 
-# Microsoft's emulator's key: published, the same everywhere, and the default of every tool.
+# The emulator's well-known key, which Microsoft publishes and every tool uses as its default.
 EMULATOR_KEY = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
 
 
@@ -16,12 +16,12 @@ _CODES = (("%3D", "="), ("%26", "&"), ("%2B", "+"), ("%2F", "/"))
 
 
 class Resource:
-    """What a request is about, as its signature names it."""
+    """The resource of a request, as its signature names it."""
 
     def __init__(self, raw_path: str) -> None:
         raw = [part for part in raw_path.split("/") if part]
         self.parts = [unquote(part) for part in raw] if "%" in raw_path else raw
-        named = len(raw) - len(raw) % 2  # a feed is signed as its parent
+        named = len(raw) - len(raw) % 2  # a feed is signed with its parent's link
         self.kind = raw[-1] if len(raw) % 2 else raw[-2] if raw else ""
         if raw and raw[-1] == "partitionkeydelete":
             self.kind, named = "colls", len(raw) - 2
@@ -40,7 +40,7 @@ class Authenticator:
         if not kind.startswith("type=master") or not signature:
             raise unauthorized("Required Header authorization is missing or is not a master-key signature")
         given = signature.encode()
-        # Clients sign names as they are or as they stand in the URL, and resource ids in lower case.
+        # Clients sign names decoded or URL-encoded, and resource ids in lower case.
         for link in (resource.link, resource.raw_link, resource.link.rpartition("/")[2].lower()):
             if hmac.compare_digest(self._sign(request, resource.kind, link), given):
                 return
@@ -57,7 +57,7 @@ class Authenticator:
 
 
 def _decoded(header: str) -> str:
-    """The header as it was before clients made it fit for a URL: these four are all that is ever in it."""
+    """Return the header without URL encoding. Clients encode only the four characters of _CODES."""
     for code, character in _CODES:
         header = header.replace(code, character)
     return unquote(header) if "%" in header else header

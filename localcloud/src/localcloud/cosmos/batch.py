@@ -1,7 +1,8 @@
-"""Batches: up to 100 operations in one request.
+"""Batches of up to 100 operations in one request.
 
-A transactional batch is on one partition key, all or nothing, and one write to the change feed. Without
-`atomic` (the JavaScript client's bulk mode) each operation names its own key and stands for itself.
+A transactional batch has one partition key, is atomic, and is one entry in the change feed. In a batch
+without `atomic` (the JavaScript client's bulk mode), each operation has its own key and succeeds or fails
+independently.
 """
 
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ MAX_OPERATIONS = 100
 _FAILED_DEPENDENCY = {"statusCode": 424, "requestCharge": 0}
 
 
-class _Failed(Exception):  # noqa: N818 - carries the answer out of the transaction
+class _Failed(Exception):  # noqa: N818 - carries the result out of the transaction
     def __init__(self, position: int, result: dict[str, Any]) -> None:
         super().__init__(position)
         self.position = position
@@ -38,7 +39,10 @@ class Batches:
     def run_atomic(
         self, container: Container, key: PartitionKey, body: bytes, *, minimal: bool = False
     ) -> tuple[int, list[dict[str, Any]]]:
-        """The status of the whole and the result of each operation; a minimal one has only what was read."""
+        """Return the status and the result of each operation.
+
+        A minimal response has bodies only for reads.
+        """
         operations = _parse(body)
         before = container.lsn, list(container.lsns), container.next_k, self.replica.position()
         container.batch_lsn = container.lsn + 1
@@ -104,7 +108,7 @@ class Batches:
                 row = documents.read(container, self.replica.primary(container), str(doc_id), key)
                 return _result(200, row, read_charge(len(row.body)))
             case _:
-                raise bad_request(f"the operation type {kind!r} is not one of a batch")
+                raise bad_request(f"a batch does not support the operation type {kind!r}")
 
 
 def _parse(body: bytes) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
-"""Request units by a simple model, and a rate limit on them.
+"""A simple model of request units, and a rate limit.
 
-A point read costs 1 RU a KB, a write 5 RU a KB (a KB begun counts as a whole one), a query 2 RU and 0.05 RU
-a result and 1 RU for each 4 KB that it returns. Real charges depend on the index and on the data.
+A point read costs 1 RU for each started KB and a write 5 RU. A query costs 2 RU, 0.05 RU for each result and
+1 RU for each 4 KB that it returns. In Azure, charges depend on the index and the data.
 """
 
 from localcloud.clock import Clock
@@ -23,7 +23,7 @@ def query_charge(items: int, size: int) -> float:
 
 
 class Budget:
-    """A bucket that fills at `rate` RU a second up to one second's worth; off for rate 0."""
+    """A token bucket that refills at `rate` RU a second and holds one second's worth. Rate 0 turns it off."""
 
     def __init__(self, clock: Clock, rate: float) -> None:
         self._clock = clock
@@ -32,7 +32,7 @@ class Budget:
         self._filled = clock.now()
 
     def admit(self) -> None:
-        """Refuse while earlier requests have overdrawn the budget."""
+        """Raise 429 while earlier requests have overdrawn the budget."""
         if not self.rate:
             return
         now = self._clock.now()

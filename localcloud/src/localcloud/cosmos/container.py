@@ -1,4 +1,4 @@
-"""A container: its definition, its partition-key ranges, and the sequence numbers of its writes."""
+"""A container: its definition, its partition-key ranges and the sequence numbers of its writes."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +17,7 @@ _UNSUPPORTED_INDEXES = ("vectorIndexes", "fullTextIndexes")
 
 
 def validate_definition(definition: dict[str, Any]) -> dict[str, Any]:
-    """The definition as it is kept: checked, with the service's defaults."""
+    """Return the validated definition with the service's defaults."""
     _refuse(definition, _UNSUPPORTED)
     KeyDefinition.parse(definition.get("partitionKey"))
     if definition.get("defaultTtl") is not None:
@@ -39,14 +39,17 @@ def validate_definition(definition: dict[str, Any]) -> dict[str, Any]:
 
 
 def _refuse(definition: dict[str, Any], names: tuple[str, ...]) -> None:
-    """What would change the answers to queries is not kept as if it did."""
+    """Refuse unsupported features that would change the results of queries."""
     for name in names:
         if definition.get(name):
             raise not_implemented(f"{name!r} of a container")
 
 
 def _indexing_policy(policy: Any) -> dict[str, Any]:
-    """The policy as the service would echo it; here every path is indexed when a query asks for it."""
+    """Return the policy as the service echoes it.
+
+    The local Cosmos DB indexes each path when a query first uses it.
+    """
     if not isinstance(policy, dict):
         raise bad_request("indexingPolicy is an object")
     _refuse(policy, _UNSUPPORTED_INDEXES)
@@ -83,7 +86,10 @@ def _unique_paths(policy: Any) -> list[list[str]]:
 
 
 def _explicit_paths(policy: dict[str, Any]) -> frozenset[str]:
-    """The properties that the policy includes by name: ORDER BY then also gives documents without them."""
+    """Return the properties that the policy includes by name.
+
+    ORDER BY on them also returns documents without them.
+    """
     paths = (str(path["path"]) for path in policy.get("includedPaths", ()))
     names = (path.removesuffix("/?").removesuffix("/*") for path in paths)
     return frozenset(_json_path(name) for name in names if name.strip("/"))
@@ -104,9 +110,9 @@ class Container:
     body: dict[str, Any]
     ranges: RangeMap
     lsns: list[int] = field(default_factory=list)  # the last write of each range
-    lsn: int = 0  # the last write of all
+    lsn: int = 0  # the last write of the container
     next_k: int = 1
-    batch_lsn: int | None = None  # while a batch runs: all its writes share one sequence number
+    batch_lsn: int | None = None  # set while a batch runs: all its writes have one sequence number
     indexes: set[tuple[str, str]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -125,7 +131,7 @@ class Container:
         self.unique_keys = _unique_paths(body["uniqueKeyPolicy"])
         self.explicit_paths = _explicit_paths(body["indexingPolicy"])
         self.self_link = f"dbs/{self.database_rid}/colls/{self.rid}/"
-        # By these two the Python and the JavaScript client file their session tokens.
+        # The Python and JavaScript clients store their session tokens under these two headers.
         self.owner_headers = (
             ("x-ms-alt-content-path", f"dbs/{quote(self.database)}/colls/{quote(self.id)}"),
             ("x-ms-content-path", self.rid),
@@ -133,7 +139,10 @@ class Container:
 
     @property
     def next_lsn(self) -> int:
-        """The sequence number of the next write: one sequence for the container, seen per range."""
+        """The sequence number of the next write.
+
+        The container has one sequence, which each range sees in part.
+        """
         return self.batch_lsn or self.lsn + 1
 
     def advance(self, range_number: int) -> int:
@@ -145,7 +154,7 @@ class Container:
         return self.next_k - 1
 
     def load(self, store: Store) -> None:
-        """Sequence numbers go on where they were before the restart."""
+        """Restore the sequence numbers after a restart."""
         sql = f"SELECT range, max(lsn), max(k) FROM {self.table} GROUP BY range"
         marks = store.rows("SELECT range, lsn, k FROM marks WHERE container = ?", (self.number,))
         for number, lsn, k in [*store.rows(sql, ()), *marks]:
@@ -154,14 +163,14 @@ class Container:
         self.lsn = max(self.lsns)
 
     def mark(self, store: Store, range_number: int) -> None:
-        """Keep the range's sequence number although the row that carried it goes."""
+        """Store the range's sequence number, because the row that carries it is about to be deleted."""
         store.execute(
             "INSERT OR REPLACE INTO marks VALUES (?, ?, ?, ?)",
             (self.number, range_number, self.lsns[range_number], self.next_k - 1),
         )
 
     def expiry(self, document: dict[str, Any], ts: int) -> int | None:
-        """When the document ends; its own ttl counts only where the container has a default."""
+        """Return when the document expires. Its own ttl counts only if the container has a default ttl."""
         if self.default_ttl is None:
             return None
         ttl = document.get("ttl")

@@ -1,4 +1,4 @@
-"""Documents of a container: create, read, upsert, replace, patch, delete, alone and in a batch."""
+"""Operations on the documents of a container: create, read, upsert, replace, patch and delete."""
 
 import re
 from collections.abc import Callable
@@ -37,7 +37,7 @@ class Conditions:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The outcome of a write: what the client is told."""
+    """The outcome of a write, as the client sees it."""
 
     status: int
     row: Row | None
@@ -72,7 +72,7 @@ def parse_document(body: bytes) -> Document:
 
 
 def _nesting(value: Any) -> int:
-    """Depth without recursion: the value comes from the network."""
+    """Return the depth of a value. Without recursion, because the value comes from the network."""
     depth, level = 0, [value]
     while level := [item for item in level if isinstance(item, dict | list)]:
         depth += 1
@@ -82,7 +82,7 @@ def _nesting(value: Any) -> int:
 
 @dataclass
 class Documents:
-    """What can be done to the documents of every container of a store."""
+    """Operations on the documents of every container of a store."""
 
     store: Store
     replica: Replica
@@ -143,7 +143,7 @@ class Documents:
         return Written(204, None, row.range, lsn)
 
     def delete_partition(self, container: Container, key: PartitionKey) -> int:
-        """Delete all documents of a partition key; the range that they were in."""
+        """Delete all documents of a partition key and return their range."""
         number = container.ranges.of_epk(key.epk)
         found = self.store.rows(f"SELECT k FROM {container.table} WHERE pk = ?", (key.text,))
         container.advance(number)
@@ -153,7 +153,7 @@ class Documents:
         return number
 
     def purge(self, container: Container, limit: int = 500) -> int:
-        """Remove documents whose time is over; the change feed does not show it."""
+        """Delete expired documents. The change feed does not show these deletions."""
         if container.default_ttl is None:
             return 0
         sql = f"SELECT k, range FROM {container.table} WHERE expires <= ? LIMIT ?"
@@ -162,8 +162,6 @@ class Documents:
             for k, number in found:
                 self._remove(container, number, k)
         return len(found)
-
-    # the steps
 
     def _find(self, container: Container, doc_id: str, key: PartitionKey, find: Find) -> Row | None:
         return find(container.table, doc_id, key.text, int(self.clock.now()))
@@ -200,7 +198,7 @@ class Documents:
         return Written(200, row, row.range, row.lsn)
 
     def _complete(self, container: Container, document: Document, row: Row) -> Row:
-        """The row with what the service adds to a document."""
+        """Return the row with the properties that the service adds to a document."""
         if "ttl" in document:
             check_ttl(document["ttl"], "ttl")
         rid = document_rid(container.raw_rid, row.k)
@@ -227,7 +225,7 @@ class Documents:
         try:
             write(container.table, row)
         except apsw.ConstraintError:
-            # What stands in the way may be a document whose time is over.
+            # The conflicting document may have expired.
             try:
                 if not self.purge(container):
                     raise
@@ -256,7 +254,7 @@ class Documents:
 
 @lru_cache(256)
 def _condition(text: str) -> Program:
-    """Many patches have the same one."""
+    """Compile a patch condition. Cached, because many patches have the same condition."""
     return compile_query(parse_condition(text), {}, ["d.k = :k"])
 
 

@@ -1,4 +1,4 @@
-"""The account's refusals: one error type, with the status and substatus that the SDKs act on."""
+"""Errors of the account, with the status and substatus that the SDKs act on."""
 
 from functools import partial
 from http import HTTPStatus
@@ -11,7 +11,7 @@ _CODES |= {413: "RequestEntityTooLarge", 449: "RetryWith"}
 
 
 class CosmosError(Exception):
-    """A request that the account refuses."""
+    """An error response of the account."""
 
     def __init__(
         self,
@@ -48,12 +48,12 @@ def cross_partition_disabled() -> CosmosError:
     )
 
 
-def not_found(what: str, *, substatus: int = 0) -> CosmosError:
-    return CosmosError(404, f"Resource Not Found: {what} does not exist", substatus=substatus)
+def not_found(resource: str, *, substatus: int = 0) -> CosmosError:
+    return CosmosError(404, f"Resource Not Found: {resource} does not exist", substatus=substatus)
 
 
-def not_implemented(what: str, instead: str = "see docs/cosmos.md for what is") -> CosmosError:
-    return CosmosError(501, f"{what} is not part of the local Cosmos DB: {instead}")
+def not_implemented(feature: str, instead: str = "see docs/cosmos.md for what is") -> CosmosError:
+    return CosmosError(501, f"{feature} is not part of the local Cosmos DB: {instead}")
 
 
 def parse_json(body: bytes) -> Any:
@@ -64,7 +64,10 @@ def parse_json(body: bytes) -> Any:
 
 
 def _not_json(body: bytes, error: ValueError) -> CosmosError:
-    """Names the binary formats of the .NET SDK by their first byte, since its users chose neither."""
+    """Return the error for a body that is not JSON.
+
+    The first byte identifies the .NET SDK's binary formats.
+    """
     if body[:1] == b"\x81":
         return bad_request(
             "the body is HybridRow, in which the .NET SDK sends transactional batches and bulk requests; the "

@@ -1,6 +1,6 @@
-"""Partition keys: their values in documents and headers, and where a key lies among a container's ranges.
+"""Partition keys: their values in documents and headers, and their positions in a container's ranges.
 
-A key's place is its effective partition key (EPK), a hash in hexadecimal that the SDKs compute too.
+The position is the effective partition key (EPK), a hexadecimal hash that the SDKs compute too.
 """
 
 import re
@@ -16,7 +16,7 @@ import orjson
 from localcloud.cosmos.errors import bad_request
 from localcloud.cosmos.keys_v1 import effective_key_v1
 
-EPK_SPACE = 1 << 14  # the first two bytes of an EPK, whose two highest bits are clear
+EPK_SPACE = 1 << 14  # the first two bytes of an EPK, whose two highest bits are zero
 MAX_KEY_LENGTH = 2048
 MAX_LEVELS = 3
 MAX_CACHED = 10_000
@@ -26,14 +26,14 @@ _PATH_PART = re.compile(r"""/(?:("[^"]*"|'[^']*')|([^/"']+))""")
 
 
 class _Missing:
-    """A partition key that the document does not have: `{}` on the wire."""
+    """The value of a partition key that the document lacks: `{}` in the API."""
 
 
 MISSING = _Missing()
 
 
 def parse_path(path: Any) -> tuple[str, ...]:
-    """The names in a path such as /a/b or /"a b"/c."""
+    """Return the names in a path such as /a/b or /"a b"/c."""
     if not isinstance(path, str) or not path.startswith("/") or path == "/":
         raise bad_request(f"the path {path!r} does not start with / and name a property")
     parts = _PATH_PART.findall(path)
@@ -63,7 +63,7 @@ def _hash(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PartitionKey:
-    """A key's values, its canonical text (what the store compares), and its EPK."""
+    """A partition key: its canonical text, which the store compares, and its EPK."""
 
     text: str
     epk: str
@@ -98,7 +98,7 @@ class KeyDefinition:
             raise bad_request(f"a partition key is of version 1 or 2, not {version!r}")
         if kind == "Hash" and len(paths) == 1:
             return cls(paths, version=version)
-        if kind == "MultiHash" and paths and version == 2:  # noqa: PLR2004 - the newer of the two
+        if kind == "MultiHash" and paths and version == 2:  # noqa: PLR2004 - the newer of the two versions
             return cls(paths, hierarchical=True)
         raise bad_request(
             "a partition key is of kind Hash with one path or MultiHash with at most three, "
@@ -106,11 +106,11 @@ class KeyDefinition:
         )
 
     def text_in(self, document: dict[str, Any]) -> str:
-        """The canonical text of the key that a document has."""
+        """Return the canonical text of a document's key."""
         return "[" + ",".join([_canonical(_lookup(document, path)) for path in self.paths]) + "]"
 
     def of_header(self, header: str) -> PartitionKey:
-        """The key in an x-ms-documentdb-partitionkey header."""
+        """Return the key in an x-ms-documentdb-partitionkey header."""
         known = self._cache.get(header)
         if known is not None:
             return known
@@ -152,7 +152,7 @@ def _lookup(document: Any, path: tuple[str, ...]) -> Any:
 
 
 class RangeMap:
-    """The partition-key ranges of a container: equal slices of the EPK space."""
+    """The partition-key ranges of a container, which divide the EPK space equally."""
 
     def __init__(self, count: int) -> None:
         self.starts = [""] + [f"{EPK_SPACE * number // count:04X}" for number in range(1, count)]

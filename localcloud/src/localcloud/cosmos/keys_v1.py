@@ -1,6 +1,6 @@
-"""Effective partition keys of version 1, as old clients and old containers have them.
+"""Effective partition keys of version 1, which old clients and containers use.
 
-A 32-bit hash written as a number, and behind it the value itself: order-preserving binary, in hexadecimal.
+A key is a 32-bit hash followed by the value itself, both in order-preserving binary written as hexadecimal.
 """
 
 import struct
@@ -8,7 +8,7 @@ from typing import Any
 
 import mmh3
 
-MAX_HASHED = 100  # characters of a text that count
+MAX_HASHED = 100  # hashed characters of a text
 MAX_APPENDED = 100  # bytes of a text that follow the hash
 _NUMBER, _STRING = b"\x05", b"\x08"
 _SIGN = 1 << 63
@@ -16,7 +16,10 @@ _WORD = (1 << 64) - 1
 
 
 def effective_key_v1(value: Any, marker: bytes) -> str:
-    """`marker` is the byte of a value that is neither number nor text: its type says it all."""
+    """Return the effective partition key.
+
+    `marker` is the type byte of a value that is neither a number nor text.
+    """
     if isinstance(value, str):
         value = value[:MAX_HASHED]
         hashed = _STRING + value.encode() + b"\x00"
@@ -39,9 +42,10 @@ def _binary(value: Any, marker: bytes) -> bytes:
 
 
 def _number(value: float) -> bytes:
-    """A double whose bytes sort as the numbers do, without its trailing zeros.
+    """Return a double as bytes that sort in numeric order, without trailing zeros.
 
-    The first byte holds 8 bits, each further one 7 and a flag: whether another follows.
+    The first byte has 8 bits of the number. Each further byte has 7 bits and a flag that another byte
+    follows.
     """
     (bits,) = struct.unpack("<Q", struct.pack("<d", value))
     bits = bits ^ _SIGN if bits < _SIGN else (-bits) & _WORD

@@ -1,4 +1,4 @@
-"""What a query says about its own work: nominal, since nobody should tune for this machine."""
+"""Query metrics. The values are nominal, because tuning for the local machine would be misleading."""
 
 import base64
 

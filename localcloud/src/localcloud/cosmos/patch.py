@@ -1,4 +1,4 @@
-"""Partial updates: add, set, replace, remove, incr and move on a document."""
+"""Partial updates of a document: add, set, replace, remove, incr and move."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ _SYSTEM = frozenset({"_rid", "_self", "_etag", "_attachments", "_ts"})
 
 
 def apply_patch(document: dict[str, Any], operations: Any, protected: frozenset[tuple[str, ...]]) -> None:
-    """Apply all operations in order; `protected` are the paths that a patch cannot change."""
+    """Apply all operations in order. A patch cannot change the `protected` paths."""
     if not isinstance(operations, list) or not 1 <= len(operations) <= MAX_OPERATIONS:
         raise bad_request(f"a patch has 1 to {MAX_OPERATIONS} operations")
     for position, operation in enumerate(operations):
@@ -59,7 +59,7 @@ class _Operation:
         action()
 
     def parent(self, steps: list[str]) -> Any:
-        """The object or array that holds the path's last step."""
+        """Return the object or array that contains the path's last step."""
         node: Any = self.document
         for step in steps[:-1]:
             if isinstance(node, dict) and step in node:
@@ -67,7 +67,7 @@ class _Operation:
             elif isinstance(node, list) and self.is_index(step, len(node)):
                 node = node[int(step)]
             else:
-                raise self.fail(f"there is no {step!r} on the way")
+                raise self.fail(f"the path has no {step!r}")
         if not isinstance(node, dict | list):
             raise self.fail("the path leads through a value that is neither an object nor an array")
         return node
@@ -82,7 +82,7 @@ class _Operation:
         self.insert(self.steps, self.operation["value"])
 
     def insert(self, steps: list[str], value: Any) -> None:
-        """An array grows at the index, or at its end for `-`."""
+        """Insert into an object, into an array at the index, or at the array's end for `-`."""
         node, last = self.parent(steps), steps[-1]
         if isinstance(node, dict):
             node[last] = value
@@ -94,7 +94,7 @@ class _Operation:
             raise self.fail("the index is outside the array")
 
     def set(self) -> None:
-        """As add, but an array's item is overwritten."""
+        """Do the same as add, but overwrite an existing item of an array."""
         node, last = self.parent(self.steps), self.steps[-1]
         if isinstance(node, list) and self.is_index(last, len(node)):
             node[int(last)] = self.operation["value"]

@@ -1,8 +1,8 @@
-"""Where a page of a query ended, and the SQL condition by which the next one starts there.
+"""The position where a page of a query ended, and the SQL condition that resumes the query there.
 
-Rows have a total order: the sort columns of ORDER BY, then the document's number (which its rid encodes). A
-position is the last row's columns, so deleting or adding documents before it moves nothing. Only DISTINCT and
-GROUP BY without such an order resume by the number of rows.
+Rows have a total order: the ORDER BY columns, then the document's number, which its rid encodes. A position
+has the columns of the last row, so that inserts and deletes before it do not matter. Only DISTINCT and GROUP
+BY without such an order resume by row number.
 """
 
 import base64
@@ -16,22 +16,22 @@ import orjson
 from localcloud.cosmos.errors import bad_request
 
 MAX_ROWS = 2**62
-MAX_TOKEN_BYTES = 16 * 1024  # a token is a header, and clients take no longer ones
+MAX_TOKEN_BYTES = 16 * 1024  # a token is an HTTP header, and clients reject longer ones
 
 
 class Column(NamedTuple):
-    """An SQL expression to sort by; SQLite puts NULL (undefined) first, as Cosmos DB does."""
+    """An SQL sort expression. SQLite sorts NULL (undefined) first, as Cosmos DB does."""
 
     sql: str
     descending: bool = False
 
 
 class ResumeFilter(NamedTuple):
-    """Where an SDK resumes ORDER BY in a range for which it has no continuation of its own."""
+    """The position at which an SDK resumes ORDER BY in a range that it has no continuation for."""
 
     values: list[Any]
     rid: str | None
-    exclude: bool  # whether the row with exactly these values (and rid) was seen already
+    exclude: bool  # whether the client already has the row with exactly these values (and this rid)
 
     @classmethod
     def parse(cls, value: Any) -> "ResumeFilter":
@@ -47,7 +47,7 @@ class ResumeFilter(NamedTuple):
 @dataclass(frozen=True)
 class Position:
     bound: tuple[Any, ...] = ()  # the sort columns of the last row
-    rows: int = 0  # how many rows with this bound were given; all rows, where there are no columns
+    rows: int = 0  # returned rows with this bound, or all returned rows if there are no columns
     taken: int = 0  # counts towards TOP and LIMIT
 
     def encode(self) -> str:
@@ -72,7 +72,7 @@ class Position:
         ):
             raise bad_request("the continuation token is malformed: pass it on as it was given")
         if len(bound) != columns:
-            raise bad_request("the continuation token is of another query: pass it on with its own")
+            raise bad_request("the continuation token belongs to another query")
         numbers = [rows, taken, *(part for part in bound if isinstance(part, int))]
         in_range = all(isinstance(number, int) and -(2**63) <= number < 2**63 for number in numbers)
         if not in_range or not 0 <= rows < MAX_ROWS or not 0 <= taken < MAX_ROWS:
@@ -83,9 +83,10 @@ class Position:
 def at_or_after(
     columns: Sequence[Column], bound: Sequence[Any], name: str, *, inclusive: bool, at: int = 0
 ) -> str:
-    """SQL for the rows that sort after the bound (a prefix of the columns), or with `inclusive` at it too.
+    """Return SQL for the rows after the bound, a prefix of the columns.
 
-    The bound's values are the bindings name0, name1, ...
+    With `inclusive`, rows at the bound match too. The values of the bound are the bindings name0, name1 and
+    so on.
     """
     sql, descending = columns[at]
     is_null = bound[at] is None

@@ -1,6 +1,6 @@
-"""Reading many documents: queries, feeds and the change feed, page by page.
+"""Queries, feeds and the change feed, page by page.
 
-A page holds at most `max_items` results and about 4 MB, and a query that works too long is stopped.
+A page has at most `max_items` results and about 4 MB. A query that takes too long is stopped.
 """
 
 import time
@@ -35,7 +35,7 @@ _PROGRESS_STEPS = 10_000
 
 @dataclass(frozen=True)
 class Scope:
-    """Which documents of a container a request is about; all of them, if it does not say."""
+    """The documents of a container that a request reads: by default all of them."""
 
     key: PartitionKey | None = None
     range: int | None = None
@@ -70,17 +70,17 @@ class Scope:
 class Page(NamedTuple):
     items: list[str]  # JSON texts
     continuation: str | None = None
-    reached: int = 0  # by a change feed
+    reached: int = 0  # the change feed's last sequence number
 
 
 class SlowQueryError(CosmosError):
-    """A query that was stopped because it took too long."""
+    """A query that exceeded its time limit."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(408, f"the query took longer than {seconds:g} s here: narrow it, or add an equality")
 
 
-Work = Callable[[apsw.Connection, float], Page]  # a page's query, to be run on a connection within seconds
+Work = Callable[[apsw.Connection, float], Page]  # runs a page's query on a connection, within seconds
 
 
 @dataclass
@@ -102,13 +102,13 @@ class Queries:
         continuation: str | None = None,
         resume: ResumeFilter | None = None,
     ) -> Work:
-        """The query, ready to run; no work that grows with the container but the first use of an index."""
+        """Return the query, ready to run. The only slow step is the creation of an index at its first use."""
         program = self._program(container, scope, text, parameters)
         self._ensure_indexes(container, view, program)
         position = Position.decode(continuation, len(program.columns))
         wanted = min(max_items or DEFAULT_PAGE_ITEMS, MAX_PAGE_ITEMS)
         bindings = {**scope.bindings(int(self.clock.now())), **program.bindings(parameters)}
-        # Where the client gives both, both hold: the later one counts.
+        # If the client sends both a continuation and a resume filter, the later position counts.
         conditions = []
         if position.bound:
             conditions.append(_after(program, position.bound, "r", bindings, inclusive=True))
@@ -121,7 +121,7 @@ class Queries:
         )
 
     def over_values(self, values: list[dict[str, Any]], text: str, parameters: dict[str, Any]) -> list[str]:
-        """A query over metadata: databases, containers, offers."""
+        """Run a query over metadata: databases, containers or offers."""
         program = compile_query(parse_query(text), parameters)
         execute = self.store.execute
         execute("CREATE TEMP TABLE IF NOT EXISTS listed (k INTEGER PRIMARY KEY, id TEXT, body BLOB)")
@@ -139,7 +139,10 @@ class Queries:
         ).items
 
     def changes(self, view: View, scope: Scope, after: int, since: int | None, max_items: int | None) -> Work:
-        """Documents changed after a sequence number, oldest change first; the page tells the one reached."""
+        """Return the documents changed after a sequence number, oldest change first.
+
+        The page has the last sequence number reached.
+        """
         conditions = ["d.lsn > :after", *scope.filters(expires=True)]
         if since is not None:
             conditions.append("d.ts >= :since")
@@ -153,8 +156,6 @@ class Queries:
         return lambda connection, seconds: _limited(
             connection, seconds, lambda: _changes(connection.execute(sql, bindings), after, newest, wanted)
         )
-
-    # how a query runs
 
     def _program(self, container: Container, scope: Scope, text: str, parameters: dict[str, Any]) -> Program:
         filters = scope.filters(expires=container.default_ttl is not None)
@@ -170,7 +171,7 @@ class Queries:
         return program
 
     def _ensure_indexes(self, container: Container, view: View, program: Program) -> None:
-        """Index a path when a query first asks for it, once the container is big enough to matter."""
+        """Create the indexes that a query uses, once the container is large enough to benefit."""
         if container.next_k <= INDEX_FROM_ROWS or view.table != container.table:
             return
         for number, (type_sql, value_sql) in enumerate(
@@ -227,7 +228,7 @@ def _changes(cursor: apsw.Cursor, after: int, newest: int, wanted: int) -> Page:
     items: list[str] = []
     size, last = 0, after
     for lsn, body in cursor:
-        # A batch is one sequence number, and no page ends within it.
+        # All writes of a batch have one sequence number. A page must not end inside a batch.
         if lsn != last and (len(items) >= wanted or size > MAX_PAGE_BYTES):
             cursor.close(force=True)
             return Page(items, reached=last)
@@ -238,7 +239,7 @@ def _changes(cursor: apsw.Cursor, after: int, newest: int, wanted: int) -> Page:
 
 
 def _limited(connection: apsw.Connection, seconds: float, run: Callable[[], Page]) -> Page:
-    """Run within the time that is given, and turn what SQLite refuses into the client's error."""
+    """Run within the time limit, and convert SQLite's errors to client errors."""
     deadline = time.monotonic() + seconds
     connection.set_progress_handler(lambda: time.monotonic() > deadline, _PROGRESS_STEPS)
     try:
@@ -252,11 +253,11 @@ def _limited(connection: apsw.Connection, seconds: float, run: Callable[[], Page
 
 
 def _collect(cursor: apsw.Cursor, position: Position, count: int) -> tuple[list[str], Position | None]:
-    """A page of results, and where it ended if there is more."""
+    """Return a page of results, and its end if there are more."""
     items: list[str] = []
     size = 0
     bound, rows = position.bound, position.rows
-    skip = rows if bound else 0  # of the last page's last document, which may have more rows (JOIN)
+    skip = rows if bound else 0  # rows of the last page's last document, which can have several (JOIN)
     for row in cursor:
         text, row_bound = row[0], row[1:]
         if skip and row_bound == position.bound:

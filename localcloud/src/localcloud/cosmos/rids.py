@@ -1,4 +1,4 @@
-"""Resource ids: the service's own names for things, which nest: a document's starts with its container's."""
+"""Resource ids, the service's internal ids. They nest: a document's id starts with its container's id."""
 
 import base64
 import os
@@ -31,7 +31,7 @@ def document_rid(container: bytes, k: int) -> str:
 
 
 def document_k(rid: str, container: bytes) -> int | None:
-    """The document's number in a resource id of this container."""
+    """Return the document's number in a resource id of this container."""
     try:
         raw = raw_rid(rid)
     except ValueError:
@@ -44,5 +44,5 @@ def offer_rid() -> str:
 
 
 def new_etag() -> str:
-    """Unique over restarts too; the quotes are part of it."""
+    """Return an etag in quotes, unique across restarts."""
     return f'"{_STAMP}-0000-0000-0000-{next(_numbers):012x}"'

@@ -1,4 +1,4 @@
-"""The account on the wire: HTTP on loopback, the signature checked, faults acted out."""
+"""The HTTP server of the account: checks signatures and injects faults."""
 
 import asyncio
 import logging
@@ -83,7 +83,7 @@ class CosmosService:
 
     def _perform(self, call: Call) -> Response | Awaitable[Response]:
         if call.operation.rpartition(".")[2] in _WRITES and self._account.store.begin_group():
-            # One commit for all that is written in this turn of the loop, and no answer before it.
+            # All writes of one event loop iteration share a commit. The responses wait for it.
             self._http.hold()
             asyncio.get_running_loop().call_soon(self._commit)
         return self._run(call)

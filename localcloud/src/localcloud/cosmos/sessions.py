@@ -1,8 +1,8 @@
-"""Session consistency made visible: tokens, and a replica that lags behind.
+"""Session consistency: session tokens, and a replica that lags behind.
 
-With a lag, every write reaches the replica only after that many seconds. A reader without a session token is
-served by the replica and may see the past. One whose token is ahead of the replica gets 404/1002, as from a
-read region that has not caught up; the SDK then retries at the write region, which here is the primary.
+Each write reaches the replica after the configured lag. The replica serves readers without a session token,
+which may see old data. A reader whose token is ahead of the replica gets 404/1002, as from a read region that
+lags. The SDK then retries at the write region, which is the primary here.
 """
 
 from collections import OrderedDict, deque
@@ -22,7 +22,7 @@ def session_token(container_range: int, lsn: int) -> str:
 
 
 def parse_token(token: str) -> dict[int, int]:
-    """The sequence number a session has seen, by range, in a token such as `0:-1#12,1:-1#7`."""
+    """Return the sequence number of each range in a token such as `0:-1#12,1:-1#7`."""
     if len(token) > MAX_TOKEN_LENGTH:
         raise bad_request("the session token is too long")
     seen: dict[int, int] = {}
@@ -38,7 +38,7 @@ def parse_token(token: str) -> dict[int, int]:
 
 
 class View(NamedTuple):
-    """What a reader sees of a container."""
+    """The data of a container that a reader sees."""
 
     table: str
     lsns: list[int]
@@ -68,7 +68,10 @@ class Replica:
         self._lsns: dict[int, list[int]] = {}
 
     def set_lag(self, seconds: float, containers: list[Container]) -> None:
-        """Change the lag; what is on its way arrives as planned, unless the lag is 0: then at once."""
+        """Change the lag.
+
+        Pending writes keep their times, unless the new lag is 0: then they apply at once.
+        """
         if seconds and not self.lag:
             for container in containers:
                 self.add(container, lag=seconds)
@@ -99,7 +102,7 @@ class Replica:
         return len(self._pending)
 
     def rewind(self, position: int) -> None:
-        """Forget what was recorded since: its transaction failed."""
+        """Drop the changes after a position, because their transaction failed."""
         while len(self._pending) > position:
             self._pending.pop()
 
@@ -107,7 +110,7 @@ class Replica:
         return View(container.table, container.lsns)
 
     def view(self, container: Container) -> View:
-        """The replica as of now; the primary where there is no lag."""
+        """Return the replica as of now, or the primary if there is no lag."""
         if not self.lag:
             return self.primary(container)
         now = self._clock.now()
@@ -128,7 +131,7 @@ class Replica:
 
 
 class RetryMemory:
-    """Recognises the SDK's retry after a 404/1002, which goes to the write region."""
+    """Recognizes the retry that the SDK sends to the write region after a 404/1002."""
 
     SIZE = 10_000
 

@@ -1,7 +1,7 @@
-"""A thread for the queries that would hold up everyone else.
+"""A thread for slow queries, which would block the event loop.
 
-A query runs on the event loop, as everything does, but not for long: it is stopped there and starts again in
-the thread, on a connection of its own that sees what is committed.
+Every query starts on the event loop. After a short time limit it is stopped and runs again in the thread, on
+its own connection, which sees committed data.
 """
 
 import asyncio
@@ -33,16 +33,16 @@ class SlowQueryThread:
         self._waiting += 1
         try:
             await self._commit_of_now()
-            assert self._connection is not None  # noqa: S101 - only an open lane is used
+            assert self._connection is not None  # noqa: S101 - callers check is_open
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(self._thread, work, self._connection, seconds)
         finally:
             self._waiting -= 1
 
     async def _commit_of_now(self) -> None:
-        """The thread sees what is committed, and has to see all that this query's reader has."""
+        """Wait for the open commit, because the thread must see all that the reader has seen."""
         group = self._store.groups
-        while self._store.group_open and self._store.groups == group:  # noqa: ASYNC110 - a turn of the loop
+        while self._store.group_open and self._store.groups == group:  # noqa: ASYNC110 - one loop iteration
             await asyncio.sleep(0)
 
     def close(self) -> None:

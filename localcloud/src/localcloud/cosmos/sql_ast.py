@@ -1,6 +1,6 @@
 """The syntax tree of a Cosmos SQL query: `from localcloud.cosmos import sql_ast as ast`.
 
-What a plan rewrites keeps its own text beside its expression.
+Nodes that a query plan rewrites also keep their text.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ AGGREGATES = frozenset({"COUNT", "COUNTIF", "SUM", "AVG", "MIN", "MAX"})
 
 @dataclass_transform(frozen_default=True)
 class _Node:
-    """What derives from it is a frozen dataclass."""
+    """Makes each subclass a frozen dataclass."""
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True)(cls)
@@ -35,7 +35,7 @@ class Name(_Node):
 
 class Member(_Node):
     base: "Expr"
-    key: "Expr"  # a Const where the text names the property
+    key: "Expr"  # a Const if the text names the property
 
 
 class Unary(_Node):
@@ -50,7 +50,7 @@ class Binary(_Node):
 
 
 class Logic(_Node):
-    """A chain of AND or of OR."""
+    """A chain of AND or OR."""
 
     op: str
     operands: tuple["Expr", ...]
@@ -123,7 +123,7 @@ class OrderKey(_Node):
 
 
 class Source(_Node):
-    """`alias IN expr` goes over an array's items; without IN the alias stands for the value itself."""
+    """A source in FROM. `alias IN expr` iterates over an array. Without IN, the alias is the value itself."""
 
     alias: str
     expr: Expr | None  # None: the container's documents
@@ -147,13 +147,13 @@ class Query(_Node):
 
     @property
     def needs_plan(self) -> bool:
-        """Whether the results of several ranges cannot simply be put one after the other."""
+        """Whether the results of several ranges cannot simply be concatenated."""
         combined = self.order_by or self.group_by or self.distinct or self.aggregates
         return bool(combined) or self.top is not None or self.offset is not None
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
-    """The operands of an expression; those inside a subquery are its own."""
+    """Return the operands of an expression, without those inside a subquery."""
     match expr:
         case Member(base, key):
             return (base, key)

@@ -1,4 +1,4 @@
-"""The built-in functions of Cosmos SQL: what one is. An argument of the wrong type gives undefined."""
+"""Definition of the built-in functions of Cosmos SQL. An argument of the wrong type gives undefined."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,11 +14,12 @@ class Builtin:
     function: Callable[..., Any]
     minimum: int
     maximum: int
-    types: str = ""  # one letter an argument: s string, n number, a array, o object, b boolean, * any defined
+    # One letter for each argument: s string, n number, a array, o object, b boolean, * any defined value.
+    types: str = ""
     deterministic: bool = True
 
     def __call__(self, *texts: Any) -> str | None:
-        """From JSON texts to a JSON text."""
+        """Apply the function to JSON texts and return a JSON text."""
         values = [decode(text) for text in texts]
         types = self.types or "?" * len(values)
         if not all(_CHECKS[kind](value) for kind, value in zip(types, values, strict=False)):
@@ -58,5 +59,5 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
 
 
 def bounded(size: float, make: Callable[[], Any]) -> Any:
-    """The result, unless it would be larger than a document may be."""
+    """Return the result, or undefined if it would exceed the maximum size of a document."""
     return make() if size <= MAX_RESULT else UNDEFINED

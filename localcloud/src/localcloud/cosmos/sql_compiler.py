@@ -1,4 +1,4 @@
-"""Cosmos SQL queries compiled to SQLite."""
+"""The compiler of Cosmos SQL queries to SQLite."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from localcloud.cosmos.sql_operands import storable
 from localcloud.cosmos.sql_pieces import Binder, Parameters, State, Value, literal, path, type_of
 from localcloud.cosmos.sql_values import ARRAY, rank
 
-TABLE = "$TABLE"  # stands for the table of documents until the query runs
-_RESUME = "$RESUME"  # stands for the condition by which a page starts where the last one ended
+TABLE = "$TABLE"  # placeholder for the table of documents
+_RESUME = "$RESUME"  # placeholder for the condition that resumes after the previous page
 
 
 @dataclass
 class Program:
-    """A compiled query: SQL that gives rows of (JSON text, sort columns ...)."""
+    """A compiled query: SQL that returns rows of (JSON text, sort columns ...)."""
 
     sql: str
     binders: list[Binder]
-    columns: tuple[Column, ...]  # by which a page resumes; without any, it does by offset
-    key_lengths: tuple[int, ...]  # how many columns each ORDER BY key has
+    columns: tuple[Column, ...]  # the columns to resume by. Without them, a page resumes by offset
+    key_lengths: tuple[int, ...]  # the number of columns of each ORDER BY key
     limit: int | None
     offset: int
     indexes: frozenset[tuple[str, str]] = frozenset()
@@ -33,11 +33,11 @@ class Program:
         return {f"p{number}": bind(parameters) for number, bind in enumerate(self.binders)}
 
     def sql_from(self, table: str, conditions: list[str]) -> str:
-        """The SQL over this table, for the rows that also meet these conditions."""
+        """Return the SQL for this table, with these conditions added."""
         return self.sql.replace(TABLE, table).replace(_RESUME, " AND ".join(conditions) or "1")
 
     def bound_of(self, resume: ResumeFilter, k: int | None) -> tuple[Any, ...]:
-        """The sort columns that a resume filter names."""
+        """Return the sort columns that a resume filter specifies."""
         if not self.key_lengths or not self.columns or len(resume.values) != len(self.key_lengths):
             raise bad_request(
                 f"resumeFilter has {len(resume.values)} values for {len(self.key_lengths)} ORDER BY keys"
@@ -61,9 +61,9 @@ def compile_query(
     filters: Iterable[str] = (),
     explicit: frozenset[str] = frozenset(),
 ) -> Program:
-    """Compile for the table `TABLE` under the alias d; `filters` are SQL conditions on it.
+    """Compile for the table `TABLE` with the alias d. `filters` are SQL conditions on it.
 
-    `explicit` are the paths that the container's indexing policy names one by one.
+    `explicit` are the paths that the container's indexing policy includes by name.
     """
     state = State(parameters, explicit)
     try:
@@ -89,16 +89,14 @@ def _compile(query: ast.Query, state: State, filters: list[str]) -> Program:
 
 
 class Scope(Expressions):
-    """One SELECT: its aliases and those of the queries around it."""
+    """One SELECT, with its own aliases and those of the enclosing queries."""
 
     def __init__(self, state: State, names: dict[str, Value], *, top: bool) -> None:
         super().__init__(state, names)
         self.top = top
-        self.has_rows = False  # the container's documents are among the sources
-        self.columns: list[Column] = []  # what a page resumes by
+        self.has_rows = False  # whether the container's documents are among the sources
+        self.columns: list[Column] = []  # the columns that a page resumes by
         self.key_lengths: list[int] = []
-
-    # clauses
 
     def select(self, query: ast.Query, filters: list[str]) -> str:
         tables, conditions = self.sources(query.sources)
@@ -130,9 +128,9 @@ class Scope(Expressions):
         return f" GROUP BY c_canon({result})" if query.distinct and not query.aggregates else ""
 
     def ordering(self, query: ast.Query) -> list[Column]:
-        """The columns that the rows are sorted by; with the documents' number last, as Azure has the rid."""
+        """Return the sort columns. The document's number is the last, as the rid is in Azure."""
         if query.order_by and query.group_by:
-            raise bad_request("ORDER BY does not go with GROUP BY")
+            raise bad_request("ORDER BY cannot be combined with GROUP BY")
         if query.aggregates or query.group_by:
             return []
         columns: list[Column] = []
@@ -145,9 +143,9 @@ class Scope(Expressions):
         return columns
 
     def sortable(self, expr: ast.Expr) -> list[str]:
-        """ORDER BY leaves out what the path's index does not hold: the documents without the property.
+        """Return the condition that excludes documents without the ORDER BY property.
 
-        Only a path that the indexing policy names has them too.
+        Azure's index on the path lacks these documents, unless the indexing policy includes the path by name.
         """
         value = self.value(expr)
         return [] if value.indexed and value.steps in self.state.explicit else [f"{value.t} IS NOT NULL"]
@@ -173,7 +171,7 @@ class Scope(Expressions):
         return tables, conditions
 
     def source_value(self, source: ast.Source, tables: list[str]) -> Value:
-        """In the first source, a name that is not known yet is the container."""
+        """Return the source's value. In the first source, an unknown name is the container."""
         if source.expr is None:
             return self.value(ast.Name(source.alias))
         if self.top and not self.has_rows:
@@ -226,14 +224,14 @@ class Scope(Expressions):
 
 
 def _resumes_by_value(query: ast.Query) -> bool:
-    """Whether the sort columns tell the rows apart; those of DISTINCT do if they are what it selects."""
+    """Return whether the sort columns identify rows. For DISTINCT, they do if they are the selected items."""
     if not query.distinct:
         return not (query.group_by or query.aggregates)
     return [item.expr for item in query.select or ()] == [key.expr for key in query.order_by]
 
 
 def _root(expr: ast.Expr | None) -> str | None:
-    """The name that a source starts from: the container, unless it is an alias."""
+    """Return the root name of a source. It is the container, unless it is an alias."""
     while isinstance(expr, ast.Member):
         expr = expr.base
     if isinstance(expr, ast.Name):

@@ -1,4 +1,4 @@
-"""The date and time functions of Cosmos SQL, in ticks: 100 nanoseconds since 1970."""
+"""The date and time functions of Cosmos SQL, in ticks of 100 nanoseconds since 1970."""
 
 import re
 import time
@@ -25,7 +25,7 @@ _NAMES = {
     "nanosecond": ("nanosecond", "ns"),
 }
 _PARTS = {name: part for part, names in _NAMES.items() for name in names}
-# In hundredths of a tick, since a nanosecond is less than a tick.
+# In hundredths of a tick, because a nanosecond is less than a tick.
 _SIZES = {
     "day": 86_400 * TICKS_PER_SECOND * 100,
     "hour": 3_600 * TICKS_PER_SECOND * 100,
@@ -50,7 +50,7 @@ def _part(name: str) -> str:
 
 
 def _ticks(text: str) -> int:
-    """A text of ISO 8601; a ValueError, and with it undefined, if it is none."""
+    """Parse an ISO 8601 text. Raise ValueError, which makes the result undefined, for any other text."""
     fraction = _FRACTION.search(text)
     whole = text if fraction is None else text[: fraction.start()] + text[fraction.end() :]
     moment = datetime.fromisoformat(whole)
@@ -69,7 +69,7 @@ def _text(ticks: int) -> str:
 
 
 def _number(ticks: int) -> int:
-    """As the service gives ticks: a double, which is not exact to the last of them."""
+    """Return ticks rounded to a double, as the service does."""
     return int(float(ticks))
 
 
@@ -81,7 +81,7 @@ def _add(name: str, amount: float, text: str) -> str:
 
 
 def _add_months(ticks: int, months: int) -> int:
-    """The same day of another month, or its last where that month is shorter."""
+    """Return the same day of another month, or that month's last day if it is shorter."""
     moment = _moment(ticks)
     year, month = divmod(moment.year * 12 + moment.month - 1 + months, 12)
     first = datetime(year, month + 1, 1, tzinfo=UTC)
@@ -97,7 +97,7 @@ def _months(ticks: int) -> int:
 
 
 def _difference(name: str, start: str, end: str) -> int:
-    """How many boundaries of this part lie between the two."""
+    """Return the number of boundaries of this part between the two times."""
     part, first, last = _part(name), _ticks(start), _ticks(end)
     if part == "year":
         return _months(last) // 12 - _months(first) // 12
@@ -114,7 +114,7 @@ def _part_of(name: str, text: str) -> int:
 
 
 def _bin(text: str, name: str, size: float = 1, origin: str = "1970-01-01T00:00:00Z") -> Any:
-    """The start of the bin that the time is in; bins are counted from the origin."""
+    """Return the start of the bin that contains the time. Bins are counted from the origin."""
     part, ticks, start, count = _part(name), _ticks(text), _ticks(origin), _whole(size)
     if count < 1:
         return UNDEFINED
@@ -128,7 +128,7 @@ def _bin(text: str, name: str, size: float = 1, origin: str = "1970-01-01T00:00:
 
 def _from_parts(*numbers: float) -> str:
     parts = [_whole(number) for number in numbers]
-    fraction = parts[6] if len(parts) > 6 else 0  # noqa: PLR2004 - the place of the fraction, in ticks
+    fraction = parts[6] if len(parts) > 6 else 0  # noqa: PLR2004 - index of the fraction, in ticks
     if not 0 <= fraction < TICKS_PER_SECOND:
         raise ValueError(fraction)
     year, month, day, hour, minute, second = [*parts[:6], 0, 0, 0][:6]

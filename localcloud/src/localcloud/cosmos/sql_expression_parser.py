@@ -1,4 +1,4 @@
-"""The expressions of Cosmos SQL: a recursive-descent parser, binary operators by their precedence."""
+"""The parser of Cosmos SQL expressions: recursive descent, with precedence climbing for binary operators."""
 
 from localcloud.cosmos import sql_ast as ast
 from localcloud.cosmos.errors import CosmosError, bad_request
@@ -73,7 +73,7 @@ class ExpressionParser:
             raise bad_request(f"the query is nested deeper than {MAX_DEPTH} levels")
 
     def query(self) -> ast.Query:
-        """A subquery: the clauses are the subclass's."""
+        """Parse a subquery. The subclass implements the clauses."""
         raise NotImplementedError
 
     # expressions
@@ -89,7 +89,7 @@ class ExpressionParser:
         return expr
 
     def operators(self, minimum: int) -> ast.Expr:
-        """Binary operators by precedence climbing."""
+        """Parse binary operators by precedence climbing."""
         left = self.unary()
         while True:
             op = self.token.text.upper() if self.token.kind in ("op", "word") else ""

@@ -1,4 +1,4 @@
-"""Cosmos SQL expressions compiled to SQLite's."""
+"""The compiler of Cosmos SQL expressions to SQLite."""
 
 import re
 from typing import Any
@@ -44,21 +44,21 @@ _TYPED_RESULTS = {
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 _ARITHMETIC = {"+": "({0} + {1})", "-": "({0} - {1})", "*": "({0} * {1})", "/": "({0} * 1.0 / {1})",
                "%": "mod({0}, {1})"}  # fmt: skip
-_LAST_CHARACTERS = "\U0010ffff" * 4  # sorts after whatever may follow a prefix
+_LAST_CHARACTERS = "\U0010ffff" * 4  # sorts after every text that continues a prefix
 _BITS = frozenset({"&", "|", "^", "<<", ">>", ">>>"})
 
 
 class Expressions(Operands):
-    """Compiles the expressions of one SELECT, whose aliases are `names`."""
+    """Compiler of the expressions of one SELECT, whose aliases are `names`."""
 
     def nested(self, query: ast.Query) -> str:
-        """A subquery that may use these names."""
+        """Compile a subquery that can use these names."""
         raise NotImplementedError
 
     # conditions
 
     def truth(self, expr: ast.Expr) -> str:
-        """SQL that holds exactly where the expression is true; in a form that can use an index."""
+        """Return SQL that is true exactly if the expression is true, in a form that can use an index."""
         match expr:
             case ast.Call("STARTSWITH", (operand, prefix)) | ast.Like(operand, prefix, None):
                 return balanced([*self.prefix(expr, operand, prefix), self.boolean(expr)], " AND ")
@@ -66,7 +66,7 @@ class Expressions(Operands):
                 return self.boolean(expr, exact=False)
 
     def prefix(self, expr: ast.Expr, operand: ast.Expr, pattern: ast.Expr) -> list[str]:
-        """The range that a text with this prefix lies in: it narrows the search, and the rest decides."""
+        """Return conditions that limit the search to the prefix's range. The caller adds the exact test."""
         value = self.value(operand)
         if not isinstance(self.known(pattern), str) or not (value.indexed or value.rank == STRING):
             return []
@@ -81,7 +81,10 @@ class Expressions(Operands):
         return [self.comparison(op, value, bound, exact=False) for op, bound in ((">=", low), ("<=", high))]
 
     def boolean(self, expr: ast.Expr, *, exact: bool = True) -> str:
-        """SQL that is 1, 0 or NULL: true, false, and neither; where not `exact`, the last two may be one."""
+        """Return SQL that is 1, 0 or NULL for true, false and undefined.
+
+        Without `exact`, 0 and NULL are interchangeable.
+        """
         match expr:
             case ast.Logic(op, operands):
                 part = self.boolean if exact else self.truth
@@ -141,13 +144,13 @@ class Expressions(Operands):
         constants = [self.known(choice) for choice in choices]
         if any(constant is UNDEFINED or rank(constant) > STRING for constant in constants):
             equalities = [self.comparison("=", value, self.value(choice), exact=True) for choice in choices]
-            # A choice that is undefined matches nothing, but leaves the answer defined.
+            # An undefined choice matches nothing, but the result stays defined.
             matched = balanced([f"coalesce({equality}, 0)" for equality in equalities], " OR ")
             return f"iif({value.t} IS NULL, NULL, {matched})"
         return self.among(value, constants, [self.getter(choice) for choice in choices])
 
     def among(self, value: Value, constants: list[Any], getters: list[Binder]) -> str:
-        """Whether the value is one of these scalars, in a form that can use an index."""
+        """Return a test for membership in a list of scalars, in a form that can use an index."""
         self.index(value)
         tests = [f"({value.t} = {NULL})"] if None in constants else []
         by_kind: dict[int, list[Binder]] = {}
@@ -162,7 +165,7 @@ class Expressions(Operands):
 
     # values
 
-    def value(self, expr: ast.Expr) -> Value:  # noqa: C901, PLR0912 - one case a kind of expression
+    def value(self, expr: ast.Expr) -> Value:  # noqa: C901, PLR0912 - one case for each kind of expression
         match expr:
             case ast.Const(value):
                 return self.bound(value, lambda _: value)
@@ -172,7 +175,7 @@ class Expressions(Operands):
                 return NOTHING
             case ast.Name(name):
                 if name not in self.names:
-                    raise bad_request(f"the name {name!r} in the query stands for nothing: is it in FROM?")
+                    raise bad_request(f"the name {name!r} in the query is not defined: add it to FROM")
                 return self.names[name]
             case ast.Member(base, key):
                 return self.member(self.value(base), key)
@@ -208,7 +211,7 @@ class Expressions(Operands):
         return Value(str(ARRAY), "NULL", f"('[' || ltrim({items}, ',') || ']')", ARRAY)
 
     def object(self, members: list[tuple[str, Value]]) -> str:
-        last = dict(members)  # a repeated name keeps its last value
+        last = dict(members)  # the last value of a repeated name counts
         parts = [f"({literal(f',{encode(name)}:')} || {value.j})" for name, value in last.items()]
         return "('{' || ltrim(" + concatenate(parts) + ", ',') || '}')"
 
@@ -262,7 +265,7 @@ class Expressions(Operands):
         return dynamic(text) if result is None else typed(result, f"json_extract({text}, '$')")
 
     def special_call(self, call: ast.Call) -> Value | None:
-        """Calls that SQLite can answer itself."""
+        """Compile calls that SQLite's own functions can evaluate."""
         if call.name == "ARRAY_CONTAINS" and len(call.arguments) == 2:  # noqa: PLR2004
             return self.array_contains(*call.arguments)
         if call.name in ("CONTAINS", "STARTSWITH") and len(call.arguments) == 2:  # noqa: PLR2004
@@ -303,7 +306,7 @@ class Expressions(Operands):
         if len(call.arguments) != 1:
             raise bad_request(f"{call.name} takes one argument")
         if ast.contains_aggregate(call.arguments[0]):
-            raise bad_request("an aggregate cannot stand inside another")
+            raise bad_request("an aggregate cannot contain another aggregate")
         value = self.value(call.arguments[0])
         if call.name == "COUNT":
             return typed(NUMBER, "count(*)" if value.const else f"count({value.t})")
@@ -311,7 +314,8 @@ class Expressions(Operands):
             return typed(NUMBER, f"count(iif({self.truth(call.arguments[0])}, 1, NULL))")
         if call.name in ("MIN", "MAX"):
             return dynamic(f"c_{call.name.lower()}({value.j})")
-        function = "total" if call.name == "SUM" else "avg"  # the sum of nothing is 0, its average undefined
+        # The sum of no values is 0, their average undefined.
+        function = "total" if call.name == "SUM" else "avg"
         total = f"{function}({self.scalar(value, NUMBER)} * 1.0)"
         return typed(
             NUMBER, f"CASE WHEN count({value.t}) = count(iif({value.t} = {NUMBER}, 1, NULL)) THEN {total} END"

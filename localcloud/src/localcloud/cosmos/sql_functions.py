@@ -1,4 +1,4 @@
-"""The built-in functions of Cosmos SQL: those on numbers, arrays and objects here, the others beside it."""
+"""The built-in functions of Cosmos SQL on numbers, arrays and objects. Other modules have the rest."""
 
 import math
 import random
@@ -23,19 +23,19 @@ def _round(value: float, digits: float = 0) -> float:
 
 
 def _int64(value: float) -> int:
-    """A whole number of 64 bits; anything else makes the call undefined."""
+    """Return a 64-bit integer. Any other number makes the call undefined."""
     if value != int(value) or not -(2**63) <= value < 2**63:
         raise ValueError(value)
     return int(value)
 
 
 def _on_integers(function: Callable[..., int]) -> Callable[..., int]:
-    """Whole numbers in and out, wrapped to 64 bits as the processor does it."""
+    """Wrap a function on 64-bit integers, whose results overflow as in a processor."""
     return lambda *values: (function(*map(_int64, values)) + 2**63) % 2**64 - 2**63
 
 
 def _divide(left: int, right: int) -> int:
-    """Towards zero."""
+    """Divide and round towards zero."""
     quotient = abs(left) // abs(right)
     return quotient if (left < 0) == (right < 0) else -quotient
 
@@ -85,7 +85,7 @@ NUMBERS.add("INTBITRIGHTSHIFT", "nn", _on_integers(lambda a, b: a >> (b & 63)))
 # arrays and objects
 
 
-def _holds(item: Any, wanted: Any, part: bool) -> bool:  # noqa: FBT001 - as in the query
+def _holds(item: Any, wanted: Any, part: bool) -> bool:  # noqa: FBT001 - positional, as in the query
     if part and isinstance(item, dict) and isinstance(wanted, dict):
         return all(name in item and equal(item[name], value) for name, value in wanted.items())
     return equal(item, wanted)
@@ -111,7 +111,7 @@ def _keys(items: list[Any]) -> dict[str | None, Any]:
 
 
 def _contains(test: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """Tests the keys of what is wanted, as far as it is defined, against those of the array."""
+    """Return a function that compares the keys of the defined arguments with those of the array."""
 
     def contains(items: Any, *wanted: Any) -> Any:
         if not isinstance(items, list):

@@ -1,4 +1,4 @@
-"""Cosmos SQL text as tokens."""
+"""The lexer of Cosmos SQL."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from typing import Any
 from localcloud.cosmos.errors import CosmosError, bad_request
 
 MAX_QUERY_LENGTH = 512 * 1024
-MAX_HEXADECIMAL = 18  # with its prefix: 64 bits
+MAX_HEXADECIMAL = 18  # 64 bits, with the prefix
 
 KEYWORDS = frozenset({
     "AND", "ARRAY", "AS", "ASC", "BETWEEN", "BY", "DESC", "DISTINCT", "ESCAPE", "EXISTS", "FALSE", "FROM",
@@ -29,8 +29,8 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    kind: str  # word, number, string, param, op, end
-    text: str  # a keyword or an operator in upper case, otherwise as written
+    kind: str  # word, number, string, param, op or end
+    text: str  # as written
     value: Any
     start: int
     end: int
@@ -70,7 +70,7 @@ def _number(lexeme: str) -> int | float:
         if len(lexeme) > MAX_HEXADECIMAL:
             raise bad_request(f"the number {lexeme[:40]} is out of range")
         return _number(str(int(lexeme, 16)))
-    if lexeme.isdigit() and len(lexeme) < 19:  # noqa: PLR2004 - what fits a 64-bit integer
+    if lexeme.isdigit() and len(lexeme) < 19:  # noqa: PLR2004 - fits a 64-bit integer
         return int(lexeme)
     number = float(lexeme)
     if number in (float("inf"), float("-inf")):
@@ -88,7 +88,7 @@ def _string(lexeme: str, text: str, at: int) -> str:
     try:
         value = json.loads(f'"{body}"', strict=False)
     except ValueError:
-        raise syntax_error("an escape in this string is not one of JSON", text, at) from None
+        raise syntax_error("this string has an escape sequence that JSON does not have", text, at) from None
     if not isinstance(value, str) or any("\ud800" <= char <= "\udfff" for char in value):
         raise syntax_error("this string holds half of a surrogate pair", text, at)
     return value

@@ -1,4 +1,4 @@
-"""LIKE patterns of SQL: % for any characters, _ for one, [a-z] and [^a-z] for a set."""
+"""LIKE patterns of SQL: % for any characters, _ for one, [a-z] and [^a-z] for sets."""
 
 import re
 from collections.abc import Callable
@@ -9,9 +9,9 @@ _ANY = "%"
 
 @lru_cache(maxsize=512)
 def like_matcher(pattern: str, escape: str | None) -> Callable[[str], bool]:
-    """Match `pattern` in time proportional to the text, however many wildcards it has.
+    """Return a matcher whose time is proportional to the text, however many wildcards `pattern` has.
 
-    The pieces between the % signs have a fixed length each, so that the leftmost match of each is enough.
+    Each piece between % signs has a fixed length, so the leftmost match of each piece suffices.
     """
     tokens = _like_tokens(pattern, escape)
     pieces = [re.compile(piece, re.DOTALL) for piece in _like_pieces(tokens)]
@@ -34,7 +34,7 @@ def like_matcher(pattern: str, escape: str | None) -> Callable[[str], bool]:
 
 
 def _like_tokens(pattern: str, escape: str | None) -> list[str]:
-    """The pattern's parts as expressions of one character each, and "%"."""
+    """Return the pattern's parts: regular expressions for one character each, and "%"."""
     tokens = []
     position = 0
     while position < len(pattern):
@@ -62,7 +62,7 @@ def _like_set(content: str) -> str:
     try:
         re.compile(expression)
     except re.error:
-        return "(?!)"  # such as [z-a]: matches nothing
+        return "(?!)"  # such as [z-a], which matches nothing
     return expression
 
 

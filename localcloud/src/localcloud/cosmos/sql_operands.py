@@ -1,4 +1,4 @@
-"""The operands of expressions: constants and parameters, which are bound, and paths, which are indexed."""
+"""Operands of expressions: constants and parameters, which are bound, and paths, which are indexed."""
 
 from typing import Any
 
@@ -20,7 +20,10 @@ class Operands:
             self.state.indexes.add((value.t.replace("d.body", "body"), value.v.replace("d.body", "body")))
 
     def known(self, expr: Expr) -> Any:
-        """The value where it is known now, otherwise UNDEFINED; only its type may shape the SQL."""
+        """Return the value if it is known at compile time, otherwise UNDEFINED.
+
+        The SQL may depend only on its type.
+        """
         if isinstance(expr, Const):
             return expr.value
         if isinstance(expr, ArrayLiteral):
@@ -29,7 +32,10 @@ class Operands:
         return self.parameter(expr) if isinstance(expr, Param) else UNDEFINED
 
     def constant(self, expr: Expr) -> Any:
-        """As `known`, and the value itself shapes the SQL, which then serves these parameters alone."""
+        """Return the known value and let the SQL depend on it.
+
+        The program then serves only these parameters.
+        """
         if not isinstance(expr, Const):
             self.state.reusable = False
         return self.known(expr)
@@ -65,7 +71,7 @@ def always(value: Any) -> Binder:
 
 
 def storable(value: Any) -> Any:
-    """A scalar as SQLite holds it."""
+    """Return a scalar in SQLite's representation."""
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, int) and not -(2**63) <= value < 2**63:

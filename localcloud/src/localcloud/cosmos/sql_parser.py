@@ -1,4 +1,4 @@
-"""Queries of Cosmos SQL: their clauses."""
+"""The parser of Cosmos SQL queries: their clauses."""
 
 from functools import lru_cache
 
@@ -23,7 +23,7 @@ def parse_query(text: str) -> ast.Query:
 
 @lru_cache(maxsize=512)
 def parse_condition(text: str) -> ast.Query:
-    """A patch's condition: `from c where ...`."""
+    """Parse a patch's condition: `from c where ...`."""
     return parse_query(f"SELECT VALUE 1 {text}")
 
 
@@ -46,7 +46,7 @@ class _QueryParser(ExpressionParser):
         offset, limit = self.window()
         self.depth -= 1
         if select is None and (group_by or not sources or len(sources) > 1):
-            raise bad_request("SELECT * goes with a single source in FROM and without GROUP BY")
+            raise bad_request("SELECT * needs a single source in FROM and no GROUP BY")
         aggregates = any(ast.contains_aggregate(item.expr) for item in select or ())
         return ast.Query(
             select, select_value, distinct, top, sources, where, group_by, order_by, offset, limit,
@@ -64,7 +64,7 @@ class _QueryParser(ExpressionParser):
         return tuple(items)
 
     def select_item(self, number: int) -> ast.SelectItem:
-        """An item, whose name, where neither the text nor a path gives one, is $1, $2 and so on."""
+        """Parse an item. Without an alias or a path, its name is $1, $2 and so on."""
         start = self.position
         expr = self.expression()
         text = self.span(start)
@@ -105,7 +105,7 @@ class _QueryParser(ExpressionParser):
         return ast.Source(alias, None if isinstance(expr, ast.Name) else expr)
 
     def collection(self) -> ast.Expr:
-        """A source's value: the container, an alias, or a path from one."""
+        """Parse a source's value: the container, an alias, or a path that starts with one of them."""
         return self.postfix(ast.Name(self.identifier()))
 
     def keys(self, *, directions: bool = False) -> tuple[ast.OrderKey, ...]:

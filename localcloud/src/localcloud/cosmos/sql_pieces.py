@@ -1,8 +1,8 @@
-"""Pieces of SQL: what a Cosmos expression becomes.
+"""SQL fragments that a Cosmos expression compiles to.
 
-An expression becomes up to three pieces of SQL: its type's rank (T), its scalar value (V) and its JSON text
-(J), all of them NULL where the value is undefined. A path of the document has all three straight from the
-stored JSON, so that one expression index on (T, V) serves equality, ranges, IN, prefixes and ORDER BY.
+An expression has up to three SQL fragments: its type's rank (T), its scalar value (V) and its JSON text (J).
+All are NULL if the value is undefined. For a document's path, all three read the stored JSON directly. An
+expression index on (T, V) therefore serves equality, ranges, IN, prefixes and ORDER BY.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,11 +32,11 @@ class Value:
     t: str
     v: str
     j: str
-    rank: int | None = None  # the only type it can have, where that is known
+    rank: int | None = None  # its only possible type, if known
     const: bool = False  # always defined, and the same for every document
-    document: str = ""  # with `steps`: where in which JSON it stands
+    document: str = ""  # the JSON that contains it, at the path `steps`
     steps: str = "$"
-    indexed: bool = False  # a path of the stored document: worth an index
+    indexed: bool = False  # a path of the stored document, worth an index
 
     def __post_init__(self) -> None:
         if len(self.t) + len(self.v) + len(self.j) > MAX_SQL_LENGTH:
@@ -74,7 +74,7 @@ NOTHING = Value("NULL", "NULL", "NULL", 0)
 
 
 def balanced(parts: list[str], separator: str) -> str:
-    """A balanced tree, since SQLite bounds the depth of an expression."""
+    """Combine the parts in a balanced tree, because SQLite limits the depth of an expression."""
     if len(parts) == 1:
         return parts[0]
     middle = len(parts) // 2
@@ -82,7 +82,7 @@ def balanced(parts: list[str], separator: str) -> str:
 
 
 def concatenate(parts: list[str]) -> str:
-    """All parts that are not NULL, in chunks below SQLite's limit of arguments."""
+    """Concatenate the parts that are not NULL, in chunks within SQLite's limit of arguments."""
     empty = "''"
     while True:
         parts = [
@@ -94,10 +94,10 @@ def concatenate(parts: list[str]) -> str:
 
 @dataclass
 class State:
-    """What a query and its subqueries share."""
+    """State that a query and its subqueries share."""
 
     parameters: Parameters
-    explicit: frozenset[str] = frozenset()  # paths that the indexing policy names
+    explicit: frozenset[str] = frozenset()  # paths that the indexing policy includes by name
     binders: list[Binder] = field(default_factory=list)
     indexes: set[tuple[str, str]] = field(default_factory=set)
     aliases: int = 0

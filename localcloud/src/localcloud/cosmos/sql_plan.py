@@ -1,7 +1,7 @@
-"""Query plans: how an SDK puts the results of several partition-key ranges together.
+"""Query plans: instructions for an SDK that merges the results of several partition-key ranges.
 
-The plan names the work left to the client (merge by ORDER BY, add up aggregates, drop duplicates, count off
-TOP and OFFSET) and a rewritten query that gives each range's share in the form that the client merges.
+A plan lists the client's work (merge by ORDER BY, combine aggregates, drop duplicates, apply TOP and OFFSET).
+Its rewritten query returns each range's results in the form that the client merges.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ _WHOLE_RANGE = {"min": "", "max": "FF", "isMinInclusive": True, "isMaxInclusive"
 
 
 def needs_client(plan: dict[str, Any]) -> CosmosError:
-    """The gateway's answer to a query that it cannot serve over all ranges by itself."""
+    """Return the gateway's error for a cross-partition query that needs the client's help."""
     return CosmosError(
         400,
         "The provided cross partition query can not be directly served by the gateway. This is a first "
@@ -30,7 +30,7 @@ def needs_client(plan: dict[str, Any]) -> CosmosError:
 def query_plan(
     query: ast.Query, parameters: dict[str, Any], features: frozenset[str] | None
 ) -> dict[str, Any]:
-    """The plan, or 400 where the client says what it can do and that is not enough."""
+    """Return the plan. Raise 400 if it needs a feature that the client does not support."""
     info: dict[str, Any] = {
         "distinctType": _distinct_type(query),
         "top": _count(query.top, parameters),
@@ -48,7 +48,7 @@ def query_plan(
     }
     needed = _describe(query, parameters, info)
     if features is not None and "NonValueAggregate" in needed - features:
-        # The Python SDK does not announce it, and refuses such a plan in words of its own.
+        # The Python SDK does not announce this feature, and has its own error message for such a plan.
         info["aggregates"] = [kind for kind in info["groupByAliasToAggregateType"].values() if kind]
         needed -= {"NonValueAggregate", "MultipleAggregates"}
     if features is not None and (missing := needed - features):
@@ -65,7 +65,7 @@ def query_plan(
 
 
 def _describe(query: ast.Query, parameters: dict[str, Any], info: dict[str, Any]) -> set[str]:
-    """Fill in the rewriting; the features that a client needs for it."""
+    """Fill in the rewritten query and return the features that the client needs."""
     needed = {
         name
         for name, used in (
@@ -79,8 +79,8 @@ def _describe(query: ast.Query, parameters: dict[str, Any], info: dict[str, Any]
     }
     if query.group_by or query.aggregates:
         if query.order_by and query.group_by:
-            raise bad_request("ORDER BY does not go with GROUP BY")
-        info["orderBy"] = info["orderByExpressions"] = []  # one result has no order
+            raise bad_request("ORDER BY cannot be combined with GROUP BY")
+        info["orderBy"] = info["orderByExpressions"] = []  # a single result has no order
         return needed | _describe_groups(query, info)
     if query.order_by:
         info["rewrittenQuery"] = _ordered(query, parameters)
@@ -96,7 +96,7 @@ def _describe_groups(query: ast.Query, info: dict[str, Any]) -> set[str]:
     for item in items:
         if ast.contains_aggregate(item.expr) and not _is_aggregate(item.expr):
             raise bad_request(
-                "over several partitions an aggregate stands alone in its place of the SELECT list"
+                "over several partitions, an aggregate cannot be part of a larger SELECT expression"
             )
     kinds = [
         _KINDS[item.expr.name]
@@ -143,14 +143,14 @@ def _is_aggregate(expr: ast.Expr) -> bool:
 
 
 def _share(item: ast.SelectItem) -> str:
-    """What one range contributes to an aggregate."""
+    """Return the expression for one range's share of an aggregate."""
     if isinstance(item.expr, ast.Call) and item.expr.name == "AVG":
         inner = item.text[item.text.index("(") :]
         return f'{{"item": {{"sum": SUM{inner}, "count": COUNT{inner}}}}}'
     if isinstance(item.expr, ast.Call) and item.expr.name in ("MIN", "MAX"):
         inner = item.text[item.text.index("(") :]
         extreme = f'{{"{item.expr.name.lower()}": {item.text}, "count": COUNT{inner}}}'
-        return f'{{"item": {item.text}, "item2": {extreme}}}'  # the JavaScript client reads the second
+        return f'{{"item": {item.text}, "item2": {extreme}}}'  # the JavaScript client reads item2
     return f'{{"item": {item.text}}}'
 
 
@@ -164,7 +164,7 @@ def _ordered(query: ast.Query, parameters: dict[str, Any]) -> str:
     where = f"WHERE {' AND '.join([*conditions, _FILTER])}"
     top = f"TOP {_count(query.top, parameters)} " if query.top is not None else ""
     window = _window(query, parameters)
-    if query.distinct:  # the client drops duplicates first, and counts then
+    if query.distinct:  # the client drops duplicates before it counts
         top = window = ""
     return (
         f"SELECT {top}{root}._rid, [{items}] AS orderByItems, {_payload(query)} AS payload {query.from_text} "
@@ -213,13 +213,13 @@ def _distinct_type(query: ast.Query) -> str:
 def pinned_values(
     query: ast.Query, parameters: dict[str, Any], paths: tuple[tuple[str, ...], ...]
 ) -> list[Any] | None:
-    """The partition key's values where the WHERE clause itself demands them."""
+    """Return the partition key's values if the WHERE clause requires them."""
     found = _equalities(query, parameters)
     return [found[path] for path in paths] if all(path in found for path in paths) else None
 
 
 def _equalities(query: ast.Query, parameters: dict[str, Any]) -> dict[tuple[str, ...], Any]:
-    """Paths of the document that must equal a constant."""
+    """Return the document paths that must equal a constant, with the constants."""
     where = query.where
     conjuncts = where.operands if isinstance(where, ast.Logic) and where.op == "AND" else (where,)
     found: dict[tuple[str, ...], Any] = {}

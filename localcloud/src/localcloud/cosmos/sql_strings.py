@@ -57,7 +57,7 @@ def _join(items: list[Any], separator: str) -> Any:
 
 @lru_cache(maxsize=256)
 def _regex(pattern: str, modifiers: str) -> Any:
-    """RE2, whose time grows with the text alone: a hostile pattern cannot hang the server."""
+    """Compile with RE2, whose time is linear in the text: a hostile pattern cannot block the server."""
     options = re2.Options()
     options.case_sensitive = "i" not in modifiers
     options.dot_nl = "s" in modifiers

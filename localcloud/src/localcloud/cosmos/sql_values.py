@@ -1,6 +1,6 @@
-"""Cosmos values in Python: their types, order and equality, as the functions that SQLite calls see them.
+"""Cosmos values in Python: their types, order and equality, for the functions that SQLite calls.
 
-A value travels between SQLite and Python as JSON text; SQL NULL is Cosmos's undefined.
+SQLite and Python exchange values as JSON text. SQL NULL is Cosmos DB's undefined.
 """
 
 import math
@@ -19,7 +19,7 @@ UNDEFINED: Any = object()
 
 
 def rank(value: Any) -> int:
-    """A value's place in the order of types; 0 is undefined."""
+    """Return a value's rank in the order of types. Undefined is 0."""
     return ABSENT if value is UNDEFINED else _RANK_OF_TYPE[type(value)]
 
 
@@ -36,7 +36,7 @@ _SCALARS = frozenset({type(None), bool, int, float, str})
 
 
 def are_scalars(values: list[Any]) -> bool:
-    """Whether none of them is an array, an object or undefined: there may be thousands."""
+    """Return whether all values are scalars. The check is fast, because lists can have thousands of items."""
     return _SCALARS.issuperset(map(type, values))
 
 
@@ -45,7 +45,7 @@ def decode(text: str | None) -> Any:
 
 
 def encode(value: Any) -> str | None:
-    """JSON text; a number without a fraction is written as an integer, as the service does."""
+    """Return JSON text. A number without a fraction becomes an integer, as in the service."""
     if value is UNDEFINED:
         return None
     if isinstance(value, float):
@@ -67,14 +67,14 @@ def _normal(value: Any) -> Any:
 
 
 def canonical(text: str | None) -> str | None:
-    """One text for all equal values: sorted names, 1.0 as 1."""
+    """Return the same text for all equal values: sorted names, and 1 for 1.0."""
     if text is None:
         return None
     return orjson.dumps(_normal(orjson.loads(text)), option=orjson.OPT_SORT_KEYS).decode()
 
 
 def equal(left: Any, right: Any) -> bool:
-    """Deep equality, where true is not 1."""
+    """Return whether the values are deeply equal. Booleans never equal numbers."""
     if rank(left) != rank(right):
         return False
     if isinstance(left, list):
@@ -85,7 +85,7 @@ def equal(left: Any, right: Any) -> bool:
 
 
 def compare(left: Any, right: Any) -> int | None:
-    """Below, at or above zero for two scalars of a type; otherwise None."""
+    """Return a number below, at or above zero for two scalars of one type, otherwise None."""
     if rank(left) != rank(right) or rank(left) not in (NULL, BOOLEAN, NUMBER, STRING):
         return None
     return 0 if left is None else (left > right) - (left < right)
@@ -118,7 +118,7 @@ def _int32(number: float) -> int:
 
 
 def _bits(op: str, left: float | None, right: float | None) -> int | None:
-    """Bitwise operators on 32 bits, as in JavaScript."""
+    """Evaluate a bitwise operator on 32 bits, as JavaScript does."""
     if left is None or right is None:
         return None
     a, b = _int32(left), _int32(right)
@@ -129,7 +129,10 @@ def _bits(op: str, left: float | None, right: float | None) -> int | None:
 
 
 class _Extreme:
-    """MIN or MAX over values of any type, in the order of types; an array or object leaves it undefined."""
+    """MIN or MAX over values of any type, in the order of types.
+
+    An array or object makes the result undefined.
+    """
 
     def __init__(self, direction: int) -> None:
         self.direction = direction

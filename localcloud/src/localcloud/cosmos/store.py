@@ -1,4 +1,4 @@
-"""The SQLite database under an account: its files, its tables, and the rows of a container."""
+"""The SQLite database of an account: its files, its tables and the rows of its containers."""
 
 import fcntl
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ CREATE TABLE IF NOT EXISTS containers (
     number INTEGER PRIMARY KEY, database TEXT NOT NULL, id TEXT NOT NULL, ranges INTEGER NOT NULL,
     body TEXT NOT NULL, UNIQUE (database, id));
 CREATE TABLE IF NOT EXISTS offers (rid TEXT PRIMARY KEY, resource TEXT UNIQUE NOT NULL, body TEXT NOT NULL);
--- What a deleted document was the last to carry: sequence numbers must never go backwards.
+-- Sequence numbers of deleted documents, because sequence numbers must never decrease.
 CREATE TABLE IF NOT EXISTS marks (
     container INTEGER, range INTEGER, lsn INTEGER NOT NULL, k INTEGER NOT NULL,
     PRIMARY KEY (container, range));
@@ -26,7 +26,7 @@ _COLUMNS = "k, id, pk, epk, range, lsn, ts, expires, etag"
 
 
 class Row(NamedTuple):
-    """A document as it is stored; `body` is its JSON text."""
+    """A stored document. `body` is its JSON text."""
 
     k: int
     id: str
@@ -49,7 +49,7 @@ class Store:
         self.connection = apsw.Connection(self._path, statementcachesize=500)
         self.execute = self.connection.execute
         self.group_open = False
-        self.groups = 0  # how many were begun
+        self.groups = 0  # number of groups begun
         self._prepare(synchronous)
 
     def _prepare(self, synchronous: str) -> None:
@@ -63,7 +63,7 @@ class Store:
         self.execute("ATTACH ':memory:' AS replica")
 
     def reader(self) -> apsw.Connection | None:
-        """A second connection, which sees what is committed; there is none to an account in memory."""
+        """Return a second connection, which sees committed data, or None for an account in memory."""
         if self._lock is None:
             return None
         connection = apsw.Connection(self._path)
@@ -77,7 +77,10 @@ class Store:
             self._lock.close()
 
     def begin_group(self) -> bool:
-        """Let all writes up to end_group() share one commit. False if they do already."""
+        """Start a group: all writes up to end_group() share one commit.
+
+        Return False if a group is already open.
+        """
         if self.group_open:
             return False
         self.execute("BEGIN IMMEDIATE")
@@ -86,7 +89,7 @@ class Store:
         return True
 
     def end_group(self) -> None:
-        """Commit; what fails here was not written, and raises."""
+        """Commit the group. If the commit fails, nothing is written and the error is raised."""
         if not self.group_open:
             return
         self.group_open = False
@@ -99,7 +102,7 @@ class Store:
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
-        """What fails inside leaves no trace."""
+        """Run the block in a savepoint and roll it back on any error."""
         self.execute("SAVEPOINT step")
         try:
             yield
@@ -131,12 +134,12 @@ class Store:
         self.execute(f"INSERT INTO {table} ({_COLUMNS}, body) VALUES (?,?,?,?,?,?,?,?,?,jsonb(?))", row)
 
     def update(self, table: str, row: Row, columns: str = "") -> None:
-        """The document as it is now; its id, which two indexes would be changed for, stays."""
+        """Store the document's new version. The id stays, so that SQLite need not update its two indexes."""
         columns += "lsn=?6, ts=?7, expires=?8, etag=?9, body=jsonb(?10)"
         self.execute(f"UPDATE {table} SET {columns} WHERE k=?1", row)
 
     def rename(self, table: str, row: Row) -> None:
-        """The document as it is now, under another id."""
+        """Store the document's new version under a new id."""
         self.update(table, row, "id=?2, ")
 
     def put(self, table: str, row: Row) -> None:
@@ -151,7 +154,7 @@ class Store:
         return Row(*found)
 
     def find_head(self, table: str, doc_id: str, pk: str, now: int) -> Row | None:
-        """The document without its body, for one that is about to get another."""
+        """Return the document without its body, for a write that replaces the body."""
         return self.find(table, doc_id, pk, now, body="''")
 
     def rows(self, sql: str, bindings: Any) -> list[tuple[Any, ...]]:
@@ -159,7 +162,7 @@ class Store:
 
 
 def _lock(folder: Path) -> IO[str]:
-    """Keep other processes out for as long as the file is open."""
+    """Lock the folder against other processes until the file is closed."""
     file = (folder / "cosmos.lock").open("w")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

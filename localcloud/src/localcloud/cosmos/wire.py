@@ -1,4 +1,4 @@
-"""Requests and answers of the REST API: what all handlers have in common."""
+"""Requests and responses of the REST API: helpers for all handlers."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ _JSON = ("Content-Type", "application/json")
 
 @dataclass
 class Call:
-    """One request under way."""
+    """A request in progress."""
 
     request: Request
     parts: list[str]
@@ -27,7 +27,7 @@ class Call:
     container: Container | None = None
     headers: list[tuple[str, str]] = field(default_factory=list)
     charge: float = 0.0
-    session: tuple[int, int] | None = None  # the range that the call is about, and the write it has seen
+    session: tuple[int, int] | None = None  # the call's range, and the last write that it has seen
 
     def header(self, name: str) -> str | None:
         return self.request.headers.get(name)
@@ -40,7 +40,7 @@ class Call:
 
 
 def session_headers(call: Call) -> list[tuple[str, str]]:
-    """By these the clients keep their session tokens; errors carry them too."""
+    """Return the headers that clients read session tokens from. Errors have them too."""
     if call.container is None or call.session is None:
         return []
     number, lsn = call.session
@@ -95,13 +95,13 @@ def query_in(call: Call) -> QuerySpec:
 def small_number(text: str | None, default: int) -> int:
     if not text:
         return default
-    if not text.isascii() or not text.isdigit() or len(text) > 9:  # noqa: PLR2004 - fits everywhere
+    if not text.isascii() or not text.isdigit() or len(text) > 9:  # noqa: PLR2004 - fits every integer type
         raise bad_request(f"{text[:40]!r} is not a number in range")
     return int(text)
 
 
 def page_size(call: Call) -> int | None:
-    """None leaves it to the service, as -1 does."""
+    """Return the requested page size. None, like -1, leaves it to the service."""
     text = call.header("x-ms-max-item-count")
     return None if text in (None, "", "-1") else small_number(text, 0) or None
 

@@ -101,7 +101,7 @@ const checks = {
     assert.equal(deferred.body, "later");
     assert.equal(deferred.applicationProperties.note, "n");
     await receiver.completeMessage(deferred);
-    await assert.rejects(receiver.receiveDeferredMessages([message.sequenceNumber]), /message-not-found|No such message/i);
+    await assert.rejects(receiver.receiveDeferredMessages([message.sequenceNumber]), /message-not-found|does not exist/i);
   },
   async "schedule, peek and cancel"() {
     const due = new Date(Date.now() + 3600000);

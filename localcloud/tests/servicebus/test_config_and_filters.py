@@ -39,7 +39,7 @@ def test_every_problem_of_a_file_is_told_at_once() -> None:
         "q: two queues or topics have this name",
         "Q: forwards to nowhere",
         "queue sessions: RequiresSession",
-        "queue odd: Colour is not known",
+        "queue odd: Colour is unknown",
         "queue odd: LockDuration: 'soon' is not an ISO 8601 duration",
         "queue odd: MaxDeliveryCount is a int",
         "queue '/bad name'",

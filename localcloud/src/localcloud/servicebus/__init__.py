@@ -1,1 +1,1 @@
-"""A Service Bus namespace for the local cloud: an engine without I/O under a thin AMQP 1.0 server."""
+"""A Service Bus namespace for the local cloud: an engine without I/O behind a thin AMQP 1.0 server."""

@@ -1,4 +1,4 @@
-"""Runs the local Service Bus: `python -m localcloud.servicebus`."""
+"""Command line: `python -m localcloud.servicebus` starts the local Service Bus."""
 
 import gc
 from pathlib import Path
@@ -43,7 +43,7 @@ def main() -> None:
         same = {name: getattr(options, name) for name in names}
         return ServiceBus(Settings(config, access_key=AccessKey(options.key_name, options.key), **same))
 
-    # Queued messages are many and form no reference cycles, so frequent garbage collection only costs time.
+    # Queued messages are numerous and acyclic, so frequent garbage collection would only cost time.
     gc.set_threshold(100_000, 50, 50)
     run_service(make, log_level=options.log_level)
 

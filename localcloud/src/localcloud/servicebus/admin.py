@@ -1,7 +1,7 @@
 """The administration port: health, faults, and the read operations of Service Bus's HTTP API.
 
-ServiceBusAdministrationClient always uses HTTPS, health checks for the official emulator use HTTP: the port
-takes both. Clients trust it through `ca.pem` in the data folder, which is made at the first start.
+ServiceBusAdministrationClient always uses HTTPS. Health checks for the official emulator use HTTP. The port
+accepts both. Clients trust its certificate through `ca.pem` in the data folder, created at the first start.
 """
 
 import re
@@ -67,7 +67,7 @@ class AdminSite:
         return self._administer(request)
 
     def _empty(self, path: str) -> Response:
-        """For tests: remove the messages of a queue and its dead letters."""
+        """Delete the messages and dead letters of a queue, for tests."""
         try:
             queue = self._namespace.entity(path)
         except EntityNotFound as refusal:

@@ -1,7 +1,7 @@
 """Entities and rules as the Atom XML that ServiceBusAdministrationClient reads.
 
-The JavaScript client looks elements up by the names that are written, not by their namespaces. So prefixes
-are those of the service: none, but for the counts, and the declarations stand where the service has them.
+The JavaScript client finds elements by their written names, not by their namespaces. The elements therefore
+have the service's prefixes (none, except for the counts), declared at the same elements as in the service.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,20 +22,20 @@ CONNECT = "http://schemas.microsoft.com/netservices/2010/10/servicebus/connect"
 COUNTS = "http://schemas.microsoft.com/netservices/2011/06/servicebus"
 XSI = "http://www.w3.org/2001/XMLSchema-instance"
 XSD = "http://www.w3.org/2001/XMLSchema"
-FOREVER = "P10675199DT2H48M5.4775807S"  # how .NET writes its longest TimeSpan, which stands for no limit
+FOREVER = "P10675199DT2H48M5.4775807S"  # .NET's longest TimeSpan, which means no limit
 _MAX_INT = 2**31
 
 
 class AtomDescriptions:
-    """Writes the entries of one namespace."""
+    """Builds the entries of a namespace."""
 
     def __init__(self, namespace: Namespace) -> None:
         self._name = namespace.config.name
-        # Entities come from a file, so they are as old as the process.
+        # Entities come from a file, so their creation time is the start of the process.
         self._started = datetime.fromtimestamp(namespace.started_at / 1000, UTC)
 
     def entity(self, queue: Queue) -> Element:
-        """The entry of a queue, a topic or a subscription."""
+        """Return the entry of a queue, a topic or a subscription."""
         title = queue.path
         if isinstance(queue, Topic):
             kind, own_fields = "TopicDescription", _topic_fields(queue)
@@ -81,7 +81,7 @@ class AtomDescriptions:
 
     def _entry(self, path: str, title: str, kind: str, fields: Mapping[str, Any]) -> Element:
         entry = Element("entry", {"xmlns": ATOM})
-        # The JavaScript client takes the names of an entity from the path of its id.
+        # The JavaScript client reads an entity's name from the path of its id.
         SubElement(entry, "id").text = f"sb://{self._name}/{quote(path, safe='/$')}"
         SubElement(entry, "title", {"type": "text"}).text = title
         SubElement(entry, "updated").text = _text(self._started)
@@ -110,7 +110,7 @@ def _duration(milliseconds: int) -> str:
 
 
 def _receiving_fields(queue: Queue) -> dict[str, Any]:
-    """Of what receivers can be attached to: queues and subscriptions."""
+    """Return the fields of entities that receivers attach to: queues and subscriptions."""
     options, counts = queue.options, queue.counts()
     return {
         "LockDuration": _duration(options.lock_duration),
@@ -124,7 +124,7 @@ def _receiving_fields(queue: Queue) -> dict[str, Any]:
 
 
 def _sending_fields(options: EntityOptions) -> dict[str, Any]:
-    """Of what senders can be attached to: queues and topics."""
+    """Return the fields of entities that senders attach to: queues and topics."""
     return {
         "MaxSizeInMegabytes": MAX_ENTITY_BYTES // 2**20,
         "MaxMessageSizeInKilobytes": MAX_TRANSFER_BYTES // 1024,
@@ -184,14 +184,14 @@ def _add_correlation(element: Element, given: CorrelationFilter) -> None:
 
 
 def _schema_type(value: Any) -> str:
-    """The JavaScript client knows no long, so it is used only where nothing else will do."""
+    """Return the XML schema type. The JavaScript client does not know long, so small numbers are int."""
     if type(value) is int:
         return "int" if -_MAX_INT <= value < _MAX_INT else "long"
     return {bool: "boolean", float: "double"}.get(type(value), "string")
 
 
 def feed(entries: Iterable[Element], this: str, following: str | None) -> Element:
-    """A page; the second link is where the next one is."""
+    """Return a page. Its second link points to the next page."""
     element = Element("feed", {"xmlns": ATOM})
     SubElement(element, "id").text = this
     SubElement(element, "title", {"type": "text"}).text = "Publicly Listed Services"

@@ -1,4 +1,4 @@
-"""Shared access signatures, and what they grant access to."""
+"""Shared access signatures, and the entities that they grant access to."""
 
 import base64
 import hmac
@@ -7,14 +7,14 @@ from urllib.parse import unquote, urlsplit
 
 from localcloud.servicebus.errors import Unauthorized
 
-# As in the connection string of the official emulator.
+# The values in the official emulator's connection string.
 DEFAULT_KEY_NAME = "RootManageSharedAccessKey"
 DEFAULT_KEY = "SAS_KEY_VALUE"
 _FIELDS = ("sr", "sig", "se", "skn")
 
 
 def entity_path(address: str) -> str:
-    """The entity of an address, a token's audience or a resource URI: lower case, without scheme and host."""
+    """Return the entity of an address, audience or resource URI: lower case, without scheme and host."""
     path = urlsplit(address).path if "://" in address else address
     return path.strip("/").lower()
 
@@ -25,7 +25,7 @@ class AccessKey:
     key: str = DEFAULT_KEY
 
     def check_token(self, token: str, audience: str, now: float) -> float:
-        """When the token expires; raises if it is invalid, expired or for another entity."""
+        """Return when the token expires. Raise if it is invalid, expired or for another entity."""
         fields = _fields(token)
         if fields["skn"] != self.name:
             raise Unauthorized(f"There is no shared access key named '{fields['skn']}'.")
@@ -44,7 +44,10 @@ class AccessKey:
 
 
 def covers(granted: str, wanted: str) -> bool:
-    """A grant for an entity covers what is under it; one for the namespace covers everything."""
+    """Return whether a grant covers an entity.
+
+    It also covers paths below it, and the namespace covers everything.
+    """
     return not granted or wanted == granted or wanted.startswith(f"{granted}/")
 
 
@@ -56,5 +59,5 @@ def _fields(token: str) -> dict[str, str]:
             "MalformedToken: this namespace takes shared access signatures: "
             "SharedAccessSignature sr=...&sig=...&se=...&skn=..."
         )
-    # The signature covers the resource as it is encoded in the token, so `sr` stays encoded.
+    # The signature is over the resource as encoded in the token, so `sr` stays encoded.
     return {"sr": raw["sr"], **{name: unquote(raw[name]) for name in ("sig", "se", "skn")}}

@@ -1,8 +1,8 @@
-"""Connects the engine, the journal and the connections, with one group commit for every event-loop turn.
+"""The broker connects engine, journal and connections, with a group commit in each loop iteration.
 
-Incoming frames change the engine and put answers into the connections' buffers. At the end of the turn the
-broker delivers ready messages, commits all changes to the journal, and only then writes the buffers to the
-sockets. So a client never learns of something that a crash could undo.
+Incoming frames change the engine and write answers to the connections' buffers. At the end of the iteration
+the broker delivers ready messages, commits all changes to the journal, and only then writes the buffers to
+the sockets. A client therefore never sees a change that a crash could undo.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ FAULT_KINDS = ("drop", "delay", "server-busy", "lose-ack", "deliver-twice")
 KEEP_ALIVE_SECONDS = 1.0
 MANAGEMENT_SUFFIX = "/$management"
 SESSION_FILTER = "com.microsoft:session-filter"
-_SOURCE, _TARGET, _COORDINATOR = 0x28, 0x29, 0x30  # descriptors of termini
+_SOURCE, _TARGET, _COORDINATOR = 0x28, 0x29, 0x30  # descriptors of sources, targets and coordinators
 
 
 class DroppedError(errors.BrokerError):
@@ -65,19 +65,19 @@ class Broker:
         self._loop = asyncio.get_running_loop()
         self._heartbeats = self._loop.create_task(self._keep_alive())
 
-    # Host of the connections
+    # methods for the connections
 
     def connection_opened(self, connection: Connection) -> None:
         if len(self._connections) >= self._max_connections:
             self._refused_connections += 1
-            log.warning("a connection is refused: there are %d, as many as may be", len(self._connections))
+            log.warning("a connection was refused: the limit of %d is reached", len(self._connections))
             connection.abort()
             return
         self._connections.add(connection)
         self._most_connections = max(self._most_connections, len(self._connections))
 
     def connection_counts(self) -> dict[str, int]:
-        """Open now, open at once at most, and refused."""
+        """Return the numbers of open connections, of the most at one time, and of refused ones."""
         counts = (len(self._connections), self._most_connections, self._refused_connections)
         return dict(zip(("open", "most", "refused"), counts, strict=True))
 
@@ -110,12 +110,10 @@ class Broker:
         if not connection.is_trusted and not any(
             covers(audience, path) and end > now for audience, end in connection.tokens.items()
         ):
-            raise errors.Unauthorized(
-                f"Unauthorized access to '{path}': no valid token for it was put on $cbs."
-            )
+            raise errors.Unauthorized(f"Unauthorized access to '{path}': $cbs got no valid token for it.")
 
     def _open_node(self, link: Link, path: str, node: endpoints.Node) -> None:
-        """$cbs and $management take requests on one link, and answer them on another."""
+        """Open a link of $cbs or $management, which receive requests on one link and answer on another."""
         if isinstance(link, OutgoingLink):
             link.endpoint = endpoints.ReplyEndpoint(self, path)
             link.is_presettled = True  # replies are not settled
@@ -146,7 +144,7 @@ class Broker:
 
     def inject_fault(self, link: Link, operation: str) -> Fault | None:
         """Apply the fault that is planned for this operation, if any."""
-        if not self.faults.faults:  # asked for every message, so a plain attribute is looked at first
+        if not self.faults.faults:  # a fast check, because this runs for every message
             return None
         fault = self.faults.take(operation)
         if fault is None:
@@ -167,11 +165,12 @@ class Broker:
         return fault
 
     def _end_delay(self, connection: Connection) -> None:
-        # Counted, not timed: a timer may fire a little early by the clock, and the output would stay held.
+        # A counter instead of a time, because a timer can fire slightly early and the output would stay
+        # blocked.
         connection.pending_delays -= 1
         self.wake(connection)
 
-    # the turn
+    # loop iterations
 
     def end_turn_soon(self) -> None:
         if not self._turn_is_due:
@@ -202,7 +201,7 @@ class Broker:
         draining, self._draining = self._draining, set()
         for link in draining:
             is_attached = link.session.links.get(link.handle) is link
-            # A blocked link gets `credited` again when there is room, and then comes back here.
+            # A blocked link gets `credited` when there is room again, and is then drained here.
             if link.drain and is_attached and not link.is_blocked:
                 link.session.finish_drain(link)
                 self._to_flush.add(link.session.connection)
@@ -214,8 +213,8 @@ class Broker:
         try:
             self._journal.commit(changes, self.namespace.now())
         except apsw.Error:
-            # Clients must not learn of what is not on disk, so their connections are dropped. The
-            # changes stay pending, and a later turn commits them.
+            # Clients must not learn of uncommitted changes, so their connections are dropped. The changes
+            # stay pending for a later commit.
             log.exception("the journal failed; all connections are dropped")
             for connection in list(self._connections):
                 connection.abort()
@@ -228,7 +227,7 @@ class Broker:
     def _set_timer(self) -> None:
         deadline = self.namespace.next_deadline()
         if deadline is None or deadline == self._timer_at:
-            return  # set already: this runs every turn
+            return  # already set, which is frequent
         if self._timer is not None:
             self._timer.cancel()
         self._timer_at = deadline
@@ -262,12 +261,10 @@ def _address(link: Link) -> str:
         raise errors.NotSupported("The local Service Bus has no transactions.")
     wanted = _SOURCE if isinstance(link, OutgoingLink) else _TARGET
     if not isinstance(terminus, Described) or (terminus.descriptor, type(terminus.value)) != (wanted, list):
-        raise errors.NotAllowed("A link names what it is attached to: a source or a target with an address.")
+        raise errors.NotAllowed("A link needs a source or a target with an address.")
     address = terminus.value[0] if terminus.value else None
     if not isinstance(address, str) or not address:
-        raise errors.NotAllowed(
-            "A link names what it is attached to by an address; there are no dynamic nodes."
-        )
+        raise errors.NotAllowed("A link needs an address: the local Service Bus has no dynamic nodes.")
     return address
 
 

@@ -14,7 +14,7 @@ MAX_TOKENS = 1000
 
 
 class TokenNode:
-    """Ignores the token type of a request: SDKs sometimes declare a shared access signature a jwt."""
+    """The $cbs node. It ignores a request's token type, because SDKs sometimes declare a SAS token as jwt."""
 
     def __init__(self, connection: "Connection", access_key: AccessKey, clock: Clock) -> None:
         self._connection = connection
@@ -26,13 +26,13 @@ class TokenNode:
 
     def answer(self, request: Request) -> Reply:
         if request.operation != "put-token":
-            raise NotSupported(f"$cbs: '{request.operation}' is not implemented; put-token is.")
+            raise NotSupported(f"$cbs: '{request.operation}' is not implemented, only put-token is.")
         audience = str(request.properties.get("name", ""))
         token = request.body if isinstance(request.body, str) else ""
         end = self._access_key.check_token(token, audience, self._clock.now())
         tokens = self._connection.tokens
         path = entity_path(audience)
         if len(tokens) >= MAX_TOKENS and path not in tokens:
-            raise QuotaExceeded(f"A connection puts at most {MAX_TOKENS} tokens.")
+            raise QuotaExceeded(f"A connection can have at most {MAX_TOKENS} tokens.")
         tokens[path] = end
         return Reply(202, "Accepted")

@@ -1,7 +1,7 @@
-"""The namespace as the official emulator's Config.json describes it, so that one file serves both.
+"""Parsing of the namespace's Config.json, in the format of the official emulator.
 
-All problems of a file are reported together. The official emulator's limits apply too, unless they are
-lifted for tests: a file that works here must not fail there.
+All problems of a file are reported together. The official emulator's limits apply unless a test lifts them,
+because a file that works here must also work there.
 """
 
 import json
@@ -15,7 +15,7 @@ from localcloud.servicebus.messages import SYSTEM_PROPERTIES
 from localcloud.servicebus.options import EntityOptions
 
 MINUTE = 60_000
-# The official emulator's limits, in milliseconds where they are durations.
+# The official emulator's limits. Durations are in milliseconds.
 TTL_RANGE = (5 * MINUTE, 60 * MINUTE)
 LOCK_RANGE = (5_000, 5 * MINUTE)
 SUBSCRIPTION_LOCK_RANGE = (MINUTE, 5 * MINUTE)
@@ -23,19 +23,19 @@ DUPLICATE_WINDOW_RANGE = (5_000, 5 * MINUTE)
 MAX_DELIVERY_COUNT = 10
 MAX_ENTITIES = 50
 MAX_SUBSCRIPTIONS = 50
-UNCLAMPED = (1, 2**53)  # for tests: anything that is positive
+UNCLAMPED = (1, 2**53)  # for tests: any positive value
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,258}[A-Za-z0-9])?")
 _DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
 
 
 class ConfigError(ValueError):
-    """The Service Bus configuration is wrong; the message lists everything that is."""
+    """An invalid Service Bus configuration. The message lists all problems."""
 
     def __init__(self, problems: list[str]) -> None:
         self.problems = problems
         super().__init__(
-            "the Service Bus configuration is refused:\n" + "\n".join(f"  - {p}" for p in problems)
+            "the Service Bus configuration is invalid:\n" + "\n".join(f"  - {p}" for p in problems)
         )
 
 
@@ -79,7 +79,7 @@ def parse_config(document: Any, *, clamp: bool = True) -> NamespaceConfig:
 
 
 def parse_duration(text: str) -> int:
-    """Milliseconds of an ISO 8601 duration of days, hours, minutes and seconds."""
+    """Return the milliseconds of an ISO 8601 duration of days, hours, minutes and seconds."""
     match = _DURATION.fullmatch(text)
     if match is None or not any(match.groups()):
         raise ValueError(f"{text!r} is not an ISO 8601 duration such as PT1M")
@@ -119,12 +119,12 @@ class _Reader:
         user = document.get("UserConfig") if isinstance(document, dict) else None
         namespaces = user.get("Namespaces") if isinstance(user, dict) else None
         if not isinstance(namespaces, list) or len(namespaces) != 1 or not isinstance(namespaces[0], dict):
-            self.problems.append("UserConfig.Namespaces holds exactly one namespace")
+            self.problems.append("UserConfig.Namespaces must have exactly one namespace")
             return NamespaceConfig()
         given = namespaces[0]
         self._check_known(given, {"Name", "Queues", "Topics"}, "the namespace")
         if self.clamp and given.get("Name") != "sbemulatorns":
-            self.problems.append("the namespace is named sbemulatorns")
+            self.problems.append("the namespace's name must be sbemulatorns")
         queues = tuple(self._entity(item, "queue") for item in self._list(given, "Queues", "the namespace"))
         topics = tuple(self._topic(item) for item in self._list(given, "Topics", "the namespace"))
         config = NamespaceConfig(str(given.get("Name")), queues, topics)
@@ -134,7 +134,7 @@ class _Reader:
 
     def _check_known(self, given: dict[str, Any], allowed: set[str] | frozenset[str], where: str) -> None:
         for name in sorted(set(given) - allowed):
-            self.problems.append(f"{where}: {name} is not known here; {', '.join(sorted(allowed))} are")
+            self.problems.append(f"{where}: {name} is unknown: use {', '.join(sorted(allowed))}")
 
     def _list(self, given: dict[str, Any], name: str, where: str) -> list[dict[str, Any]]:
         items = given.get(name) or []
@@ -174,7 +174,7 @@ class _Reader:
         self._check_known(given, {"Name", "Properties", "Rules"}, where)
         options = self._options(given, where, _SUBSCRIPTION_PROPERTIES, SUBSCRIPTION_LOCK_RANGE)
         rules = tuple(self._rule(item, where) for item in self._list(given, "Rules", where))
-        # As in Azure, a subscription without rules gets one that selects everything.
+        # As in Azure, a subscription without rules gets a rule that selects everything.
         return EntityConfig(name, options, rules or (Rule("$Default", TrueFilter()),))
 
     def _options(
@@ -244,7 +244,7 @@ class _Reader:
         properties = given.get("Properties")
         if not isinstance(given.get("Name"), str) or not isinstance(properties, dict):
             self.problems.append(f"{where}: a rule has a Name and Properties")
-            return Rule(name, CorrelationFilter())  # a placeholder: the file is refused anyway
+            return Rule(name, CorrelationFilter())  # a placeholder, because the file is refused anyway
         if properties.get("Action"):
             self.problems.append(f"{where}: the local Service Bus has no rule actions")
         self._check_known(properties, {"FilterType", "CorrelationFilter", "SqlFilter", "Action"}, where)
@@ -254,7 +254,9 @@ class _Reader:
         kind = properties.get("FilterType")
         body = properties.get(f"{kind}Filter")
         if kind not in {"Correlation", "Sql"} or not isinstance(body, dict):
-            self.problems.append(f"{where}: FilterType is Correlation or Sql, beside a filter of that type")
+            self.problems.append(
+                f"{where}: FilterType must be Correlation or Sql, with a filter of that type"
+            )
             return CorrelationFilter()
         return self._correlation(body, where) if kind == "Correlation" else self._sql(body, where)
 
@@ -277,7 +279,7 @@ class _Reader:
     def _sql(self, body: dict[str, Any], where: str) -> Filter:
         if body != {"SqlExpression": TrueFilter.sql}:
             self.problems.append(
-                f"{where}: SqlFilter has only {TrueFilter.sql} here: use a correlation filter"
+                f"{where}: SqlFilter supports only {TrueFilter.sql}: use a correlation filter"
             )
         return TrueFilter()
 
@@ -297,12 +299,14 @@ class _Reader:
             options = entity.options
             for target in (options.forward_to, options.forward_dead_letters_to):
                 if target is not None and target.lower() not in known:
-                    self.problems.append(f"{entity.name}: forwards to {target}, which is no queue or topic")
+                    self.problems.append(
+                        f"{entity.name}: forwards to {target}, which is not a queue or topic"
+                    )
         for queue in config.queues:
             if queue.name.lower() == (queue.options.forward_to or "").lower():
                 self.problems.append(f"queue {queue.name}: forwards to itself")
 
 
 def _names(config: NamespaceConfig) -> list[str]:
-    """Lower-case names of queues and topics, which must differ from one another."""
+    """Return the lower-case names of queues and topics, which must be unique."""
     return [queue.name.lower() for queue in config.queues] + [topic.name.lower() for topic in config.topics]

@@ -1,4 +1,4 @@
-"""Encodes a stored message for a receiver: header and annotations from the broker's facts, then the rest."""
+"""Encoding of a stored message for a receiver: the broker's header and annotations, then the rest."""
 
 import struct
 
@@ -25,7 +25,7 @@ _LOCKED = struct.Struct(f">{len(_LOCKED_KEY)}sq")
 
 
 def _header(message: Message) -> bytes:
-    """Durable and priority of the sender; then time to live, first-acquirer (null) and delivery count."""
+    """Encode durable, priority, time to live, first-acquirer (null) and delivery count."""
     if message.ttl:
         ttl = min(message.ttl, MAX_TTL)
         fields = message.header + _TTL_AND_COUNT.pack(0x70, ttl, b"\x40\x70", message.delivery_count)
@@ -64,7 +64,10 @@ def _count_values(encoded: bytes) -> int:
 
 
 def encode_delivery(message: Message, *, is_peeked: bool = False) -> bytes:
-    """The message for a receiver. Peek shows no lock, which belongs to another receiver."""
+    """Encode the message for a receiver.
+
+    Peeking does not show the lock, which belongs to another receiver.
+    """
     is_locked = message.lock is not None and not is_peeked
     locked = _LOCKED.pack(_LOCKED_KEY, message.locked_until) if is_locked else b""
     return _header(message) + _annotated(message, locked, 2 if locked else 0) + message.bare

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Descriptors of delivery states.
 _ACCEPTED, _REJECTED, _RELEASED, _MODIFIED, _TRANSACTIONAL = 0x24, 0x25, 0x26, 0x27, 0x34
-# Confirms a dead-lettering: clients take an error in it for a failure.
+# Confirms a dead-lettering. An error in it would make clients report a failure.
 REJECTED = codec.described(_REJECTED, b"\x45")
 RELEASED = codec.described(_RELEASED, b"\x45")
 MAX_WAITING_REPLIES = 1000
@@ -54,7 +54,7 @@ class SendEndpoint(Endpoint):
 
 
 class ReceiveEndpoint(Endpoint):
-    """Shared by all receivers of one entity, which get ready messages in turn."""
+    """The endpoint of all receivers of an entity, which take turns to get ready messages."""
 
     def __init__(self, broker: "Broker", queue: Queue) -> None:
         self._broker = broker
@@ -71,13 +71,16 @@ class ReceiveEndpoint(Endpoint):
 
     def detached(self, link: Link) -> None:
         if link in self._waiting:
-            self._waiting.remove(link)  # type: ignore[arg-type]  # what waits is an OutgoingLink
+            self._waiting.remove(link)  # type: ignore[arg-type]  # only an OutgoingLink waits
 
     def has_more(self) -> bool:
         return self._queue.has_ready_entries
 
     def deliver_ready(self) -> "set[Connection]":
-        """Deliver ready messages to the waiting receivers in turn; the connections that got some."""
+        """Deliver ready messages to the waiting receivers in turn.
+
+        Return the connections that got messages.
+        """
         served: set[Connection] = set()
         waiting, blocked = self._waiting, 0
         while waiting and blocked < len(waiting) and self._queue.has_ready_entries:
@@ -85,7 +88,7 @@ class ReceiveEndpoint(Endpoint):
             if link.credit <= 0:
                 waiting.popleft()
             elif not link.can_deliver:
-                blocked += 1  # when all receivers are, the loop ends
+                blocked += 1  # if all receivers are blocked, the loop ends
                 waiting.rotate(-1)
             elif self._deliver_next(link):
                 served.add(link.session.connection)
@@ -103,7 +106,8 @@ class ReceiveEndpoint(Endpoint):
         message = queue.take_and_delete() if link.is_presettled else queue.take()
         if message is None:
             return False
-        tag = message.lock or new_lock_token()  # the tag is the lock token; a deleted message needs some tag
+        # The tag is the lock token, or any token for a deleted message.
+        tag = message.lock or new_lock_token()
         link.session.deliver(link, tag, encode_delivery(message))
         if fault is not None and fault.kind == "deliver-twice" and message.lock is not None:
             queue.expire_lock(message.lock)
@@ -111,7 +115,7 @@ class ReceiveEndpoint(Endpoint):
 
     def settled(self, link: OutgoingLink, tag: bytes, state: Any) -> Outcome | None:
         if not isinstance(state, Described) or not isinstance(state.value, list):
-            state = _NO_OUTCOME  # settled without an outcome is released
+            state = _NO_OUTCOME  # settled without an outcome means released
         try:
             outcome = self._settle(link, tag, state)
         except errors.BrokerError as error:
@@ -138,7 +142,7 @@ class ReceiveEndpoint(Endpoint):
         return RELEASED
 
     def _dead_letter(self, tag: bytes, state: Described) -> None:
-        """The error's info has the reason and description; the rest of it becomes properties."""
+        """Dead-letter a message. The error's info has the reason, the description and further properties."""
         error = state.value[0] if state.value else None
         info = _map_field(error, 2) if isinstance(error, Described) else {}
         reason, description = (
@@ -148,7 +152,7 @@ class ReceiveEndpoint(Endpoint):
         self._queue.dead_letter(tag, reason, description, info)
 
     def _modify(self, link: OutgoingLink, tag: bytes, state: Described) -> Outcome:
-        """Abandon, or defer where the message is not to be delivered to this link again."""
+        """Abandon the message, or defer it if this link must not receive it again."""
         failed, undeliverable = (*state.value, None, None)[:2]
         changes = _map_field(state, 2)
         if undeliverable:
@@ -164,7 +168,7 @@ _NO_OUTCOME = Described(None, [])
 
 
 def _map_field(composite: Described, index: int) -> dict[str, bytes]:
-    """The properties in a field of a composite value, if it has that field and it is a map."""
+    """Return the properties in a field of a composite value, if that field exists and is a map."""
     fields = composite.value if isinstance(composite.value, list) else []
     if len(fields) <= index or not isinstance(fields[index], dict):
         return {}
@@ -172,7 +176,7 @@ def _map_field(composite: Described, index: int) -> dict[str, bytes]:
 
 
 def properties_to_modify(encoded: bytes) -> dict[str, bytes]:
-    """Application properties from an encoded map. They stay encoded, so that they keep their AMQP types."""
+    """Return application properties of an encoded map. They stay encoded to keep their AMQP types."""
     properties = {str(name): value for name, value in decoding.encoded_map(encoded).items()}
     for name, value in properties.items():
         if not decoding.is_simple(value):
@@ -185,12 +189,12 @@ def as_text(value: Any) -> str | None:
 
 
 class Node(Protocol):
-    """Answers requests: $management of an entity, or $cbs."""
+    """A node that answers requests: $management of an entity, or $cbs."""
 
     def answer(self, request: Request) -> Reply: ...
 
     def operation_name(self, request: Request) -> str:
-        """The name of this request in fault plans."""
+        """Return the name of this request in fault plans."""
 
 
 class RequestEndpoint(Endpoint):
@@ -199,7 +203,7 @@ class RequestEndpoint(Endpoint):
         self._path = path
         self._node = node
 
-    def received(self, link: IncomingLink, transfer: Transfer, payload: bytes) -> Outcome | None:  # noqa: ARG002 - a request is its payload
+    def received(self, link: IncomingLink, transfer: Transfer, payload: bytes) -> Outcome | None:  # noqa: ARG002
         try:
             request = Request.parse(payload)
         except errors.BrokerError as error:
@@ -220,7 +224,7 @@ class RequestEndpoint(Endpoint):
 
 
 def _reply_link(link: IncomingLink, path: str, reply_to: str | None) -> OutgoingLink | None:
-    """The receiver on the same node that the request names in reply-to, or else any receiver there."""
+    """Return the receiver on the node that the request's reply-to names, or else any receiver there."""
     found = [
         other
         for other in link.session.links.values()
@@ -238,7 +242,7 @@ def _target_address(link: OutgoingLink) -> Any:
 
 
 class ReplyEndpoint(Endpoint):
-    """Holds replies until the peer grants credit."""
+    """The endpoint for replies, which wait until the peer grants credit."""
 
     def __init__(self, broker: "Broker", path: str) -> None:
         self._broker = broker

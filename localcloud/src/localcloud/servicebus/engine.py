@@ -1,4 +1,4 @@
-"""The namespace: its entities by address, topics and subscriptions, and one timer for all of them."""
+"""The namespace: its entities by address, topics and subscriptions, and a shared timer."""
 
 from collections.abc import Callable, Iterable, Iterator
 from heapq import heappop, heappush
@@ -17,7 +17,7 @@ Q = TypeVar("Q", bound=Queue)
 
 
 class Subscription(Queue):
-    """A queue that gets those messages of its topic that match one of its rules."""
+    """A queue that gets the messages of its topic that match one of its rules."""
 
     rules: tuple[Rule, ...] = ()
 
@@ -26,7 +26,7 @@ class Subscription(Queue):
 
 
 class Topic(Queue):
-    """Stores only scheduled messages; others are copied to each subscription that selects them."""
+    """A topic. It stores scheduled messages and copies others to each subscription that selects them."""
 
     subscriptions: tuple[Subscription, ...] = ()
 
@@ -49,12 +49,12 @@ class Namespace:
     """All entities, and their changes since the last commit."""
 
     def __init__(self, config: NamespaceConfig, clock: Clock, number_of: Callable[[str], int]) -> None:
-        """`number_of` maps an entity's path to its number in the journal, which never changes."""
+        """Create the entities. `number_of` returns an entity's permanent number in the journal."""
         self.config = config
         self.changes = Changes()
         self.topics: dict[str, Topic] = {}
         self.queues: dict[str, Queue] = {}
-        self.entities: dict[str, Queue] = {}  # by lower-case address, dead-letter queues included
+        self.entities: dict[str, Queue] = {}  # by lower-case address, including dead-letter queues
         self.by_number: dict[int, Queue] = {}
         self._clock = clock
         self.started_at = self.now()
@@ -75,7 +75,7 @@ class Namespace:
     def now(self) -> int:
         return int(self._clock.now() * 1000)
 
-    # building
+    # construction
 
     def _add(self, kind: type[Q], path: str, options: EntityOptions) -> Q:
         queue = self._create(kind, path, options)
@@ -101,7 +101,7 @@ class Namespace:
             if queue.options.forward_dead_letters_to:
                 queue.forward_dead_letters_to = self.entity(queue.options.forward_dead_letters_to)
 
-    # using
+    # use
 
     def entity(self, address: str) -> Queue:
         found = self.entities.get(address.lower().strip("/"))
@@ -110,7 +110,7 @@ class Namespace:
         return found
 
     def send(self, queue: Queue, messages: list[Message]) -> list[int]:
-        """Send all messages or none; their sequence numbers."""
+        """Send all messages or none, and return their sequence numbers."""
         queue.check_room(sum([message.size for message in messages]))
         return [queue.send(message) for message in messages]
 
@@ -120,7 +120,7 @@ class Namespace:
         counters: Iterable[tuple[int, int]],
         duplicates: Iterable[tuple[int, str, int]],
     ) -> None:
-        """Load what the journal holds. Locks are not journalled: a restart releases them."""
+        """Load the journal's content. Locks are not in the journal, so a restart releases them."""
         for row, message in rows:
             queue = self.by_number.get(row >> SEQUENCE_BITS)
             if queue is not None:
@@ -149,7 +149,8 @@ class Namespace:
         while self._wakes and self._wakes[0][0] <= now:
             when, number = heappop(self._wakes)
             queue = self.by_number[number]
-            if queue.wake_at == when:  # else the entry is stale: the entity's timer was set again
+            # Otherwise the entry is stale, because the entity's timer was set again.
+            if queue.wake_at == when:
                 yield queue
 
     def next_deadline(self) -> int | None:

@@ -1,6 +1,6 @@
 """Queues, subscriptions, topics and their dead-letter queues: state machines without I/O.
 
-A message is in exactly one of these states, and every transition is one method here:
+A message is in exactly one of these states, and each transition is a method:
 
     scheduled --due--> ready            scheduled --cancel--> gone
     ready --take--> locked              ready --take_and_delete, expiry--> gone (or dead-lettered)
@@ -23,7 +23,7 @@ from localcloud.servicebus.messages import Message, MessageState, MessageView, s
 from localcloud.servicebus.options import Counts, EntityOptions
 
 MAX_HOPS = 4  # auto-forwarding, as in Azure
-MAX_ENTITY_BYTES = 1024**3  # the smallest quota that Azure has
+MAX_ENTITY_BYTES = 1024**3  # the smallest quota in Azure
 
 ACTIVE, DEFERRED, SCHEDULED = MessageState.ACTIVE, MessageState.DEFERRED, MessageState.SCHEDULED
 
@@ -34,7 +34,7 @@ TimeSource = Callable[[], int]
 
 
 class Queue:
-    """A queue, a subscription, or a dead-letter queue of one of them."""
+    """A queue, a subscription, or a dead-letter queue of either."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Queue:
         self.forward_dead_letters_to: Queue | None = None
         self.last_sequence = 0
         self.bytes = 0
-        self.wake_at = 0  # what the timer is set to; 0 if it is not set
+        self.wake_at = 0  # the time that the timer is set to, or 0
         self.messages: dict[int, Message] = {}
         self.locked = Locks()  # locked messages stay in `messages` too
         self.scheduled_count = 0
@@ -71,14 +71,14 @@ class Queue:
         self._expiry_times = Deadlines(self._is_expiry)
         self._due_times = Deadlines(self._is_due)
 
-    # messages come in
+    # incoming messages
 
     def check_room(self, size: int) -> None:
         if self.bytes + size > MAX_ENTITY_BYTES:
             raise QuotaExceeded(f"{self.path} has reached its maximum size of {MAX_ENTITY_BYTES} bytes.")
 
     def send(self, message: Message) -> int:
-        """Enqueue or schedule a message, or drop it as a duplicate; its sequence number."""
+        """Enqueue or schedule a message, or drop it as a duplicate. Return its sequence number."""
         now = self._now()
         sequence = self._next_sequence()
         if self.history is not None and self._is_duplicate(self.history, message, now):
@@ -145,7 +145,7 @@ class Queue:
     def _dead_letter_unforwardable(self, message: Message, reason: str, description: str) -> None:
         """Move a message that cannot be forwarded to the dead letters of this entity.
 
-        ForwardDeadLetteredMessagesTo is not applied to it: forwarding could fail there again, without end.
+        ForwardDeadLetteredMessagesTo does not apply, because forwarding could fail again in an endless loop.
         """
         set_application_properties(message, _dead_letter_properties(reason, description))
         if self.dead_letters is not None:
@@ -172,7 +172,7 @@ class Queue:
         sequence = message.sequence
         self.messages[sequence] = message
         self._order.add(sequence)
-        self.bytes += len(message.bare) + len(message.annotations)  # message.size, inline for speed
+        self.bytes += len(message.bare) + len(message.annotations)  # message.size, inlined for speed
         if message.state == SCHEDULED:
             self.scheduled_count += 1
             self._due_times.add(message.due_at, sequence)
@@ -191,7 +191,7 @@ class Queue:
         self._ready.add(message)
         self._changes.ready.add(self)
 
-    # messages go out
+    # outgoing messages
 
     def _remove(self, message: Message) -> None:
         sequence = message.sequence
@@ -215,11 +215,14 @@ class Queue:
 
     @property
     def has_ready_entries(self) -> bool:
-        """May be True although all entries are stale: only `take` looks, since this is asked very often."""
+        """Whether the ready queue has entries, possibly all stale.
+
+        A fast check, because it runs very often.
+        """
         return bool(self._ready)
 
     def take(self) -> Message | None:
-        """The next ready message, locked for its receiver."""
+        """Return the next ready message, locked for its receiver."""
         message = self._ready.take()
         if message is not None:
             self._lock(message)
@@ -232,7 +235,7 @@ class Queue:
         return message
 
     def empty(self) -> None:
-        """Remove every message, the locked ones as well."""
+        """Remove all messages, including locked ones."""
         for message in list(self.messages.values()):
             if message.lock is None:
                 self._remove(message)
@@ -302,7 +305,10 @@ class Queue:
         self._requeue(message)
 
     def _requeue(self, message: Message) -> None:
-        """Make an unlocked message ready again. A deferred one stays deferred, an expired one expires now."""
+        """Make an unlocked message ready again.
+
+        A deferred message stays deferred, and an expired message expires.
+        """
         if message.state == DEFERRED:
             return
         if message.expires_at and message.expires_at <= self._now():
@@ -319,7 +325,7 @@ class Queue:
         elif self.dead_letters is not None:
             self.dead_letters.add_dead_letter(message)
 
-    # by sequence number
+    # access by sequence number
 
     def peek(self, from_sequence: int, count: int) -> Iterable[Message]:
         numbers = itertools.islice(self._order.starting_at(from_sequence), count)
@@ -365,11 +371,11 @@ class Queue:
             self.history.forget(now)
 
     def expire_lock(self, token: bytes) -> None:
-        """A lock that expires before its message was settled counts as a failed delivery."""
+        """Expire a lock. This counts as a failed delivery."""
         self._count_failed_delivery(self.locked.unlock(token))
 
     def _activate(self, message: Message, now: int) -> None:
-        """Enqueue a scheduled message that is due as if it were sent now, with a new sequence number."""
+        """Enqueue a due scheduled message like a new one, with a new sequence number."""
         self._remove(message)
         message.sequence = self._next_sequence()
         message.original_sequence = message.sequence
@@ -395,7 +401,7 @@ class Queue:
         return message is not None and message.state == SCHEDULED and message.due_at == when
 
     def rearm(self) -> None:
-        """Set the timer of this entity to the next time at which `run_due` has something to do."""
+        """Set this entity's timer to the next time at which `run_due` has work."""
         times = (self.locked.next_expiry, self._expiry_times.next_at, self._due_times.next_at)
         self.wake_at = 0
         if next_at := min((time for time in times if time is not None), default=0):

@@ -1,5 +1,5 @@
 # ruff: noqa: N818 - named after the errors of Service Bus
-"""The errors of a namespace, and how they appear on the wire."""
+"""Errors of a namespace, with their AMQP conditions and HTTP statuses."""
 
 from typing import ClassVar
 
@@ -27,7 +27,7 @@ class EntityNotFound(BrokerError, condition="amqp:not-found", status=404):
 
 
 class MessageNotFound(BrokerError, condition="com.microsoft:message-not-found", status=404):
-    """No such message: it does not exist, is in another state, or is locked."""
+    """The message does not exist, is in another state, or is locked."""
 
 
 class LockLost(BrokerError, condition="com.microsoft:message-lock-lost", status=410):
@@ -43,7 +43,7 @@ class NotSupported(BrokerError, condition="amqp:not-implemented", status=501):
 
 
 class Unauthorized(BrokerError, condition="amqp:unauthorized-access", status=401):
-    """No valid token for this entity was put on $cbs."""
+    """$cbs got no valid token for this entity."""
 
 
 class QuotaExceeded(BrokerError, condition="amqp:resource-limit-exceeded", status=403):

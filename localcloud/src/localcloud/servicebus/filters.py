@@ -1,4 +1,4 @@
-"""Subscription rules: correlation filters, and the one that takes every message."""
+"""Subscription rules: correlation filters, and a filter that accepts every message."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,17 +22,20 @@ class CorrelationFilter:
 
 
 def _equal(actual: Any, expected: Any) -> bool:
-    """Config.json has strings, numbers and booleans; True is not 1 here."""
+    """Compare values of Config.json (strings, numbers and booleans). A boolean never equals a number."""
     return isinstance(actual, bool) == isinstance(expected, bool) and bool(actual == expected)
 
 
 @dataclass(frozen=True)
 class TrueFilter:
-    """That of a subscription without rules. It stands for the SQL filter 1=1, the only one there is here."""
+    """The filter of a subscription without rules.
+
+    It represents the SQL filter 1=1, the only one supported.
+    """
 
     sql = "1=1"
 
-    def matches(self, view: MessageView) -> bool:  # noqa: ARG002 - one signature for every filter
+    def matches(self, view: MessageView) -> bool:  # noqa: ARG002 - all filters have the same signature
         return True
 
 

@@ -1,4 +1,4 @@
-"""Indexes over the messages of a queue, so that no operation scans all of them."""
+"""Indexes over the messages of a queue, which avoid full scans."""
 
 from bisect import bisect_left
 from collections import deque
@@ -9,9 +9,9 @@ from localcloud.servicebus.messages import Message
 
 
 class SequenceIndex:
-    """Sorted sequence numbers, for peeking from any of them: a list of sorted runs, split as they grow."""
+    """Sorted sequence numbers, for peeking: a list of sorted runs, which split as they grow."""
 
-    RUN = 512  # short enough that an insertion or removal in the middle of a run is cheap
+    RUN = 512  # short enough for cheap insertions and removals in the middle
 
     def __init__(self) -> None:
         self._runs: list[list[int]] = []
@@ -60,20 +60,20 @@ class SequenceIndex:
 
 
 class Deadlines:
-    """A heap of due times. Cancelled entries stay in it until they outnumber the others."""
+    """A heap of due times. Canceled entries stay in it until they outnumber the others."""
 
-    SLACK = 1024  # cancelled entries that are tolerated before they are removed
+    SLACK = 1024  # tolerated canceled entries
 
     def __init__(self, is_current: Callable[[int, int], bool]) -> None:
         self._heap: list[tuple[int, int]] = []
-        self._is_current = is_current  # (when, sequence): False for a cancelled entry
+        self._is_current = is_current  # (when, sequence): False for a canceled entry
         self._cancelled = 0
 
     def add(self, when: int, sequence: int) -> None:
         heappush(self._heap, (when, sequence))
 
     def cancel(self) -> None:
-        """Count an entry that is no longer current."""
+        """Count a canceled entry, and remove the canceled entries if there are too many."""
         self._cancelled += 1
         if self._cancelled > self.SLACK and self._cancelled > len(self._heap) // 2:
             self._heap = [entry for entry in self._heap if self._is_current(*entry)]
@@ -81,7 +81,7 @@ class Deadlines:
             self._cancelled = 0
 
     def due(self, now: int) -> Iterator[int]:
-        """Remove and return the sequence numbers that are due, in order of their time."""
+        """Remove and return the sequence numbers that are due, in order of time."""
         while self._heap and self._heap[0][0] <= now:
             when, sequence = heappop(self._heap)
             if self._is_current(when, sequence):
@@ -119,7 +119,7 @@ class DuplicateHistory:
 
     @property
     def entries(self) -> Iterable[tuple[int, str]]:
-        """When each is forgotten, and its id."""
+        """Pairs of the time when an id is forgotten, and the id."""
         return self._order
 
     def __len__(self) -> int:
@@ -127,12 +127,12 @@ class DuplicateHistory:
 
 
 class ReadyMessages:
-    """In order of sequence number: a queue for new messages, and a heap for those that were unlocked again.
+    """Ready messages by sequence number: a queue for new messages, and a heap for unlocked messages.
 
-    The entry of a message that expires is not removed, as that would be a search. It is stale and skipped.
+    The entry of an expired message is not removed, because that would need a search. It is skipped later.
     """
 
-    SLACK = 1024  # stale entries that are tolerated before they are removed
+    SLACK = 1024  # tolerated stale entries
 
     def __init__(self, is_ready: Callable[[Message], bool]) -> None:
         self._fresh: deque[Message] = deque()
@@ -148,7 +148,7 @@ class ReadyMessages:
             heappush(self._returned, (message.sequence, message))
 
     def take(self) -> Message | None:
-        """The ready message with the lowest sequence number."""
+        """Return the ready message with the lowest sequence number."""
         fresh, returned = self._fresh, self._returned
         while fresh or returned:
             if returned and (not fresh or returned[0][0] < fresh[0].sequence):
@@ -160,7 +160,7 @@ class ReadyMessages:
         return None
 
     def cancel(self) -> None:
-        """Count an entry that became stale. Without a receiver to skip them, stale entries would pile up."""
+        """Count a stale entry. Without a receiver that skips them, stale entries would pile up."""
         self._stale += 1
         if self._stale > self.SLACK and self._stale > len(self._fresh) // 2:
             self._fresh = deque(message for message in self._fresh if self._is_ready(message))
@@ -169,5 +169,5 @@ class ReadyMessages:
             self._stale = 0
 
     def __len__(self) -> int:
-        """Entries, including stale ones."""
+        """Return the number of entries, including stale ones."""
         return len(self._fresh) + len(self._returned)

@@ -1,4 +1,4 @@
-"""Stores a namespace on disk: SQLite in WAL mode, one transaction for all changes of an event-loop turn."""
+"""The journal stores a namespace in SQLite in WAL mode, with one transaction for each loop iteration."""
 
 import struct
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ class Journal:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA wal_autocheckpoint = 2000")  # pages: a longer WAL, but fewer checkpoints
         database.execute(f"PRAGMA synchronous = {synchronous}")
-        # One process owns a journal: a second one would hand out the same sequence numbers.
+        # Only one process may use a journal. A second process would assign the same sequence numbers.
         database.execute("PRAGMA locking_mode = EXCLUSIVE")
         version = int(database.pragma("user_version"))
         if version not in {0, SCHEMA_VERSION}:
@@ -67,7 +67,7 @@ class Journal:
         self._cursor = database.cursor()
 
     def number_of(self, path: str) -> int:
-        """The number of an entity, assigned at its first use."""
+        """Return the number of an entity, assigned at its first use."""
         found = self._cursor.execute("SELECT number FROM entities WHERE path = ?", (path,)).fetchone()
         if found is None:
             self._cursor.execute("INSERT INTO entities (path) VALUES (?)", (path,))
@@ -75,7 +75,7 @@ class Journal:
         return int(found[0])
 
     def commit(self, changes: Changes, now: int) -> None:
-        """Write all changes or none. When this returns, they survive a crash of the process."""
+        """Write all changes or none. After this returns, they survive a crash of the process."""
         stored, gone = [], []
         for row, message in changes.rows.items():
             if message is None:
@@ -97,7 +97,7 @@ class Journal:
                 self._forget_at = now + FORGET_EVERY
 
     def messages(self) -> Iterator[tuple[int, Message]]:
-        """In order of entity and sequence number."""
+        """Yield the messages by entity and sequence number."""
         for row, facts, source, annotations, bare in self._database.execute(
             "SELECT row, facts, source, annotations, bare FROM messages ORDER BY row"
         ):
@@ -121,6 +121,6 @@ def _values(row: int, message: Message) -> tuple[int, bytes, str | None, bytes, 
 
 
 def _message(row: int, facts: bytes, source: str | None, annotations: bytes, bare: bytes) -> Message:
-    header = facts[_FACTS.size :] or EMPTY_HEADER  # journals from before headers were kept have none
+    header = facts[_FACTS.size :] or EMPTY_HEADER  # old journals have no headers
     known = dict(zip(_FACT_NAMES, _FACTS.unpack_from(facts), strict=True))
     return Message(bare, annotations, header, source=source, sequence=row & _SEQUENCE_MASK, **known)

@@ -1,4 +1,4 @@
-"""Which messages of an entity are locked, and until when."""
+"""The locked messages of an entity, and their expiry times."""
 
 import itertools
 import os
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from localcloud.servicebus.errors import LockLost
 from localcloud.servicebus.messages import Message
 
-# Lock tokens must not repeat within a run, nor after a restart.
+# Lock tokens must be unique within a run and across restarts.
 _TOKEN_PREFIX = os.urandom(8)
 _token_numbers = itertools.count(1)
 
@@ -18,7 +18,10 @@ def new_lock_token() -> bytes:
 
 
 class Locks(OrderedDict[bytes, Message]):
-    """Locked messages by token. All locks of an entity last equally long, so the oldest expires first."""
+    """Locked messages by token.
+
+    All locks of an entity have the same duration, so the oldest expires first.
+    """
 
     def lock(self, message: Message, until: int) -> None:
         token = new_lock_token()
@@ -45,6 +48,9 @@ class Locks(OrderedDict[bytes, Message]):
         return next(iter(self.values())).locked_until if self else None
 
     def expired(self, now: int) -> Iterator[bytes]:
-        """The tokens of expired locks. The caller must unlock each before it asks for the next."""
+        """Yield the tokens of expired locks.
+
+        The caller must unlock each token before it requests the next.
+        """
         while self and next(iter(self.values())).locked_until <= now:
             yield next(iter(self))

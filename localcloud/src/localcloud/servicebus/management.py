@@ -15,11 +15,11 @@ from localcloud.servicebus.messages import SYSTEM_PROPERTIES, Message, parse_mes
 from localcloud.servicebus.requests import Reply, Request
 
 PREFIX = "com.microsoft:"
-MAX_REPLY_BYTES = 2 * 1024 * 1024  # of peeked messages; a client peeks again for more
+MAX_REPLY_BYTES = 2 * 1024 * 1024  # of peeked messages: a client peeks again for more
 MAX_ITEMS = 1000
 _TIMESTAMP, _LONG = 0x83, 0x81  # constructors of array elements
 _RULE, _EMPTY_ACTION = 0x13700000004, 0x13700000005
-# The service's own inconsistency: descriptors of filters have one zero less than those of rules and actions.
+# An inconsistency of the service: filter descriptors have one zero less than those of rules and actions.
 _TRUE, _CORRELATION = 0x1370000007, 0x1370000009
 _UNSUPPORTED = {
     "renew-session-lock": "sessions",
@@ -114,7 +114,7 @@ class ManagementNode:
 
     def _enumerate_rules(self, request: Request) -> Reply:
         if not isinstance(self._queue, Subscription):
-            raise NotAllowed(f"'{self._queue.path}' is no subscription, so it has no rules.")
+            raise NotAllowed(f"'{self._queue.path}' is not a subscription, so it has no rules.")
         skip, top = request.field("skip", int), request.field("top", int)
         if skip < 0 or top < 0:
             raise ArgumentInvalid("enumerate-rules: skip and top are not negative.")
@@ -134,7 +134,7 @@ class ManagementNode:
             return queue.complete
         if status == "abandoned":
             return lambda token: queue.abandon(token, changes)
-        if status == "defered":  # as Service Bus spells it
+        if status == "defered":  # Service Bus's spelling
             return lambda token: queue.defer(token, changes)
         if status == "suspended":
             reason, description = (
@@ -154,12 +154,12 @@ def _int64(value: int) -> bytes:
 
 def _bounded(items: list[Any]) -> list[Any]:
     if not 1 <= len(items) <= MAX_ITEMS:
-        raise ArgumentInvalid(f"A request names 1 to {MAX_ITEMS} items, not {len(items)}.")
+        raise ArgumentInvalid(f"A request can have 1 to {MAX_ITEMS} items, not {len(items)}.")
     return items
 
 
 def _lock_tokens(request: Request) -> list[bytes]:
-    # A delivery-tag has the bytes of a .NET Guid, an AMQP uuid those of the network order.
+    # A delivery tag has the byte order of a .NET Guid, an AMQP uuid has network byte order.
     tokens = [token.bytes_le for token in _bounded(request.items("lock-tokens", UUID))]
     if len(set(tokens)) != len(tokens):
         raise ArgumentInvalid(f"{request.operation}: a lock token is given twice.")
@@ -200,7 +200,7 @@ def _correlation_fields(given: CorrelationFilter) -> list[bytes]:
 
 
 def _encode_value(value: Any) -> bytes:
-    """A value of Config.json, which has no other types."""
+    """Encode a value of Config.json, which has no other types."""
     if isinstance(value, bool):
         return codec.boolean(value)
     if isinstance(value, int):

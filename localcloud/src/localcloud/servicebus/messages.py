@@ -1,8 +1,8 @@
-"""A message as the broker stores it: the sender's bytes, and the few facts that the broker owns.
+"""Stored messages: the sender's bytes, and the broker's facts about them.
 
-What the sender wrote from `properties` on is never encoded again unless the broker has to change it (a
-dead-letter reason, properties modified on abandon). Header and message annotations are rebuilt for each
-delivery from the broker's facts and the sender's own fields in them.
+The sender's bytes, from `properties` on, are encoded again only if the broker must change them (a dead-letter
+reason, properties modified on abandon). Header and message annotations are rebuilt for each delivery from the
+broker's facts and the sender's fields.
 """
 
 from collections.abc import Mapping
@@ -21,8 +21,8 @@ MAX_PROPERTIES_BYTES = 64 * 1024  # of application properties, as in Azure
 BATCH_FORMAT = 0x80013700  # the message-format of Service Bus batches
 MAX_TTL = 2**32 - 1
 MAX_PRIORITY = 255
-EMPTY_HEADER = NULL + NULL  # neither durable nor priority given
-END_OF_TIME = 253_402_300_799_999  # the last millisecond that clients can show
+EMPTY_HEADER = NULL + NULL  # neither durable nor priority
+END_OF_TIME = 253_402_300_799_999  # the last millisecond that clients can represent
 
 # Descriptors of message sections (AMQP 1.0, 3.2).
 HEADER, MESSAGE_ANNOTATIONS, PROPERTIES, APPLICATION_PROPERTIES = 0x70, 0x72, 0x73, 0x74
@@ -31,7 +31,8 @@ _BODIES = frozenset({DATA, SEQUENCE, VALUE})
 
 SCHEDULED_TIME = "x-opt-scheduled-enqueue-time"
 DEAD_LETTER_SOURCE = "x-opt-deadletter-source"
-# Dropped from what a sender writes: a message that is resent still carries those of its last delivery.
+# Annotations that the broker removes from sent messages. A resent message still has those of its last
+# delivery.
 _BROKER_OWNED = frozenset(
     {
         "x-opt-sequence-number",
@@ -46,7 +47,7 @@ _BROKER_OWNED = frozenset(
 
 
 class MessageState(IntEnum):
-    """As `x-opt-message-state` numbers them."""
+    """The values of `x-opt-message-state`."""
 
     ACTIVE = 0
     DEFERRED = 1
@@ -55,15 +56,15 @@ class MessageState(IntEnum):
 
 @dataclass(slots=True, eq=False)
 class Message:
-    """Times are milliseconds since the epoch; 0 stands for none."""
+    """A stored message. Times are milliseconds since the epoch, and 0 means none."""
 
-    bare: bytes  # properties, application properties, body and footer, as the sender wrote them
-    annotations: bytes = b""  # the sender's own, as encoded keys and values
-    header: bytes = EMPTY_HEADER  # durable and priority, encoded; the other fields are the broker's
+    bare: bytes  # the sender's properties, application properties, body and footer
+    annotations: bytes = b""  # the sender's own annotations, as encoded keys and values
+    header: bytes = EMPTY_HEADER  # durable and priority, encoded: the broker has the other fields
     ttl: int = 0
     due_at: int = 0
     original_sequence: int = 0
-    source: str | None = None  # of a forwarded dead letter: where it was dead-lettered
+    source: str | None = None  # the entity that dead-lettered a forwarded message
     hops: int = 0
     sequence: int = 0
     enqueued_at: int = 0
@@ -74,7 +75,7 @@ class Message:
     locked_until: int = 0
 
     def copy(self) -> "Message":
-        """For another entity: without sequence number, lock and delivery count."""
+        """Return a copy for another entity, without sequence number, lock and delivery count."""
         kept = (self.bare, self.annotations, self.header, self.ttl, self.due_at)
         return Message(*kept, self.original_sequence, self.source, self.hops)
 
@@ -83,7 +84,7 @@ class Message:
         return len(self.bare) + len(self.annotations)
 
 
-# Parsing what a sender wrote
+# parsing of sent messages
 
 
 def parse_message(payload: bytes) -> Message:
@@ -95,7 +96,7 @@ def parse_message(payload: bytes) -> Message:
 
 
 def parse_batch(payload: bytes) -> list[Message]:
-    """The messages of a batch: each data section of the envelope is one encoded message."""
+    """Return the messages of a batch. Each data section of the envelope is an encoded message."""
     _check_size(payload)
     try:
         bodies = [
@@ -104,17 +105,17 @@ def parse_batch(payload: bytes) -> list[Message]:
     except DecodeError as error:
         raise DecodeFailed(f"The batch is malformed: {error}.") from error
     if not all(isinstance(body, bytes) for body in bodies):
-        raise DecodeFailed("A batch holds its messages as binary data sections.")
+        raise DecodeFailed("A batch must have its messages as binary data sections.")
     return [parse_message(body) for body in bodies]
 
 
 def _check_size(payload: bytes) -> None:
     if len(payload) > MAX_TRANSFER_BYTES:
-        raise MessageTooLarge(f"A message or batch has at most {MAX_TRANSFER_BYTES} bytes here.")
+        raise MessageTooLarge(f"A message or batch can have at most {MAX_TRANSFER_BYTES} bytes.")
 
 
 def _sections(payload: bytes) -> list[tuple[int, int, int, int]]:
-    """(descriptor, start of the section, start of its value, end) of each section."""
+    """Return (descriptor, start of the section, start of its value, end) of each section."""
     found = []
     position, end = 0, len(payload)
     while position < end:
@@ -126,14 +127,17 @@ def _sections(payload: bytes) -> list[tuple[int, int, int, int]]:
         else:
             raise DecodeError("a message is a series of described sections")
         if type(code) is not int or not HEADER <= code <= FOOTER:
-            raise DecodeError(f"{code!r} is no section of a message")
+            raise DecodeError(f"{code!r} is not a section of a message")
         position = decoding.skip(payload, start)
         found.append((code, section, start, position))
     return found
 
 
 def _parse(payload: bytes) -> Message:
-    """Clients order sections differently, so they are collected by kind and stored in AMQP's order."""
+    """Parse a message.
+
+    Clients order sections differently, so they are collected and stored in AMQP's order.
+    """
     ttl = due_at = 0
     header = EMPTY_HEADER
     annotations = properties = application = footer = b""
@@ -160,7 +164,7 @@ def _parse(payload: bytes) -> Message:
 
 
 def _kept_header(payload: bytes, start: int) -> tuple[bytes, int]:
-    """Durable and priority as they are kept, and the time to live."""
+    """Return the encoded durable and priority, and the time to live."""
     fields = decoding.decode(payload, start)[0]
     if not isinstance(fields, list):
         raise DecodeError("a header is a list")
@@ -188,13 +192,13 @@ def _checked_properties(payload: bytes, section: int, start: int, end: int) -> b
 
 
 def _with_message_id(other_fields: list[bytes]) -> bytes:
-    """The JavaScript client fails on a message without an id, so the broker adds one."""
+    """Return properties with a new message id. The JavaScript client fails on messages without an id."""
     return codec.described(PROPERTIES, codec.list_([codec.string(uuid4().hex), *other_fields]))
 
 
 def _checked_application_properties(payload: bytes, section: int, start: int, end: int) -> bytes:
     if end - start > MAX_PROPERTIES_BYTES:
-        raise MessageTooLarge(f"The application properties may have {MAX_PROPERTIES_BYTES} bytes.")
+        raise MessageTooLarge(f"The application properties can have at most {MAX_PROPERTIES_BYTES} bytes.")
     values = decoding.decode(payload, start)[0]
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
         raise DecodeError("application properties are a map with string keys")
@@ -204,7 +208,7 @@ def _checked_application_properties(payload: bytes, section: int, start: int, en
 
 
 def _kept_annotations(payload: bytes, start: int) -> tuple[bytes, int]:
-    """The sender's annotations without those that the broker owns, and the scheduled enqueue time."""
+    """Return the sender's annotations without those of the broker, and the scheduled enqueue time."""
     values = decoding.decode(payload, start)[0]
     if not isinstance(values, dict):
         raise DecodeError("message annotations are a map")
@@ -218,7 +222,7 @@ def _kept_annotations(payload: bytes, start: int) -> tuple[bytes, int]:
     return b"".join(key + value for name, key, value in pairs if name not in _BROKER_OWNED), due_at
 
 
-# Reading and changing a stored message
+# reading and changing a stored message
 
 _PROPERTY_NAMES = (
     "message_id",
@@ -237,7 +241,7 @@ _PROPERTY_NAMES = (
 )
 
 
-# What Service Bus calls these properties, in the order in which correlation filters have them on the wire.
+# Service Bus's names of these properties, in the order that correlation filters encode them.
 SYSTEM_PROPERTIES = {
     "CorrelationId": "correlation_id",
     "MessageId": "message_id",
@@ -251,7 +255,7 @@ SYSTEM_PROPERTIES = {
 
 
 class MessageView:
-    """The properties of a message, decoded: for filters and duplicate detection."""
+    """The decoded properties of a message, for filters and duplicate detection."""
 
     def __init__(self, message: Message) -> None:
         bare = message.bare
@@ -269,7 +273,7 @@ class MessageView:
 
 
 def set_application_properties(message: Message, changes: Mapping[str, bytes]) -> None:
-    """Set application properties, given encoded; all other bytes of the message stay as they are."""
+    """Set encoded application properties. All other bytes of the message stay the same."""
     if not changes:
         return
     before, after, kept = b"", b"", {}

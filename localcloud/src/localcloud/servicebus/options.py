@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class EntityOptions:
-    """Durations in milliseconds; a time to live of 0 means no expiry."""
+    """Settings of an entity. Durations are in milliseconds. A time to live of 0 means no expiry."""
 
     lock_duration: int = 60_000
     max_delivery_count: int = 10

@@ -22,7 +22,7 @@ class Request:
     properties: dict[str, Any]
     body: Any
     encoded_body: bytes
-    message_id: bytes  # encoded: the reply's correlation-id has the same type
+    message_id: bytes  # encoded, because the reply's correlation-id has the same type
     reply_to: str | None
 
     @classmethod
@@ -56,7 +56,7 @@ class Request:
         return cls(operation, application, body, encoded_body, message_id, reply_to)
 
     def field(self, name: str, kind: type, *, default: Any = None) -> Any:
-        """A field of a map body."""
+        """Return a field of a map body."""
         if not isinstance(self.body, dict):
             raise ArgumentInvalid(f"{self.operation}: the body is a map.")
         value = self.body.get(name, default)
@@ -67,7 +67,9 @@ class Request:
     def items(self, name: str, kind: type) -> list[Any]:
         values = self.field(name, list)
         if not all(isinstance(value, kind) for value in values):
-            raise ArgumentInvalid(f"{self.operation}: {name} holds something that is no {kind.__name__}.")
+            raise ArgumentInvalid(
+                f"{self.operation}: {name} has an item that is not of type {kind.__name__}."
+            )
         return list(values)
 
 

@@ -1,4 +1,4 @@
-"""The Service Bus of the local cloud as a service: AMQP on one port, administration on another."""
+"""The local Service Bus as a service: AMQP on one port, administration on another."""
 
 import asyncio
 from dataclasses import dataclass, field

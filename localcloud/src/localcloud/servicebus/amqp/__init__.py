@@ -1,1 +1,1 @@
-"""AMQP 1.0 as far as Service Bus clients speak it: codec, performatives, connections, sessions, links."""
+"""The AMQP 1.0 features that Service Bus clients use: codec, performatives, connections, sessions, links."""

@@ -1,7 +1,7 @@
-"""Python values to AMQP 1.0 bytes, by explicit type.
+"""Encoding of Python values as AMQP 1.0 bytes, by explicit type.
 
-A Python int does not say which of AMQP's ten integers it is, hence `uint(5)` or `long(5)`. Each function
-returns a whole encoded value, so that values compose by concatenation.
+A Python int does not determine which of AMQP's ten integer types it is, so callers write `uint(5)` or
+`long(5)`. Each function returns a complete encoded value, so that values can be concatenated.
 """
 
 import struct
@@ -90,12 +90,15 @@ def map_(pairs: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 
 def array(constructor: int, elements: Iterable[bytes]) -> bytes:
-    """An array of fixed-width elements, given without their constructors."""
+    """Encode an array of fixed-width elements, which come without their constructors."""
     items = list(elements)
     return _compound(0xE0, len(items), bytes((constructor,)) + b"".join(items))
 
 
 def described(descriptor: int, value: bytes) -> bytes:
-    """Small descriptors must be `00 53 xx`: the Python client reads no other form."""
+    """Encode a described value.
+
+    A small descriptor must be `00 53 xx`, the only form that the Python client reads.
+    """
     code = bytes((0x53, descriptor)) if descriptor < _ONE_BYTE else ulong(descriptor)
     return b"\x00" + code + value

@@ -1,6 +1,6 @@
-"""Connections: protocol headers, SASL, framing, and the sessions of one peer.
+"""Connections: protocol headers, SASL, framing, and the sessions of a peer.
 
-Frames are buffered. The host calls `flush` to write them once the journal holds what they acknowledge.
+Frames are buffered. The host calls `flush` to write them after the journal has stored what they acknowledge.
 """
 
 import asyncio
@@ -22,9 +22,9 @@ AMQP_HEADER = b"AMQP\x00\x01\x00\x00"
 SASL_HEADER = b"AMQP\x03\x01\x00\x00"
 EMPTY_FRAME = b"\x00\x00\x00\x08\x02\x00\x00\x00"  # a heartbeat
 MAX_FRAME = 65_536
-MIN_MAX_FRAME = 512  # the least that AMQP lets a peer announce
+MIN_MAX_FRAME = 512  # the smallest value that AMQP allows a peer to announce
 CHANNEL_MAX = 255
-# Limits of what one peer can make the server hold in memory.
+# Limits of the memory that a peer can use in the server.
 MAX_LINKS = 1024
 MAX_PARTIAL_BYTES = 16 * 1024 * 1024
 MAX_OUTPUT_BYTES = 4 * 1024 * 1024
@@ -38,7 +38,7 @@ class FramingError(BrokerError, condition="amqp:connection:framing-error"):
 
 
 class Host(Protocol):
-    """What a connection needs of the broker."""
+    """The broker's interface for a connection."""
 
     access_key: AccessKey
 
@@ -47,10 +47,10 @@ class Host(Protocol):
     def connection_closed(self, connection: "Connection") -> None: ...
 
     def wake(self, connection: "Connection") -> None:
-        """Flush this connection after the next commit to the journal."""
+        """Flush this connection after the next commit of the journal."""
 
     def open_link(self, link: Link) -> None:
-        """Attach an endpoint to the link; a BrokerError refuses the link."""
+        """Attach an endpoint to the link. A BrokerError refuses the link."""
 
 
 class Connection(asyncio.Protocol):
@@ -70,7 +70,7 @@ class Connection(asyncio.Protocol):
         self.peer_max_frame = MAX_FRAME
         self.tokens: dict[str, float] = {}  # from $cbs: expiry by audience
         self.is_trusted = False  # SASL PLAIN with the namespace's key: no tokens needed
-        self.pending_delays = 0  # injected faults: output is held back until all are over
+        self.pending_delays = 0  # injected faults: output waits until all delays end
         self.discard_output = False  # an injected fault: acknowledgements are lost with the connection
         self._heartbeat_seconds = 0.0
         self._last_read = self._last_write = self._loop.time()
@@ -78,7 +78,7 @@ class Connection(asyncio.Protocol):
     # transport callbacks
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's transports do not derive from asyncio's, so this is a cast and no check.
+        # uvloop's transports do not derive from asyncio's, so this is a cast without a check.
         self._transport = cast("asyncio.Transport", transport)
         self._host.connection_opened(self)
 
@@ -103,7 +103,7 @@ class Connection(asyncio.Protocol):
         self._host.wake(self)
 
     def _resume_deliveries(self) -> None:
-        """The output has room again: deliver to receivers that were skipped while it was full."""
+        """Deliver to receivers that were skipped while the output was full."""
         for session in self._sessions.values():
             for link in session.links.values():
                 if (
@@ -121,7 +121,7 @@ class Connection(asyncio.Protocol):
     # input
 
     def _process(self) -> None:
-        """Handle frames until the output buffer is full; `flush` continues with the rest."""
+        """Handle frames until the output buffer is full. `flush` continues with the rest."""
         if not self._is_closing:
             try:
                 if self._expects_header:
@@ -160,7 +160,7 @@ class Connection(asyncio.Protocol):
         self._expects_header = False
 
     def _reject_protocol(self) -> None:
-        """Unknown protocol: answer with the header that is supported and close (AMQP 1.0, 2.2)."""
+        """Answer an unknown protocol with the supported header and close (AMQP 1.0, 2.2)."""
         self.send(AMQP_HEADER)
         self._input = b""
         self._is_closing = True
@@ -184,7 +184,7 @@ class Connection(asyncio.Protocol):
 
     def _on_frame(self, frame: bytes, start: int, kind: int, channel: int) -> None:
         if kind == frames.AMQP_FRAME:
-            if start < len(frame):  # else a heartbeat
+            if start < len(frame):  # otherwise a heartbeat
                 performative, end = frames.parse_plain_transfer(frame, start) or frames.parse_performative(
                     frame, start
                 )
@@ -200,7 +200,7 @@ class Connection(asyncio.Protocol):
     def _on_sasl(self, frame: bytes, start: int) -> None:
         init, _ = frames.parse_performative(frame, start, sasl=True)
         if self._is_open or not isinstance(init, frames.SaslInit):
-            raise FramingError("SASL is over.")
+            raise FramingError("SASL has already ended.")
         if init.mechanism == "PLAIN":
             parts = (init.initial_response or b"").decode("utf-8", "replace").split("\0")
             self.is_trusted = len(parts) == 3 and self._host.access_key.check_plain(*parts[1:])  # noqa: PLR2004
@@ -231,7 +231,10 @@ class Connection(asyncio.Protocol):
     def _on_session_performative(
         self, channel: int, performative: frames.Disposition | frames.Flow | frames.Detach | frames.End
     ) -> None:
-        """Without a session these are ignored: the Python client sends some after it ended its session."""
+        """Handle a performative of a session.
+
+        Ignore it if the session has ended: the Python client sends some late.
+        """
         session = self._sessions.get(channel)
         if session is None:
             return
@@ -267,7 +270,7 @@ class Connection(asyncio.Protocol):
                 raise NotAllowed(f"The maximum frame size is at least {MIN_MAX_FRAME}.")
             self.peer_max_frame = min(peer.max_frame_size, MAX_FRAME)
         if peer.idle_time_out:
-            self._heartbeat_seconds = max(peer.idle_time_out, 0) / 2000  # half of it, and in seconds
+            self._heartbeat_seconds = max(peer.idle_time_out, 0) / 2000  # half of it, in seconds
         self._send_open()
 
     def _send_open(self) -> None:
@@ -302,7 +305,7 @@ class Connection(asyncio.Protocol):
         self._is_closing = True
         self._input = b""
 
-    # for sessions
+    # methods for sessions
 
     def open_link(self, link: Link) -> None:
         if sum(len(session.links) for session in self._sessions.values()) >= MAX_LINKS:
@@ -310,7 +313,7 @@ class Connection(asyncio.Protocol):
         self._host.open_link(link)
 
     def check_partial(self) -> None:
-        """Bound unfinished deliveries over all links: a limit for each link alone would not bound memory."""
+        """Limit unfinished deliveries over all links, because a limit per link would not limit memory."""
         partial = (
             other.partial_bytes
             for session in self._sessions.values()
@@ -318,7 +321,7 @@ class Connection(asyncio.Protocol):
             if isinstance(other, IncomingLink)
         )
         if sum(partial) > MAX_PARTIAL_BYTES:
-            raise QuotaExceeded(f"Unfinished deliveries hold more than {MAX_PARTIAL_BYTES} bytes.")
+            raise QuotaExceeded(f"Unfinished deliveries have more than {MAX_PARTIAL_BYTES} bytes.")
 
     def send(self, data: bytes) -> None:
         self._output.append(data)
@@ -328,16 +331,16 @@ class Connection(asyncio.Protocol):
     def can_write(self) -> bool:
         return self._is_writable and not self._is_closing and self._output_bytes <= MAX_OUTPUT_BYTES
 
-    # for the host
+    # methods for the host
 
     def flush(self) -> None:
-        """Write the buffered frames; the journal holds what they acknowledge."""
+        """Write the buffered frames, once the journal has stored what they acknowledge."""
         for session in self.acknowledging:
             session.acknowledge()
         self.acknowledging.clear()
         if self._transport is None:
             return
-        # Injected faults first: a lost acknowledgement closes the connection, a delay holds everything back.
+        # Injected faults: a lost acknowledgement closes the connection, and a delay holds back all output.
         if self.discard_output:
             self._transport.abort()
             return
@@ -356,7 +359,7 @@ class Connection(asyncio.Protocol):
         self._output.clear()
         self._output_bytes = 0
         self._last_write = self._loop.time()
-        transport.write(data)  # may call pause_writing
+        transport.write(data)  # can call pause_writing
         if was_full and self._is_writable:
             self._resume_deliveries()
 
@@ -366,14 +369,14 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def shut_down(self) -> None:
-        """The namespace stops: close the connection with an error that lets clients reconnect."""
+        """Close the connection with an error that makes clients reconnect."""
         if self._is_open and not self._is_closing:
             self._close(_ShutDownError())
         self._is_closing = True
         self.flush()
 
     def keep_alive(self) -> None:
-        """Called every second: sends heartbeats, and aborts a peer that is silent for too long."""
+        """Send heartbeats, and abort a peer that is silent for too long. Called every second."""
         now = self._loop.time()
         silent = now - self._last_read
         if silent > (2 * IDLE_SECONDS if self._is_open else HANDSHAKE_SECONDS):

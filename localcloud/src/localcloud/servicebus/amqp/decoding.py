@@ -1,6 +1,6 @@
-"""AMQP 1.0 bytes to Python values.
+"""Decoding of AMQP 1.0 bytes to Python values.
 
-Decoding is bounded: input that is truncated, nested too deeply or lies about its size ends in a DecodeError.
+Decoding is bounded. Input that is truncated, nested too deeply or has wrong sizes raises DecodeError.
 """
 
 import struct
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 MAX_DEPTH = 24
-# Elements of a zero-width type take no bytes, so the size of an array does not bound their number.
+# Elements of a zero-width type have no bytes, so an array's size does not limit their number.
 MAX_EMPTY_ELEMENTS = 1024
 
 
@@ -18,7 +18,7 @@ class DecodeError(ValueError):
 
 
 class Symbol(str):
-    """An AMQP symbol, which is not an AMQP string."""
+    """An AMQP symbol, as opposed to an AMQP string."""
 
     __slots__ = ()
 
@@ -26,14 +26,14 @@ class Symbol(str):
 class Described(NamedTuple):
     descriptor: Any
     value: Any
-    encoded: bytes = b""  # the value as it was sent; not known for elements of an array
+    encoded: bytes = b""  # the value's bytes as sent, empty for elements of an array
 
 
 Decoder = Callable[[bytes, int, int], tuple[Any, int]]
 
 
 def decode(buffer: bytes, position: int = 0, depth: int = 0) -> tuple[Any, int]:
-    """The value that starts at `position`, and where it ends."""
+    """Return the value that starts at `position`, and its end."""
     try:
         return _DECODERS[buffer[position]](buffer, position + 1, depth)
     except (IndexError, struct.error):
@@ -41,7 +41,7 @@ def decode(buffer: bytes, position: int = 0, depth: int = 0) -> tuple[Any, int]:
 
 
 def skip(buffer: bytes, position: int, depth: int = 0) -> int:
-    """Where the value that starts at `position` ends; its content is not decoded."""
+    """Return the end of the value that starts at `position`, without decoding it."""
     try:
         code = buffer[position]
         position += 1
@@ -66,7 +66,10 @@ def skip(buffer: bytes, position: int, depth: int = 0) -> int:
 
 
 def encoded_items(buffer: bytes, start: int = 0) -> list[bytes]:
-    """The elements of the list or map at `start`, still encoded: a decoded value has lost its AMQP type."""
+    """Return the elements of the list or map at `start`, still encoded.
+
+    A decoded value has lost its AMQP type.
+    """
     code = buffer[start] if start < len(buffer) else None
     if code == _EMPTY_LIST:
         return []
@@ -82,13 +85,13 @@ def encoded_items(buffer: bytes, start: int = 0) -> list[bytes]:
 
 
 def encoded_map(buffer: bytes, start: int = 0) -> dict[Any, bytes]:
-    """The map at `start` with its values still encoded."""
+    """Return the map at `start` with its values still encoded."""
     items = encoded_items(buffer, start)
     return {decode(key)[0]: value for key, value in zip(items[::2], items[1::2], strict=True)}
 
 
 def is_simple(encoded: bytes) -> bool:
-    """Whether a value is neither a list, a map nor an array, described or not."""
+    """Return whether a value, described or not, is neither a list, a map nor an array."""
     position = 0
     while encoded[position] == 0:
         position = skip(encoded, position + 1)  # past a descriptor
@@ -141,7 +144,7 @@ def _packed(form: str) -> Decoder:
 
 
 def _opaque(width: int) -> Decoder:
-    """Decimals stay bytes: nothing here computes with them."""
+    """Return a decoder that keeps decimals as bytes, because no code here computes with them."""
     return lambda buffer, position, _depth: (_slice(buffer, position, width), position + width)
 
 
@@ -154,7 +157,7 @@ def _slice(buffer: bytes, position: int, size: int) -> bytes:
 
 def _char(buffer: bytes, position: int, _depth: int) -> tuple[str, int]:
     code = _U32.unpack_from(buffer, position)[0]
-    if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:  # noqa: PLR2004 - Unicode's own limits
+    if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:  # noqa: PLR2004 - limits of Unicode
         raise DecodeError("a char is a Unicode scalar value")
     return chr(code), position + 4
 
@@ -193,7 +196,7 @@ def _symbol(raw: bytes) -> Symbol:
 
 
 def _bounds(buffer: bytes, position: int, depth: int, *, wide: bool) -> tuple[int, int, int]:
-    """Element count, and where the elements start and end."""
+    """Return the element count, and the start and end of the elements."""
     if depth > MAX_DEPTH:
         raise DecodeError("AMQP value nested too deeply")
     if wide:
@@ -213,7 +216,7 @@ def _list32(buffer: bytes, position: int, depth: int) -> tuple[list[Any], int]:
 
 
 def _list8(buffer: bytes, position: int, depth: int) -> tuple[list[Any], int]:
-    """Most lists are short, so their bounds are read inline for speed."""
+    """Decode a short list. Its bounds are read inline for speed, because most lists are short."""
     count, end = buffer[position + 1], position + 1 + buffer[position]
     if end > len(buffer) or count > end - position - 2 or depth > MAX_DEPTH:
         raise DecodeError("the size of an AMQP list does not fit its content")
@@ -221,7 +224,7 @@ def _list8(buffer: bytes, position: int, depth: int) -> tuple[list[Any], int]:
 
 
 def _list_elements(buffer: bytes, position: int, depth: int, count: int, end: int) -> list[Any]:
-    """Lists are most of what is decoded, so their commonest elements are read inline for speed."""
+    """Decode list elements. The most frequent types are read inline for speed."""
     values: list[Any] = []
     append = values.append
     for _ in range(count):

@@ -1,4 +1,4 @@
-"""Links: one direction of messages between a peer and an endpoint."""
+"""Links: a one-way flow of messages between a peer and an endpoint."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +7,7 @@ from localcloud.servicebus.amqp.performatives import Attach, Flow, Transfer
 if TYPE_CHECKING:
     from localcloud.servicebus.amqp.session import Session
 
-INCOMING_CREDIT = 1000  # granted to a sender, and again when half of it is used
+INCOMING_CREDIT = 1000  # granted to a sender, and renewed when half of it is used
 MAX_TRANSFER_BYTES = 256 * 1024  # the Standard tier's limit for a message, a batch or a request
 SERIAL_NUMBERS = 2**32  # the modulus of ids and counts (AMQP 1.0, 2.8.10)
 
@@ -16,35 +16,35 @@ Outcome = bytes  # an encoded delivery state
 
 
 def remaining_grant(granted: int, *, since: int, sent: int) -> int:
-    """What is left of a window or link credit that the peer granted at serial number `since`.
+    """Return the rest of a window or link credit that the peer granted at serial number `since`.
 
-    What was sent since then is outstanding: the peer did not know of it, so it counts against the grant. The
-    difference of serial numbers is signed, as `sent` may have wrapped around.
+    Deliveries sent since then count against the grant, because the peer did not know of them. The difference
+    of serial numbers is signed, because `sent` may have wrapped around.
     """
     outstanding = (sent - since + SERIAL_NUMBERS // 2) % SERIAL_NUMBERS - SERIAL_NUMBERS // 2
     return max(0, granted - outstanding)
 
 
 class Endpoint:
-    """What a link is attached to. An endpoint overrides what its direction of messages needs."""
+    """The target of a link. Subclasses override the methods that their direction of messages needs."""
 
     def received(self, link: "IncomingLink", transfer: Transfer, payload: bytes) -> Outcome | None:  # noqa: ARG002
-        """Take a complete delivery; the outcome to answer with, or None for no answer."""
+        """Handle a complete delivery. Return the outcome to send, or None to send nothing."""
         return None
 
     def credited(self, link: "OutgoingLink") -> None:
-        """The peer granted credit, or there is room for deliveries again."""
+        """Handle new credit from the peer, or room for deliveries after a pause."""
 
     def settled(self, link: "OutgoingLink", tag: bytes, state: Any) -> Outcome | None:  # noqa: ARG002
-        """Settle a delivery as the peer asks; the outcome to confirm."""
+        """Settle a delivery as the peer requests, and return the outcome to confirm."""
         return None
 
     def has_more(self) -> bool:
-        """Whether a message is ready for a receiver."""
+        """Return whether a message is ready for a receiver."""
         return False
 
     def detached(self, link: "Link") -> None:
-        """The link is gone."""
+        """Handle the end of the link."""
 
 
 class Link:
@@ -58,18 +58,18 @@ class Link:
 
 
 class IncomingLink(Link):
-    """The peer sends. Deliveries of several frames are gathered here, up to the size limit."""
+    """A link on which the peer sends. It collects deliveries of several frames, up to the size limit."""
 
     def __init__(self, session: "Session", attach: Attach) -> None:
         super().__init__(session, attach)
         self.delivery_count = attach.initial_delivery_count or 0
         self.credit = INCOMING_CREDIT
-        self.current: Transfer | None = None  # the first frame of the delivery under way
+        self.current: Transfer | None = None  # the first frame of the delivery in progress
         self._parts: list[bytes] = []
         self.partial_bytes = 0
 
     def gather(self, payload: bytes) -> None:
-        """Keep a frame's payload. Of a delivery that is too large only enough is kept to reject it."""
+        """Store a frame's payload. Of an oversized delivery, store only enough to reject it."""
         if payload and self.partial_bytes <= MAX_TRANSFER_BYTES:
             self._parts.append(payload)
             self.partial_bytes += len(payload)
@@ -85,13 +85,13 @@ class IncomingLink(Link):
         self.partial_bytes = 0
 
     def replenish(self) -> None:
-        """Grant the full credit again; the delivery-count advances by what was used."""
+        """Grant the full credit again, and advance the delivery count by the used credit."""
         self.delivery_count = (self.delivery_count + INCOMING_CREDIT - self.credit) % SERIAL_NUMBERS
         self.credit = INCOMING_CREDIT
 
 
 class OutgoingLink(Link):
-    """The peer receives, as many messages as it granted credit for."""
+    """A link on which the peer receives, up to the credit that it granted."""
 
     def __init__(self, session: "Session", attach: Attach) -> None:
         super().__init__(session, attach)
@@ -110,7 +110,7 @@ class OutgoingLink(Link):
 
     @property
     def is_blocked(self) -> bool:
-        """A message or part of one is ready and has credit, but the session or connection has no room."""
+        """Whether a message with credit, or part of one, waits for room in the session or connection."""
         session = self.session
         if session.is_mid_delivery:
             return True

@@ -1,4 +1,4 @@
-"""AMQP performatives: parsed and type-checked on the way in, encoded on the way out."""
+"""AMQP performatives: parsing with type checks, and encoding."""
 
 import struct
 from typing import Any, NamedTuple
@@ -120,7 +120,7 @@ _SASL_KINDS: dict[int, type[Any]] = {SASL_INIT: SaslInit}
 
 
 def _allowed(annotation: Any) -> tuple[type, ...] | None:
-    """The Python types that a field may have; None if its user checks them."""
+    """Return the Python types that a field can have, or None if its user checks them."""
     if annotation is Any:
         return None
     parts = getattr(annotation, "__args__", (annotation,))
@@ -132,26 +132,26 @@ _FIELD_TYPES = {
     for kind in (*_AMQP_KINDS.values(), *_SASL_KINDS.values())
 }
 _MISSING: dict[type[Any], list[None]] = {kind: [None] * len(types) for kind, types in _FIELD_TYPES.items()}
-# Type signatures that passed `_check`: clients send the same few over and over.
+# Type signatures that passed `_check`. Clients send the same few signatures repeatedly.
 _checked: dict[type[Any], set[tuple[type, ...]]] = {kind: set() for kind in _FIELD_TYPES}
 MAX_CHECKED = 500
 
 
 def parse_performative(frame: bytes, start: int, *, sasl: bool = False) -> tuple[Performative, int]:
-    """The performative at `start` of a frame, and where its payload begins."""
+    """Return the performative at `start` of a frame, and the start of its payload."""
     if not frame.startswith(b"\x00\x53", start):
         raise DecodeError("a frame holds a performative, described by a small ulong")
     fields, end = decoding.decode(frame, start + 3)
     kind = (_SASL_KINDS if sasl else _AMQP_KINDS).get(frame[start + 2])
     if kind is None or type(fields) is not list:
-        raise DecodeError(f"0x{frame[start + 2]:02x} is no performative that a server takes")
+        raise DecodeError(f"0x{frame[start + 2]:02x} is not a performative that a server accepts")
     checked, missing = _checked[kind], _MISSING[kind][len(fields) :]
     signature = tuple(map(type, fields))
     if signature not in checked:
         _check(kind, fields)
-        if len(checked) < MAX_CHECKED:  # peers choose the types, so the cache must be bounded
+        if len(checked) < MAX_CHECKED:  # peers choose the types, so the cache needs a limit
             checked.add(signature)
-    # As kind(*fields), without its Python-level constructor, which is slow for what runs on every frame.
+    # The same as kind(*fields), without its Python-level constructor, which is too slow for every frame.
     return tuple.__new__(kind, fields + missing), end
 
 
@@ -163,9 +163,9 @@ _unpack_u32 = struct.Struct(">I").unpack_from
 
 
 def parse_plain_transfer(frame: bytes, start: int) -> tuple[Transfer, int] | None:
-    """Fast path for a transfer in the form that all known senders use; None for anything else.
+    """Parse a transfer in the form that all known senders use. Return None for any other frame.
 
-    Most frames of a busy sender are such transfers, and `parse_performative` costs several times as much.
+    This fast path handles most frames of a busy sender. `parse_performative` costs several times as much.
     """
     if not frame.startswith(_PLAIN_TRANSFER, start):
         return None
@@ -189,7 +189,7 @@ def parse_plain_transfer(frame: bytes, start: int) -> tuple[Transfer, int] | Non
 
 
 _FIELDS_TO_MORE = 6
-_FIELDS_AFTER_FORMAT = {5: 1, 6: 2}  # by the number of all fields: `settled`, or `settled` and `more`
+_FIELDS_AFTER_FORMAT = {5: 1, 6: 2}  # by the total number of fields: `settled`, or `settled` and `more`
 
 
 def _small_number(frame: bytes, position: int) -> tuple[int, int]:
@@ -198,7 +198,7 @@ def _small_number(frame: bytes, position: int) -> tuple[int, int]:
         return 0, position + 1
     if code == 0x52:  # noqa: PLR2004 - a uint of one byte
         return frame[position + 1], position + 2
-    if code == 0x70:  # noqa: PLR2004 - a uint of four
+    if code == 0x70:  # noqa: PLR2004 - a uint of four bytes
         return _unpack_u32(frame, position + 1)[0], position + 5
     raise KeyError(code)
 
@@ -214,9 +214,9 @@ def _check(kind: type[Any], fields: list[Any]) -> None:
             raise DecodeError(f"{kind.__name__.lower()}: {name} is missing or of the wrong type")
 
 
-# Outgoing
+# encoding
 
-FRAME_HEADER = struct.Struct(">IBBH")  # size, data offset in words of four bytes, type, channel
+FRAME_HEADER = struct.Struct(">IBBH")  # size, data offset in four-byte words, type, channel
 
 
 def encode_frame(channel: int, body: bytes, kind: int = AMQP_FRAME) -> bytes:
@@ -228,7 +228,7 @@ def encode_performative(descriptor: int, *fields: bytes) -> bytes:
 
 
 def encode_error(condition: str, description: str) -> bytes:
-    """Has the third field although it is null: the Python client reads it unconditionally."""
+    """Encode an error with its third field, although null: the Python client reads it unconditionally."""
     return encode_performative(0x1D, codec.symbol(condition), codec.string(description), NULL)
 
 
@@ -249,7 +249,7 @@ TRANSFER_OVERHEAD = _TRANSFER.size
 def encode_transfer(
     channel: int, handle: int, delivery_id: int, tag: bytes, *, settled: bool, more: bool, payload: bytes
 ) -> bytes:
-    """The first frame of a delivery."""
+    """Encode the first frame of a delivery."""
     size = _TRANSFER.size + len(payload)
     flags = _TRANSFER_FLAGS[settled, more]
     return (

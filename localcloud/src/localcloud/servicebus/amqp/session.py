@@ -1,4 +1,4 @@
-"""Sessions: the transfer windows and the links of one channel."""
+"""Sessions: the transfer windows and the links of a channel."""
 
 from collections import deque
 from typing import TYPE_CHECKING, Any
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from localcloud.servicebus.amqp.connection import Connection
 
 HANDLE_MAX = 255
-INCOMING_WINDOW = 5000  # in transfers; renewed when half of it is used
-OUTGOING_WINDOW = 5000  # only announced: nothing is kept for a resend
+INCOMING_WINDOW = 5000  # in transfers, renewed when half of it is used
+OUTGOING_WINDOW = 5000  # only announced: no transfers are kept for resending
 
 
 class Session:
@@ -25,10 +25,10 @@ class Session:
         self._next_incoming_id = begin.next_outgoing_id % links.SERIAL_NUMBERS
         self._next_outgoing_id = 0  # counts frames, as windows do
         self._next_delivery_id = 0
-        self._peer_window = begin.incoming_window  # how many more frames the peer takes
+        self._peer_window = begin.incoming_window  # the number of frames that the peer accepts
         self._blocked: deque[bytes] = deque()  # frames of one delivery that wait for the peer's window
         self._accepted: tuple[int, int] | None = None  # deliveries to acknowledge together
-        self._received = 0  # transfers since the window was last renewed
+        self._received = 0  # transfers since the last renewal of the window
         self.send(
             frames.BEGIN,
             codec.ushort(channel),
@@ -79,7 +79,7 @@ class Session:
             NULL,
             NULL,
             codec.uint(0) if we_send else NULL,
-            # The limit of what the announcing side receives: a .NET client holds us to it otherwise.
+            # The limit of the side that announces it. A .NET client would otherwise hold us to it.
             NULL if we_send else codec.ulong(links.MAX_TRANSFER_BYTES),
         )
 
@@ -90,7 +90,7 @@ class Session:
     def on_detach(self, detach: frames.Detach) -> None:
         link = self.links.pop(detach.handle, None)
         if link is None:
-            return  # the answer to our own detach, or a repeated one
+            return  # the answer to our own detach, or a repeated detach
         self._detach_endpoint(link)
         self._send_detach(detach.handle, None)
 
@@ -100,7 +100,10 @@ class Session:
             self._send_detach(link.handle, error)
 
     def _detach_endpoint(self, link: links.Link) -> None:
-        """The locks of delivered messages stay: in Service Bus they outlive the link."""
+        """Detach the endpoint.
+
+        Locks of delivered messages stay, because they outlive the link in Service Bus.
+        """
         if link.endpoint is not None:
             link.endpoint.detached(link)
         kept = {number: entry for number, entry in self._unsettled.items() if entry[0] is not link}
@@ -128,7 +131,7 @@ class Session:
             link.apply_flow(flow)
         if flow.echo:
             self._send_flow(link)
-        # The window belongs to the session: if it was shut, every link may continue.
+        # The window belongs to the session: if it was closed, every link may continue.
         for waiting in (link,) if link is not None and not was_shut else tuple(self.links.values()):
             if isinstance(waiting, links.OutgoingLink) and waiting.endpoint is not None:
                 waiting.endpoint.credited(waiting)
@@ -149,7 +152,7 @@ class Session:
         self.send(frames.FLOW, *windows, *counts, NULL, codec.boolean(drained))
 
     def finish_drain(self, link: links.OutgoingLink) -> None:
-        """The delivery-count advances by the unused credit (AMQP 1.0, 2.6.7)."""
+        """End a drain: advance the delivery count by the unused credit (AMQP 1.0, 2.6.7)."""
         link.delivery_count = (link.delivery_count + link.credit) % links.SERIAL_NUMBERS
         link.credit, link.drain = 0, False
         self._send_flow(link, drained=True)
@@ -160,7 +163,7 @@ class Session:
         self._next_incoming_id = (self._next_incoming_id + 1) % links.SERIAL_NUMBERS
         self._received += 1
         link = self.links.get(transfer.handle)
-        if isinstance(link, links.IncomingLink):  # else it was detached while transfers were in flight
+        if isinstance(link, links.IncomingLink):  # otherwise it was detached while transfers were in flight
             if transfer.more or transfer.aborted or link.current is not None:
                 self._gather(link, transfer, payload)
             else:
@@ -170,7 +173,7 @@ class Session:
             self._send_flow(None)
 
     def _gather(self, link: links.IncomingLink, transfer: frames.Transfer, payload: bytes) -> None:
-        """Handle one frame of a delivery that has several."""
+        """Handle a frame of a delivery that has several."""
         if transfer.aborted:
             link.discard_partial()
             return
@@ -178,13 +181,13 @@ class Session:
         link.gather(payload)
         self.connection.check_partial()
         if not transfer.more:
-            # These two fields may come with any frame of the delivery.
+            # Any frame of the delivery can have these two fields.
             settled, state = first.settled or transfer.settled, first.state or transfer.state
             whole = link.take_gathered()
             self._on_delivery(link, first._replace(settled=settled, state=state), whole)
 
     def _on_delivery(self, link: links.IncomingLink, transfer: frames.Transfer, payload: bytes) -> None:
-        """Pass a complete delivery to the endpoint and answer with its outcome."""
+        """Pass a complete delivery to the endpoint, and answer with its outcome."""
         number = transfer.delivery_id
         if number is None:
             raise NotAllowed("The first transfer of a delivery has a delivery-id.")
@@ -197,7 +200,8 @@ class Session:
             self._send_flow(link)
 
     def _answer(self, number: int, outcome: links.Outcome) -> None:
-        # Accepted deliveries in a row get one disposition, sent when the turn's changes are committed.
+        # Consecutive accepted deliveries share a disposition, sent after the changes of this loop iteration
+        # are committed.
         if outcome is frames.ACCEPTED:
             if self._accepted is not None and self._accepted[1] + 1 == number:
                 self._accepted = (self._accepted[0], number)
@@ -232,7 +236,7 @@ class Session:
         return self._has_room and self.connection.can_write
 
     def deliver(self, link: links.OutgoingLink, tag: bytes, payload: bytes) -> None:
-        """Send one message. Frames beyond the peer's window wait, and so do all later deliveries."""
+        """Send a message. Frames beyond the peer's window wait, and all later deliveries wait for them."""
         number = self._next_delivery_id
         self._next_delivery_id = (number + 1) % links.SERIAL_NUMBERS
         settled = link.is_presettled
@@ -280,7 +284,7 @@ class Session:
             self._confirm(confirmed)
 
     def _unsettled_between(self, first: int, last: int) -> list[int]:
-        """The peer chooses the range, so a wide one is not iterated."""
+        """Return the unsettled deliveries of a range, without iterating over a wide range from the peer."""
         if first == last:
             return [first] if first in self._unsettled else []
         if last - first > len(self._unsettled):
@@ -288,7 +292,7 @@ class Session:
         return [number for number in range(first, last + 1) if number in self._unsettled]
 
     def _confirm(self, confirmed: list[tuple[int, links.Outcome]]) -> None:
-        """Send one disposition for every run of consecutive deliveries with the same outcome."""
+        """Send a disposition for each run of consecutive deliveries with the same outcome."""
         at = 0
         while at < len(confirmed):
             first, outcome = confirmed[at]
@@ -300,7 +304,7 @@ class Session:
 
 
 def _echo_terminus(terminus: Any) -> bytes:
-    """Source or target with the peer's address unchanged: clients compare it."""
+    """Return a source or target with the peer's address unchanged, because clients compare it."""
     if not isinstance(terminus, decoding.Described) or not isinstance(terminus.value, list):
         return NULL
     address = terminus.value[0] if terminus.value else None

@@ -1,1 +1,1 @@
-"""A local Azure AI Search: the wire of the real service over an exact, in-memory engine kept by SQLite."""
+"""A local Azure AI Search: the real service's API over an exact in-memory engine, persisted in SQLite."""

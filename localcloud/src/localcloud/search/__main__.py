@@ -1,9 +1,10 @@
-"""python -m localcloud.search: the process."""
+"""Command line: `python -m localcloud.search` starts the local AI Search."""
 
 import gc
 import os
 
-# One matrix product a search is fastest on one thread, and searches run side by side. Read when numpy loads.
+# Each search multiplies one matrix, which is fastest on one thread, and searches run in parallel. numpy reads
+# this variable when it is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from localcloud.search.service import ADMIN_KEY, QUERY_KEY, SearchService, Settings
@@ -29,7 +30,7 @@ def main() -> None:
     given = vars(options)
     log_level = given.pop("log_level")
     settings = Settings(**given)
-    # A batch is many small objects that go all at once: looking for cycles among them is time lost.
+    # A batch creates many small objects without cycles, so frequent garbage collection would only cost time.
     gc.set_threshold(50_000)
     run_service(lambda: SearchService(settings), log_level=log_level)
 

@@ -1,7 +1,7 @@
-"""Analyzers: how a text becomes terms.
+"""Analyzers convert a text to terms.
 
-A tokenizer is a regular expression; a filter maps one token to its term, or to "" where it is a stop word, so
-that the positions of the others stay. The stemmer is Snowball's (PyStemmer), one a thread.
+A tokenizer is a regular expression. A filter maps each token to its term, or to "" for a stop word, so that
+the other terms keep their positions. The stemmer is Snowball's (PyStemmer), with an instance for each thread.
 """
 
 import re
@@ -17,17 +17,17 @@ MAX_CACHED_STEMS = 200_000
 # Lucene's English stop set.
 STOP_WORDS = frozenset(
     """a an and are as at be but by for if in into is it no not of on or such that the their then there these
-    they this to was will with""".split()  # noqa: SIM905 - as it reads best
+    they this to was will with""".split()  # noqa: SIM905 - easier to read than a list
 )
 
-# An approximation of Unicode's word boundaries (UAX 29): an ideograph or a hiragana is a word, and an
-# apostrophe or a full stop between letters, or a point or comma between digits, joins a word.
+# An approximation of Unicode's word boundaries (UAX 29). Each ideograph or hiragana is a word. An apostrophe
+# or a period between letters, or a point or comma between digits, does not end a word.
 _SINGLE = "\u3040-\u309f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _WORD = rf"[^\W{_SINGLE}]"
 _STANDARD = re.compile(
     rf"[{_SINGLE}]|{_WORD}+(?:(?:(?<=[^\W\d_])['\u2019.](?=[^\W\d_])|(?<=\d)[.,'](?=\d)){_WORD}+)*"
 )
-# In ASCII, a cheaper pattern that finds a little too much; what it finds with a mark inside is split again.
+# A faster pattern for ASCII, which finds words that are too long. Words with punctuation are split again.
 _ROUGH = re.compile(r"\w+(?:['.,]\w+)*", re.ASCII)
 
 
@@ -40,7 +40,7 @@ class Token:
 
 
 class _Stems(dict[str, str]):
-    """Terms by token, filled as they are met and bounded."""
+    """A bounded cache of terms by token."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -85,12 +85,12 @@ class Analyzer:
     mapping: Callable[[], Callable[[str], str]] | None = None
 
     def terms(self, text: str) -> list[str]:
-        """The terms in order; "" holds the place of a stop word."""
+        """Return the terms in order, with "" for each stop word."""
         tokens = _standard_tokens(text.lower())
         return list(map(self.mapping(), tokens)) if self.mapping else tokens
 
     def tokens(self, text: str) -> list[Token]:
-        """The terms with where they stand, for highlights."""
+        """Return the terms with their offsets in the text, for highlights."""
         found = []
         to_term = self.mapping() if self.mapping else str
         for position, match in enumerate(_STANDARD.finditer(text)):

@@ -1,4 +1,4 @@
-"""All indexes and aliases of the service, with the rules for changing them."""
+"""All indexes and aliases of the service, and the rules for changing them."""
 
 import secrets
 import shutil
@@ -17,13 +17,13 @@ MAX_INDEXES = 200
 
 @dataclass(frozen=True)
 class Conditions:
-    """If-Match and If-None-Match of a request."""
+    """The If-Match and If-None-Match headers of a request."""
 
     if_match: str | None = None
     if_none_match: str | None = None
 
     def check(self, etag: str | None) -> None:
-        """Against what there is; None where there is nothing."""
+        """Raise 412 unless the conditions hold for this etag, or for None if the resource does not exist."""
         match, none_match = self.if_match, self.if_none_match
         refused = match is not None and (etag is None or not _matches(match, etag))
         if refused or (none_match is not None and etag is not None and _matches(none_match, etag)):
@@ -41,7 +41,7 @@ def _new_etag() -> str:
 
 
 class Catalog:
-    """Changes come from the writer thread, reads from any."""
+    """The indexes and aliases. Only the writer thread changes them, and any thread may read them."""
 
     def __init__(self, folder: Path, clock: Clock, *, delay: float = 0.0) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -80,7 +80,7 @@ class Catalog:
         return found
 
     def resolve(self, name: str) -> Index:
-        """An index by its name or by an alias."""
+        """Return the index with this name or alias."""
         if name in self._aliases:
             return self.index(self._aliases[name][0])
         return self.index(name)
@@ -94,14 +94,14 @@ class Catalog:
                 "ResourceNameAlreadyInUse",
             )
         if len(self._indexes) >= MAX_INDEXES:
-            raise SearchError(429, f"The service has its most of {MAX_INDEXES} indexes.", "QuotaExceeded")
+            raise SearchError(429, f"The service has the maximum of {MAX_INDEXES} indexes.", "QuotaExceeded")
         etag = _new_etag()
         number = self._store.add_index(schema.name, schema.definition, etag)
         index = self._indexes[schema.name] = self._open(number, schema, etag)
         return index
 
     def put_index(self, name: str, body: Any, conditions: Conditions) -> tuple[Index, bool]:
-        """Create or update; whether it was created."""
+        """Create or update an index. Return it, and whether it was created."""
         check_same_name(name, body)
         existing = self._indexes.get(name)
         conditions.check(existing.etag if existing else None)

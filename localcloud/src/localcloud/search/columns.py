@@ -1,8 +1,8 @@
-"""Columns: the values that filters, sorting and facets read, one numpy array a field.
+"""Columns: the values that filters, sorting and facets read, as a numpy array for each field.
 
-A frame is a table of documents. A collection has one column of the elements of all documents in order:
-`offsets[row]:offsets[row + 1]` are those of one document. Frames never change: a write makes a new small one,
-a merge one out of many.
+A frame is a table of documents. A collection is one column with the elements of all documents in order:
+`offsets[row]:offsets[row + 1]` are the elements of one document. Frames are immutable: a write creates a
+small frame, and a merge combines several frames.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _DTYPES = {"Edm.Double": np.float64, "Edm.Boolean": np.int8}
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Numbers, or codes into the sorted `texts`. Nulls are code -1, or not `valid`."""
+    """Numbers, or codes that index the sorted `texts`. A null is code -1, or not `valid`."""
 
     data: NDArray[Any]
     valid: Mask
@@ -61,7 +61,7 @@ class Column:
         codes = {text: code for code, text in enumerate(texts)}
         recoded = []
         for column in columns:
-            # One slot more than there are texts, so that a null's -1 finds itself at the end.
+            # The table has an additional last slot, which a null's -1 selects.
             old = column.texts or []
             table = np.full(len(old) + 1, -1, dtype=np.int32)
             table[:-1] = np.fromiter((codes.get(text, -1) for text in old), np.int32, len(old))
@@ -70,7 +70,7 @@ class Column:
 
 
 def _used_texts(column: Column) -> list[str]:
-    """Those that still stand in some row: rows may have gone since they were collected."""
+    """Return the texts that rows still use. Some rows may have been deleted."""
     texts = column.texts or []
     used = np.zeros(len(texts) + 1, dtype=np.bool_)
     used[column.data] = True
@@ -130,7 +130,7 @@ class Frame:
         return frame
 
     def take(self, rows: Rows) -> "Frame":
-        """Some of the rows, in ascending order."""
+        """Return the frame of some rows, in ascending order."""
         if len(rows) == self.rows:
             return self
         columns = {name: column.take(rows) for name, column in self.columns.items()}
@@ -138,7 +138,7 @@ class Frame:
 
     @classmethod
     def concatenate(cls, frames: "list[Frame]") -> "Frame":
-        """One frame of all rows in order; a field that came later is null in the older rows."""
+        """Return a frame of all rows in order. A field added later is null in the older rows."""
         columns, nested = {}, {}
         for name, like in {k: v for frame in frames for k, v in frame.columns.items()}.items():
             columns[name] = Column.concatenate(

@@ -1,4 +1,4 @@
-"""A batch of index actions: read it, and work out what it does to the documents there are."""
+"""Batches of index actions: parsing, and their effect on the stored documents."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from localcloud.search.values import check_vector, key_problem, normalise_docume
 
 ACTIONS = ("upload", "merge", "mergeOrUpload", "delete")
 MAX_ACTIONS = 32_000
-MAX_KEY_PROBLEMS = 20  # reported in one answer
+MAX_KEY_PROBLEMS = 20  # the maximum in one response
 
 
 @dataclass(slots=True)
@@ -37,7 +37,10 @@ class Outcome:
 
 
 def parse_batch(schema: Schema, body: Any) -> list[Action]:
-    """A key, property or type that is wrong refuses the whole batch; a bad vector fails its document."""
+    """Parse a batch. An invalid key, property or type rejects the batch.
+
+    An invalid vector fails its document.
+    """
     actions = body.get("value") if isinstance(body, dict) else None
     if not isinstance(actions, list) or not actions:
         raise _wrong_number("No indexing actions found in the request", "MissingIndexDocumentsActions")
@@ -92,7 +95,7 @@ def plan(
     current: dict[str, int],
     read: Callable[[int], dict[str, Any]],
 ) -> tuple[list[Outcome], dict[str, dict[str, Any] | None]]:
-    """What each action comes to, in order, and the documents that the batch leaves (None: deleted)."""
+    """Return the outcome of each action, and the documents after the batch (None: deleted)."""
     final: dict[str, dict[str, Any] | None] = {}
 
     def stored(key: str) -> dict[str, Any] | None:

@@ -1,11 +1,11 @@
-"""What the service refuses, in the shape that the real one answers."""
+"""Error responses in the format of the real service."""
 
 from collections.abc import Sequence
 from typing import Any
 
 
 class SearchError(Exception):
-    """An answer other than success: its status, its code and a message that says what to do."""
+    """An error response: its status, its code, and a message that says what to do."""
 
     def __init__(
         self, status: int, message: str, code: str = "", details: Sequence[tuple[str, str]] = ()
@@ -22,7 +22,7 @@ class SearchError(Exception):
 
 
 class DocumentError(SearchError):
-    """The failure of one document, which leaves the rest of its batch alone."""
+    """The failure of one document, which does not affect the rest of its batch."""
 
     def __init__(self, message: str, status: int = 400) -> None:
         super().__init__(status, message, "InvalidDocument")
@@ -42,12 +42,12 @@ def not_allowed(message: str) -> SearchError:
     return SearchError(400, message, "OperationNotAllowed")
 
 
-def unsupported(what: str) -> SearchError:
-    return SearchError(400, f"The local AI Search does not support {what}.", "NotSupportedLocally")
+def unsupported(feature: str) -> SearchError:
+    return SearchError(400, f"The local AI Search does not support {feature}.", "NotSupportedLocally")
 
 
 def shown(value: Any) -> str:
-    """A value from a request as a message may show it: never long, and never deep."""
+    """Return a value of a request for a message: short, and without nested values."""
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "an array"
     return repr(value)[:100]

@@ -1,4 +1,4 @@
-"""Facets: how many of the matching documents have each value, or lie in each range."""
+"""Facets: the number of matching documents with each value, or in each interval."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ def _malformed(text: str) -> SearchError:
 
 
 def count_facet(facet: Facet, view: View, masks: list[Mask]) -> list[dict[str, Any]]:
-    """Over the rows in the masks, one a part of the view."""
+    """Count the rows in the masks, one mask for each part of the view."""
     counts: Counter[Any] = Counter()
     for part, mask in zip(view.parts, masks, strict=True):
         found = _column(part.segment.frame, facet.name)
@@ -75,7 +75,7 @@ def count_facet(facet: Facet, view: View, masks: list[Mask]) -> list[dict[str, A
 
 
 def _column(frame: Frame, name: str) -> tuple[Rows, Column] | None:
-    """The column of a field, with the document of each of its values: a collection has several of one."""
+    """Return a field's column, and the row of each value. A row of a collection can have several values."""
     if name in frame.columns:
         return np.arange(frame.rows), frame.columns[name]
     nested = frame.nested.get(name)
@@ -83,7 +83,7 @@ def _column(frame: Frame, name: str) -> tuple[Rows, Column] | None:
 
 
 def _counted(facet: Facet, rows: Rows, column: Column, data: NDArray[Any]) -> dict[Any, int]:
-    """Documents a value: one that has a value twice counts once."""
+    """Return the number of documents for each value. A document with a repeated value counts once."""
     keys = _bucket(facet.interval, data)
     values, codes = np.unique(keys, return_inverse=True)
     pairs = (

@@ -1,4 +1,4 @@
-"""The fields of an index definition: what may stand in one, its defaults, and its form for the engine."""
+"""The fields of an index definition: validation, defaults, and their representation for the engine."""
 
 import re
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ _KNOWN = frozenset({"name", "type", "key", "retrievable", "stored", *_ECHOED, *_
 @dataclass(frozen=True, slots=True)
 class Field:
     name: str
-    type: str  # of the element, where it is a collection
+    type: str  # the element type of a collection
     collection: bool
     retrievable: bool
     searchable: bool
@@ -57,26 +57,26 @@ class Field:
 
 
 def refuse_unknown(
-    sent: dict[str, Any], known: frozenset[str] | set[str], refused: dict[str, str], what: str
+    sent: dict[str, Any], known: frozenset[str] | set[str], refused: dict[str, str], kind: str
 ) -> None:
     for name, value in sent.items():
         if name not in known:
-            raise bad_request(f"The property {shown(name)} does not exist on the {what} definition.")
+            raise bad_request(f"The property {shown(name)} does not exist on the {kind} definition.")
         if name in refused and value not in (None, [], {}, ""):
             raise unsupported(refused[name])
 
 
-def as_list(value: Any, what: str) -> list[Any]:
+def as_list(value: Any, name: str) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise bad_request(f"{what} must be an array.")
+        raise bad_request(f"{name} must be an array.")
     return value
 
 
-def as_object(value: Any, what: str) -> dict[str, Any]:
+def as_object(value: Any, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise bad_request(f"{what} must be an object.")
+        raise bad_request(f"{name} must be an object.")
     return value
 
 
@@ -167,7 +167,7 @@ def _vector_field(item: dict[str, Any], name: str, profiles: set[str]) -> Field:
 
 
 def echo_field(field: Field, item: dict[str, Any]) -> dict[str, Any]:
-    """The field as the service shows it: as sent, with the defaults filled in."""
+    """Return the field as the service returns it: as sent, with defaults."""
     return {
         "name": field.name,
         "type": item["type"],

@@ -1,7 +1,7 @@
-"""Parses `$filter` in the grammar of Azure AI Search, which is much smaller than OData's.
+"""The parser of `$filter` in Azure AI Search's grammar, which is much smaller than OData's.
 
-Every name is resolved against the index and every constant against the type of its field here, so that a
-filter that parses can be evaluated. What the grammar has not (arithmetic, contains, `in (...)`) is refused.
+The parser resolves names against the index and checks constants against the types of their fields, so a
+parsed filter can be evaluated. It rejects anything outside the grammar (arithmetic, contains, `in (...)`).
 """
 
 import re
@@ -26,7 +26,7 @@ _WORDS = _COMPARISONS | {"and", "or", "not"} | set(CONSTANTS)
 
 @dataclass(frozen=True, slots=True)
 class _Variable:
-    """A field, and where its column stands in the frame at hand."""
+    """A field, and its column in the current frame."""
 
     field: Field
     column: str
@@ -44,7 +44,7 @@ class _Parser:
         self._at = 0
         self._depth = 0
         self._clauses = 0
-        self._variable: tuple[str, Field] | None = None  # of the lambda at hand
+        self._variable: tuple[str, Field] | None = None  # of the current lambda
 
     def parse(self) -> Filter:
         result = self._junction()
@@ -118,7 +118,7 @@ class _Parser:
         return self._condition(left)
 
     def _condition(self, operand: Constant | _Variable) -> Filter:
-        """A Boolean that stands alone."""
+        """Return the filter for a Boolean field or constant without a comparison."""
         if isinstance(operand, Constant) and isinstance(operand.value, bool):
             return Boolean(operand.value)
         if isinstance(operand, _Variable) and operand.field.type == "Edm.Boolean":
@@ -172,7 +172,10 @@ class _Parser:
         return _Variable(field, column)
 
     def _resolve(self, name: str) -> tuple[Field, str]:
-        """The field, and its column in the frame at hand: that of a range variable has no name."""
+        """Return the field and its column in the current frame.
+
+        A range variable's column has an empty name.
+        """
         if self._variable is not None:
             variable, field = self._variable
             if name != variable:
@@ -244,7 +247,7 @@ class _Parser:
         return Textual(first.value, names, mode == "all")
 
     def _string_arguments(self, numbers: tuple[int, ...]) -> list[str]:
-        """What follows the first argument, up to the closing parenthesis."""
+        """Parse the arguments after the first, up to the closing parenthesis."""
         arguments = []
         while self._take(","):
             argument = self._operand()

@@ -1,4 +1,4 @@
-"""What a `$filter` may compare with what: types of constants, and the forms of any and all."""
+"""Rules of `$filter`: the types that can be compared, and the conditions in any and all."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def checked(field: Field, operation: str, constant: Constant) -> Any:
 
 
 def check_string_lambda(body: Filter, operation: str, *, negated: bool) -> None:
-    """The real service answers these from an inverted index, which has only the positive form for any."""
+    """Check a lambda over strings. The real service's inverted index supports only these forms."""
     if isinstance(body, Not):
         check_string_lambda(body.operand, operation, negated=not negated)
     elif isinstance(body, Junction):

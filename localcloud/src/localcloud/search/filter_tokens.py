@@ -1,4 +1,4 @@
-"""The words of a `$filter`: its tokens, and the constants that stand in them."""
+"""The lexer of `$filter`: its tokens and constants."""
 
 import math
 import re

@@ -1,7 +1,7 @@
-"""`$filter` as a tree: every node answers a frame with the mask of the rows it keeps.
+"""`$filter` as a tree: each node returns the mask of a frame's matching rows.
 
-As in the real service, a comparison with a null is false, `ne` is the opposite of `eq` and so keeps nulls,
-`not` is the complement, `any` of an empty collection is false and `all` is true.
+As in the real service, a comparison with null is false, `ne` is the complement of `eq` and so matches nulls,
+`not` is the complement, `any` of an empty collection is false, and `all` of an empty collection is true.
 """
 
 import operator
@@ -40,7 +40,7 @@ class Compare:
         return self._compared(column, frame.rows, self.operation)
 
     def _compared(self, column: Column | None, rows: int, operation: str) -> Mask:
-        if column is None:  # the field is younger than these rows
+        if column is None:  # the rows are older than the field
             return np.full(rows, self.value is None and operation == "eq")
         if self.value is None:
             return ~column.valid if operation == "eq" else np.zeros(rows, dtype=np.bool_)
@@ -51,7 +51,7 @@ class Compare:
 
 
 def _compare_texts(column: Column, operation: str, value: str) -> Mask:
-    """The texts are sorted: a comparison of texts is one of codes."""
+    """Compare texts by their codes, because the texts are sorted."""
     texts = column.texts or []
     low, high = bisect_left(texts, value), bisect_right(texts, value)
     codes = column.data
@@ -68,7 +68,7 @@ def _compare_texts(column: Column, operation: str, value: str) -> Mask:
 
 @dataclass(frozen=True, slots=True)
 class In:
-    """search.in: one of many texts."""
+    """search.in: membership in a set of texts."""
 
     name: str
     values: frozenset[str]
@@ -77,7 +77,7 @@ class In:
         column = frame.columns.get(self.name)
         if column is None or column.texts is None:
             return np.zeros(frame.rows, dtype=np.bool_)
-        wanted = np.zeros(len(column.texts) + 1, dtype=np.bool_)  # the last is for nulls
+        wanted = np.zeros(len(column.texts) + 1, dtype=np.bool_)  # the last slot is for nulls
         for value in self.values:
             at = bisect_left(column.texts, value)
             if at < len(column.texts) and column.texts[at] == value:
@@ -88,7 +88,7 @@ class In:
 
 @dataclass(frozen=True, slots=True)
 class Textual:
-    """search.ismatch: a full-text query as a condition. `with_matches` replaces it by the rows that match."""
+    """search.ismatch: a full-text query as a condition. `with_matches` replaces it with the matching rows."""
 
     text: str
     fields: tuple[str, ...]
@@ -100,16 +100,16 @@ class Textual:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Known:
-    """The rows of one part that a condition keeps."""
+    """The rows of one part that match a condition."""
 
     kept: Mask
 
-    def mask(self, frame: Frame) -> Mask:  # noqa: ARG002 - one signature for every node
+    def mask(self, frame: Frame) -> Mask:  # noqa: ARG002 - all nodes have the same signature
         return self.kept
 
 
 def with_matches(condition: Filter, rows_of: Callable[[Textual], Mask]) -> Filter:
-    """The same condition for one part, its full-text queries answered."""
+    """Return the condition for one part, with its full-text queries replaced by their results."""
     if isinstance(condition, Textual):
         return Known(rows_of(condition))
     if isinstance(condition, Not):
@@ -130,7 +130,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class Junction:
-    """`and` or `or` of two or more."""
+    """`and` or `or` of at least two operands."""
 
     operation: str
     operands: tuple[Filter, ...]
@@ -145,7 +145,7 @@ class Junction:
 
 @dataclass(frozen=True, slots=True)
 class Lambda:
-    """any or all over the elements of a collection; any without a body asks whether there are elements."""
+    """any or all over the elements of a collection. any without a body matches a collection with elements."""
 
     name: str
     operation: str

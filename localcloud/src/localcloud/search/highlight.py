@@ -1,4 +1,4 @@
-"""Highlights: the sentences of a field in which the query matched, with the matching words between tags."""
+"""Highlights: the sentences of a field that match the query, with tags around the matching words."""
 
 import re
 from typing import Any
@@ -8,7 +8,7 @@ from localcloud.search.fields import Field
 from localcloud.search.scoring import Compiled, PrefixMatch, TermMatch, leaves
 from localcloud.search.segment import texts_of
 
-# A point inside a word or a number, such as in 3.11, does not end a sentence.
+# A period inside a word or number, such as 3.11, does not end a sentence.
 _SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?]+(?![\s.!?]|$))+(?:[.!?]+(?=\s|$)|\n|$)?\s*|[.!?\n]+\s*")
 MAX_FRAGMENT = 1000
 
@@ -20,7 +20,7 @@ def highlights(
     fields: dict[str, Field],
     tags: tuple[str, str],
 ) -> dict[str, list[str]]:
-    """The fragments of each field asked for, where there are any."""
+    """Return the highlighted fragments of each requested field that has matches."""
     result = {}
     for name, most in wanted.items():
         matchers = [leaf for leaf in leaves(query) if leaf.field == name]

@@ -1,6 +1,6 @@
-"""One index: applies batches, and says what is visible.
+"""An index: applies batches, and provides the visible state.
 
-Writes come from one thread. Reads may come from any: they take a view, which never changes.
+Only one thread writes. Any thread may read: it gets a view, which is immutable.
 """
 
 import logging
@@ -25,7 +25,7 @@ from localcloud.search.view import View
 
 log = logging.getLogger(__name__)
 
-# A search that began before a write may still read what the write replaced.
+# A search that started before a write may still read replaced documents.
 GRACE_SECONDS = 60.0
 MIN_FILE_ROWS = 4096
 _REBUILD_ROWS = 2000
@@ -54,14 +54,14 @@ class Index:
     # reading
 
     def view(self) -> View:
-        """What a search sees now: with an indexing delay, the state of that long ago."""
+        """Return the state that a search sees: current, or older if there is an indexing delay."""
         with self._coming_lock:
             while self._coming and self._coming[0][0] <= self.clock.now():
                 self._visible = self._coming.popleft()[1]
             return self._visible
 
     def documents(self, rowids: list[int]) -> list[dict[str, Any] | None]:
-        """Documents in the order asked for; None for one that is gone, which only a very slow reader sees."""
+        """Return documents in the requested order. A very slow reader gets None for a deleted document."""
         try:
             stored = self.store.read(self.number, rowids)
         except sqlite3.OperationalError:
@@ -98,7 +98,7 @@ class Index:
 
     def _commit(self, added: dict[str, dict[str, Any]], removed: list[int]) -> None:
         rowids = list(range(self._next_rowid, self._next_rowid + len(added)))
-        # The segment comes first: what cannot be indexed must not become part of the truth.
+        # Build the segment first, so that documents that cannot be indexed are not stored.
         segment = Segment.build(self.schema, rowids, list(added.values())) if added else None
         stored = [
             StoredDocument(rowid, key, *encode(self.schema, document))
@@ -120,7 +120,7 @@ class Index:
     # segments on disk
 
     def load(self) -> None:
-        """Take up the segments on disk, and index again the documents that are in none of them."""
+        """Load the segments on disk, and index the documents that no segment has."""
         live = self.store.live_rowids(self.number)
         parts = []
         missing = live
@@ -143,7 +143,7 @@ class Index:
         self._visible = self._latest
 
     def _save_segments(self) -> None:
-        """Keep the large segments as files, and remove the files of those that were merged away."""
+        """Save large segments as files, and delete the files of segments that were merged."""
         current = {id(part.segment): part.segment for part in self._latest.parts}
         for number in [number for number in self._files if number not in current]:
             self._files.pop(number).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The operations of the service by route: what each takes from a request, and what it answers."""
+"""The operations of the service by route: their requests and responses."""
 
 import re
 from collections.abc import Callable
@@ -27,14 +27,14 @@ _LOOKUP = re.compile(r"/docs(?:\('((?:[^']|'')*)'\)|/([^/()'$]+))")
 @dataclass(slots=True)
 class Answer:
     status: int
-    body: Any = None  # JSON; None for an empty body
+    body: Any = None  # JSON, or None for an empty body
     headers: tuple[tuple[str, str], ...] = ()
     text: bytes | None = None  # instead of JSON
 
 
 @dataclass(slots=True)
 class Call:
-    """One request to one operation."""
+    """A request to an operation."""
 
     catalog: Catalog
     request: Request
@@ -44,7 +44,7 @@ class Call:
 
     def json(self) -> dict[str, Any]:
         if len(self.request.body) > MAX_BODY:
-            raise SearchError(413, f"The request may have at most {MAX_BODY} bytes.", "RequestEntityTooLarge")
+            raise SearchError(413, f"The request can have at most {MAX_BODY} bytes.", "RequestEntityTooLarge")
         try:
             body = orjson.loads(self.request.body)
         except orjson.JSONDecodeError as error:
@@ -68,7 +68,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """`thread` is where it runs: inline, a reader's or the writer's. A query key may use what is `open`."""
+    """An operation. `thread` is inline, reader or writer. Query keys may use `open` operations."""
 
     name: str
     thread: str
@@ -162,7 +162,7 @@ def _count(call: Call) -> Answer:
 
 def _search(call: Call) -> Answer:
     index = call.catalog.resolve(call.name)
-    schema = index.schema  # an update may replace it meanwhile
+    schema = index.schema  # an update may replace the index's schema
     sent = call.json()
     body = run_search(parse_search(sent, schema), index.view(), schema, index.documents)
     following = body.get("@search.nextPageParameters")
@@ -222,11 +222,11 @@ _ELSEWHERE = frozenset(
 
 
 def find_operation(request: Request) -> tuple[Operation, str, str]:
-    """The operation, the name of its index or alias, and the document's key."""
+    """Return the operation, the name of its index or alias, and the document's key."""
     path = request.path.rstrip("/")
     match = _ROUTE.fullmatch(path)
     if match is None:
-        raise SearchError(404, f"There is nothing at '{path:.200}'.", "ResourceNotFound")
+        raise SearchError(404, f"There is no resource at '{path:.200}'.", "ResourceNotFound")
     kind, rest = match[1], match[4] or ""
     name = match[2].replace("''", "'") if match[2] is not None else match[3]
     if kind in _ELSEWHERE:

@@ -1,6 +1,6 @@
-"""Postings of one searchable field: every occurrence of every term, sorted by term, row and position.
+"""Postings of a searchable field: all occurrences of each term, sorted by term, row and position.
 
-Terms are kept sorted, so that the occurrences of all terms with a prefix are one slice.
+The terms are sorted, so the occurrences of all terms with a prefix are one slice.
 """
 
 from bisect import bisect_left
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from localcloud.search.analysis import Analyzer
 from localcloud.search.columns import Mask, Rows
 
-# Between two values of a collection, so that no phrase spans them.
+# The gap between two values of a collection, so that no phrase matches across them.
 VALUE_GAP = 100
 _LAST_CHARACTER = "\U0010ffff"
 
@@ -28,13 +28,13 @@ class Postings:
 
     @classmethod
     def build(cls, analyzer: Analyzer, texts: list[list[str]]) -> "Postings":
-        """From the values of each row: none, one, or several for a collection."""
+        """Build from the values of each row: no value, one, or several for a collection."""
         ids: defaultdict[str, int] = defaultdict()
         ids.default_factory = ids.__len__
         found: list[int] = []
-        counts: list[int] = []  # terms a value
+        counts: list[int] = []  # the number of terms of each value
         rows: list[int] = []  # the row of each value
-        gaps: list[int] = []  # what to add to the positions of each value
+        gaps: list[int] = []  # the offset of each value's positions
         for row, values in enumerate(texts):
             start = 0
             for text in values:
@@ -64,7 +64,7 @@ class Postings:
         starts = np.cumsum(lengths) - lengths
         positions = np.arange(len(found)) - np.repeat(starts - np.array(gaps, dtype=np.int64), lengths)
         of_row = np.repeat(np.array(rows, dtype=np.int32), lengths)
-        if terms and terms[0] == "":  # stop words: they took a position, and are not terms
+        if terms and terms[0] == "":  # stop words, which have a position but are not terms
             kept = occurrences != 0
             occurrences, of_row, positions = occurrences[kept] - 1, of_row[kept], positions[kept]
             terms = terms[1:]
@@ -92,7 +92,7 @@ class Postings:
 
     @classmethod
     def merge(cls, parts: "list[tuple[Postings, Rows]]") -> "Postings":
-        """Postings of the rows that are kept of each part, numbered on."""
+        """Merge postings. Each part keeps some of its rows, which are renumbered consecutively."""
         terms = sorted(set().union(*(part.terms for part, _ in parts)))
         ids = {term: number for number, term in enumerate(terms)}
         kept_parts, lengths, first = [], [], 0
@@ -106,7 +106,7 @@ class Postings:
         return cls(terms, offsets, rows, positions, np.concatenate(lengths))
 
     def kept(self, kept: Rows, first: int) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-        """Occurrences a term, and the rows and positions, of the kept rows numbered from `first`."""
+        """Return the occurrences of each term, with rows and positions, for kept rows from `first`."""
         counts = np.diff(self.offsets)
         if len(kept) == len(self.lengths):
             return counts, self.rows + np.int32(first), self.positions
@@ -118,7 +118,7 @@ class Postings:
         return np.bincount(of_term[alive], minlength=len(self.terms)), rows[alive], self.positions[alive]
 
     def occurrences(self, term: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Rows and positions of a term."""
+        """Return the rows and positions of a term."""
         at = bisect_left(self.terms, term)
         if at == len(self.terms) or self.terms[at] != term:
             return self.rows[:0], self.positions[:0]
@@ -126,29 +126,29 @@ class Postings:
         return self.rows[span], self.positions[span]
 
     def frequencies(self, term: str) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """The rows with a term, and how often it stands in each."""
+        """Return the rows with a term, and its number of occurrences in each."""
         return run_lengths(self.occurrences(term)[0])
 
     def rows_with(self, prefix: str) -> NDArray[np.int32]:
-        """Rows with any term of that prefix; a row can stand there more than once."""
+        """Return the rows with any term of this prefix. A row can be repeated."""
         first, end = bisect_left(self.terms, prefix), bisect_left(self.terms, prefix + _LAST_CHARACTER)
         return self.rows[self.offsets[first] : self.offsets[end]]
 
     def phrase(self, terms: list[tuple[int, str]]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Rows in which the terms stand at these distances, and how often."""
+        """Return the rows with the terms at these distances, and the number of occurrences in each."""
         starts: NDArray[np.int64] | None = None
         for offset, term in terms:
             rows, positions = self.occurrences(term)
-            # A place is a row and a position in one number; a position may come before the row's first.
+            # A place encodes row and position in one number. The position can be before the row's first.
             places = (rows.astype(np.int64) << 32) + positions - offset
             starts = places if starts is None else starts[np.isin(starts, places, assume_unique=True)]
         if starts is None:
             return run_lengths(self.rows[:0])
-        # Only the first term sets the starts, and its own offset was taken off: negative ones never match.
+        # Only the first term, with offset 0, sets the starts, so a negative position never matches.
         return run_lengths((starts >> 32).astype(np.int32))
 
     def totals(self, live: Mask) -> tuple[int, int]:
-        """How many live rows have the field, and how many terms stand in them."""
+        """Return the number of live rows with the field, and their number of terms."""
         lengths = self.lengths[live]
         return int(np.count_nonzero(lengths)), int(lengths.sum())
 
@@ -163,7 +163,7 @@ def run_lengths(rows: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.
 def _interleaved(
     parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]], terms: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-    """Parts that are sorted by term as one: each slice of a part has its place, so nothing is sorted."""
+    """Merge parts that are sorted by term. The position of each slice is computed, so nothing is sorted."""
     totals = np.zeros(terms, dtype=np.int64)
     for numbers, counts, _, _ in parts:
         totals[numbers] += counts

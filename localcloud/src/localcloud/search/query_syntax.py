@@ -1,7 +1,7 @@
 """The simple query syntax: words, "phrases", prefix*, + | - and parentheses.
 
-As Lucene's SimpleQueryParser, and so as the real service, it never fails on what a person types: an operator
-that makes no sense where it stands is skipped. Operators have no precedence, and are read from left to right.
+Like Lucene's SimpleQueryParser and the real service, the parser accepts any input: it skips an operator that
+makes no sense at its position. Operators have no precedence, and are evaluated from left to right.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _DELIMITERS = frozenset('"|+()')
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A phrase, a prefix, or `words`: a run without spaces, in which the analyzer may find several terms."""
+    """A phrase, a prefix, or `words`: a run without spaces, which an analyzer can split into terms."""
 
     kind: str
     text: str
@@ -42,19 +42,19 @@ Node = Text | Everything | Negation | Group
 
 
 def parse_simple(text: str, *, match_all: bool) -> Node | None:
-    """The query, or None where nothing is asked for. `match_all` is searchMode=all."""
+    """Parse a query. Return None for an empty query. `match_all` is searchMode=all."""
     if len(text) > MAX_CHARACTERS:
         raise bad_request(f"The search text may have at most {MAX_CHARACTERS} characters.")
     return _Parser(text, "and" if match_all else "or").parse()
 
 
 class _Level:
-    """What stands between one pair of parentheses."""
+    """The state of the parser inside a pair of parentheses."""
 
     def __init__(self) -> None:
         self.top: Node | None = None
         self.operation: str | None = None  # of the group at the top
-        self.pending: str | None = None  # an operator that was read
+        self.pending: str | None = None  # an operator without its right operand
         self.negated = False
 
     def add(self, node: Node, default: str) -> None:
@@ -150,7 +150,7 @@ class _Parser:
 
 
 def _matching_parentheses(text: str) -> dict[int, int]:
-    """Where each opening parenthesis that is closed is closed; those in phrases do not count."""
+    """Return the closing position of each matched opening parenthesis, except in phrases."""
     pairs: dict[int, int] = {}
     open_: list[int] = []
     at = 0

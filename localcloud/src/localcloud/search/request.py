@@ -1,4 +1,4 @@
-"""The body of a search request: checked, with its defaults, and every name resolved against the index."""
+"""The body of a search request: validation, defaults, and resolution of names against the index."""
 
 import re
 from dataclasses import dataclass, field
@@ -154,7 +154,7 @@ def _choice(body: dict[str, Any], name: str, choices: tuple[str, ...], default: 
 
 
 def _string_list(body: dict[str, Any], name: str, *, separator: str | None = ",") -> list[str]:
-    """A list, sent as an array or as one string with commas."""
+    """Return a list that was sent as an array or as a comma-separated string."""
     value = body.get(name)
     if isinstance(value, str):
         value = value.split(separator) if separator else [value]
@@ -282,7 +282,7 @@ def _vector_field(path: str, schema: Schema) -> Field:
 def _query_vector(value: Any) -> NDArray[np.float64]:
     if not isinstance(value, list) or not {int, float}.issuperset(map(type, value)):
         raise bad_request("'vector' must be an array of numbers.")
-    # As the index holds it: in single precision.
+    # The index stores vectors in single precision.
     with np.errstate(over="ignore"):
         vector = np.array(value, dtype=np.float64).astype(np.float32)
     if not np.isfinite(vector).all():

@@ -1,4 +1,4 @@
-"""Index definitions: what may stand in one, its defaults, and what an update may change."""
+"""Index definitions: validation, defaults, and the changes that an update may make."""
 
 import re
 from typing import Any
@@ -46,7 +46,7 @@ _KNOWN = frozenset({"name", "fields", "description", "similarity", "vectorSearch
 
 
 class Schema:
-    """The fields of one index, by name."""
+    """The fields of an index, by name."""
 
     def __init__(self, definition: dict[str, Any], fields: tuple[Field, ...]) -> None:
         self.definition = definition
@@ -59,7 +59,7 @@ class Schema:
 
 
 def parse_index(body: Any) -> Schema:
-    """Check a definition as sent, fill in the defaults, and read its fields."""
+    """Validate a definition, fill in the defaults, and parse its fields."""
     if not isinstance(body, dict):
         raise bad_request("The index definition must be a JSON object.")
     sent = {name: value for name, value in body.items() if not name.startswith("@odata.")}
@@ -90,10 +90,10 @@ def parse_index(body: Any) -> Schema:
     return Schema(definition, fields)
 
 
-def check_name(name: Any, what: str) -> None:
+def check_name(name: Any, kind: str) -> None:
     if not isinstance(name, str) or len(name) > MAX_NAME or not _INDEX_NAME.fullmatch(name):
         raise bad_request(
-            f"{what} name must only contain lowercase letters, digits, dashes or underscores, cannot start "
+            f"{kind} name must only contain lowercase letters, digits, dashes or underscores, cannot start "
             f"or end with the latter two, nor have two of them in a row, and has 2 to 128 characters; "
             f"got {shown(name)}.",
             "InvalidName",
@@ -115,7 +115,7 @@ def _check_fields(fields: tuple[Field, ...]) -> None:
         raise bad_request(f"The key field '{keys[0].name}' must be retrievable.")
 
 
-# the rest of a definition
+# other parts of a definition
 
 
 def _check_similarity(sent: Any) -> None:
@@ -172,11 +172,14 @@ def _check_parameters(name: str, parameters: dict[str, Any], ranges: dict[str, t
             raise bad_request(f"'{parameter}' of the algorithm '{name}' must be from {low} to {high}.")
 
 
-# what an update may change
+# updates
 
 
 def check_update(old: Schema, new: Schema) -> None:
-    """An existing field keeps its shape; fields may be added, and what only concerns queries may change."""
+    """Check an update.
+
+    It may add fields and change query-time settings, but not the shape of existing fields.
+    """
     for name, field in old.by_name.items():
         changed = new.by_name.get(name)
         if changed is None or _shape(field) != _shape(changed):

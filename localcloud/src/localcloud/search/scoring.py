@@ -1,7 +1,7 @@
-"""Full-text matching with BM25, as Lucene computes it.
+"""Full-text matching with BM25, as in Lucene.
 
-A query is first compiled for the fields that it searches: each word becomes the terms that the field's
-analyzer makes of it. A word that is only stop words in every field vanishes. Scores of fields and terms add.
+A query is compiled for the searched fields: each word becomes the terms that the field's analyzer returns. A
+word that every analyzer drops as stop words is ignored. The scores of fields and terms are added.
 """
 
 import math
@@ -23,7 +23,7 @@ K1, B = 1.2, 0.75
 
 @dataclass(frozen=True, slots=True)
 class TermMatch:
-    """A term, or a phrase: terms with their distance from the first."""
+    """A term, or a phrase: terms with their distances from the first term."""
 
     field: str
     terms: tuple[tuple[int, str], ...]
@@ -65,7 +65,7 @@ def compile_query(node: Node | None, fields: list[Field], *, match_all: bool) ->
 
 
 def count_terms(query: Compiled | None) -> int:
-    """How much work a query is: an analyzer may make many terms of one word."""
+    """Return the cost of a query. An analyzer can return many terms for one word."""
     if isinstance(query, TermMatch):
         return len(query.terms)
     if isinstance(query, Combined):
@@ -82,7 +82,7 @@ def _combined(operation: str, operands: list[Compiled]) -> Compiled | None:
 def _leaf(node: Text, field: Field, *, match_all: bool) -> Compiled | None:
     analyzer = ANALYZERS[field.analyzer]
     if node.kind == "prefix":
-        return PrefixMatch(field.name, node.text.lower())  # a prefix is not analysed
+        return PrefixMatch(field.name, node.text.lower())  # a prefix is not analyzed
     terms = [(position, term) for position, term in enumerate(analyzer.terms(node.text)) if term]
     if not terms:
         return None
@@ -94,7 +94,7 @@ def _leaf(node: Text, field: Field, *, match_all: bool) -> Compiled | None:
 
 
 def leaves(query: Compiled | None) -> Iterator[TermMatch | PrefixMatch]:
-    """What a highlight may mark: what was asked for, not what was excluded."""
+    """Yield the terms that a highlight can mark, without excluded terms."""
     if isinstance(query, TermMatch | PrefixMatch):
         yield query
     elif isinstance(query, Combined):
@@ -103,7 +103,7 @@ def leaves(query: Compiled | None) -> Iterator[TermMatch | PrefixMatch]:
 
 
 class Scorer:
-    """Evaluates compiled queries over one view; its statistics are those of all live documents."""
+    """Evaluates compiled queries over a view, with statistics of all live documents."""
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -111,7 +111,7 @@ class Scorer:
         self._idf: dict[TermMatch, float] = {}
 
     def evaluate(self, query: Compiled, part: Part) -> tuple[Mask, Scores]:
-        """The rows of a part that match, dead ones included, with their scores."""
+        """Return the matching rows of a part, including dead rows, with their scores."""
         if isinstance(query, TermMatch):
             return self._term(query, part)
         if isinstance(query, Combined):
@@ -130,7 +130,7 @@ class Scorer:
         return mask, mask.astype(np.float64)
 
     def _combination(self, query: Combined, part: Part) -> tuple[Mask, Scores]:
-        if not query.operands:  # nothing but stop words: no document has any of it
+        if not query.operands:  # only stop words, which no document matches
             return np.zeros(part.segment.rows, dtype=np.bool_), np.zeros(part.segment.rows)
         mask, scores = self.evaluate(query.operands[0], part)
         for operand in query.operands[1:]:
@@ -168,7 +168,7 @@ class Scorer:
         return self._totals[field]
 
     def _inverse_frequency(self, query: TermMatch) -> float:
-        """Of a phrase, the sum over its terms, as Lucene has it."""
+        """Return the inverse document frequency. For a phrase, it is the sum over its terms, as in Lucene."""
         if query not in self._idf:
             documents, _ = self._field_totals(query.field)
             self._idf[query] = 0.0

@@ -1,4 +1,4 @@
-"""Runs a search: match, rank, fuse, sort, cut to a page, and show."""
+"""Execution of a search: match, rank, fuse, sort, select a page, and format."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from localcloud.search.values import project
 from localcloud.search.vectors import nearest, reciprocal_rank_fusion
 from localcloud.search.view import Part, View
 
-# The best of the text arm that take part in a fusion.
+# The maximum number of text results in a fusion.
 TEXT_RECALL = 1000
 MAX_TERMS = 1024
 _NOTHING = Combined("or", ())
@@ -30,7 +30,10 @@ Fetch = Callable[[list[int]], list[dict[str, Any] | None]]
 
 @dataclass(frozen=True, slots=True)
 class _Hits:
-    """Rows with scores, best first where `ranked`, else by row; and the masks of all that matched."""
+    """Matching rows with scores, and masks of all matches.
+
+    `ranked` means best first, otherwise in row order.
+    """
 
     rows: Rows
     scores: NDArray[np.float64]
@@ -64,7 +67,7 @@ def run_search(query: SearchQuery, view: View, schema: Schema, fetch: Fetch) -> 
 
 
 def _compiled(query: SearchQuery) -> Compiled | None:
-    """None where the text asks for everything, or where there is none."""
+    """Return the compiled text, or None if the text is empty or `*`."""
     if query.text.strip() in ("", "*"):
         return None
     return compile_text(query.text, query.fields, match_all=query.match_all)
@@ -74,7 +77,7 @@ def compile_text(text: str, fields: list[Field], *, match_all: bool) -> Compiled
     compiled = compile_query(parse_simple(text, match_all=match_all), fields, match_all=match_all)
     if count_terms(compiled) > MAX_TERMS * max(len(fields), 1):
         raise bad_request(f"The query has more than {MAX_TERMS} terms.")
-    # A query of nothing but stop words asks for terms that no document has.
+    # A query of only stop words searches for terms that no document has.
     return compiled or _NOTHING
 
 
@@ -90,7 +93,7 @@ def _shown(
 
 
 def filter_masks(condition: Filter | None, view: View, schema: Schema) -> list[Mask]:
-    """The live rows that a filter keeps, one mask a part."""
+    """Return the live rows that match a filter, as a mask for each part."""
     if condition is None:
         return [part.live for part in view.parts]
     scorer = Scorer(view)
@@ -171,7 +174,10 @@ def _mark(masks: list[Mask], rows: Rows, view: View) -> None:
 def in_order(
     rows: Rows, scores: NDArray[np.float64], order: list[OrderBy], view: View, need: int, *, ranked: bool
 ) -> tuple[Rows, NDArray[np.float64]]:
-    """At least the first `need` rows in the order asked for; equals by score, then as they were written."""
+    """Return at least the first `need` rows in the requested order.
+
+    Ties are ordered by score, then by age.
+    """
     if not order:
         if ranked:
             return rows, scores
@@ -188,21 +194,21 @@ def in_order(
 
 
 def _sort_keys(clause: OrderBy, rows: Rows, scores: NDArray[np.float64], view: View) -> list[NDArray[Any]]:
-    """Least significant first. Nulls come first ascending, and last descending."""
+    """Return sort keys, least significant first. Nulls sort first ascending and last descending."""
     sign = -1 if clause.descending else 1
     if clause.path == SCORE:
         return [sign * scores]
     column = view.column(clause.path)
     if column is None:
         return []
-    # ~x turns the order of whole numbers round without the overflow that -x has.
+    # ~x reverses the order of integers without the overflow of -x.
     data = column.data[rows]
     turned = data if not clause.descending else -data if data.dtype == np.float64 else ~data
     return [turned, sign * column.valid[rows].astype(np.int8)]
 
 
 def _page(query: SearchQuery, found: int) -> tuple[slice, dict[str, Any] | None]:
-    """What to show now, and what to ask for next where the server cut the answer."""
+    """Return the page, and the parameters of the next page if the server limits the response."""
     wanted = found if query.top is None else query.top
     size = min(wanted, PAGE if query.top is None else MAX_PAGE)
     page = slice(query.skip, query.skip + size)

@@ -1,4 +1,4 @@
-"""A segment: documents in the form that searches read. It never changes: deletes are a mask beside it."""
+"""Segments: immutable groups of documents in searchable form. A separate mask marks deleted documents."""
 
 from bisect import bisect_left
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ from localcloud.search.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """The vectors of one field, for the rows that have one."""
+    """The vectors of a field, for the rows that have one."""
 
     rows: NDArray[np.int32]
     matrix: NDArray[np.float32]
-    squares: NDArray[np.float32]  # of the lengths
+    squares: NDArray[np.float32]  # the squared lengths
 
     @classmethod
     def of(cls, rows: NDArray[Any], matrix: NDArray[np.float32]) -> "Vectors":
@@ -34,7 +34,7 @@ class Vectors:
 
     @classmethod
     def merge(cls, parts: "list[tuple[Vectors | None, int, Rows]]") -> "Vectors":
-        """Of (vectors, rows there were, rows kept) of each part, renumbered."""
+        """Merge (vectors, previous number of rows, kept rows) of each part, with new row numbers."""
         rows, matrices, squares, first = [], [], [], 0
         for part, count, kept in parts:
             if part is not None:
@@ -88,7 +88,7 @@ class Segment:
 
     @classmethod
     def merge(cls, parts: "list[tuple[Segment, Mask]]") -> "Segment":
-        """One segment of the live rows of several, in their order."""
+        """Merge the live rows of several segments, in their order."""
         kept = [(segment, np.flatnonzero(live)) for segment, live in parts]
         keys, key_rows = _merged_keys(kept)
         names = dict.fromkeys(name for segment, _ in kept for name in segment.postings)
@@ -117,7 +117,7 @@ class Segment:
 
 
 def _merged_keys(parts: list[tuple[Segment, Rows]]) -> tuple[list[str], NDArray[np.int32]]:
-    """The keys of the kept rows, sorted, with the rows they get. Runs that are sorted already sort fast."""
+    """Return the sorted keys of the kept rows, with their new rows. Sorting presorted runs is fast."""
     keys: list[str] = []
     rows, first = [], 0
     for segment, kept in parts:
@@ -133,7 +133,7 @@ def _merged_keys(parts: list[tuple[Segment, Rows]]) -> tuple[list[str], NDArray[
 
 
 def texts_of(document: dict[str, Any], name: str) -> list[str]:
-    """The texts of a field: one, several of a collection, or none."""
+    """Return the texts of a field: no text, one, or several for a collection."""
     value = document.get(name)
     if value is None:
         return []

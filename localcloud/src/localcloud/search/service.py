@@ -1,7 +1,7 @@
-"""The wire: HTTPS, keys, faults, and which thread an operation runs on.
+"""The HTTPS server: keys, faults, and the choice of a thread for each operation.
 
-Look-ups and counts are answered on the event loop, since they cost less than a change of thread. Searches run
-on a few reader threads, and all changes on one writer thread, in the order in which they came.
+Lookups and counts run on the event loop, because they cost less than a thread switch. Searches run on a few
+reader threads. All changes run on one writer thread, in order of arrival.
 """
 
 import asyncio
@@ -29,15 +29,15 @@ from localcloud.tls import server_context
 
 log = logging.getLogger(__name__)
 
-# Well known on purpose: the service listens on loopback, and holds nothing but test data.
+# Well-known on purpose: the service listens on loopback and has only test data.
 ADMIN_KEY = "localcloud-search-admin-key"
 QUERY_KEY = "localcloud-search-query-key"
 HEALTH_PATH = "/_localcloud/health"
 FAULT_KINDS = ("status", "partial", "latency", "reset")
 READERS = 4
 
-# Those of the SDKs that this service is for, older stable ones that ask for nothing more, and previews, which
-# only add what is refused by name.
+# The versions of the supported SDKs, older stable versions with a subset of their features, and previews,
+# whose additional features are rejected by name.
 API_VERSIONS = frozenset({"2020-06-30", "2023-11-01", "2024-07-01", "2025-09-01", "2026-04-01"})
 _API_VERSION = re.compile(r"(?:^|&)api-version=([^&]*)")
 _PREVIEW = re.compile(r"202[0-6]-\d\d-\d\d-[Pp]review")
@@ -107,12 +107,12 @@ class SearchService:
             answer = _run(operation, call)
         else:
             answer = await asyncio.get_running_loop().run_in_executor(executor, _run, operation, call)
-        if fault is not None and fault.kind == "reset":  # asked for after the work was done
+        if fault is not None and fault.kind == "reset":  # the fault requests a reset after the work is done
             return Response(0, drop=True)
         return self._respond(call.request, answer, started)
 
     async def _inject(self, fault: Fault, call: Call) -> Answer | Response | None:
-        """What to answer instead, or None where the operation is still to run."""
+        """Return a response that replaces the operation's, or None to run the operation."""
         if fault.kind == "latency":
             await asyncio.sleep(float(fault.args.get("seconds", 1.0)))
         elif fault.kind == "partial":
@@ -130,8 +130,8 @@ class SearchService:
         key = request.headers.get("api-key")
         if key is None:
             if request.headers.get("authorization", "").lower().startswith("bearer "):
-                return  # who a token names is for Azure to check: here any is an administrator
-            raise SearchError(401, "Give an api-key header, or a bearer token.", "Unauthorized")
+                return  # Azure would verify the token. Here, every token is an administrator's
+            raise SearchError(401, "Send an api-key header or a bearer token.", "Unauthorized")
         if hmac.compare_digest(key.encode(), self._settings.admin_key.encode()):
             return
         if hmac.compare_digest(key.encode(), self._settings.query_key.encode()):
@@ -183,7 +183,7 @@ def _refusal(error: SearchError) -> Answer:
 
 
 def _partial_failure(fault: Fault) -> Any:
-    """Fails the documents with these keys, or the first `count` of the batch, without touching them."""
+    """Return a function that fails the documents with these keys, or the first `count` documents."""
     keys = frozenset(fault.args.get("keys", ()))
     left = [0 if keys else int(fault.args.get("count", 1))]
     status = int(fault.args.get("status", 503))

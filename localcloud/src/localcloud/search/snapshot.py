@@ -1,8 +1,8 @@
-"""Segments as files, so that a restart does not tokenise again what it has tokenised.
+"""Segment files, which avoid tokenizing the documents again after a restart.
 
-A file is a JSON outline in which every array is a reference, followed by the arrays. It is written beside its
-final name and moved there when whole. Segments never change, so a file is either right or missing; which of
-its rows still live is for the database to say.
+A file has a JSON outline with a reference for each array, followed by the arrays. It is written under a
+temporary name and renamed when complete. Segments are immutable, so a file is either complete or missing. The
+database determines which rows are live.
 """
 
 import dataclasses
@@ -38,7 +38,7 @@ def write_segment(path: Path, segment: Segment) -> None:
 
 
 def read_segment(path: Path) -> Segment:
-    """Map the file; raises ValueError where it is not one of ours."""
+    """Map a file. Raise ValueError if it is not a segment file."""
     with path.open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
             raise ValueError(f"{path} is not a segment of this version")
@@ -47,7 +47,7 @@ def read_segment(path: Path) -> Segment:
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     segment = _Reader(mapped, start).build(outline)
     if not isinstance(segment, Segment):
-        raise ValueError(f"{path} does not hold a segment")  # noqa: TRY004 - the file is wrong, not the type
+        raise ValueError(f"{path} does not contain a segment")  # noqa: TRY004 - the file is wrong, not the type
     return segment
 
 
@@ -67,7 +67,7 @@ def _outline(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
 
 
 class _Reader:
-    """Reads the arrays in the order in which they were written."""
+    """Reads the arrays in the order of writing."""
 
     def __init__(self, data: mmap.mmap, at: int) -> None:
         self._data = data

@@ -1,7 +1,7 @@
-"""The truth: SQLite in WAL mode. One writer thread; every reading thread has a connection of its own.
+"""The stored documents: SQLite in WAL mode, with one writer thread and a connection for each reading thread.
 
-A document that is replaced or deleted stays until no search can still see it: `superseded` says since when.
-Rowids are never used twice, so that a rowid names one version of one document for ever.
+A replaced or deleted document stays until no search can see it. `superseded` is the time of the change.
+Rowids are never reused, so a rowid permanently identifies a version of a document.
 """
 
 import sqlite3
@@ -43,7 +43,7 @@ class StoredDocument:
 
 
 def encode(schema: Schema, document: dict[str, Any]) -> tuple[bytes, bytes]:
-    """The document as JSON, in which a vector is its offset in the second value."""
+    """Encode a document as JSON, with vectors as offsets in the second value."""
     vectors = bytearray()
     plain = dict(document)
     for field in schema.vector_fields:
@@ -79,7 +79,8 @@ class Store:
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None, timeout=30)
         connection.execute("pragma journal_mode = wal")
-        # In WAL mode this outlives a killed process, though not a power cut: it is a development server.
+        # In WAL mode, this survives a killed process but not a power failure: acceptable for a development
+        # server.
         connection.execute("pragma synchronous = normal")
         connection.execute("pragma wal_autocheckpoint = 8000")
         with self._lock:
@@ -152,7 +153,7 @@ class Store:
         return found
 
     def read(self, index: int, rowids: list[int]) -> dict[int, StoredDocument]:
-        """Documents by rowid, from any thread."""
+        """Return documents by rowid. Any thread may call this."""
         found = {}
         for chunk in _chunks(rowids):
             marks = ",".join("?" * len(chunk))
@@ -173,7 +174,7 @@ class Store:
     def write(
         self, index: int, documents: Iterable[StoredDocument], removed: list[int], now: float, forget: float
     ) -> None:
-        """One batch: what it replaces or deletes, what it adds, and what no one can see any more."""
+        """Write a batch: mark replaced and deleted documents, insert new ones, and delete invisible ones."""
         table = _table(index)
         with self._transaction() as connection:
             connection.execute(f"delete from {table} where superseded < ?", (forget,))  # noqa: S608 - a number

@@ -1,4 +1,4 @@
-"""Documents as they come in and go out: each value checked against its field, and brought to one form."""
+"""Values of documents: validation against their fields, and normalization."""
 
 import math
 import re
@@ -25,9 +25,9 @@ _SPECIAL_DOUBLES = {"INF": math.inf, "-INF": -math.inf, "NaN": math.nan}
 MAX_TERM_BYTES = 32766
 
 
-@lru_cache(maxsize=16_384)  # a date is read when it comes in, and again for its column
+@lru_cache(maxsize=16_384)  # a date is parsed on arrival and again for its column
 def instant(text: str) -> int | None:
-    """Milliseconds since 1970 of a date with an offset, or None where it is not one."""
+    """Return the milliseconds since 1970 of a date with an offset, or None for other texts."""
     if not _INSTANT.fullmatch(text):
         return None
     try:
@@ -45,7 +45,7 @@ def instant_text(milliseconds: int) -> str:
 
 
 def key_problem(key: Any) -> str | None:
-    """What is wrong with a document's key."""
+    """Return an error message for an invalid document key."""
     if not isinstance(key, str) or not key:
         return "Document key cannot be missing or empty."
     if key.startswith("_"):
@@ -60,12 +60,12 @@ def key_problem(key: Any) -> str | None:
 
 
 def normalise_document(schema: Schema, document: dict[str, Any]) -> dict[str, Any]:
-    """The document with every value in the form that is stored; what the index does not know is refused."""
+    """Return the document with normalized values. Reject unknown properties."""
     result = {}
     for name, item in document.items():
         field = schema.by_name.get(name)
         if field is None:
-            if name.startswith("@"):  # an annotation, such as @search.score of a document that is sent back
+            if name.startswith("@"):  # an annotation, such as @search.score of a returned document
                 continue
             raise bad_request(
                 f"The property '{name:.200}' does not exist on type 'search.documentFields'. "
@@ -85,13 +85,13 @@ def _value(field: Field, value: Any) -> Any:
     if field.is_vector:
         return _vector(field, value)
     if any(item is None for item in value):
-        raise bad_request(f"The collection '{field.name}' cannot hold a null.")
+        raise bad_request(f"The collection '{field.name}' cannot contain a null.")
     read = _READ[field.type]
     return [read(field, item) for item in value]
 
 
 def project(document: dict[str, Any], schema: Schema, select: list[str]) -> dict[str, Any]:
-    """A document as it is shown: the selected fields (all, where none is), those never set filled in."""
+    """Return the selected fields of a document (by default all), with empty values for missing fields."""
     return {
         field.name: _shown(document.get(field.name), field)
         for field in schema.fields
@@ -157,7 +157,8 @@ def _vector(field: Field, value: list[Any]) -> NDArray[np.float32]:
         vector = np.frombuffer(array("f", value), np.float32)
     except TypeError:
         raise _mismatch(field, value, "an array of numbers") from None
-    # To an array, true is 1 and false is 0: only where these stand are the types looked at, which is slow.
+    # An array converts true to 1 and false to 0. Types are checked only if there are such values, because the
+    # check is slow.
     if ((vector == 0) | (vector == 1)).any() and bool in map(type, value):
         raise _mismatch(field, value, "an array of numbers")
     if not np.isfinite(vector).all():
@@ -166,7 +167,7 @@ def _vector(field: Field, value: list[Any]) -> NDArray[np.float32]:
 
 
 def check_vector(field: Field, vector: NDArray[np.float32]) -> None:
-    """A wrong length is the failure of one document, not of its batch."""
+    """Raise DocumentError for a wrong length, which fails only this document."""
     if len(vector) != field.dimensions:
         raise DocumentError(
             f"There's a mismatch in vector dimensions. {wrong_length(field, len(vector))} Please ensure that "

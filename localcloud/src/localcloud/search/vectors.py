@@ -1,7 +1,7 @@
-"""Nearest neighbours, exactly: one matrix product a segment, over the rows that a filter leaves.
+"""Exact nearest neighbors: one matrix product for each segment, over the rows that match a filter.
 
-The first pass is in single precision. What it finds, and a few more, is scored again in double, so that the
-order and the scores are those of plain arithmetic.
+The first pass uses single precision. Its results and some spare rows are scored again in double precision, so
+that order and scores are exact.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from localcloud.search.segment import Vectors
 from localcloud.search.view import View
 
 RANK_CONSTANT = 60
-# Below this share of rows it is cheaper to gather them than to compute them all.
+# Below this share of rows, it is faster to copy them than to compute all.
 GATHER_BELOW = 0.25
 _SPARE = 16
 
@@ -21,7 +21,7 @@ _SPARE = 16
 def nearest(
     view: View, field: Field, query: NDArray[np.float64], k: int, masks: list[Mask]
 ) -> tuple[Rows, NDArray[np.float64]]:
-    """The k best rows that the masks (one a part) allow, best first, with their scores."""
+    """Return the k best rows that the masks allow, best first, with scores. There is a mask for each part."""
     rows, similarities = [np.empty(0, dtype=np.int64)], [np.empty(0)]
     for part, mask in zip(view.parts, masks, strict=True):
         vectors = part.segment.vectors.get(field.name)
@@ -32,11 +32,11 @@ def nearest(
         similarities.append(_exact(vectors.matrix[places].astype(np.float64), query))
     found, similarity = np.concatenate(rows), np.concatenate(similarities)
     best = np.lexsort((found, -similarity))[:k]
-    return found[best], 1 / (2 - np.minimum(similarity[best], 1))  # one over one plus the distance
+    return found[best], 1 / (2 - np.minimum(similarity[best], 1))  # 1 / (1 + distance)
 
 
 def _candidates(vectors: Vectors, query: NDArray[np.float32], count: int, mask: Mask) -> NDArray[np.int64]:
-    """Places in the matrix of at least the `count` best that are allowed."""
+    """Return positions in the matrix of at least the `count` best allowed rows."""
     allowed = mask[vectors.rows]
     kept = int(np.count_nonzero(allowed))
     if kept <= GATHER_BELOW * len(allowed):
@@ -57,7 +57,7 @@ def _candidates(vectors: Vectors, query: NDArray[np.float32], count: int, mask: 
 def _similarity(
     matrix: NDArray[np.float32], squares: NDArray[np.float32], query: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Grows with the cosine; its scale is of no matter here."""
+    """Return values that increase with the cosine, on an arbitrary scale."""
     products: NDArray[np.float32] = matrix @ query
     products /= np.sqrt(np.maximum(squares, np.finfo(np.float32).tiny))
     return products
@@ -72,7 +72,7 @@ def _exact(matrix: NDArray[np.float64], query: NDArray[np.float64]) -> NDArray[n
 
 
 def reciprocal_rank_fusion(arms: list[tuple[Rows, float]]) -> tuple[Rows, NDArray[np.float64]]:
-    """Every row of the arms (best first, with a weight), scored by the sum of weight / (60 + rank)."""
+    """Return all rows, scored by the sum of weight / (60 + rank). Arms are ranked rows with a weight."""
     every = np.unique(np.concatenate([rows for rows, _ in arms]))
     scores = np.zeros(len(every))
     for rows, weight in arms:

@@ -1,7 +1,7 @@
-"""What a search sees: segments with the masks of their live rows, as they were at one moment.
+"""Views: immutable snapshots of an index, as segments with masks of their live rows.
 
-A view never changes. A write makes the next one, so a reader is never blocked, and never sees half a batch.
-Rows are numbered through all parts: a part's first row has the number `base`.
+Each write creates a new view, so readers never block and never see part of a batch. Rows are numbered across
+all parts: a part's first row has the number `base`.
 """
 
 import math
@@ -37,7 +37,7 @@ class View:
         self._columns: dict[str, Column | None] = {}
 
     def find(self, key: str) -> int | None:
-        """The rowid of the document with a key."""
+        """Return the rowid of the document with this key."""
         for part in reversed(self.parts):
             row = part.segment.find(key)
             if row is not None and part.live[row]:
@@ -52,7 +52,7 @@ class View:
         return [int(rowid) for rowid in result]
 
     def column(self, path: str) -> Column | None:
-        """One column over all parts, for sorting: made when first asked for."""
+        """Return a column over all parts, for sorting. It is built at the first use."""
         if path not in self._columns:
             present = [part.segment.frame.columns.get(path) for part in self.parts]
             like = next((column for column in present if column is not None), None)
@@ -65,14 +65,14 @@ class View:
         return self._columns[path]
 
     def after(self, added: Segment | None, removed: NDArray[np.int64]) -> "View":
-        """The view with some rows gone and a segment more, its segments merged where there are too many."""
+        """Return the view after a write, with segments merged if there are too many."""
         parts = [(part.segment, _without(part, removed)) for part in self.parts]
         if added is not None:
             parts.append((added, np.ones(added.rows, dtype=np.bool_)))
         return View(_compacted(parts))
 
     def storage_size(self) -> tuple[int, int]:
-        """Bytes in all, and of vectors."""
+        """Return the total size in bytes, and the size of the vectors."""
         vectors = sum(v.matrix.nbytes for part in self.parts for v in part.segment.vectors.values())
         text = sum(
             p.rows.nbytes + p.positions.nbytes for part in self.parts for p in part.segment.postings.values()
@@ -91,7 +91,7 @@ def _without(part: Part, removed: NDArray[np.int64]) -> Mask:
 
 
 def _compacted(parts: list[tuple[Segment, Mask]]) -> list[tuple[Segment, Mask]]:
-    """Drop what is dead, rewrite what is half dead, and merge the youngest segments of like size."""
+    """Drop dead segments, rewrite half-dead segments, and merge the newest segments of similar size."""
     result: list[tuple[Segment, Mask]] = []
     for segment, live in parts:
         count = int(np.count_nonzero(live))
@@ -112,7 +112,7 @@ def _tier(size: int) -> int:
 
 
 def _merge_from(sizes: list[int]) -> int | None:
-    """Where the youngest segments of one tier or less begin, if there are enough of them to merge."""
+    """Return the start of the newest segments of a tier, if there are enough to merge."""
     for tier in range(_tier(max(sizes, default=0)) + 1):
         start = len(sizes)
         while start and _tier(sizes[start - 1]) <= tier:

@@ -1,7 +1,7 @@
-"""How fast the local Cosmos DB is: `python -m benchmarks.cosmos`.
+"""Benchmark of the local Cosmos DB: `python -m benchmarks.cosmos`.
 
-Requests go to one server process over raw sockets, so that the client costs little; the SDK is measured where
-the app uses it most, in transactional batches. Server CPU is what counts on a busy machine.
+Requests go over raw sockets to one server process, so that the client costs little. The SDK is measured for
+transactional batches, which the app uses most. On a busy machine, compare server CPU.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ def encode(request: Request, signed: dict[tuple[str, str], dict[str, str]]) -> b
 
 
 async def exchange(endpoint: str, wire: list[bytes]) -> None:
-    """Send requests one after the other and check that each succeeds."""
+    """Send requests one after the other, and check that each succeeds."""
     host, _, port = urlsplit(endpoint).netloc.partition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     for request in wire:
@@ -57,7 +57,7 @@ class Bench:
         return float(times.user + times.system)
 
     async def raw(self, make: Callable[[int], Request], count: int) -> tuple[float, float]:
-        """Operations a second, and server CPU in milliseconds an operation."""
+        """Return the operations per second, and the server CPU in milliseconds per operation."""
         signed: dict[tuple[str, str], dict[str, str]] = {}
         wire = [encode(make(number), signed) for number in range(count)]
         cpu, started = self.cpu(), time.perf_counter()
@@ -103,7 +103,7 @@ def query(number: int) -> Request:
 
 
 async def batches(endpoint: str, first: int, count: int) -> float:
-    """Items a second through the SDK's transactional batches of 100."""
+    """Return the items per second of the SDK's transactional batches of 100."""
     async with CosmosClient(endpoint, EMULATOR_KEY) as client:
         container = client.get_database_client("bench").get_container_client("c")
 

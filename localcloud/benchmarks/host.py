@@ -1,8 +1,8 @@
-"""How much the Functions dev host costs over the bare ASGI server under it: `python -m benchmarks.host`.
+"""Benchmark of the Functions dev host against a bare ASGI server: `python -m benchmarks.host`.
 
-A no-op HTTP function, async and sync, against a trivial ASGI app on the same uvicorn (httptools, uvloop).
-The servers are processes of their own and measured in turns, round after round, so that what else the
-machine does hits all alike. Requests a CPU second (of the server process) is the steadier measure.
+A no-op HTTP function, async and sync, is compared with a trivial ASGI app on uvicorn (httptools, uvloop). The
+servers are separate processes. Measurements alternate between them, so that other load affects all equally.
+Requests per CPU second of the server process are the more stable measure.
 """
 
 import argparse
@@ -73,7 +73,7 @@ class Target:
 
 
 class _Client(asyncio.Protocol):
-    """One keep-alive connection that sends the next request as soon as the last one is answered."""
+    """A keep-alive connection that sends the next request as soon as the previous one is answered."""
 
     def __init__(self, request: bytes, closed: asyncio.Future[None]) -> None:
         self._request = request
@@ -84,7 +84,8 @@ class _Client(asyncio.Protocol):
         self.running = True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's are none by inheritance
+        # Uvloop's transports do not inherit from asyncio's.
+        self._transport = cast("asyncio.Transport", transport)
         self._transport.write(self._request)
 
     def data_received(self, data: bytes) -> None:

@@ -1,8 +1,8 @@
-"""The local AI Search at size: python -m benchmarks.search [--documents 100000].
+"""Benchmark of a large local AI Search: python -m benchmarks.search [--documents 100000].
 
-Prints what the design promises, each against its bound: exact recall, the latency of every kind of query as a
-multiple of a document look-up in the same run (through the Azure SDK), the rate of ingest over raw HTTP, the
-time of a restart against that of the first load, and the memory a document.
+Prints each design goal with its limit: exact recall, the latency of each kind of query as a multiple of a
+document lookup in the same run (through the Azure SDK), the ingestion rate over raw HTTP, the restart time as
+a share of the first load, and the memory per document.
 """
 
 import argparse
@@ -62,7 +62,7 @@ INDEX = {
 
 
 class Corpus:
-    """Documents whose words follow Zipf's law and whose vectors form clusters, from a fixed seed."""
+    """Documents with words by Zipf's law and clustered vectors, from a fixed seed."""
 
     def __init__(self, documents: int) -> None:
         self.documents = documents
@@ -100,7 +100,7 @@ class Corpus:
 
 
 def ingest(service: RunningService, corpus: Corpus) -> float:
-    """Seconds that the service took for all batches, the making of them not counted."""
+    """Return the seconds that the service took for all batches, without their creation."""
     address = urlsplit(service.addresses["endpoint"])
     context = ssl.create_default_context(cafile=service.addresses["ca"])
     connection = http.client.HTTPSConnection(address.hostname or "", address.port, context=context)
@@ -122,7 +122,10 @@ def ingest(service: RunningService, corpus: Corpus) -> float:
 
 
 def interleaved(runs: dict[str, Callable[[int], object]], rounds: int = 60) -> dict[str, float]:
-    """The median milliseconds of each; taken in turns, so that a busy moment falls on all of them alike."""
+    """Return the median milliseconds of each function.
+
+    They alternate, so that other load affects all equally.
+    """
     times: dict[str, list[float]] = {name: [] for name in runs}
     for number in range(-5, rounds):
         for name, run in runs.items():

@@ -1,9 +1,9 @@
-"""What the local Service Bus costs: server CPU a message, memory a queued message, and what depth does.
+"""Benchmark of the local Service Bus: server CPU per message, memory per queued message, and effect of depth.
 
     python -m benchmarks.servicebus
 
-CPU is the server process's own. What is compared is measured in turns, a round of each: a busy machine
-slows both. Each figure is the median of its rounds, with the best one beside it.
+CPU is the server process's. Compared measurements alternate, so that other load affects both. Each figure is
+the median of its rounds, with the best round in parentheses.
 """
 
 import json
@@ -45,7 +45,7 @@ def config(folder: Path) -> Path:
 
 
 def raw_send(client: RawClient, count: int, *, first: int = 0) -> None:
-    """Pipelined: a window of transfers in one write, then its acknowledgements."""
+    """Send pipelined: a window of transfers in one write, then read its acknowledgements."""
     payload = message(BODY, "m" * 32)
     for start in range(first, first + count, WINDOW):
         numbers = range(start, min(start + WINDOW, first + count))
@@ -57,7 +57,7 @@ def raw_send(client: RawClient, count: int, *, first: int = 0) -> None:
 
 
 def raw_send_batches(client: RawClient, count: int) -> None:
-    """Pipelined as well, with batches of 100 messages as the SDKs send lists."""
+    """Send pipelined batches of 100 messages, in the SDKs' format."""
     item = codec.described(0x75, codec.binary(message(BODY, "m" * 32)))
     for start in range(0, count // 100, 5):
         numbers = range(start, start + 5)
@@ -71,7 +71,7 @@ def raw_send_batches(client: RawClient, count: int) -> None:
 
 
 def raw_receive(client: RawClient, count: int) -> None:
-    """Receive a window of messages, complete them in one disposition, and await its confirmation."""
+    """Receive a window of messages, complete them in one disposition, and wait for its confirmation."""
     for start in range(0, count, WINDOW):
         wanted = min(WINDOW, count - start)
         client.flow(wanted, delivery_count=start)
@@ -87,7 +87,7 @@ def raw_receive(client: RawClient, count: int) -> None:
 
 
 def cpu_seconds(service: RunningService) -> float:
-    """Of the server so far; the kernel's own count is finer than the ticks that psutil has."""
+    """Return the server's CPU time. The kernel's count is more precise than psutil's ticks."""
     precise = Path(f"/proc/{service.process.pid}/schedstat")
     if precise.exists():
         return int(precise.read_text().split()[0]) / 1e9
@@ -95,13 +95,13 @@ def cpu_seconds(service: RunningService) -> float:
 
 
 def measured(service: RunningService, count: int, work: Callable[[], None]) -> float:
-    """Server CPU in us for each of `count` operations."""
+    """Return the server CPU in us for each of `count` operations."""
     before = cpu_seconds(service)
     work()
     return (cpu_seconds(service) - before) / count * 1e6
 
 
-Figures = dict[str, list[float]]  # of each round
+Figures = dict[str, list[float]]  # one value for each round
 
 
 def raw_figures(service: RunningService, port: int) -> Figures:
@@ -128,7 +128,7 @@ def raw_figures(service: RunningService, port: int) -> Figures:
 
 
 def reference_loop() -> float:
-    """CPU in ns of one step of a plain Python loop: how fast this machine is at the moment."""
+    """Return the CPU time in ns of a step of a plain Python loop: the machine's current speed."""
     started, slots = time.process_time(), dict[int, tuple[int, int]]()
     for number in range(500_000):
         slots[number & 1023] = (number, number + 1)
@@ -163,7 +163,7 @@ def sdk_figures(service: RunningService, port: int) -> Figures:
 
 
 class Depth:
-    """One queue of a given depth, with a receiver and a manager on it."""
+    """A queue of a given depth, with a receiver and a manager."""
 
     def __init__(self, service: RunningService, port: int, queue: str, depth: int, stack: ExitStack) -> None:
         self._service = service
@@ -184,7 +184,7 @@ class Depth:
         self.sent += count
 
     def round(self) -> tuple[float, float]:
-        """Server CPU in us of receiving and completing one message, and of peeking one in the middle."""
+        """Return the server CPU in us to receive and complete a message, and to peek one in the middle."""
         self.send(ROUND_TRIPS)
         trips = measured(self._service, ROUND_TRIPS, self._receive_singly)
         return trips, measured(self._service, ROUND_TRIPS, self._peek_singly)
@@ -208,7 +208,7 @@ class Depth:
 
 
 def depth_figures(service: RunningService, port: int) -> tuple[float, Figures]:
-    """Bytes of memory a queued message, and what depth does."""
+    """Return the bytes of memory per queued message, and the figures by depth."""
     figures: Figures = defaultdict(list)
     process = psutil.Process(service.process.pid)
     with ExitStack() as stack:

@@ -39,7 +39,7 @@ async def port() -> AsyncIterator[int]:
 
 
 async def exchange(port: int, *pieces: bytes) -> bytes:
-    """Send the pieces, each in a packet of its own, and read until the server closes."""
+    """Send each piece in its own packet, and read until the server closes."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         for piece in pieces:
@@ -151,7 +151,7 @@ async def test_one_endless_header_is_cut_off(port: int) -> None:
     except ConnectionError:
         return
     with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
-        # An answer may come before the end, but the end has to come.
+        # A response may come first, but the connection must end.
         await asyncio.wait_for(reader.readexactly(1_000_000), 10)
     writer.close()
 
@@ -180,7 +180,7 @@ async def test_a_stop_lets_a_request_under_way_end() -> None:
     pending = asyncio.create_task(exchange(port, post("/", b"")))
     await arrived.wait()
     stopping = asyncio.create_task(server.stop())
-    await asyncio.sleep(0)  # the stop has begun: it no longer listens
+    await asyncio.sleep(0)  # the stop has begun: the server no longer listens
     with pytest.raises(OSError, match="Connect call failed"):
         await asyncio.open_connection("127.0.0.1", port)
     release.set()
@@ -201,7 +201,7 @@ async def test_answers_that_are_held_are_sent_in_order_when_they_are_released() 
         writer.write(piece)
         while len(server.held or ()) == before:  # noqa: ASYNC110 - a server has no event for it
             await asyncio.sleep(0)
-    assert not reader._buffer  # type: ignore[attr-defined] # nothing has come
+    assert not reader._buffer  # type: ignore[attr-defined] # nothing has arrived
     server.release()
     answers = (await asyncio.wait_for(reader.read(), 10)).split(b"HTTP/1.1 ")[1:]
     assert [part[:3] for part in answers] == [b"200", b"200", b"400"]
@@ -229,7 +229,7 @@ async def test_answers_to_work_that_failed_are_errors_instead() -> None:
 
 
 async def test_reading_goes_on_after_more_pipelined_requests_than_the_limit(port: int) -> None:
-    """Reading pauses at the limit, and no answer had to wait that would start it again."""
+    """Reading pauses at the limit, and no delayed response resumes it."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     for _ in range(2):
         writer.write(post("/echo", b"last", close=False) * 10)

@@ -1,4 +1,4 @@
-"""The local cloud knows nothing of the app that runs on it."""
+"""The local cloud does not depend on the app that runs on it."""
 
 import ast
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.support.services import ROOT
 
 APP = {"shared", "web", "ops", "stages", "function_app"}
-# Not imports: the host's default for the file to load, and a module that a child process runs.
+# Not imports: the host's default script name, and a module that a child process runs.
 NAMED = {("catalogue.py", "shared.upkeep.provisioning"), ("loader.py", "function_app.py")}
 
 
@@ -21,7 +21,7 @@ def imported(tree: ast.AST) -> set[str]:
 
 
 def dotted_strings(tree: ast.AST) -> set[str]:
-    """Strings that could be a module of the app, for import_module and the like."""
+    """Return strings that could name a module of the app, for import_module and similar functions."""
     texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
     return {text for text in texts if isinstance(text, str) and "." in text and " " not in text}
 

@@ -1,4 +1,4 @@
-"""How a local service writes its log."""
+"""The log format of a local service."""
 
 import logging
 

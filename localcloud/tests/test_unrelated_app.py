@@ -1,4 +1,4 @@
-"""An app that has nothing to do with this repository, in an environment with `localcloud` and the SDKs alone."""
+"""An app unrelated to this repository, in an environment with only `localcloud` and the SDKs."""
 
 import shutil
 import subprocess

@@ -2,9 +2,9 @@
 
     python -m tools.cosmos_conformance [--only test_query.py ...] [--details]
 
-The tests come with the SDK's source package, which pip downloads in the version that is installed; none of
-them is kept here. Each file runs in a process of its own against a server of its own. The files that fit,
-and what is left out and why, stand in tools/cosmos_conformance.toml.
+The tests are in the SDK's source package, which pip downloads in the installed version. None of them is
+stored here. Each file runs in its own process against its own server. tools/cosmos_conformance.toml lists the
+files, and the exclusions with their reasons.
 """
 
 import argparse
@@ -44,7 +44,7 @@ class Outcome:
 
 
 def download(folder: Path) -> Path:
-    """The tests of the installed version, out of its source package."""
+    """Download the tests of the installed version from its source package."""
     version = importlib.metadata.version(PACKAGE)
     subprocess.run(  # noqa: S603 - our own command
         [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:",
@@ -95,7 +95,7 @@ def read_report(report: Path, name: str) -> Outcome:
     outcome = Outcome()
     if not report.exists():
         return Outcome(failed=[f"{name} did not run"], note="no report")
-    for case in ET.parse(report).iter("testcase"):  # noqa: S314 - pytest wrote it just now
+    for case in ET.parse(report).iter("testcase"):  # noqa: S314 - pytest wrote it
         problem = next((child for child in case if child.tag in ("failure", "error")), None)
         if problem is not None:
             line = (problem.get("message") or "").splitlines()

@@ -1,4 +1,4 @@
-"""An app with Microsoft's SDKs alone: `localcloud up --only cosmos,servicebus --once -- python app.py`."""
+"""An app with only Microsoft's SDKs: `localcloud up --only cosmos,servicebus --once -- python app.py`."""
 
 import json
 import os

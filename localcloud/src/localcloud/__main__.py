@@ -35,13 +35,13 @@ def _parser() -> argparse.ArgumentParser:
         "up",
         usage="localcloud up [options] [-- COMMAND ...]",
         help="start the services, and the app if there is one; Ctrl-C stops all",
-        description="The command runs when all is up. The settings of the services are in its environment.",
+        description="The command runs when all services are up. Their settings are in its environment.",
     )
     up.add_argument("--root", type=Path, default=Path(), help="the folder of the app (default: this one)")
-    up.add_argument("--data", type=Path, help="where the local cloud keeps its data (default: .localcloud)")
+    up.add_argument("--data", type=Path, help="the data folder of the local cloud (default: .localcloud)")
     up.add_argument("--fresh", action="store_true", help="delete the data of earlier starts")
     up.add_argument("--port-offset", type=_offset, default=None, metavar="N|auto", help="added to each port")
-    up.add_argument("--only", type=_names, metavar="A,B", help=f"of: {', '.join(NAMES)}")
+    up.add_argument("--only", type=_names, metavar="A,B", help=f"services, any of: {', '.join(NAMES)}")
     up.add_argument("--once", action="store_true", help="end when the command ends")
     return parser
 
@@ -87,7 +87,7 @@ def _up(options: argparse.Namespace, command: Sequence[str]) -> int:
 
 
 def _already_up(options: argparse.Namespace, command: Sequence[str], in_use: FolderInUseError) -> int:
-    """The command runs against the local cloud that runs; anything else needs the folder for itself."""
+    """Run the command against the running local cloud. Anything else needs exclusive use of the folder."""
     if not command or options.fresh:
         sys.stderr.write(f"localcloud: {in_use}\n")
         return 1

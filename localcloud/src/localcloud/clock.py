@@ -1,4 +1,4 @@
-"""Time as a dependency: engines take a clock, so that tests and simulations can own it."""
+"""Time as a dependency: engines take a clock, which tests and simulations can control."""
 
 import time
 from typing import Protocol
@@ -6,7 +6,7 @@ from typing import Protocol
 
 class Clock(Protocol):
     def now(self) -> float:
-        """Seconds since the Unix epoch."""
+        """Return the seconds since the Unix epoch."""
 
 
 class SystemClock:

@@ -1,12 +1,12 @@
-"""Faults on demand: a plan of what goes wrong next, shared by every local service.
+"""Faults on demand: a plan of injected faults, for every local service.
 
-A fault names the operations it hits (a shell pattern over the service's own operation names), how many
-of them pass first, how many it hits, and a kind with arguments that the service understands. The plan is
-off unless a service is started with --faults, and is then driven over loopback:
+A fault specifies the operations that it affects (a shell pattern over the service's operation names), how
+many of them it skips, how many it affects, and a kind with arguments of the service. Plans require the
+service's option --faults. Clients on loopback change the plan:
 
-    GET    /_localcloud/faults   what is planned, with what each fault has hit so far
+    GET    /_localcloud/faults   return the plan, with the number of hits of each fault
     PUT    /_localcloud/faults   replace the plan with a JSON array of faults
-    DELETE /_localcloud/faults   clear it
+    DELETE /_localcloud/faults   clear the plan
 """
 
 import json
@@ -34,7 +34,7 @@ class Fault:
     seen: int = 0
     hits: int = 0
 
-    def strikes(self, operation: str) -> bool:
+    def apply_to(self, operation: str) -> bool:
         if not fnmatchcase(operation, self.operation):
             return False
         self.seen += 1
@@ -45,7 +45,7 @@ class Fault:
 
 
 class FaultPlan:
-    """The faults planned for one service; `kinds` are those it can act out."""
+    """The faults planned for a service, which supports these `kinds`."""
 
     def __init__(self, kinds: Collection[str], *, enabled: bool = False) -> None:
         self.kinds = frozenset(kinds)
@@ -53,10 +53,10 @@ class FaultPlan:
         self.faults: list[Fault] = []
 
     def take(self, operation: str) -> Fault | None:
-        """The first fault that strikes this operation, if any."""
+        """Return the first fault that applies to this operation, if any."""
         if not self.faults:
             return None
-        return next((fault for fault in self.faults if fault.strikes(operation)), None)
+        return next((fault for fault in self.faults if fault.apply_to(operation)), None)
 
     def replace(self, planned: Any) -> None:
         if not isinstance(planned, list):
@@ -77,7 +77,7 @@ class FaultPlan:
         return Fault(**item)
 
     def handle(self, request: Request) -> Response:
-        """The control endpoint."""
+        """Handle a request to the control endpoint."""
         if not self.enabled:
             return json_response(403, {"error": "faults are off: start this service with --faults"})
         if request.method == "PUT":

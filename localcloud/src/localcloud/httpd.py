@@ -1,13 +1,13 @@
-"""A small HTTP/1.1 server for the local services: asyncio and httptools, one handler a server.
+"""A small HTTP/1.1 server for the local services: asyncio and httptools, with one handler.
 
-A handler takes a Request and returns a Response, or an awaitable of one where it has to wait. Requests of a
-connection are answered in order. Everything a peer sends is bounded: header bytes, body bytes, pipelined
-requests, and the time that a connection may stay idle or take for one request.
+A handler takes a Request and returns a Response, or an awaitable of one if it must wait. Requests of a
+connection are answered in order. All input of a peer is limited: header bytes, body bytes, pipelined
+requests, idle time and time for a request.
 
-It is kept by hand because an ASGI server costs a task and three messages a request: with uvicorn 0.54
-(httptools, uvloop) under the local Cosmos DB, creates ran at 0.69 and point reads at 0.59 of this server's
-rate (`benchmarks/cosmos.py`, medians of four turns), at 1.5 and 1.7 times its CPU. ASGI also has no way to
-reset a connection (injected faults), nor to hold back all answers until a commit (`hold`, `release`).
+An ASGI server costs a task and three messages for each request. With uvicorn 0.54 (httptools, uvloop) under
+the local Cosmos DB, creates ran at 0.69 and point reads at 0.59 of this server's rate
+(`benchmarks/cosmos.py`, medians of four runs), at 1.5 and 1.7 times its CPU. ASGI also cannot reset a
+connection (injected faults) or hold back all answers until a commit (`hold`, `release`).
 """
 
 import asyncio
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 class Request:
     method: str
     target: str
-    headers: dict[str, str]  # names in lower case; a repeated header is joined with a comma
+    headers: dict[str, str]  # names in lower case, repeated headers joined with commas
     body: bytes
 
     @property
@@ -86,14 +86,14 @@ def encode_response(response: Response, *, head: bool, close: bool) -> bytes:
     if close:
         lines.append("Connection: close")
     text = "\r\n".join(lines)
-    # A value taken from a request must not be able to start a header of its own.
+    # A value from a request must not be able to inject a header.
     if text.count("\n") != len(lines) - 1 or text.count("\r") != len(lines) - 1:
-        raise ValueError("a response header holds a line break")
+        raise ValueError("a response header contains a line break")
     encoded = text.encode("latin-1", "replace") + b"\r\n\r\n"
     return encoded if head or response.status in _BODILESS else encoded + response.body
 
 
-class _Refused(Exception):  # noqa: N818 - not an error of ours: the peer broke a limit
+class _Refused(Exception):  # noqa: N818 - the peer exceeded a limit
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.response = Response(status, message.encode(), [("Content-Type", "text/plain")])
@@ -113,7 +113,7 @@ class _Incoming:
 
 
 class _Connection(asyncio.Protocol):
-    """One peer: parses into `_pending`, answers in order, and stops reading while it is behind."""
+    """A connection: parses requests, answers them in order, and stops reading while too many wait."""
 
     def __init__(self, server: "HttpServer") -> None:
         self._server = server
@@ -123,7 +123,7 @@ class _Connection(asyncio.Protocol):
         self._parser = httptools.HttpRequestParser(self)
         self._incoming: _Incoming | None = None
         self._pending: deque[tuple[Request, bool]] = deque()
-        self._waiting: asyncio.Future[Response] | None = None  # the answer that the pending ones wait for
+        self._waiting: asyncio.Future[Response] | None = None  # the response that pending requests wait for
         self._writable = True
         self._reading = True
         self._last_active = self._loop.time()
@@ -152,7 +152,7 @@ class _Connection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
             if self._incoming is not None and not self._incoming.head_complete:
-                self._count_head(self._incoming, len(data))  # a header without an end reaches no callback
+                self._count_head(self._incoming, len(data))  # an unfinished header reaches no callback
         except httptools.HttpParserUpgrade:
             self._refuse(_Refused(400, "this server does not upgrade connections"))
         except _Refused as refused:
@@ -223,10 +223,10 @@ class _Connection(asyncio.Protocol):
         if size > self._limits.body_bytes:
             raise _Refused(413, f"the body may have at most {self._limits.body_bytes} bytes")
 
-    # answering
+    # responses
 
     def _answer(self) -> None:
-        """Answer what has arrived, in order, up to the first request that has to wait."""
+        """Answer the pending requests in order, up to the first that must wait."""
         while self._pending and self._waiting is None and self._writable and self._transport is not None:
             request, keep_alive = self._pending.popleft()
             response = self._server.respond(request)
@@ -241,7 +241,7 @@ class _Connection(asyncio.Protocol):
 
     def _answered(self, request: Request, keep_alive: bool, done: "asyncio.Future[Response]") -> None:  # noqa: FBT001 - a callback
         self._waiting = None
-        if done.cancelled():  # the peer has left
+        if done.cancelled():  # the peer has closed
             return
         error = done.exception()
         if error is not None:
@@ -266,7 +266,7 @@ class _Connection(asyncio.Protocol):
             self._server.held.append((self, data, keep_alive))
 
     def send(self, data: bytes | None, *, keep_alive: bool) -> None:
-        """Send an answer, or break the connection where there is none."""
+        """Send a response, or break the connection if there is none."""
         if self._transport is None or self._transport.is_closing():
             return
         if data is None:
@@ -295,12 +295,12 @@ class _Connection(asyncio.Protocol):
         if self._transport.get_write_buffer_size():
             self._transport.close()
         else:
-            # Over TLS, close() would wait for the peer's farewell, which an idle client never sends.
+            # With TLS, close() waits for the peer's close_notify, which an idle client never sends.
             self._transport.abort()
 
 
 def _reset(transport: asyncio.Transport) -> None:
-    """Close so that the peer sees a reset, not an orderly end."""
+    """Close the connection with a reset instead of an orderly shutdown."""
     connection = transport.get_extra_info("socket")
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     transport.abort()
@@ -311,7 +311,7 @@ _TLS_HANDSHAKE = b"\x16"
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Take the port; 0 is a free one."""
+    """Listen on the port. Port 0 means any free port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.create_server((host, port), family=family, backlog=512)
     listener.setblocking(False)  # noqa: FBT003 - the socket module's signature
@@ -335,7 +335,7 @@ class HttpServer:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self, host: str, port: int, *, tls: ssl.SSLContext | None = None) -> int:
-        """Listen and serve; the port (the one the system chose, for port 0)."""
+        """Listen and serve. Return the port, which the system chooses for port 0."""
         listener = listen(host, port)
         await self.serve(listener, tls=tls)
         return port_of(listener)
@@ -349,7 +349,7 @@ class HttpServer:
         )
 
     async def start_mixed(self, host: str, port: int, *, tls: ssl.SSLContext) -> int:
-        """Listen for HTTP and HTTPS on one port: a TLS client's first byte tells it."""
+        """Listen for HTTP and HTTPS on one port. The first byte identifies a TLS client."""
         self._listener = listen(host, port)
         self._keep(self._reap())
         self._keep(self._accept(tls))
@@ -383,7 +383,7 @@ class HttpServer:
             accepted.close()
 
     def stop_listening(self) -> None:
-        """Take no new connections; requests under way go on."""
+        """Stop accepting connections. Current requests continue."""
         if self._server is not None:
             self._server.close()
         for task in self._tasks:
@@ -391,7 +391,7 @@ class HttpServer:
         self._listener.close()
 
     async def stop(self, *, grace_seconds: float = 5.0) -> None:
-        """Stop listening, let requests under way end, then close what is left."""
+        """Stop listening, let current requests end, then close the other connections."""
         self.stop_listening()
         loop = asyncio.get_running_loop()
         deadline = loop.time() + grace_seconds
@@ -403,12 +403,12 @@ class HttpServer:
             await self._server.wait_closed()
 
     def hold(self) -> None:
-        """Keep all answers back until `release`: for a handler whose work is not yet safe."""
+        """Hold back all responses until `release`, for a handler whose work is not yet durable."""
         if self.held is None:
             self.held = []
 
     def release(self, *, failed: bool = False) -> None:
-        """Send what was kept back, or, where the work failed after all, an error in place of each."""
+        """Send the held responses, or an error for each if the work failed."""
         held, self.held = self.held or [], None
         error = encode_response(_internal_error(), head=False, close=True) if failed else b""
         for connection, data, keep_alive in held:
@@ -434,7 +434,7 @@ class HttpServer:
 
 
 async def _peek(accepted: socket.socket) -> bytes:
-    """The first byte that a peer sends, left where it is."""
+    """Return a peer's first byte without consuming it."""
     loop = asyncio.get_running_loop()
     readable = asyncio.Event()
     loop.add_reader(accepted.fileno(), readable.set)

@@ -1,7 +1,7 @@
-"""Ends a child process when its parent goes, however it goes.
+"""Ends a child process when its parent ends for any reason.
 
-The parent holds the write end of the child's standard input; when the parent dies, SIGKILL included, the
-pipe closes and the child ends: first as if by SIGTERM, then by force if it does not manage in time.
+The parent holds the write end of the child's standard input. When the parent dies, even by SIGKILL, the pipe
+closes. The child then gets SIGTERM, and is killed if it does not end in time.
 """
 
 import os
@@ -11,12 +11,12 @@ import time
 
 LIFELINE_VARIABLE = "LOCALCLOUD_LIFELINE"
 READY_PREFIX = "READY "
-"""Starts the line in which a service says where it listens."""
+"""The prefix of the line with a service's addresses."""
 FORCED_EXIT_SECONDS = 5.0
 
 
 def hold_lifeline() -> None:
-    """Watch standard input for its end, if the parent asked for that."""
+    """Watch standard input for its end, if the parent requested it."""
     if os.environ.get(LIFELINE_VARIABLE) == "stdin":
         threading.Thread(target=_watch, name="lifeline", daemon=True).start()
 

@@ -1,4 +1,4 @@
-"""Which ports the local cloud takes: those of Microsoft's emulators, moved together when any is busy."""
+"""Ports of the local cloud: those of Microsoft's emulators, with a common offset if any is in use."""
 
 import socket
 from dataclasses import dataclass, fields
@@ -35,13 +35,13 @@ def busy_ports(ports: Ports, host: str = "127.0.0.1") -> list[int]:
 
 
 def choose_ports(offset: int | None = None) -> Ports:
-    """The ports at that offset, or at the first offset where all are free."""
+    """Return the ports at this offset, or at the first offset with all ports free."""
     if offset is not None:
         ports = Ports().moved(offset)
         if busy := busy_ports(ports):
             raise NoFreePortsError(
-                f"port {busy[0]} is in use: stop what listens there, or leave --port-offset out"
-                " and free ports are chosen"
+                f"port {busy[0]} is in use: stop the process that listens there, or omit --port-offset to"
+                " choose free ports"
             )
         return ports
     for step in range(TRIES):
@@ -53,7 +53,7 @@ def choose_ports(offset: int | None = None) -> Ports:
 
 def _is_free(host: str, port: int) -> bool:
     with socket.socket() as probe:
-        # As the services bind: a port that only waits out a closed connection counts as free.
+        # Bind as the services do: a port in TIME_WAIT counts as free.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))

@@ -1,4 +1,4 @@
-"""Services as child processes, each on a free port and in a folder of its own: for the tests of an app."""
+"""Services as child processes for an app's tests, each on a free port and with its own folder."""
 
 import json
 import os
@@ -20,12 +20,12 @@ from localcloud.up.settings_file import settings_of
 STORAGE = "storage"
 AZURITE_IS_UP, AZURITE_SECONDS, POLL_SECONDS = "Table service is successfully listening", 60.0, 0.02
 FAULTS = ("cosmos", "search", "servicebus")
-"""Services that act out planned faults."""
+"""Services that support fault plans."""
 
 
 @dataclass
 class Service:
-    """One that runs."""
+    """A running service."""
 
     name: str
     process: "subprocess.Popen[str]"
@@ -34,11 +34,11 @@ class Service:
 
     @property
     def settings(self) -> dict[str, str]:
-        """What an app has to know to use it."""
+        """The settings that an app needs to use the service."""
         return settings_of(self.name, self.addresses)
 
     def kill(self) -> None:
-        """As `kill -9` would."""
+        """Kill the process, as `kill -9` does."""
         self.process.kill()
         self.process.wait()
 
@@ -48,7 +48,7 @@ class Service:
 
 
 class LocalCloud:
-    """Some services together. Leaving the context stops them.
+    """A group of services, which leaving the context stops.
 
     with LocalCloud(folder, "cosmos", "servicebus", config=Path("Config.json")) as cloud:
         os.environ.update(cloud.settings)
@@ -78,7 +78,7 @@ class LocalCloud:
 
     @property
     def settings(self) -> dict[str, str]:
-        return {name: value for each in self.services.values() for name, value in each.settings.items()}
+        return {name: value for service in self.services.values() for name, value in service.settings.items()}
 
     @staticmethod
     def start(
@@ -89,14 +89,14 @@ class LocalCloud:
         env: Mapping[str, str] | None = None,
         tree: Path | None = None,
     ) -> Service:
-        """Start a service and wait until it says that it is ready. `tree` is the folder where it runs."""
+        """Start a service and wait until it is ready. `tree` is its working directory."""
         data.mkdir(parents=True, exist_ok=True)
         log = data.with_name(f"{data.name}.log")
         if name == STORAGE:
             return _start_storage(*arguments, data=data, port=port, log=log)
         command = [sys.executable, "-m", f"localcloud.{name}", "--port", str(port), "--data", str(data)]
         with log.open("ab") as stderr:
-            process = subprocess.Popen(  # noqa: S603 - one of ours
+            process = subprocess.Popen(  # noqa: S603 - a command of this module
                 [*command, *arguments],
                 cwd=tree,
                 env={**os.environ, **(env or {}), LIFELINE_VARIABLE: "stdin"},
@@ -108,7 +108,7 @@ class LocalCloud:
         line = process.stdout.readline() if process.stdout is not None else ""
         if not line.startswith(READY_PREFIX):
             process.kill()
-            process.communicate()  # closes its pipes as well
+            process.communicate()  # also closes its pipes
             raise RuntimeError(f"{name} did not start:\n{log.read_text()}")
         return Service(name, process, json.loads(line.removeprefix(READY_PREFIX)), log)
 
@@ -139,11 +139,11 @@ def _start_storage(*arguments: str, data: Path, port: int, log: Path) -> Service
             env={LIFELINE_VARIABLE: "stdin", "PATH": "/usr/bin:/bin"},
         )
     deadline = time.monotonic() + AZURITE_SECONDS
-    while AZURITE_IS_UP not in (said := log.read_bytes()[began:].decode("utf-8", "replace")):
+    while AZURITE_IS_UP not in (text := log.read_bytes()[began:].decode("utf-8", "replace")):
         if process.poll() is not None or time.monotonic() > deadline:
             process.kill()
             process.communicate()
-            raise RuntimeError(f"Azurite did not start:\n{said}")
+            raise RuntimeError(f"Azurite did not start:\n{text}")
         time.sleep(POLL_SECONDS)
-    blob = next(line.split()[-1] for line in said.splitlines() if "Blob service is successfully" in line)
+    blob = next(line.split()[-1] for line in text.splitlines() if "Blob service is successfully" in line)
     return Service(STORAGE, process, {"blob": blob}, log)

@@ -1,7 +1,7 @@
-"""How a local service runs as a process: `python -m localcloud.<service>`.
+"""The lifecycle of a local service as a process: `python -m localcloud.<service>`.
 
-It starts, says where it listens in one line on standard output (`READY {json}`), serves until SIGTERM,
-SIGINT or the end of its parent, and then stops in order.
+It starts, prints its addresses in one line on standard output (`READY {json}`), serves until SIGTERM, SIGINT
+or the end of its parent, and then stops in order.
 """
 
 import argparse
@@ -21,15 +21,15 @@ from localcloud.lifeline import READY_PREFIX, hold_lifeline
 
 
 class LineFormatter(logging.Formatter):
-    """Formats a second once, not for each of its lines: that was a good part of what a line took."""
+    """Formats each second once, because formatting times was a large part of the cost of a log line."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
         self._second = (-1, "")
 
-    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: ARG002, N802 - logging's own signature
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: ARG002, N802 - logging's signature
         second = int(record.created)
-        known, text = self._second  # one tuple, since threads log side by side
+        known, text = self._second  # one tuple, because threads log concurrently
         if second != known:
             text = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(second))
             self._second = (second, text)
@@ -38,7 +38,7 @@ class LineFormatter(logging.Formatter):
 
 class Service(Protocol):
     async def start(self) -> dict[str, str]:
-        """Start listening; the addresses by name."""
+        """Start listening. Return the addresses by name."""
 
     async def stop(self) -> None: ...
 
@@ -46,17 +46,17 @@ class Service(Protocol):
 def common_parser(name: str, *, port: int) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"python -m localcloud.{name}")
     parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=port, help="0 takes a free one (default: %(default)s)")
+    parser.add_argument("--port", type=int, default=port, help="0: any free port (default: %(default)s)")
+    parser.add_argument("--data", type=Path, default=Path(".localcloud") / name, help="the data folder")
     parser.add_argument(
-        "--data", type=Path, default=Path(".localcloud") / name, help="where it keeps its data"
+        "--faults", action="store_true", help="allow tests to inject faults (/_localcloud/faults)"
     )
-    parser.add_argument("--faults", action="store_true", help="let tests inject faults (/_localcloud/faults)")
     parser.add_argument("--log-level", default="INFO")
     return parser
 
 
 def run_service(service: Callable[[], Service], *, log_level: str = "INFO") -> None:
-    """Run the service to its end. A start that fails is one line on standard error and exit code 1."""
+    """Run the service to its end. A failed start prints one line to standard error and exits with code 1."""
     handler = logging.StreamHandler()
     handler.setFormatter(LineFormatter())
     logging.basicConfig(level=log_level, handlers=[handler])
@@ -75,7 +75,7 @@ async def _serve(make: Callable[[], Service]) -> None:
 
     def stop() -> None:
         stopping.set()
-        if starting is not None:  # a start may wait for others
+        if starting is not None:  # a start can wait for other services
             starting.cancel()
 
     for signum in (signal.SIGTERM, signal.SIGINT):

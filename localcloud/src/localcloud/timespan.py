@@ -1,4 +1,4 @@
-"""Durations as .NET writes them: `[-][d.]hh:mm[:ss[.fffffff]]`, or a bare number of days."""
+"""Durations in .NET's format: `[-][d.]hh:mm[:ss[.fffffff]]`, or a number of days."""
 
 import re
 
@@ -12,7 +12,7 @@ _LARGEST_MINUTE = 59
 
 
 def parse_timespan(text: str) -> float:
-    """The duration in seconds."""
+    """Return the duration in seconds."""
     text = text.strip()
     if _DAYS.fullmatch(text):
         return int(text) * 86_400.0

@@ -1,7 +1,7 @@
-"""The certificates of the local service: an authority of its own, made once and kept with the data.
+"""TLS certificates of a local service: a certificate authority, stored with the data.
 
-The authority's certificate is what clients are told to trust; it can vouch for nothing but this data folder's
-services. The service's own certificate is issued anew at every start.
+Clients trust the authority's certificate, which covers only the services of this data folder. The service's
+own certificate is new at each start.
 """
 
 import os
@@ -12,7 +12,7 @@ import trustme
 
 
 def server_context(folder: Path, host: str) -> tuple[ssl.SSLContext, Path]:
-    """A context to serve with, and the path of the certificate that clients need."""
+    """Return a server context, and the path of the certificate that clients need."""
     folder.mkdir(parents=True, exist_ok=True)
     certificate, key = folder / "ca.pem", folder / "ca.key"
     if certificate.exists() and key.exists():
@@ -30,7 +30,7 @@ def server_context(folder: Path, host: str) -> tuple[ssl.SSLContext, Path]:
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:
-    """Never readable by others, not even for a moment, and never half there."""
+    """Write a file that others can never read, and that is never incomplete."""
     partial = path.with_suffix(path.suffix + ".partial")
     partial.unlink(missing_ok=True)
     with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:

@@ -1,4 +1,4 @@
-"""A Cosmos DB server for the tests of a worker, and clients of it."""
+"""A Cosmos DB server for the tests of a worker, and its clients."""
 
 import json
 import uuid
@@ -81,7 +81,7 @@ def plan_faults(cosmos: RunningService) -> Iterator[Callable[..., None]]:
 
 
 def engine_page(account: Account, container: Container, scope: Scope, text: str, **options: Any) -> Page:
-    """A page of a query, without a wire."""
+    """Return a page of a query, without HTTP."""
     parameters = options.pop("parameters", {})
     work = account.queries.prepare(
         container, account.replica.view(container), scope, text, parameters, **options
@@ -90,7 +90,7 @@ def engine_page(account: Account, container: Container, scope: Scope, text: str,
 
 
 def query(container: ContainerProxy, text: str, *, key: Any = None, **parameters: Any) -> list[Any]:
-    """All results of a query, over all partitions unless a key is given."""
+    """Return all results of a query, over all partitions unless a key is given."""
     scope: dict[str, Any] = {"enable_cross_partition_query": True} if key is None else {"partition_key": key}
     values = [{"name": f"@{name}", "value": value} for name, value in parameters.items()]
     return list(container.query_items(text, parameters=values, **scope))

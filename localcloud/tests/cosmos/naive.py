@@ -1,7 +1,7 @@
-"""A naive evaluator of Cosmos SQL over plain Python values: what the compiler is checked against.
+"""A naive evaluator of Cosmos SQL over plain Python values, the reference for the compiler.
 
-It works on its own small syntax trees (tuples), which `render` writes as SQL text, and shares nothing with
-the parser or the compiler. UNDEFINED is a value like any other here.
+It works on its own small syntax trees (tuples), which `render` writes as SQL. It shares no code with the
+parser or the compiler. UNDEFINED is an ordinary value here.
 """
 
 from typing import Any
@@ -39,7 +39,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def evaluate(expr: Expr, document: dict[str, Any]) -> Any:  # noqa: C901, PLR0911, PLR0912 - naive on purpose
+def evaluate(expr: Expr, document: dict[str, Any]) -> Any:  # noqa: C901, PLR0911, PLR0912 - intentionally naive
     kind, *rest = expr
     if kind == "const":
         return rest[0]

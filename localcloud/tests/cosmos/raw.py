@@ -1,4 +1,4 @@
-"""Signed requests without an SDK, for what no SDK would send."""
+"""Signed requests that no SDK would send."""
 
 import base64
 import hashlib

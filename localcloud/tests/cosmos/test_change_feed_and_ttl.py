@@ -1,4 +1,4 @@
-"""The change feed, and documents that end by themselves."""
+"""The change feed, and documents that expire."""
 
 import time
 from collections.abc import Callable
@@ -117,7 +117,7 @@ def test_changing_the_default_ttl_changes_the_life_of_what_is_there(
 
 
 def test_what_ended_is_gone_from_the_feed_and_its_id_is_free() -> None:
-    """On the engine, whose clock the test owns."""
+    """Use the engine, because the test controls its clock."""
     clock = ManualClock()
     account = Account(None, clock)
     account.create_database({"id": "d"}, Throughput())

@@ -1,4 +1,4 @@
-"""Documents one by one: what each operation does, and how it is refused."""
+"""Single documents: the effect of each operation, and its errors."""
 
 import uuid
 from typing import Any
@@ -237,7 +237,7 @@ def test_a_partition_key_definition_cannot_change(database: DatabaseProxy, conta
 def test_a_replaced_container_keeps_its_unique_keys(
     database: DatabaseProxy, make_container: MakeContainer
 ) -> None:
-    """The SDK cannot send them along."""
+    """The SDK does not send unique keys when it replaces a container."""
     container = make_container(unique_key_policy={"uniqueKeys": [{"paths": ["/email"]}]})
     database.replace_container(container, PartitionKey("/pk"), default_ttl=50)
     assert container.read()["defaultTtl"] == 50

@@ -1,4 +1,4 @@
-"""What goes wrong on purpose: planned faults, throttling, wrong keys, and a server that is killed."""
+"""Injected faults, throttling, wrong keys, and a killed server."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Hostile input: the answer is the client's error, never a 500, and never a hang."""
+"""Hostile input causes a client error, never a 500 or a hang."""
 
 import json
 import random
@@ -22,7 +22,7 @@ from tests.cosmos.conftest import control, query
 from tests.cosmos.raw import RawClient
 from tests.support.services import RunningService
 
-QUICK = 10.0  # seconds: far above what an answer takes, far below a hang
+QUICK = 10.0  # seconds: far above a response time, far below a hang
 common = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 
 
@@ -115,7 +115,7 @@ WORDS = [
 @common
 @given(words=st.lists(st.sampled_from(WORDS), max_size=25))
 def test_any_words_in_any_order_parse_or_are_refused(words: list[str]) -> None:
-    with suppress(CosmosError):  # anything else is a bug
+    with suppress(CosmosError):  # any other exception is a bug
         compile_query(parse_query("SELECT " + " ".join(words)), {"@p": 1})
 
 
@@ -330,5 +330,5 @@ def test_bytes_that_are_no_request_are_refused(cosmos: RunningService, bytes_sen
 
 
 def test_nothing_of_all_this_was_an_internal_error(cosmos: RunningService) -> None:
-    """The server logs what it could not answer; runs last in this file."""
+    """The server logs internal errors. This test must be the last in the file."""
     assert "Traceback" not in cosmos.log.read_text()

@@ -1,4 +1,4 @@
-"""Writes that arrive together share a commit, and none is acknowledged before it."""
+"""Concurrent writes share a commit, and are acknowledged only after it."""
 
 import asyncio
 import contextlib
@@ -55,7 +55,10 @@ def request(method: str, path: str, body: bytes) -> bytes:
 
 
 async def exchange(endpoint: str, *requests: bytes) -> list[tuple[int, Any]]:
-    """All requests in one packet; the status and body of each answer, as long as there are any."""
+    """Send all requests in one packet.
+
+    Return the status and body of each response until the connection ends.
+    """
     reader, writer = await asyncio.open_connection(*urlsplit(endpoint).netloc.split(":"))
     writer.write(b"".join(requests))
     answers = []
@@ -91,7 +94,7 @@ async def test_nothing_of_a_group_is_acknowledged_when_its_commit_fails(
     account: Account, endpoint: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     (pages,) = account.store.execute("PRAGMA page_count").fetchone() or (0,)
-    account.store.execute(f"PRAGMA max_page_count = {pages + 40}")  # as if the disk were full
+    account.store.execute(f"PRAGMA max_page_count = {pages + 40}")  # simulates a full disk
     acknowledged: list[str] = []
     statuses = [201]
     while statuses[-1] == 201:
@@ -99,7 +102,7 @@ async def test_nothing_of_a_group_is_acknowledged_when_its_commit_fails(
         answers = await exchange(endpoint, *(create(first + number, "x" * 2000) for number in range(10)))
         statuses = [status for status, _ in answers]
         acknowledged += [body["id"] for status, body in answers if status == 201]
-    assert statuses == [500]  # and not one 201 before it, of a write that went with the rest
+    assert statuses == [500]  # and no 201 before it, for a write of the same commit
     assert "database or disk is full" in caplog.text
     reader = account.store.reader()
     assert reader is not None

@@ -1,4 +1,4 @@
-"""Offers have short ids of their own, however many there are."""
+"""Offers have short unique ids, however many there are."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""ORDER BY page by page: a page resumes after the last row's values and rid, whatever was deleted meanwhile."""
+"""ORDER BY page by page: a page resumes after the last row's values and rid, despite deletions."""
 
 import json
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ MISSING = object()
 def account() -> Iterator[Account]:
     account = Account(None, ManualClock())
     account.create_database({"id": "d"}, Throughput())
-    # Both paths are named by the policy, so ORDER BY also gives documents without them.
+    # The policy includes both paths by name, so ORDER BY also returns documents without them.
     policy = {"includedPaths": [{"path": "/*"}, {"path": "/x/?"}, {"path": "/y/?"}]}
     definition = {"id": "c", "partitionKey": {"paths": ["/pk"]}, "indexingPolicy": policy}
     account.create_container("d", definition, Throughput())
@@ -164,7 +164,7 @@ def test_a_value_too_long_for_a_token_is_refused_only_where_one_is_needed(
 
 @pytest.fixture
 def spread(container: ContainerProxy) -> ContainerProxy:
-    """Forty documents over all ranges, with ties."""
+    """A container with forty documents over all ranges, with ties."""
     for number in range(40):
         container.create_item({"id": f"{number:02}", "pk": f"p{number % 8}", "x": number // 4})
     return container
@@ -190,7 +190,7 @@ def test_the_sdk_sees_every_document_although_each_page_is_deleted(
 
 
 class RangeQuery:
-    """A cross-partition ORDER BY as an SDK sends it: the rewritten query to one range after the other."""
+    """A cross-partition ORDER BY as SDKs send it: the rewritten query for each range in turn."""
 
     def __init__(self, client: RawClient, container: ContainerProxy, text: str) -> None:
         self.client = client

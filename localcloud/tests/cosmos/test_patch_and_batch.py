@@ -11,7 +11,7 @@ from tests.cosmos.conftest import query
 
 @pytest.fixture
 def patched(container: ContainerProxy) -> Any:
-    """Apply operations to {"n": 1, "list": [1, 2, 3], "deep": {"x": 1}} and give the document's own part."""
+    """A function that patches {"n": 1, "list": [1, 2, 3], "deep": {"x": 1}} and returns the result."""
     container.create_item({"id": "a", "pk": "p", "n": 1, "list": [1, 2, 3], "deep": {"x": 1}})
 
     def patch(*operations: dict[str, Any], **options: Any) -> dict[str, Any]:

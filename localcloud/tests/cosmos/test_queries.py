@@ -1,4 +1,4 @@
-"""Queries through the SDK: in one partition, over all of them, and page by page."""
+"""Queries through the SDK: in one partition, over all partitions, and page by page."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -227,7 +227,10 @@ def test_order_by_sorts_types_then_values(people: ContainerProxy) -> None:
 
 
 def test_order_by_leaves_out_documents_without_the_property(people: ContainerProxy) -> None:
-    """As in Azure with the default indexing policy; the SDK could not merge them either."""
+    """This is Azure's behavior with the default indexing policy.
+
+    The SDK could not merge such documents anyway.
+    """
     text = "SELECT VALUE c.id FROM c WHERE c.id != 'fay' ORDER BY c.n"
     assert query(people, text) == ["bob", "dan", "cyd", "ada"]
     assert query(people, f"{text} DESC OFFSET 1 LIMIT 9") == ["cyd", "dan", "bob"]
@@ -270,7 +273,7 @@ def test_aggregates_over_all_ranges(people: ContainerProxy) -> None:
 def test_aggregates_in_a_partition(people: ContainerProxy) -> None:
     assert query(people, "SELECT VALUE COUNTIF(IS_STRING(c.n)) FROM c", key="p0") == [1]
     assert query(people, "SELECT VALUE SUM(c.nothing) FROM c", key="p0") == [0]
-    assert query(people, "SELECT VALUE SUM(c.n) FROM c", key="p0") == []  # one is a text
+    assert query(people, "SELECT VALUE SUM(c.n) FROM c", key="p0") == []  # one is a string
     assert query(people, "SELECT VALUE AVG(c.nothing) FROM c", key="p0") == []
     assert query(people, "SELECT COUNT(1) AS n, MAX(c.name) AS last FROM c", key="p0") == [
         {"n": 2, "last": "Fay"}
@@ -314,7 +317,7 @@ def test_group_by_within_a_partition(make_container: MakeContainer) -> None:
 def test_group_by_over_all_partitions_is_refused_to_a_client_that_cannot_merge_it(
     people: ContainerProxy,
 ) -> None:
-    """As in Azure: this SDK does not announce the GroupBy feature."""
+    """As in Azure, because this SDK does not announce the GroupBy feature."""
     with pytest.raises(CosmosHttpResponseError, match="GroupBy") as error:
         query(people, "SELECT c.pk, COUNT(1) AS n FROM c GROUP BY c.pk")
     assert error.value.status_code == 400

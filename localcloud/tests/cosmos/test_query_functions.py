@@ -14,7 +14,7 @@ MOMENT = "'2020-01-02T03:04:05.6789123Z'"
 
 @pytest.fixture(scope="module")
 def one(database: DatabaseProxy) -> Iterator[ContainerProxy]:
-    """A container with a single document, on which each expression is evaluated once."""
+    """A container with a single document, so that each expression is evaluated once."""
     container = database.create_container("one", PartitionKey("/pk"))
     container.create_item({"id": "1", "pk": "p", "s": "text"})
     yield container

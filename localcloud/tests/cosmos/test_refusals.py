@@ -1,4 +1,4 @@
-"""What the local Cosmos DB does not have is refused with a sentence that says what to do instead."""
+"""Unsupported features of Cosmos DB are rejected with a message that says what to do instead."""
 
 import json
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from azure.cosmos import ContainerProxy, exceptions
 from tests.cosmos.raw import RawClient
 from tests.support.services import RunningService
 
-HYBRID_ROW = b"\x81\xff\xff\xff\x7f\x00\x01\x02"  # version 1, then a system schema's number
+HYBRID_ROW = b"\x81\xff\xff\xff\x7f\x00\x01\x02"  # version 1, then the number of a system schema
 BINARY_JSON = b"\x80\xe2\x40\x41"
 BATCH = {"x-ms-cosmos-is-batch-request": "True", "x-ms-documentdb-partitionkey": '["p"]'}
 
@@ -44,7 +44,7 @@ def test_binary_encoded_documents(container: ContainerProxy, raw: RawClient) -> 
 
 @pytest.mark.parametrize("path", ["/addresses/", "//addresses/"])
 def test_direct_mode(container: ContainerProxy, raw: RawClient, path: str) -> None:
-    """The SDK asks for the replicas' addresses, signed for the container that it wants to reach."""
+    """The SDK requests the replicas' addresses, with a signature for the target container."""
     target = f"{path}?$resolveFor={container.container_link}/docs&$filter=protocol%20eq%20rntbd"
     status, message = refusal(raw.send("GET", target))
     assert status == 501

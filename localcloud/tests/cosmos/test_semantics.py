@@ -1,4 +1,4 @@
-"""The compiler against a naive evaluator: random documents, random queries, the same answers."""
+"""The compiler against a naive evaluator: random documents and queries must give the same results."""
 
 import json
 from collections.abc import Iterator
@@ -81,7 +81,7 @@ def compound(inner: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
     )
 
 
-# Most of what people write: a path against a constant, combined. Deep nests alone are mostly undefined.
+# The usual queries: combinations of comparisons of a path with a constant. Deep nesting is mostly undefined.
 names = st.builds(lambda name: ("path", (name,)), st.sampled_from(NAMES[:2]))
 simple = st.tuples(st.just("compare"), comparisons, names, constants)
 everyday = st.one_of(
@@ -97,7 +97,7 @@ expressions = st.recursive(st.one_of(paths, constants), compound, max_leaves=6)
 
 
 class Rendered:
-    """An expression as SQL text; constants are written out or passed as parameters, by turns."""
+    """An expression as SQL text, with constants alternately inlined and passed as parameters."""
 
     def __init__(self) -> None:
         self.parameters: dict[str, Any] = {}
@@ -112,7 +112,7 @@ class Rendered:
     def path(self, steps: tuple[Any, ...]) -> str:
         return "c" + "".join(f"[{json.dumps(step)}]" for step in steps)
 
-    def text(self, expr: Expr) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a kind
+    def text(self, expr: Expr) -> str:  # noqa: C901, PLR0911, PLR0912 - one case for each kind
         kind, *rest = expr
         match kind:
             case "const":
@@ -289,7 +289,7 @@ def test_aggregates_and_groups_agree_with_counting_by_hand(
 def test_an_index_changes_no_answer(
     engine: tuple[Account, Container], contents: list[dict[str, Any]], conditions: list[Expr]
 ) -> None:
-    """The same queries once more, with every path they compare indexed."""
+    """Repeat the queries with indexes on every compared path."""
     account, container = engine
     fill(engine, contents)
     container.next_k += queries.INDEX_FROM_ROWS

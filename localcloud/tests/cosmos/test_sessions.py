@@ -1,4 +1,4 @@
-"""Session consistency: with the writer's token a reader sees the write; without it, it may see the past."""
+"""Session consistency: readers with the writer's token see the write, and others may see old data."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -35,7 +35,7 @@ def connect(service: RunningService) -> CosmosClient:
 
 @pytest.fixture
 def pair(lagging: RunningService) -> Iterator[tuple[ContainerProxy, ContainerProxy]]:
-    """A container as a writer and as a reader with a session of its own see it."""
+    """A container as seen by a writer, and by a reader with a separate session."""
     with connect(lagging) as writer, connect(lagging) as reader:
         database = writer.create_database(uuid.uuid4().hex)
         container = database.create_container("c", PartitionKey("/pk"))

@@ -1,4 +1,4 @@
-"""Queries that take long: they hold up nobody, and they end."""
+"""Slow queries do not block other requests, and they end."""
 
 import asyncio
 import json
@@ -56,7 +56,7 @@ async def test_a_change_feed_that_takes_long_is_read_in_the_thread(
     account.create_container("d", {"id": "c", "partitionKey": {"paths": ["/pk"]}}, Throughput())
     container = account.container("d", "c")
     key = container.key.of_values(["p"])
-    for number in range(5000):  # too old, all to be passed over
+    for number in range(5000):  # too old: the query must skip them all
         account.documents.create(container, key, {"id": str(number), "pk": "p"})
     clock.advance(10)
     account.documents.create(container, key, {"id": "last", "pk": "p"})
@@ -76,7 +76,7 @@ async def test_a_change_feed_that_takes_long_is_read_in_the_thread(
 async def test_others_are_served_while_a_query_works(
     container: ContainerProxy, database: DatabaseProxy, async_client: AsyncCosmosClient
 ) -> None:
-    container.create_item({"id": "1", "pk": "p", "l": list(range(1000))})  # a thousand million rows
+    container.create_item({"id": "1", "pk": "p", "l": list(range(1000))})  # the query has a billion rows
     there = async_client.get_database_client(database.id).get_container_client(container.id)
     await there.read_item("1", "p")
 
@@ -85,7 +85,8 @@ async def test_others_are_served_while_a_query_works(
 
     query = asyncio.create_task(work())
     try:
-        async with asyncio.timeout(QUERY_SECONDS):  # for so long the query would hold them up
+        # The duration of the query, which must not block the reads.
+        async with asyncio.timeout(QUERY_SECONDS):
             for _ in range(10):
                 await there.read_item("1", "p")
                 await asyncio.sleep(0.05)

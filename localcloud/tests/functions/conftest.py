@@ -17,8 +17,8 @@ Problems = Callable[..., list[str]]
 
 @pytest.fixture
 def load(tmp_path: Path) -> Iterator[Load]:
-    """Loads the app in tmp_path within this process, and forgets it afterwards."""
-    own = sys.modules.pop("function_app", None)  # this project's, where another test has imported it
+    """A function that loads the app in tmp_path in this process, and unloads it after the test."""
+    own = sys.modules.pop("function_app", None)  # this project's module, if another test has imported it
     path, modules = list(sys.path), set(sys.modules)
     former = dict(os.environ)
 
@@ -37,7 +37,7 @@ def load(tmp_path: Path) -> Iterator[Load]:
 
 @pytest.fixture
 def problems(load: Load) -> Problems:
-    """What loading the app in tmp_path finds wrong."""
+    """A function that returns the problems of the app in tmp_path."""
 
     def find(**environ: str) -> list[str]:
         with pytest.raises(LoadError) as caught:
@@ -49,7 +49,7 @@ def problems(load: Load) -> Problems:
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    """The example app in a dev host, without a broker."""
+    """The example app in a dev host without a broker."""
     folder = tmp_path_factory.mktemp("host")
     environ = {
         "BUS": NO_BROKER,

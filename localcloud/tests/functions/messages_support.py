@@ -1,4 +1,4 @@
-"""Service Bus messages as the SDK builds them from AMQP, and a receiver that keeps what is done to them."""
+"""Service Bus messages, built from AMQP as in the SDK, and a receiver that records their settlement."""
 
 import time
 import uuid
@@ -23,7 +23,7 @@ def received(
     value: Any = None,
     **fields: Any,
 ) -> ServiceBusReceivedMessage:
-    """A message that came in peek-lock mode."""
+    """Return a message received in peek-lock mode."""
     message = Message(
         header=Header(delivery_count=deliveries, ttl=ttl),
         properties=Properties(**fields),
@@ -41,7 +41,7 @@ def received(
 
 
 class RecordingReceiver:
-    """Settles nothing anywhere, but answers as the SDK's receiver does."""
+    """A receiver that settles nothing, but returns the same results as the SDK's receiver."""
 
     def __init__(self, *, fail: Exception | None = None, lock_seconds: float = 60) -> None:
         self.done: list[tuple[str, str]] = []

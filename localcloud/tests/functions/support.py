@@ -1,4 +1,4 @@
-"""Apps in folders of their own, the dev host as a process, and a plain HTTP client for it."""
+"""Apps in temporary folders, the dev host as a process, and a plain HTTP client for it."""
 
 import http.client
 import json
@@ -20,7 +20,8 @@ HEADER = (
     "import azure.functions as func\n\napp = func.FunctionApp(http_auth_level=func.AuthLevel.ANONYMOUS)\n"
 )
 NO_BROKER = (
-    "Endpoint=sb://127.0.0.1:9;SharedAccessKeyName=k;SharedAccessKey=s;UseDevelopmentEmulator=true"  # discard
+    # The discard port.
+    "Endpoint=sb://127.0.0.1:9;SharedAccessKeyName=k;SharedAccessKey=s;UseDevelopmentEmulator=true"
 )
 
 
@@ -32,7 +33,7 @@ def write_app(
     settings: Mapping[str, Any] | str | None = None,
     **modules: str,
 ) -> Path:
-    """An app with this function_app.py, host.json, local.settings.json, and other modules by name."""
+    """Write an app with this function_app.py, host.json, local.settings.json, and other modules by name."""
     root.mkdir(parents=True, exist_ok=True)
     (root / "function_app.py").write_text(code, encoding="utf-8")
     (root / "host.json").write_text(_text({"version": "2.0"} if host is None else host), encoding="utf-8")
@@ -99,7 +100,7 @@ def running_host(root: Path, data: Path, *arguments: str, **environ: str) -> Ite
 
 
 def wait_for(look: Callable[[], Found], *, seconds: float = 30) -> Found:
-    """What `look` returns, as soon as that is true."""
+    """Return the result of `look` as soon as it is true."""
     deadline = time.monotonic() + seconds
     while not (found := look()):
         if time.monotonic() > deadline:
@@ -109,5 +110,5 @@ def wait_for(look: Callable[[], Found], *, seconds: float = 30) -> Found:
 
 
 def lines(path: Path) -> list[Any]:
-    """The JSON lines that a function has written so far."""
+    """Return the JSON lines that a function has written so far."""
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []

@@ -1,4 +1,4 @@
-"""The admin API, and keys where they are required."""
+"""The admin API, with and without required keys."""
 
 import json
 import stat

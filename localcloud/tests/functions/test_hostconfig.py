@@ -1,4 +1,4 @@
-"""host.json and the variables laid over it."""
+"""host.json and its overrides."""
 
 import json
 from pathlib import Path
@@ -122,4 +122,4 @@ def test_settings_of_the_former_extension_are_warned_of(tmp_path: Path) -> None:
         tmp_path, {"version": "2.0", "extensions": {"serviceBus": {"messageHandlerOptions": {}}}}
     )
     assert problems.errors == []
-    assert "messageHandlerOptions is of the extension's 4.x" in problems.warnings[0]
+    assert "messageHandlerOptions is a setting of extension 4.x" in problems.warnings[0]

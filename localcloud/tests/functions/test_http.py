@@ -1,4 +1,4 @@
-"""HTTP functions, over a socket, in a dev host of its own process."""
+"""HTTP functions over a socket, in a dev host process."""
 
 import copy
 import json
@@ -70,7 +70,8 @@ def test_the_request_arrives_whole(host: Host) -> None:
     assert answer.headers["content-type"] == "application/json"
     assert seen["method"] == "POST"
     assert seen["url"] == f"{host.url}/api/echo/5?a=1&a=2&b=&c=x%20y&A=3"
-    assert seen["params"] == {"a": "1,2,3", "c": "x y"}  # as the real host: joined, empty ones dropped
+    # Joined and without empty values, as in the real host.
+    assert seen["params"] == {"a": "1,2,3", "c": "x y"}
     assert seen["route_params"] == {"id": "5"}
     assert seen["header"] == "yes"
     assert seen["body"] == "bödy"
@@ -271,7 +272,7 @@ def test_connection_close_and_http_1_0_are_heeded(host: Host) -> None:
 
 
 def raw(host: Host, request: bytes) -> bytes:
-    """Everything that the host answers to these bytes."""
+    """Return the complete response of the host to these bytes."""
     address = urlsplit(host.url)
     with socket.create_connection((address.hostname, address.port), timeout=10) as connection:
         answer = b""
@@ -325,7 +326,7 @@ def test_a_request_is_what_the_converter_makes_of_it(
 @settings(max_examples=50, deadline=None)
 @given(RESPONSES)
 def test_the_short_way_to_encode_a_response_is_the_converters(response: func.HttpResponse) -> None:
-    # The short way is for responses without headers; the converter comes second, since it adds one.
+    # The fast path is for responses without headers. The converter runs second, because it adds a header.
     assert encode_response(response) == encode_by_converter(response)
 
 

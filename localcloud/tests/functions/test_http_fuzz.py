@@ -1,4 +1,4 @@
-"""Requests in every mixture and in pieces of any size, and bytes that are no requests at all."""
+"""Requests in random mixtures and pieces, and bytes that are not requests."""
 
 import socket
 from itertools import pairwise
@@ -11,7 +11,7 @@ from tests.functions.support import Host
 
 FIXTURE_IS_SHARED = (HealthCheck.function_scoped_fixture,)
 
-# What is sent, and the status and body that answer it.
+# Requests, with the status and body of their responses.
 REQUESTS = [
     (b"GET /api/text HTTP/1.1\r\nHost: h\r\n\r\n", b"200", b"plain text"),
     (b"GET /api/slow?seconds=0.001 HTTP/1.1\r\nHost: h\r\n\r\n", b"200", b"slept"),
@@ -32,7 +32,7 @@ LAST = b"GET /api/text HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
 
 
 def exchange(host: Host, pieces: list[bytes], *, leave: bool = False) -> bytes:
-    """All that is answered until the host closes, which it does as well when the peer is the first to."""
+    """Return all responses until the host closes. It must also close if the peer closes first."""
     address = urlsplit(host.url)
     answer = b""
     with socket.create_connection((address.hostname, address.port), timeout=20) as connection:
@@ -45,7 +45,7 @@ def exchange(host: Host, pieces: list[bytes], *, leave: bool = False) -> bytes:
             while part := connection.recv(65_536):
                 answer += part
         except OSError:
-            pass  # the host had refused it before it was all sent
+            pass  # the host rejected it before the end of the request
     return answer
 
 

@@ -1,4 +1,4 @@
-"""Where functions run, how long, and what becomes of what they raise."""
+"""Invocation: where functions run, their time limits, and their exceptions."""
 
 import asyncio
 import logging
@@ -59,7 +59,7 @@ async def test_blocking_functions_run_side_by_side_up_to_the_size_of_the_pool(in
     barrier = threading.Barrier(8)
 
     def meet(value: Any) -> bool:
-        barrier.wait(timeout=10)  # passes only if eight run at once
+        barrier.wait(timeout=10)  # passes only if eight run in parallel
         return True
 
     outcomes = await asyncio.gather(*(invoker.invoke(function(meet), Call(None, "test")) for _ in range(16)))
@@ -213,7 +213,7 @@ async def test_a_sync_function_over_its_time_is_given_up_and_said_to_run_on(
     leave.set()
     assert isinstance(outcome.error, FunctionTimeout)
     assert "Timeout value of 00:00:00 exceeded by function 'Functions.f'" in caplog.text
-    assert "its thread runs on in the background" in caplog.text
+    assert "its thread continues in the background" in caplog.text
     await invoker.close()
 
 

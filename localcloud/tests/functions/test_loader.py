@@ -1,4 +1,4 @@
-"""Loading: what an app declares, and the traps that the real worker passes over in silence."""
+"""Loading of apps, and errors that the real worker ignores silently."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -82,7 +82,7 @@ def test_a_blueprint_that_is_not_registered_is_refused_with_what_it_would_lose(
     code = HEADER + "import extra\n"
     write_app(tmp_path, code, extra=BLUEPRINT.format(name="extra"))
     expected = (
-        "module extra: blueprint 'extra' is not registered, so on_extra would silently not exist; "
+        "module extra: blueprint 'extra' is not registered, so on_extra would be missing without an error; "
         "call app.register_functions(extra) after they are defined"
     )
     assert problems() == [expected]
@@ -101,7 +101,7 @@ def late(req: func.HttpRequest) -> str: ...
     write_app(tmp_path, HEADER + late, extra=BLUEPRINT.format(name="extra"))
     found = problems()
     assert len(found) == 1
-    assert "so late would silently not exist" in found[0]
+    assert "so late would be missing without an error" in found[0]
 
 
 def test_a_folder_that_hides_the_script_is_refused(tmp_path: Path, problems: Problems) -> None:
@@ -125,7 +125,7 @@ def test_a_folder_instead_of_the_script_is_refused(tmp_path: Path, problems: Pro
 @pytest.mark.parametrize("second", ["other = func.FunctionApp()", "alias = app"])
 def test_two_function_apps_are_refused(tmp_path: Path, problems: Problems, second: str) -> None:
     write_app(tmp_path, f"{HEADER}\n{second}\n")
-    assert "names more than one FunctionApp (app, " in problems()[0]
+    assert "defines more than one FunctionApp (app, " in problems()[0]
 
 
 def test_duplicate_names_are_all_refused_at_once(tmp_path: Path, problems: Problems) -> None:
@@ -164,7 +164,7 @@ def f{len(code)}(req: func.HttpRequest) -> str: ...
         (HEADER + "@app.function_name('f')\ndef f(req): ...", "function f: has no trigger"),
         (
             HEADER + "@app.function_name('1st')\n@app.route(route='x')\ndef f(req): ...",
-            "function 1st: the name is not one that the host takes",
+            "function 1st: the host does not accept this name",
         ),
         (HEADER + "@app.route(route='x')\ndef f(request): ...", "binding 'req' has no parameter"),
         (HEADER + "@app.route(route='x')\ndef f(req, other): ...", "parameter 'other' has no binding"),
@@ -180,16 +180,16 @@ def f{len(code)}(req: func.HttpRequest) -> str: ...
         ),
         (
             HEADER + "@app.timer_trigger(arg_name='t', schedule='%NOT_SET%')\ndef f(t): ...",
-            "%NOT_SET% names a setting that is not set",
+            "%NOT_SET% refers to a setting that is not set",
         ),
-        (QUEUE.format(more="", annotation=": str"), "annotate it func.ServiceBusMessage"),
+        (QUEUE.format(more="", annotation=": str"), "annotate it as func.ServiceBusMessage"),
         (QUEUE.format(more=", cardinality='many'", annotation=""), "cardinality 'MANY' is not supported"),
         (QUEUE.format(more=", data_type='binary'", annotation=""), "dataType 'BINARY' is not supported"),
         (QUEUE.format(more=", is_sessions_enabled=True", annotation=""), "isSessionsEnabled True is not"),
         (
             HEADER + "@app.service_bus_topic_trigger(arg_name='m', topic_name='t', subscription_name='s', "
             "connection='BUS')\ndef f(m): ...",
-            "function f: names no queue",
+            "function f: has no queue name",
         ),
         (
             HEADER + "@app.generic_trigger(arg_name='req', type='httpTrigger', route='x')\n"
@@ -304,7 +304,7 @@ class ServiceBusMessageActions(GrpcClientType): ...
 def test_parameters_of_the_settlement_extension_are_recognised_by_their_types(
     tmp_path: Path, load: Load
 ) -> None:
-    # Only the types matter, so a look-alike stands in for the preview package and what that drags in.
+    # Only the types matter, so a substitute replaces the preview package and its dependencies.
     package = tmp_path / "azurefunctions" / "extensions" / "lookalike"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text(EXTENSION)

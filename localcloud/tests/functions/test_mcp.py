@@ -1,4 +1,4 @@
-"""Tools and resources over streamable HTTP, as an MCP client sees the dev host."""
+"""Tools and resources over streamable HTTP, from the view of an MCP client."""
 
 import json
 from collections.abc import Iterator

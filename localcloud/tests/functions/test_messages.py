@@ -1,4 +1,4 @@
-"""What a Service Bus function gets to see of its messages."""
+"""The attributes of messages in a Service Bus function."""
 
 import uuid
 from datetime import UTC, datetime
@@ -32,7 +32,7 @@ def test_a_message_carries_everything_that_the_real_host_hands_over() -> None:
     )
     assert message.get_body() == b'{"a": 1}'
     assert message.message_id == "m-1"
-    assert message.delivery_count == 3  # the AMQP header counts the former ones
+    assert message.delivery_count == 3  # the AMQP header counts previous deliveries
     assert message.sequence_number == 42
     assert message.enqueued_time_utc == datetime(2026, 1, 1, 0, 0, 0, 123000, tzinfo=UTC)
     assert message.expires_at_utc == datetime(2026, 1, 1, 0, 1, 0, 123000, tzinfo=UTC)

@@ -1,7 +1,7 @@
-"""What the dev host makes of an app, beside what the real Python worker's own code makes of it.
+"""The dev host's view of an app, compared with the code of the real Python worker.
 
-The worker's library is `azure-functions-runtime`. It asks for Python 3.13, though it runs on 3.11, so it is
-no dependency of ours: `make parity` puts it into a folder of its own and runs these tests.
+The worker's library is `azure-functions-runtime`. It requires Python 3.13 but works on 3.11, so it is not a
+dependency: `make parity` installs it into a separate folder and runs these tests.
 """
 
 import os
@@ -17,7 +17,7 @@ from tests.functions.support import HEADER, write_app
 
 worker = pytest.importorskip("azure_functions_runtime.functions", reason="run it by: make parity")
 
-# All that the worker wants of its gRPC messages here: the numbers of the binding directions.
+# The worker needs only the numbers of the binding directions from its gRPC messages.
 PROTOS = SimpleNamespace(BindingInfo=SimpleNamespace(undefined=0, out=1, inout=2))
 
 GOOD = (
@@ -42,7 +42,7 @@ def index(app: Any) -> list[Any]:
     worker_meta = pytest.importorskip("azure_functions_runtime.bindings.meta")
     worker_meta.load_binding_registry()
     registry = worker.Registry()
-    app.functions_bindings = None  # get_functions() may be asked once only, and the dev host has done so
+    app.functions_bindings = None  # get_functions() works only once, and the dev host has called it
     return [registry.add_indexed_function(function, PROTOS) for function in app.get_functions()]
 
 

@@ -1,4 +1,4 @@
-"""The dev host as a process: how it starts, refuses to start, drains, and ends."""
+"""The dev host as a process: start, failed start, draining and exit."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def stuck(req: func.HttpRequest) -> str:
 
 
 def run(root: Path, data: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    """Run the host to its end, which a host that cannot start reaches at once."""
+    """Run the host to its end, for a host that cannot start."""
     command = [
         sys.executable,
         "-m",
@@ -164,7 +164,7 @@ def test_what_does_not_end_in_time_is_given_up(tmp_path: Path, path: str) -> Non
         started = time.monotonic()
         assert host.service.stop() == 0
         assert time.monotonic() - started < 10
-        assert "1 invocation(s) did not end in time and are given up" in host.log
+        assert "1 invocation(s) did not end in time and are canceled" in host.log
         assert request.exception() is not None or request.result().status == 500
 
 
@@ -224,7 +224,7 @@ def test_a_broker_that_is_away_is_logged_once_and_stops_nothing(tmp_path: Path) 
     with running_host(EXAMPLE_APP, tmp_path / "data", "--log-level", "DEBUG", **environ) as host:
         wait_for(lambda: host.log.count("cannot receive from") == 2)
         assert host.get("/api/text").status == 200
-        wait_for(lambda: host.log.count("still down") >= 2)  # further attempts, which say so at DEBUG only
+        wait_for(lambda: host.log.count("still down") >= 2)  # further attempts, logged at DEBUG
         assert host.log.count("cannot receive from") == 2
         host.service.process.send_signal(signal.SIGINT)
         assert host.service.process.wait(15) == 0

@@ -134,7 +134,7 @@ def overlaps(*routes: tuple[str, str, str]) -> list[str]:
 
 
 def test_a_route_that_azure_would_hide_behind_another_is_warned_of() -> None:
-    # Azure tries routes in the order of function names: `details` would take every request for `list`.
+    # Azure tries routes in the order of function names: `details` would get every request for `list`.
     warnings = overlaps(("details", "products/{id}", "GET"), ("list", "products/list", "GET"))
     assert len(warnings) == 1
     assert "function list" in warnings[0]

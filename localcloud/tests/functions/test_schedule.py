@@ -91,7 +91,7 @@ def test_a_schedule_that_occurs_more_than_once_a_minute_is_known(text: str, sub_
 
 
 def test_a_time_zone_moves_the_occurrences_and_follows_daylight_saving() -> None:
-    # Berlin is an hour ahead of UTC until 29 March 2026, then two.
+    # Berlin is one hour ahead of UTC until March 29, 2026, then two hours.
     found = [
         text for text in occurrences("0 0 9 * * *", 20, "Europe/Berlin") if text[:5] in {"03-28", "03-29"}
     ]

@@ -1,4 +1,4 @@
-"""Service Bus triggers against the local Service Bus, each in a process of its own."""
+"""Service Bus triggers with the local Service Bus, each in its own process."""
 
 import importlib.util
 import itertools
@@ -210,7 +210,7 @@ def long_work(msg: func.ServiceBusMessage) -> None:
 
 @pytest.fixture
 def own_host(bus: Bus, tmp_path: Path) -> Callable[..., Any]:
-    """A host for an app of the test's own, which writes into tmp_path."""
+    """A function that starts a host for the test's own app, which writes to tmp_path."""
 
     def start(code: str, *arguments: str, host: dict[str, Any] | None = None) -> Any:
         root = write_app(tmp_path / "app", code, host=host)
@@ -358,8 +358,8 @@ def send(service: RunningService, body: str) -> None:
 
 
 def drain(bus: Bus, queue: str) -> None:
-    """Leave the queue empty for the next test."""
+    """Empty the queue for the next test."""
     with bus.client.get_queue_receiver(queue) as receiver:
-        while bus.peek(queue):  # what is locked is peeked too, and comes back
+        while bus.peek(queue):  # locked messages are peeked too, and become available later
             for message in receiver.receive_messages(max_message_count=10, max_wait_time=6):
                 receiver.complete_message(message)

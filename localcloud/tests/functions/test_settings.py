@@ -49,7 +49,7 @@ def test_an_app_without_local_settings_is_fine(tmp_path: Path) -> None:
     [
         ({"IsEncrypted": True, "Values": {}}, "IsEncrypted is true"),
         ("{", "is not JSON (line 1, column 2"),
-        ("[]", "holds a list"),
+        ("[]", "contains a list"),
         ({"Values": []}, "Values is not an object"),
         ({"Values": {"A": {"nested": 1}}}, "Values.A cannot be an environment variable"),
         ({"Values": {"A": None}}, "Values.A cannot be an environment variable"),
@@ -82,8 +82,8 @@ def test_every_name_that_is_not_set_is_named() -> None:
     problems = Problems()
     resolve_names({"a": "%ONE%", "b": "%TWO%"}, {}, "function f", problems)
     assert problems.errors == [
-        "function f: %ONE% names a setting that is not set; set ONE",
-        "function f: %TWO% names a setting that is not set; set TWO",
+        "function f: %ONE% refers to a setting that is not set; set ONE",
+        "function f: %TWO% refers to a setting that is not set; set TWO",
     ]
 
 

@@ -1,4 +1,4 @@
-"""What becomes of messages: settled by the host, by the function, or not at all."""
+"""Settlement of messages by the host, by the function, or not at all."""
 
 import asyncio
 import logging
@@ -209,7 +209,7 @@ async def test_settling_twice_or_a_foreign_message_is_an_error_with_its_reason(i
     await dispatcher(invoker, settle, actions=True).dispatch(receiver, received())
     assert receiver.done == [("complete", "body")]
     assert [error.method for error in errors] == ["abandon", "abandon"]
-    assert all("no message of this invocation has the lock token" in str(error) for error in errors)
+    assert all("no unsettled message of this invocation has the lock token" in str(error) for error in errors)
 
 
 async def test_a_settlement_that_the_broker_refuses_reaches_the_function(invoker: Invoker) -> None:

@@ -1,4 +1,4 @@
-"""Timers on a clock that the test owns."""
+"""Timers on a clock that the test controls."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -87,7 +87,7 @@ def test_an_invocation_that_outlasts_the_interval_is_followed_at_once_and_only_o
 
 
 class ManualWaiter:
-    """Wakes waiters when the test moves the clock."""
+    """Wakes waiters when the test advances the clock."""
 
     def __init__(self, clock: ManualClock) -> None:
         self._clock = clock

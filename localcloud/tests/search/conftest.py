@@ -1,4 +1,4 @@
-"""One local AI Search a test process, and clients of Microsoft's SDK for it."""
+"""A local AI Search for each test process, and clients of Microsoft's SDK."""
 
 import http.client
 import json
@@ -38,7 +38,7 @@ class Answer:
 
 
 class Search:
-    """A running service with its clients."""
+    """A running service and its clients."""
 
     def __init__(self, service: RunningService) -> None:
         self.service = service
@@ -70,7 +70,7 @@ class Search:
         headers: dict[str, str] | None = None,
         api: str = API,
     ) -> Answer:
-        """A plain HTTP request: `body` is JSON, or bytes as they are."""
+        """Send a plain HTTP request. `body` is JSON or bytes."""
         address = urlsplit(self.endpoint)
         context = ssl.create_default_context(cafile=self.ca)
         sent = {"Content-Type": "application/json"} | ({"api-key": key} if key else {}) | (headers or {})
@@ -97,7 +97,7 @@ class Search:
         return self.call("POST", f"/indexes('{index}')/docs/search.index", {"value": list(actions)})
 
     def create(self, fields: list[dict[str, Any]], documents: list[dict[str, Any]], **rest: Any) -> str:
-        """An index of a name of its own, with these documents."""
+        """Create an index with a unique name and these documents."""
         name = f"test-{uuid.uuid4().hex}"
         answer = self.call("POST", "/indexes", {"name": name, "fields": fields, **rest})
         assert answer.status == 201, answer.raw
@@ -142,7 +142,7 @@ def search(shared_service: RunningService) -> Iterator[Search]:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., Search]]:
-    """Start a service of one's own, in the same folder again and again; the one before it is stopped."""
+    """A function that starts a service in the same folder each time, after it stops the previous service."""
     running: list[tuple[Any, Search]] = []
 
     def stop() -> None:

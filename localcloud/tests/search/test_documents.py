@@ -1,4 +1,4 @@
-"""Writing and reading documents: actions, results a document, types, and limits."""
+"""Writing and reading documents: actions, results of each document, types and limits."""
 
 import gc
 import os
@@ -280,7 +280,7 @@ async def test_the_async_clients_do_the_same(search: Search) -> None:
 def test_the_buffered_sender_writes_and_reports(
     search: Search, index: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Its inner client does not take connection_verify: the bundle must come from the environment.
+    # The inner client ignores connection_verify, so the certificates must come from the environment.
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", search.ca)
     assert os.environ["REQUESTS_CA_BUNDLE"] == search.ca
     done: list[IndexAction] = []
@@ -303,7 +303,7 @@ def test_the_buffered_sender_writes_and_reports(
     assert search.documents(index).get_document_count() == 119
 
 
-# The sender never closes the inner client with which it asks for the key field.
+# The sender never closes the inner client that it uses to get the key field.
 @pytest.mark.filterwarnings("ignore:Unclosed client session:ResourceWarning")
 async def test_the_async_buffered_sender_writes(
     search: Search, index: str, monkeypatch: pytest.MonkeyPatch

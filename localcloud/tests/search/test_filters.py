@@ -1,4 +1,4 @@
-"""Filters against a naive evaluator: whatever the documents, the masks keep what plain Python would."""
+"""Filters against a naive evaluator: for any documents, the masks must match plain Python."""
 
 import operator
 from typing import Any
@@ -56,7 +56,7 @@ documents = st.fixed_dictionaries(
     }
 )
 
-# A condition is its text and what it says of a document.
+# A condition is its text and a predicate on a document.
 Condition = tuple[str, Any]
 OPERATORS = {
     "eq": operator.eq,
@@ -79,7 +79,7 @@ def literal(value: Any) -> str:
 
 
 def compared(value: Any, operation: str, other: Any) -> bool:
-    """As OData has it: only eq and ne know null, and nothing else is true of it."""
+    """Compare as OData does: null supports only eq and ne, and any other comparison with null is false."""
     if value is None or other is None:
         same = value is None and other is None
         return same if operation == "eq" else not same if operation == "ne" else False
@@ -138,7 +138,7 @@ def lambdas(path: str, body: st.SearchStrategy[Condition]) -> st.SearchStrategy[
 
 
 def string_lambda(path: str) -> st.SearchStrategy[Condition]:
-    """Only what Azure takes: eq joined by or in any, ne joined by and in all."""
+    """Build the only forms that Azure accepts: eq joined by or in any, ne joined by and in all."""
 
     def build(operation: str, values: list[str]) -> Condition:
         test, joint = ("eq", " or ") if operation == "any" else ("ne", " and ")
@@ -188,7 +188,7 @@ conditions = combined(
 
 
 def view_of(written: list[dict[str, Any]], cut: int) -> View:
-    """The documents in two segments, to see that nothing depends on where they lie."""
+    """Return a view of the documents in two segments, to show that results do not depend on the segment."""
     stored = [normalise_document(SCHEMA, {"id": str(row), **item}) for row, item in enumerate(written)]
     view = View([])
     for start, part in ((0, stored[:cut]), (cut, stored[cut:])):

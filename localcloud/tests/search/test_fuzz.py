@@ -1,4 +1,4 @@
-"""Whatever a client sends, the answer is a success or a 4xx with a message: never a 500, never a hang."""
+"""For any request, the response is a success or a 4xx with a message, never a 500 or a hang."""
 
 import copy
 import json
@@ -144,7 +144,7 @@ def status_of(catalog: Catalog, method: str, target: str, body: bytes) -> int:
         operation, name, key = find_operation(request)
         answer = operation.run(Call(catalog, request, name, key))
     except SearchError as refusal:
-        assert refusal.message  # noqa: PT017 - a refusal is one of the two good ends
+        assert refusal.message  # noqa: PT017 - an error is one of the two good outcomes
         orjson.dumps(refusal.body())
         return refusal.status
     orjson.dumps(answer.body, option=orjson.OPT_SERIALIZE_NUMPY)
@@ -163,7 +163,7 @@ def test_a_body_with_junk_in_it_is_answered(catalog: Catalog, request_: tuple[st
     status = status_of(catalog, "POST", target, json.dumps(body).encode())
     assert status < 500
     created = {index.schema.name for index in catalog.indexes()} - {"fuzzed"}
-    for name in created:  # a mutation may well be a valid definition
+    for name in created:  # a mutation can be a valid definition
         status_of(catalog, "DELETE", f"/indexes('{name}')", b"")
     status_of(catalog, "DELETE", "/aliases('alias')", b"")
 

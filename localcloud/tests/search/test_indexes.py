@@ -1,4 +1,4 @@
-"""Index and alias definitions through Microsoft's SDK, and the rules that the real service has for them."""
+"""Index and alias definitions through Microsoft's SDK, and the real service's rules for them."""
 
 import uuid
 from typing import Any

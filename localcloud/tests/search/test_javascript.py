@@ -1,4 +1,4 @@
-"""Microsoft's JavaScript client against the service: the steps and assertions are in tests/js/search.mjs."""
+"""Microsoft's JavaScript client against the service. tests/js/search.mjs has the steps and assertions."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ from tests.support.services import REPOSITORY
 
 
 def test_the_javascript_client_does_everything(search: Search) -> None:
-    node = os.path.join(ROOT_DIR, "bin", "node")  # noqa: PTH118 - the wheel gives its root as text
+    node = os.path.join(ROOT_DIR, "bin", "node")  # noqa: PTH118 - the wheel has its root as text
     ended = subprocess.run(
         [node, "search.mjs", search.endpoint, ADMIN_KEY, f"js-{uuid.uuid4().hex}"],
         cwd=REPOSITORY / "tests" / "js",

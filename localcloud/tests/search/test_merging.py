@@ -1,6 +1,6 @@
-"""Segments over a long life: merged, half deleted, written to files, and taken up again after a kill.
+"""Segments over time: merged, half deleted, written to files, and loaded after a kill.
 
-A plain dictionary is written to alongside, and every kind of read must agree with it.
+The tests also write to a plain dictionary, and every kind of read must match it.
 """
 
 import math
@@ -50,7 +50,7 @@ def some_fields(chance: random.Random) -> dict[str, Any]:
 
 
 def random_batch(chance: random.Random, model: Model) -> list[dict[str, Any]]:
-    """Actions, of which the model has taken note."""
+    """Return random actions, which are also applied to the model."""
     actions = []
     for _ in range(chance.randrange(400, 1200)):
         key, kind = str(chance.randrange(KEYS)), chance.choice(["upload"] * 6 + ["merge", "delete", "delete"])
@@ -142,7 +142,7 @@ def assert_neighbours(index: Index, model: Model, chance: random.Random) -> None
 
 @pytest.fixture
 def reopened(tmp_path: Path) -> Iterator[Callable[[], Catalog]]:
-    """Opens the catalog of a folder; the one before it is left as a killed process leaves it."""
+    """A function that opens the catalog of a folder, as if a killed process had used it before."""
     opened: list[Catalog] = []
 
     def open_again() -> Catalog:
@@ -188,7 +188,7 @@ def test_a_killed_writer_s_last_batches_are_indexed_beside_the_files(
     assert counted(again, search="filed") == 7998
     assert again.view().find("17") is None
     assert counted(again) == 8000
-    # The file was taken up, not built again: its rows are one part, and the rest another.
+    # The file was loaded, not rebuilt: its rows are one part, and the rest another.
     assert [part.segment.rows for part in again.view().parts] == [8000, 2]
 
 
@@ -197,7 +197,7 @@ def test_a_batch_that_fails_half_way_leaves_nothing(reopened: Callable[[], Catal
     write(index, [{"id": "1", "text": "old"}])
     rowid = index.view().find("1")
     assert rowid is not None
-    index._next_rowid = rowid  # so that the database refuses the insert, after it took the update
+    index._next_rowid = rowid  # makes the database reject the insert after the update
     with pytest.raises(Exception, match="UNIQUE"):
         write(index, [{"id": "1", "text": "new"}])
     again = reopened().index("long-lived")

@@ -1,4 +1,4 @@
-"""BM25 against a plain reference, and the analysis and query syntax under it."""
+"""BM25 against a plain reference, and the analysis and query syntax that it uses."""
 
 import math
 from collections import defaultdict
@@ -56,7 +56,7 @@ def ranked(view: View, written: list[dict[str, Any]], text: str, mode: str) -> l
 
 
 def reference(written: dict[int, dict[str, Any]], words: list[str], mode: str) -> dict[str, float]:
-    """BM25 as in the textbook, in loops: each word in each field, added up."""
+    """Compute BM25 by definition, in loops: each word in each field, summed."""
     scores: defaultdict[int, float] = defaultdict(float)
     matched: dict[int, set[str]] = {row: set() for row in written}
     for field in ("title", "body"):

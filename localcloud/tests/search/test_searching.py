@@ -1,4 +1,4 @@
-"""Full-text search, filters, order, facets, highlights and pages over the wire."""
+"""Full-text search, filters, order, facets, highlights and pages over HTTP."""
 
 from typing import Any
 
@@ -91,7 +91,7 @@ def hotels(shared_service: Any) -> str:
         ("run", "any", "1"),
         ("foxes", "any", "12"),
         ("the", "any", ""),
-        ("the fox", "all", ""),  # a field that keeps stop words wants both: so does Azure
+        ("the fox", "all", ""),  # a field with stop words must match both, as in Azure
         ('"foxes are running"', "any", "1"),
         ('"brown fox"', "any", "1"),
         ('"quick fox"', "any", ""),

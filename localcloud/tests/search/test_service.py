@@ -1,4 +1,4 @@
-"""The process: keys, TLS, faults, the indexing delay, restarts, kill -9, and reading while writing."""
+"""The service process: keys, TLS, faults, indexing delay, restarts, kill -9, and concurrency."""
 
 import json
 import ssl
@@ -347,7 +347,7 @@ def test_nothing_acknowledged_is_lost_when_the_service_is_killed(start: Start) -
         found = {hit["id"] for hit in client.search("common", select=["id"], top=100_000)}
         assert acknowledged <= found
         assert client.get_document_count() == len(found)
-        assert len(found) % 40 == 0  # a batch is there whole or not at all
+        assert len(found) % 40 == 0  # a batch is complete or absent
     assert acknowledged
 
 
@@ -417,7 +417,7 @@ def test_a_search_on_an_index_that_is_deleted_meanwhile_is_a_404(search: Search)
     assert statuses == {200, 404}
 
 
-# what a peer may send
+# hostile requests
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Vector and hybrid search, to the digit."""
+"""Vector and hybrid search, with exact scores."""
 
 import math
 import random
@@ -92,7 +92,7 @@ def test_several_vector_queries_are_fused_by_reciprocal_rank(search: Search, few
     client = search.documents(few)
     queries = [query([1, 0.1, 0]), query([1, 0.1, 0], fields="w", weight=3.0)]
     found = dict(score(client.search(None, vector_queries=queries)))
-    # ranks in v: x, xy, y; in w: xy, y, x
+    # ranks in v: x, xy, y. In w: xy, y, x
     assert found == pytest.approx(
         {"x": 1 / 61 + 3 / 63, "xy": 1 / 62 + 3 / 61, "y": 1 / 63 + 3 / 62}, abs=1e-12
     )

@@ -1,4 +1,4 @@
-"""One Service Bus process for the tests of a worker, and clients to share: opening one takes 0.5 s."""
+"""A Service Bus process for the tests of a worker, with shared clients: opening one takes 0.5 s."""
 
 import json
 import urllib.request
@@ -39,7 +39,7 @@ class Bus:
         return connection_string(int(self.admin.rpartition(":")[2]))
 
     def purge(self, address: str) -> int:
-        """Receive and delete everything that is ready, and say how much it was."""
+        """Receive and delete all ready messages, and return their number."""
         with RawClient(self.port) as client:
             client.login()
             client.attach_receiver(address, presettled=True)
@@ -89,7 +89,7 @@ def shared_dead_letters(client: ServiceBusClient) -> Iterator[ServiceBusReceiver
 
 @pytest.fixture
 def sender(bus: Bus, shared_sender: ServiceBusSender) -> Iterator[ServiceBusSender]:
-    """To the queue `work`, which is empty before and after."""
+    """A sender for the queue `work`, which is empty before and after the test."""
     yield shared_sender
     bus.purge("work")
     bus.purge("work/$deadletterqueue")

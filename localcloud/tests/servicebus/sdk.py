@@ -1,4 +1,4 @@
-"""What tests do with the synchronous SDK, patiently: a busy machine is no failure."""
+"""Helpers for the synchronous SDK, which wait long enough for a busy machine."""
 
 import time
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from azure.servicebus import ServiceBusReceivedMessage, ServiceBusReceiver
 
 
 def receive(receiver: ServiceBusReceiver, count: int = 1) -> list[ServiceBusReceivedMessage]:
-    """Exactly `count` messages: the SDK may return fewer at a time."""
+    """Receive exactly `count` messages, because the SDK may return fewer at a time."""
     found: list[ServiceBusReceivedMessage] = []
     deadline = time.monotonic() + 30
     while len(found) < count and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""The administration API, through the real clients."""
+"""The administration API through the real clients."""
 
 import json
 import urllib.error
@@ -29,7 +29,7 @@ NAMESPACE = TOPOLOGY["UserConfig"]["Namespaces"][0]
 
 @pytest.fixture(scope="module")
 def admin(bus: Bus) -> Iterator[ServiceBusAdministrationClient]:
-    """As documented: the admin port in the endpoint, and the service's own certificate authority."""
+    """A client as documented: the admin port in the endpoint, and the service's own certificate authority."""
     with ServiceBusAdministrationClient.from_connection_string(
         bus.admin_connection_string, connection_verify=str(bus.data / "ca.pem")
     ) as client:

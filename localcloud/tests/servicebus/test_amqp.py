@@ -1,4 +1,4 @@
-"""What AMQP 1.0 promises to every client, beyond what the Python and JavaScript SDKs make use of."""
+"""Guarantees of AMQP 1.0 that the Python and JavaScript SDKs do not rely on."""
 
 import struct
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ MAX_UINT = 2**32 - 1
 
 @pytest.fixture
 def raw(bus: Bus) -> Iterator[RawClient]:
-    """A client with a sender (handle 0) and a receiver (handle 1) on a queue of its own."""
+    """A client with a sender (handle 0) and a receiver (handle 1) on a separate queue."""
     with RawClient(bus.port) as client:
         client.login(window=MAX_UINT)
         client.attach_sender(QUEUE)
@@ -36,14 +36,14 @@ def send(raw: RawClient, payload: bytes, number: int = 0) -> None:
 
 
 def grant(raw: RawClient, *, received: int, window: int, credit: int) -> None:
-    """A flow of a peer that has received `received` messages, of one frame each."""
+    """Send the flow of a peer that has received `received` messages of one frame each."""
     windows = (codec.uint(received), codec.uint(window), codec.uint(0), codec.uint(5000))
     raw.send(FLOW, *windows, codec.uint(1), codec.uint(received), codec.uint(credit))
 
 
 @pytest.mark.parametrize(("window", "credit"), [(MAX_UINT, 10), (2**31, 10), (100, MAX_UINT), (100, 2**31)])
 def test_windows_and_credit_use_all_32_bits(raw: RawClient, window: int, credit: int) -> None:
-    """.NET clients announce an incoming-window of 4,294,967,295."""
+    """.NET clients announce an incoming window of 4,294,967,295."""
     send(raw, message(b"x", "m"))
     grant(raw, received=0, window=window, credit=credit)
     raw.expect(TRANSFER)
@@ -70,7 +70,7 @@ def test_what_is_outstanding_counts_against_a_grant(
 
 
 def test_a_window_that_outstanding_frames_fill_is_shut(raw: RawClient) -> None:
-    """The peer wrote its flow before it saw our transfers: its window counts from there."""
+    """The peer sent its flow before it saw our transfers, so they count against its window."""
     for number in range(3):
         send(raw, message(b"x", f"m{number}"), number)
     grant(raw, received=0, window=3, credit=2)
@@ -85,14 +85,14 @@ def test_a_window_that_outstanding_frames_fill_is_shut(raw: RawClient) -> None:
 
 
 def test_only_a_link_on_which_the_server_receives_has_a_maximum_message_size(raw: RawClient) -> None:
-    """.NET clients detach from a link whose transfers are larger than what its attach announced."""
+    """.NET clients detach from a link whose transfers exceed the announced size."""
     assert raw.attach_sender(QUEUE, 5)[10] == 256 * 1024
     for address in (QUEUE, f"{QUEUE}/$management"):
         assert raw.attach_receiver(address, 6 + len(address))[10:11] in ([], [None])
 
 
 def received_sections(raw: RawClient, *, received: int = 0) -> dict[int, bytes]:
-    """The encoded value of every section of the next message, by its descriptor."""
+    """Return the encoded value of each section of the next message, by descriptor."""
     grant(raw, received=received, window=1000, credit=1)
     _, payload = raw.expect(TRANSFER)
     return sections(payload)
@@ -123,7 +123,7 @@ def header(*fields: bytes) -> bytes:
 def test_durable_and_priority_arrive_as_they_were_sent(
     raw: RawClient, sent: list[bytes], expected: list[Any]
 ) -> None:
-    """The time to live is the shorter one, and first-acquirer and delivery-count are the broker's own."""
+    """The shorter time to live applies. The broker sets first-acquirer and delivery-count."""
     send(raw, header(*sent) + message(b"x", "m"))
     fields, _ = decoding.decode(received_sections(raw)[0x70])
     assert fields == [*expected, 3_600_000, None, 0]
@@ -142,7 +142,7 @@ def test_a_header_with_wrong_types_is_rejected(raw: RawClient, fields: list[byte
 
 
 def custom(name: str, value: bytes) -> bytes:
-    """A described value, as .NET clients write the types that AMQP does not have."""
+    """Encode a described value, as .NET clients do for types that AMQP does not have."""
     return b"\x00" + codec.symbol(f"com.microsoft:{name}") + value
 
 
@@ -180,7 +180,7 @@ def modified(*, undeliverable: bool = False, changes: bytes = NULL) -> bytes:
 
 
 def application_properties(raw_sections: dict[int, bytes]) -> dict[str, bytes]:
-    """Every application property as it is encoded."""
+    """Return each encoded application property."""
     encoded = raw_sections[0x74]
     position, found = (3 if encoded[0] == 0xC1 else 9), {}
     while position < len(encoded):
@@ -191,7 +191,7 @@ def application_properties(raw_sections: dict[int, bytes]) -> dict[str, bytes]:
 
 
 def settle(raw: RawClient, state: bytes) -> None:
-    """Settle the first delivery, and see the outcome confirmed."""
+    """Settle the first delivery, and check that the outcome is confirmed."""
     raw.send(DISPOSITION, codec.TRUE, codec.uint(0), NULL, codec.FALSE, state)
     confirmed = raw.expect(DISPOSITION)[0][4]
     assert confirmed.descriptor == state[2]
@@ -221,7 +221,7 @@ def peek_last(raw: RawClient, address: str = QUEUE) -> bytes:
 
 
 def manage(raw: RawClient, address: str, payload: bytes) -> dict[str, Any]:
-    """The body of the reply to a $management request, made on a connection of its own."""
+    """Return the body of the reply to a $management request on a separate connection."""
     with RawClient(raw.socket.getpeername()[1]) as client:
         client.login()
         client.attach_sender(f"{address}/$management")
@@ -263,7 +263,7 @@ def test_properties_modified_through_management_keep_their_types(raw: RawClient,
 
 @pytest.mark.parametrize("value", [codec.list_([]), codec.map_([]), custom("list", codec.list_([NULL]))])
 def test_a_property_to_modify_is_a_simple_value(raw: RawClient, value: bytes) -> None:
-    """Application properties hold no lists or maps, so the message would be malformed."""
+    """Application properties cannot have lists or maps, so the message would be malformed."""
     send(raw, message(b"x", "m"))
     received_sections(raw)
     changes = codec.map_([(codec.symbol("bad"), value)])

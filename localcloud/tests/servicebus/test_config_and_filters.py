@@ -1,4 +1,4 @@
-"""Config.json as the official emulator reads it, and what filters select."""
+"""Config.json in the official emulator's format, and the messages that filters select."""
 
 import copy
 import json

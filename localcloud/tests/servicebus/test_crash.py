@@ -1,4 +1,4 @@
-"""kill -9 under load: what was acknowledged survives, what was completed stays gone."""
+"""kill -9 under load: acknowledged messages survive, and completed messages stay deleted."""
 
 import contextlib
 import json
@@ -31,15 +31,15 @@ SENDING, RECEIVING = 60, 30
 
 @dataclass
 class Ledger:
-    """What the clients know for certain, and what they do not."""
+    """The messages in a certain state, and those in doubt."""
 
     acknowledged: set[str] = field(default_factory=set)
     completed: set[str] = field(default_factory=set)
-    in_doubt: set[str] = field(default_factory=set)  # a completion was sent, but never confirmed
+    in_doubt: set[str] = field(default_factory=set)  # a completion was sent but not confirmed
     sequences: dict[int, str] = field(default_factory=dict)
 
     def note(self, payload: bytes) -> str:
-        """A delivery: its sequence number must never have belonged to another message."""
+        """Record a delivery. Its sequence number must never have belonged to another message."""
         name, sequence = identify(payload)
         assert self.sequences.setdefault(sequence, name) == name
         assert name not in self.completed
@@ -111,7 +111,7 @@ def take_all(port: int, address: str) -> list[tuple[str, int]]:
 
 
 def manage(port: int, queue: str, operation: str, **fields: bytes) -> tuple[int, Any]:
-    """A $management request: its status and its body."""
+    """Send a $management request. Return its status and body."""
     with RawClient(port) as client:
         client.login()
         client.attach_sender(f"{queue}/$management")
@@ -140,7 +140,10 @@ def send(port: int, queue: str, *payloads: bytes) -> None:
 
 
 def prepare(port: int) -> int:
-    """One message of each kind that must outlive every crash; the number of the deferred one."""
+    """Create a message of each kind that must survive each crash.
+
+    Return the number of the deferred message.
+    """
     later = codec.described(
         0x72,
         codec.map_([(codec.symbol("x-opt-scheduled-enqueue-time"), codec.timestamp(4_000_000_000_000))]),
@@ -163,7 +166,7 @@ def prepare(port: int) -> int:
 
 
 def check_kept(port: int, deferred: int) -> None:
-    """Deferred and scheduled messages and dedup history are there, and a lock ended with its process."""
+    """Check that deferred and scheduled messages and the duplicate history survive, and that locks do not."""
     status, body = manage(
         port,
         "kept",
@@ -182,7 +185,7 @@ def check_kept(port: int, deferred: int) -> None:
 
 
 def journalled(folder: Path, queue: str) -> list[tuple[str, int]]:
-    """What the journal holds of a queue, read from a copy of its files and without any code of the service."""
+    """Return the journal's content of a queue, read from a copy of its files without code of the service."""
     with contextlib.ExitStack() as stack:
         copy = folder.with_name("copy")
         shutil.copytree(folder, copy)

@@ -1,7 +1,7 @@
-"""The engine against a simple model: the same steps, and they must agree on everything that shows.
+"""The engine against a simple model: after the same steps, all visible state must match.
 
-The model keeps each message as a small record in a list, and finds things by scanning. After every step
-the engine's queues, dead letters, locks and counts are compared with it, and what the journal would hold.
+The model keeps each message as a small record in a list, and scans the list. After every step, the engine's
+queues, dead letters, locks, counts and journal content are compared with it.
 """
 
 from dataclasses import dataclass, field
@@ -78,7 +78,7 @@ class Model:
         record.state, record.expires = "dead", None
 
     def advance(self, milliseconds: int) -> None:
-        """A millisecond event at a time would be simplest; the events that matter are enough."""
+        """Advance the clock from event to event instead of by milliseconds."""
         self.now += milliseconds
         for record in sorted(self.records, key=lambda r: r.locked_until):
             if record.state.startswith("locked") and record.locked_until <= self.now:
@@ -151,7 +151,7 @@ class QueueAgainstModel(RuleBasedStateMachine):
             self.model.records.remove(expected)
 
     def settle(self, token: tuple[bytes, int], settle: Any) -> Record | None:
-        """Both sides must agree whether the lock still stands."""
+        """Settle in both. They must agree on whether the lock is valid."""
         lock, sequence = token
         record = self.model.find(sequence)
         stands = lock in self.queue.locked
@@ -171,7 +171,7 @@ class QueueAgainstModel(RuleBasedStateMachine):
 
     @rule(token=consumes(tokens), times=st.integers(1, 3))
     def abandon(self, token: tuple[bytes, int], times: int) -> None:
-        """Once, or again and again as a failing consumer would."""
+        """Abandon once, or repeatedly as a failing consumer would."""
         record = self.settle(token, self.queue.abandon)
         if record is None:
             return
@@ -238,7 +238,7 @@ class QueueAgainstModel(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        """The process ends and starts: locks end, nothing else changes."""
+        """Restart the process: locks end, and nothing else changes."""
         self.note_journal()
         for record in self.model.records:
             if record.state.startswith("locked"):
@@ -316,7 +316,7 @@ TestQueueAgainstModel.settings = settings(
 
 
 class QueueAgainstModelAtLength(QueueAgainstModel):
-    """The same, for the longer suite."""
+    """The same test for the longer suite."""
 
 
 QueueAgainstModelAtLength.TestCase.settings = settings(

@@ -1,4 +1,4 @@
-"""The engine's finer points, with a clock that the test owns."""
+"""Details of the engine, with a clock that the test controls."""
 
 from typing import Any
 

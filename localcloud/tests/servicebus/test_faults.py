@@ -1,4 +1,4 @@
-"""Faults on demand: what an app sees when the bus misbehaves, through the real SDK and on the bare wire."""
+"""Injected faults, as seen through the real SDK and with raw AMQP."""
 
 import gc
 import json
@@ -27,14 +27,14 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
 @pytest.fixture(autouse=True)
 def _collect_abandoned_sockets() -> Iterator[None]:
-    """Here, where the warning is ignored, rather than in a later test."""
+    """Collect here, where the warning is ignored, instead of in a later test."""
     yield
     gc.collect()
 
 
 @pytest.fixture
 def faulty(bus: Bus) -> Iterator[Bus]:
-    """The queue `faulty`, and no fault left over."""
+    """The queue `faulty`, without faults after the test."""
     yield bus
     bus.plan_faults()
     bus.purge("faulty")
@@ -51,7 +51,7 @@ def raw(faulty: Bus) -> Iterator[RawClient]:
 
 @pytest.fixture
 def sdk(faulty: Bus) -> Iterator[ServiceBusClient]:
-    """A client of the test's own, so that nothing of it is left over."""
+    """A separate client for the test, so that nothing remains after it."""
     with ServiceBusClient.from_connection_string(
         faulty.connection_string, retry_backoff_factor=0.05
     ) as client:
@@ -71,7 +71,7 @@ def sdk_receiver(sdk: ServiceBusClient) -> Iterator[ServiceBusReceiver]:
 
 
 def send(raw: RawClient, number: int = 0) -> int:
-    """The outcome of sending one message."""
+    """Return the outcome of sending a message."""
     raw.send_bytes(raw.transfer(number, message(b"x", f"m{number}")))
     fields, _ = raw.expect(DISPOSITION)
     return int(fields[4].descriptor)
@@ -86,7 +86,10 @@ def test_a_dropped_connection_loses_nothing_because_the_sdk_sends_again(
 
 
 def test_a_lost_acknowledgement_makes_the_sdk_send_twice(faulty: Bus, sdk_sender: ServiceBusSender) -> None:
-    """The message was committed; only its sender does not know. Duplicate detection is the cure."""
+    """The message is committed, but its sender does not know.
+
+    Duplicate detection prevents the second copy.
+    """
     faulty.plan_faults({"kind": "lose-ack", "operation": "send"})
     sdk_sender.send_messages(ServiceBusMessage("twice"))
     assert faulty.purge("faulty") == 2
@@ -126,7 +129,7 @@ def test_an_answer_can_be_delayed(faulty: Bus, raw: RawClient) -> None:
     faulty.plan_faults({"kind": "delay", "operation": "send", "args": {"ms": 400}})
     started = time.monotonic()
     assert send(raw) == 0x24
-    # The server's event loop counts whole milliseconds, so its timer may fire a fraction of one early.
+    # The server's event loop counts whole milliseconds, so its timer can fire a fraction early.
     assert time.monotonic() - started >= 0.398
 
 

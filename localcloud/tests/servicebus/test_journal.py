@@ -1,4 +1,4 @@
-"""What the journal keeps of a message, without a broker."""
+"""The journal's content of a message, without a broker."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Microsoft's JavaScript client: one script, since opening its links takes most of the time."""
+"""Microsoft's JavaScript client in one script, because opening its links takes most of the time."""
 
 import json
 import os
@@ -16,7 +16,7 @@ CHECKS = re.findall(r'^  async "(.+)"\(\)', SCRIPT.read_text(), re.MULTILINE)
 
 
 def run_script(bus: Bus) -> dict[str, str | None]:
-    """What each check of the script came to: None, or its error."""
+    """Return the result of each check of the script: None, or its error."""
     node = Path(ROOT_DIR) / "bin" / "node"
     finished = subprocess.run(
         [node, SCRIPT, bus.connection_string, bus.admin_connection_string],

@@ -1,4 +1,4 @@
-"""The real Python SDK, synchronous, over every feature of a queue."""
+"""The real synchronous Python SDK, with every feature of a queue."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -33,7 +33,7 @@ from tests.support.sdk_pace import with_pauses
 
 @pytest.fixture(scope="module", autouse=True)
 def sdk_as_it_comes(sdk_without_pauses: None) -> Iterator[None]:
-    """What is shown here is the SDK's own behaviour, its pauses included."""
+    """Restore the SDK's pauses, because these tests show its own behavior."""
     with pytest.MonkeyPatch.context() as patch:
         with_pauses(patch)
         yield
@@ -41,7 +41,7 @@ def sdk_as_it_comes(sdk_without_pauses: None) -> Iterator[None]:
 
 @pytest.fixture
 def opened(client: ServiceBusClient) -> Iterator[Callable[..., ServiceBusReceiver]]:
-    """Receivers that end with the test."""
+    """A function that opens receivers, which are closed after the test."""
     receivers = []
 
     def open_receiver(queue: str, **options: Any) -> ServiceBusReceiver:
@@ -83,7 +83,7 @@ def test_a_message_arrives_with_everything_its_sender_wrote(
             session_id="s-1",
             partition_key="s-1",
             time_to_live=timedelta(minutes=10),
-            application_properties=properties,  # type: ignore[arg-type]  # str keys are what the docs show
+            application_properties=properties,  # type: ignore[arg-type]  # the docs use str keys
         )
     )
     before = datetime.now(UTC)
@@ -383,7 +383,7 @@ def test_an_expired_lock_is_lost_and_the_message_comes_back(
 
 
 def is_completed(receiver: ServiceBusReceiver) -> bool:
-    """Whether the next message was completed before its lock, a brief one, was lost."""
+    """Return whether the next message was completed before its brief lock was lost."""
     try:
         receiver.complete_message(receive_one(receiver))
     except MessageLockLostError:
@@ -396,7 +396,7 @@ def test_a_renewed_lock_holds_longer(sender: ServiceBusSender, receiver: Service
     message = receive_one(receiver)
     before = message.locked_until_utc
     assert before is not None
-    # Locks end on a millisecond, and a renewal often comes within the same one.
+    # Locks end on a millisecond, and a renewal often comes in the same millisecond.
     assert eventually(lambda: receiver.renew_message_lock(message) > before)
     assert message.locked_until_utc is not None
     assert message.locked_until_utc > before
@@ -430,7 +430,7 @@ def test_an_expired_message_is_dead_lettered_where_the_queue_says_so(
 def test_an_expired_message_vanishes_elsewhere(
     client: ServiceBusClient, opened: Callable[..., ServiceBusReceiver]
 ) -> None:
-    """The queue's default time to live caps the message's own."""
+    """The queue's default time to live limits the message's own."""
     send_to(client, "forgetful", ServiceBusMessage("old", time_to_live=timedelta(minutes=5)))
     receiver = opened("forgetful")
     assert eventually(lambda: receiver.peek_messages(1, sequence_number=1) == [])
@@ -482,7 +482,7 @@ def test_a_message_of_almost_256_kb_passes_and_a_larger_one_does_not(
 def test_a_message_received_before_the_link_closed_can_still_be_settled(
     client: ServiceBusClient, opened: Callable[..., ServiceBusReceiver]
 ) -> None:
-    """Locks belong to the entity, not to the link: another receiver can use the token."""
+    """Locks belong to the entity, not to the link, so another receiver can use the token."""
     send_to(client, "orphaned", ServiceBusMessage("orphan"))
     with client.get_queue_receiver("orphaned") as first:
         message = receive_one(first)

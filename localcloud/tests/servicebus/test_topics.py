@@ -1,4 +1,4 @@
-"""Topics, rules and forwarding, through the SDK."""
+"""Topics, rules and forwarding through the SDK."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -20,7 +20,7 @@ def news(client: ServiceBusClient) -> Iterator[ServiceBusSender]:
 
 
 def taken(client: ServiceBusClient, subscription: str) -> list[ServiceBusReceivedMessage]:
-    """What a subscription holds now, received and deleted."""
+    """Receive and delete the current messages of a subscription."""
     with client.get_subscription_receiver("news", subscription, receive_mode="receiveanddelete") as receiver:
         return receive(receiver, len(receiver.peek_messages(100, sequence_number=1)))
 

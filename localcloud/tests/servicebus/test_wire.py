@@ -1,4 +1,4 @@
-"""What the SDKs would never send: malformed, truncated, huge and wrongly typed frames, and odd requests."""
+"""Frames that the SDKs would never send: malformed, truncated, huge or wrongly typed, and odd requests."""
 
 import contextlib
 import socket
@@ -50,7 +50,7 @@ def raw(bus: Bus) -> Iterator[RawClient]:
 
 
 def is_alive(bus: Bus) -> bool:
-    """A new client is served as if nothing had happened."""
+    """Return whether a new client is served normally."""
     with RawClient(bus.port) as client:
         client.login()
         client.attach_sender("raw")
@@ -158,7 +158,7 @@ def test_a_wrong_password_is_refused_in_sasl(raw: RawClient) -> None:
 
 
 def refusal(raw: RawClient, attach: list[Any]) -> str:
-    """The condition with which a link was refused."""
+    """Return the condition of a refused link."""
     assert attach[5:7] == [None, None]
     fields, _ = raw.expect(DETACH)
     assert fields[1] is True
@@ -315,7 +315,7 @@ def test_a_message_over_the_limit_is_rejected_however_many_frames_it_takes(bus: 
 def test_unfinished_deliveries_on_many_links_are_bounded(bus: Bus, raw: RawClient) -> None:
     raw.login()
     part = b"x" * 60_000
-    with pytest.raises(ConnectionError):  # noqa: PT012 - the server may hang up at any of these
+    with pytest.raises(ConnectionError):  # noqa: PT012 - the server can disconnect at any of these
         for handle in range(200):
             raw.attach_sender("raw", handle)
             for number in range(4):
@@ -326,7 +326,7 @@ def test_unfinished_deliveries_on_many_links_are_bounded(bus: Bus, raw: RawClien
 
 
 def test_a_peer_that_reads_nothing_does_not_fill_the_servers_memory(bus: Bus) -> None:
-    """Requests with large replies, and never a read: the server stops reading too."""
+    """The peer sends requests with large replies and never reads, so the server must stop reading too."""
     process = psutil.Process(bus.service.process.pid)
     with RawClient(bus.port) as filler:
         filler.login()
@@ -342,7 +342,7 @@ def test_a_peer_that_reads_nothing_does_not_fill_the_servers_memory(bus: Bus) ->
         fields = {"from-sequence-number": codec.long(1), "message-count": codec.int_(1000)}
         peek = request("peek-message", **fields)
         requests = b"".join(raw.transfer(number, peek) for number in range(1000))
-        with pytest.raises(TimeoutError):  # noqa: PT012 - the server takes no more: that is the point
+        with pytest.raises(TimeoutError):  # noqa: PT012 - the server must stop reading
             for _ in range(400):
                 raw.send_bytes(requests)
         assert process.memory_info().rss - before < 64 * 1024 * 1024
@@ -351,7 +351,7 @@ def test_a_peer_that_reads_nothing_does_not_fill_the_servers_memory(bus: Bus) ->
 
 
 def test_a_receiver_that_reads_slowly_gets_everything_in_the_end(bus: Bus) -> None:
-    """More waits for it than the server buffers for one connection."""
+    """More data waits for the receiver than the server buffers for a connection."""
     with RawClient(bus.port) as sender, RawClient(bus.port) as receiver:
         sender.login()
         sender.attach_sender("raw")
@@ -368,14 +368,14 @@ def test_a_receiver_that_reads_slowly_gets_everything_in_the_end(bus: Bus) -> No
 
 
 def test_a_drain_ends_only_when_nothing_is_left(bus: Bus) -> None:
-    """Even where more is left than the server buffers for one connection."""
+    """More data waits than the server buffers for a connection."""
     fill(bus, "raw", *(message(b"x" * 60_000, f"m{number}") for number in range(200)))
     assert bus.purge("raw") == 200
 
 
 @pytest.fixture
 def narrow(bus: Bus) -> Iterator[RawClient]:
-    """Takes frames of 512 bytes, two at a time."""
+    """A client that accepts frames of 512 bytes, two at a time."""
     with RawClient(bus.port) as client:
         client.login(max_frame=512, window=2)
         yield client
@@ -383,12 +383,12 @@ def narrow(bus: Bus) -> Iterator[RawClient]:
 
 
 def open_window(client: RawClient, frames: int, *link: bytes) -> None:
-    """Room for two frames more than the `frames` that arrived, and what `link` says of one link."""
+    """Open the window for two frames beyond the received `frames`. `link` has the fields of a link's flow."""
     client.send(FLOW, codec.uint(frames), codec.uint(2), codec.uint(0), codec.uint(100), *link)
 
 
 def until_drained(client: RawClient) -> int:
-    """How many frames arrive before the server says that the drain is over."""
+    """Return the number of frames before the server ends the drain."""
     frames = 0
     for descriptor, fields, _ in client.performatives():
         if descriptor == TRANSFER:
@@ -409,7 +409,7 @@ def test_a_drain_waits_for_room_in_the_peers_window(bus: Bus, narrow: RawClient)
 
 
 def test_a_drain_is_over_after_the_last_frame_of_a_message_not_before(bus: Bus, narrow: RawClient) -> None:
-    """The message used up the credit, but most of its frames still wait for the window."""
+    """The message has used up the credit, but most of its frames still wait for the window."""
     fill(bus, "raw-windows", message(b"y" * 3000, "m"))
     narrow.attach_receiver("raw-windows", presettled=True)
     open_window(narrow, 0, codec.uint(1), codec.uint(0), codec.uint(1), NULL, codec.TRUE)
@@ -574,7 +574,7 @@ GOOD_FRAMES = [
 
 @st.composite
 def mangled(draw: st.DrawFn) -> bytes:
-    """Good frames with bytes changed, cut or repeated."""
+    """Generate valid frames with bytes changed, cut or repeated."""
     data = bytearray(b"".join(draw(st.lists(st.sampled_from(GOOD_FRAMES), min_size=1, max_size=4))))
     for _ in range(draw(st.integers(0, 6))):
         data[draw(st.integers(0, len(data) - 1))] = draw(st.integers(0, 255))
@@ -589,7 +589,7 @@ def mangled(draw: st.DrawFn) -> bytes:
 )
 @given(data=st.one_of(mangled(), st.binary(max_size=200)))
 def test_mangled_frames_never_stop_the_server(bus: Bus, data: bytes) -> None:
-    """Whatever comes, the server answers or hangs up, and goes on."""
+    """For any input, the server answers or disconnects, and keeps running."""
     with RawClient(bus.port, timeout=10) as client:
         client.send_bytes(SETUP + data)
         client.socket.shutdown(socket.SHUT_WR)

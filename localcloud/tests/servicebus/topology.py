@@ -1,4 +1,4 @@
-"""The entities that the tests use, in the official emulator's shape."""
+"""The entities of the tests, in the official emulator's format."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
 class ManualClock:
-    """A clock that moves only when told to."""
+    """A clock that only the test advances."""
 
     def __init__(self, now: float = 1_700_000_000.0) -> None:
         self._now = now

@@ -1,4 +1,4 @@
-"""One raw HTTP exchange, byte for byte."""
+"""A raw HTTP exchange, byte for byte."""
 
 import socket
 

@@ -1,4 +1,4 @@
-"""A bare AMQP client on a blocking socket: for what the SDKs would never send, and for speed."""
+"""A minimal AMQP client on a blocking socket, for frames that the SDKs would never send, and for speed."""
 
 import base64
 import hashlib
@@ -74,13 +74,13 @@ class RawClient:
         return data
 
     def read_frame(self) -> bytes:
-        """The body of the next frame."""
+        """Return the body of the next frame."""
         self._fill(8)
         size, offset, _, _ = _HEAD.unpack_from(self._buffer)
         return self.read_exactly(size)[offset * 4 :]
 
     def performatives(self) -> Iterator[tuple[int, list[Any], bytes]]:
-        """Descriptor, fields and payload of each frame; heartbeats are skipped."""
+        """Yield descriptor, fields and payload of each frame, without heartbeats."""
         while True:
             body = self.read_frame()
             if body:
@@ -90,13 +90,13 @@ class RawClient:
                 yield value.descriptor, value.value, body[end:]
 
     def expect(self, descriptor: int) -> tuple[list[Any], bytes]:
-        """The next frame of this kind; others are passed over."""
+        """Return the next frame of this kind, and skip others."""
         for found, fields, payload in self.performatives():
             if found == descriptor:
                 return fields, payload
         raise AssertionError("unreachable")
 
-    # a session with the rights of the namespace's key
+    # a session with the access rights of the namespace's key
 
     def login(
         self, response: bytes = PLAIN_LOGIN, *, max_frame: int = 65_536, window: int = 1_000_000
@@ -136,7 +136,7 @@ class RawClient:
         self.send(FLOW, *windows, codec.uint(handle), codec.uint(delivery_count), codec.uint(credit))
 
     def drain(self, credit: int, *, handle: int = 1) -> None:
-        """Ask for what is there now; a flow that says drain ends it."""
+        """Request the messages that are available now. A flow with drain ends the delivery."""
         windows = (codec.uint(0), codec.uint(1_000_000), codec.uint(0), codec.uint(5000))
         counts = (codec.uint(handle), codec.uint(0), codec.uint(credit), NULL, codec.TRUE)
         self.send(FLOW, *windows, *counts)
@@ -156,7 +156,7 @@ class RawClient:
 
 
 def message(body: bytes, message_id: str | None = None, **application: str) -> bytes:
-    """An encoded message."""
+    """Return an encoded message."""
     encoded = b""
     if message_id is not None:
         encoded += codec.described(0x73, codec.list_([codec.string(message_id)]))
@@ -167,7 +167,7 @@ def message(body: bytes, message_id: str | None = None, **application: str) -> b
 
 
 def request(operation: str, **fields: bytes) -> bytes:
-    """An encoded $management request."""
+    """Return an encoded $management request."""
     name = codec.string(f"com.microsoft:{operation}")
     return (
         codec.described(0x73, codec.list_([codec.string("request")]))

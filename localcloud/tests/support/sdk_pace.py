@@ -1,10 +1,10 @@
 """The Service Bus SDK without its pauses, in the process of the tests.
 
-To open a link it takes some nine steps, and after each it sleeps for 50 ms although the broker has answered. To
-close one it waits for the next turn of its keep-alive, which sleeps for a second at a time. A test opens and closes
-many links: most of its time went into these pauses. For each connection it also reads all certificates that the
-system trusts, which takes 16 ms, for a broker without TLS: here it reads them once. Which frames go over the wire, and in which order, stays as it
-is; and the app in its host, a process of its own, has the SDK as it comes.
+The SDK opens a link in about nine steps, and sleeps for 50 ms after each although the broker has answered.
+Closing a link waits for the keep-alive thread, which sleeps for a second at a time. Tests open and close many
+links, so these pauses took most of their time. For each connection the SDK also reads all trusted
+certificates of the system, which takes 16 ms, for a broker without TLS. Here it reads them once. The frames
+and their order are unchanged. The app in its host, a separate process, uses the SDK without these changes.
 """
 
 import asyncio
@@ -18,8 +18,8 @@ from azure.servicebus._pyamqp.client import AMQPClient
 
 __all__ = ["with_pauses", "without_pauses"]
 
-MOST_STEPS = 50  # then the SDK looks at its deadline again
-NOTHING_CAME_SECONDS = 0.15  # a step that reads no frame takes the socket's timeout, 0.2 s
+MOST_STEPS = 50  # the SDK checks its deadline after these steps
+NOTHING_CAME_SECONDS = 0.15  # a step without a frame takes the socket's timeout, 0.2 s
 
 _AS_IT_COMES: tuple[tuple[type, str, Any], ...] = (
     (AMQPClientAsync, "client_ready_async", AMQPClientAsync.client_ready_async),
@@ -30,7 +30,7 @@ _AS_IT_COMES: tuple[tuple[type, str, Any], ...] = (
 
 
 def with_pauses(patch: pytest.MonkeyPatch) -> None:
-    """The SDK as it comes, for the tests that show that it works with our broker."""
+    """Restore the original SDK, for tests that show that it works with our broker."""
     for client, name, method in _AS_IT_COMES:
         patch.setattr(client, name, method)
 
@@ -93,7 +93,7 @@ def _blocking_without_pauses(patch: pytest.MonkeyPatch) -> None:
         return False
 
     def close_at_once(self: Any) -> None:
-        self._keep_alive_thread = None  # it ends by itself: `close` tells it to
+        self._keep_alive_thread = None  # `close` tells the thread to end
         close(self)
 
     patch.setattr(AMQPClient, "client_ready", client_ready_at_once)

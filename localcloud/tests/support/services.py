@@ -1,4 +1,4 @@
-"""Local services as processes of their own, on free ports and in folders of their own."""
+"""Local services as processes, on free ports and in separate folders."""
 
 from pathlib import Path
 

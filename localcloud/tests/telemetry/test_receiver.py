@@ -1,4 +1,4 @@
-"""The receiver, as the real exporter and the readers of telemetry see it."""
+"""The receiver, as the real exporter and clients of the query API see it."""
 
 import gzip
 import json
@@ -280,13 +280,13 @@ def test_more_than_the_limit_is_said_and_newest_come_first(receiver: Receiver) -
     [
         ("/api/spans?limit=0", 400, "limit=0: give a number from 1 to 5000"),
         ("/api/spans?limit=many", 400, "limit=many"),
-        ("/api/spans?stage=chunking", 400, "stage: no such parameter here"),
+        ("/api/spans?stage=chunking", 400, "stage: unknown parameter"),
         ("/api/spans?since=lately", 400, "since=lately: give an ISO 8601 time"),
         ("/api/spans?success=yes", 400, "success=yes: give true or false"),
         ("/api/logs?level=loud", 400, "level=loud: give one of debug"),
-        ("/api/traces/none", 404, "none: no such trace"),
-        ("/api/nothing", 404, "there are /api/traces/..."),
-        ("/other", 404, "there is nothing here"),
+        ("/api/traces/none", 404, "none: this trace is unknown"),
+        ("/api/nothing", 404, "Use /api/traces/..."),
+        ("/other", 404, "unknown path"),
     ],
 )
 def test_a_bad_question_is_told_what_is_wrong_with_it(

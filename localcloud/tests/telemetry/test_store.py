@@ -1,4 +1,4 @@
-"""The receiver's memory is bounded: by number and by age."""
+"""The receiver's storage is limited by number and age."""
 
 from pathlib import Path
 

@@ -43,7 +43,7 @@ def test_when_a_standard_port_is_busy_all_move_together() -> None:
             listener.bind(("127.0.0.1", Ports().table))
             listener.listen()
         except OSError:
-            pass  # somebody else has it: just as busy
+            pass  # another process uses it: just as busy
         ports = choose_ports()
     assert ports.table - Ports().table == ports.functions - Ports().functions > 0
 
@@ -173,7 +173,7 @@ def test_the_logs_of_the_start_before_are_kept(tmp_path: Path) -> None:
 
 def test_an_app_without_a_file_has_its_entities_beside_it(tmp_path: Path) -> None:
     assert read_project(tmp_path) == Project(tmp_path)
-    with pytest.raises(ProjectError, match=r"no .*Config\.json.*localcloud\.toml"):
+    with pytest.raises(ProjectError, match=r"Config\.json does not exist.*localcloud\.toml"):
         plan_services(Ports(), project=read_project(tmp_path), data=tmp_path, only=["servicebus"])
     (tmp_path / "Config.json").write_text("{}")
     (plan,) = plan_services(Ports(), project=read_project(tmp_path), data=tmp_path, only=["servicebus"])
@@ -194,9 +194,9 @@ def test_a_file_names_the_app_its_entities_and_its_preparation(tmp_path: Path) -
     [
         ("name = ", "localcloud.toml"),
         ("name = 1", "'name' must be a str"),
-        ("color = 'red'", "'color' is not known"),
+        ("color = 'red'", "'color' is an unknown key"),
         ("[prepare]\ncommand = 'python'", "'command' must be a list"),
-        ("[prepare]\nfile = []", "'prepare.file' is not known"),
+        ("[prepare]\nfile = []", "'prepare.file' is an unknown key"),
         ("[pages]\nshop = 1", "'pages.shop' must be a str"),
     ],
 )

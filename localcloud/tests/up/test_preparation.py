@@ -1,4 +1,4 @@
-"""A second start does not prepare again what is as it was, and loads the app while the services start."""
+"""A second start skips an unchanged preparation, and loads the app while the services start."""
 
 import shutil
 import signal
@@ -46,7 +46,7 @@ def changed_file(root: Path) -> None:
 
 
 def another_store(root: Path) -> None:
-    """As when somebody empties one by hand. The old one is kept, so that its number is not given again."""
+    """Replace the store. The old one is kept, so that its inode number is not reused."""
     (root / "store").rename(root / "old")
     shutil.copytree(root / "old", root / "store")
 

@@ -53,7 +53,7 @@ def read_until_up(process: "subprocess.Popen[str]") -> list[str]:
 
 
 def ask(port: int, path: str = "/") -> int:
-    """The pid of the service there."""
+    """Return the pid of the service on this port."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
         return int(answer.read())
 

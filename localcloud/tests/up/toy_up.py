@@ -1,4 +1,4 @@
-"""Runs the supervisor over toy services: `toy_up DATA NAME:PORT:BEHAVIOUR ...`."""
+"""Runs the supervisor with toy services: `toy_up DATA NAME:PORT:BEHAVIOUR ...`."""
 
 import asyncio
 import os
@@ -29,7 +29,7 @@ def say(line: str) -> None:
 
 
 async def when_up() -> int | None:
-    """Say so; with a variable set, end with its value."""
+    """Report the start. If TOY_CODE is set, return it as the exit code."""
     say("UP")
     return int(os.environ["TOY_CODE"]) if "TOY_CODE" in os.environ else None
 

@@ -52,7 +52,9 @@ def not_found(resource: str, *, substatus: int = 0) -> CosmosError:
     return CosmosError(404, f"Resource Not Found: {resource} does not exist", substatus=substatus)
 
 
-def not_implemented(feature: str, instead: str = "see docs/cosmos.md for what is") -> CosmosError:
+def not_implemented(
+    feature: str, instead: str = "see docs/cosmos.md for the supported features"
+) -> CosmosError:
     return CosmosError(501, f"{feature} is not part of the local Cosmos DB: {instead}")
 
 

@@ -1,4 +1,4 @@
-"""`python -m localcloud.functions --root DIR`."""
+"""Command line: `python -m localcloud.functions --root DIR` starts the Functions dev host."""
 
 import argparse
 import logging
@@ -13,28 +13,28 @@ NOISY_LOGGERS = ("azure.core", "azure.identity", "azure.servicebus")
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m localcloud.functions",
-        description="Run a Functions app on 127.0.0.1. A dev host: not the real one.",
+        description="Run a Functions app on 127.0.0.1. This is a dev host, not the real Functions host.",
     )
     parser.add_argument("--root", type=Path, default=Path(), help="the app's folder (default: this one)")
-    parser.add_argument("--port", type=int, default=7071, help="0 takes a free one (default: %(default)s)")
+    parser.add_argument("--port", type=int, default=7071, help="0: any free port (default: %(default)s)")
     parser.add_argument(
         "--data",
         type=Path,
         default=Path(".localcloud/functions"),
-        help="where keys and timers are kept (default: %(default)s)",
+        help="the folder for keys and timer status (default: %(default)s)",
     )
     parser.add_argument(
         "--after",
         type=Path,
         metavar="FILE",
-        help="load the app, and go on when this file is there: what the app needs may still start",
+        help="after loading the app, wait for this file: the services of the app can start in the meantime",
     )
     parser.add_argument("--enable-auth", action="store_true", help="require keys, as Azure does")
     parser.add_argument(
         "--drain-seconds",
         type=float,
         default=10.0,
-        help="how long invocations may take to end on SIGTERM (default: %(default)s)",
+        help="how long to wait for running invocations on SIGTERM (default: %(default)s)",
     )
     parser.add_argument("--log-level", default="INFO", type=str.upper)
     return parser.parse_args()

@@ -1,7 +1,7 @@
 """ServiceBusMessageActions for functions of the dev host: the methods of the preview extension.
 
-In Azure `azurefunctions-extensions-bindings-servicebus` sends these over gRPC to the host's settlement
-service. Here function and host share a process, so the same methods reach the receiver directly.
+In Azure, `azurefunctions-extensions-bindings-servicebus` sends these calls over gRPC to the host's settlement
+service. The dev host runs functions in its own process, so the methods call the receiver directly.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ SETTLE_SECONDS = 60.0
 
 
 class SettlementError(Exception):
-    """Stands in for the extension's own error of this name where that is not imported."""
+    """Replaces the extension's SettlementError if the extension is not imported."""
 
     def __init__(self, method: str, details: str, original: BaseException) -> None:
         super().__init__(f"[{method}] {details}. Underlying error: {original}")
@@ -29,12 +29,12 @@ class SettlementError(Exception):
 
 
 def detached(message: ServiceBusReceivedMessage) -> ServiceBusReceivedMessage:
-    """A copy without its receiver, as a function gets it in Azure: it can be read, not settled."""
+    """Return a copy without its receiver, which a function can read but not settle, as in Azure."""
     return copy.copy(message)
 
 
 class MessageActions:
-    """Synchronous, like the extension's: called where functions run, never on the host's loop."""
+    """Synchronous actions, like the extension's. Functions call them, never the host's loop."""
 
     def __init__(self, settlement: Settlement, loop: asyncio.AbstractEventLoop) -> None:
         self._settlement = settlement
@@ -90,7 +90,7 @@ def _lock_token(method: str, message: ServiceBusReceivedMessage) -> str:
 
 
 def _error(method: str, details: str, original: BaseException) -> Exception:
-    """The extension's own error if the app uses the extension, so that `except` clauses match."""
+    """Return the extension's own error if the app uses the extension, so that `except` clauses match."""
     kind = getattr(sys.modules.get(_EXTENSION_MODULE), "SettlementError", SettlementError)
     error: Exception = kind(method, details, original)
     return error

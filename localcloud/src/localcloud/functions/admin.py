@@ -1,4 +1,4 @@
-"""The host's admin API, as far as developers use it: list, inspect and call functions, and see the host."""
+"""The part of the host's admin API that developers use: list, inspect and call functions, and host status."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Turns a function's raw bindings, as the app declares them, into its trigger."""
+"""Conversion of a function's raw bindings to its trigger."""
 
 import json
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ SUPPORTED = frozenset({"httpTrigger", "timerTrigger", "serviceBusTrigger", "http
 
 
 def refuse_unsupported(where: str, bindings: list[dict[str, Any]], problems: Problems) -> bool:
-    """Whether every binding is one that the dev host runs."""
+    """Report unsupported bindings, and return whether there are none."""
     others = [binding["type"] for binding in bindings if binding.get("type") not in SUPPORTED]
     others += [f"http as {b['name']!r}" for b in bindings if b["type"] == "http" and b["name"] != "$return"]
     for kind in others:
@@ -86,12 +86,14 @@ def _service_bus(
         problems.error(where, f"connection {connection!r} is not set", "set it to a connection string")
         sound = False
     if not raw.get("queueName"):
-        problems.error(where, "names no queue", "give queue_name; have a subscription forward to a queue")
+        problems.error(where, "has no queue name", "set queue_name, and forward subscriptions to a queue")
         sound = False
     for name, taken in (("isSessionsEnabled", "False"), ("cardinality", "one"), ("dataType", "undefined")):
         if str(raw.get(name) or taken).lower() != taken.lower():
-            what = f"{name} {raw[name]!r} is not supported by the dev host"
-            problems.error(where, what, "take it out: one message comes at a time, without a session")
+            problem = f"{name} {raw[name]!r} is not supported by the dev host"
+            problems.error(
+                where, problem, "remove it: messages are delivered one at a time, without sessions"
+            )
             sound = False
     if not sound:
         return None
@@ -104,7 +106,9 @@ def _flag(value: Any) -> bool | None:
 
 def warn_of_retry_policy(where: str, declared: Mapping[str, Any] | None, problems: Problems) -> None:
     if declared:
-        what = (
-            "its retry policy is ignored: Azure has none for HTTP and Service Bus, the dev host none at all"
+        problem = (
+            "its retry policy is ignored: Azure has none for HTTP and Service Bus, and the dev host has none"
         )
-        problems.warn(where, what, "remove it; redelivery up to max delivery count is the broker's")
+        problems.warn(
+            where, problem, "remove it: the broker redelivers messages up to the max delivery count"
+        )

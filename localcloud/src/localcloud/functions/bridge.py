@@ -1,6 +1,6 @@
-"""Ways between the host's loop and the app's code, which runs elsewhere.
+"""Bridges between the host's loop and the threads that run the app's code.
 
-Under load a wake-up for each call would cost more than the call, so a loop is woken once for all that wait.
+A wake-up for each call would cost more than the call, so one wake-up serves all waiting calls.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ _WORK, _END = "work", "end"
 
 
 class LoopBridge:
-    """Hands calls from one thread's loop, or from threads without any, to another loop."""
+    """Passes calls from one thread's loop, or from threads without a loop, to another loop."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, source: asyncio.AbstractEventLoop | None = None
@@ -26,7 +26,8 @@ class LoopBridge:
         self._woken = False
 
     def call(self, function: Callable[..., object], *arguments: Any) -> None:
-        # Appended before the flag is read, which is cleared before the queue is: no call is left behind.
+        # Append before reading the flag. _run_calls clears the flag before it empties the queue, so no call
+        # is lost.
         self._calls.append((function, arguments))
         if self._woken:
             return
@@ -34,7 +35,7 @@ class LoopBridge:
         if self._source is None:
             self._wake()
         else:
-            self._source.call_soon(self._wake)  # when this round of it is over, for all calls that it makes
+            self._source.call_soon(self._wake)  # at the end of this iteration, for all its calls
 
     def _wake(self) -> None:
         self._loop.call_soon_threadsafe(self._run_calls)
@@ -47,12 +48,12 @@ class LoopBridge:
                 function, arguments = calls.popleft()
                 function(*arguments)
         finally:
-            if calls:  # one of them has raised: that is no reason to forget the others
+            if calls:  # a call has raised: run the others later
                 self._loop.call_soon(self._run_calls)
 
 
 class LoopThread:
-    """A loop in a thread of its own, for the app's async functions."""
+    """A loop in its own thread, for the app's async functions."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -70,11 +71,10 @@ class LoopThread:
 
 
 class FunctionThreads:
-    """Runs sync functions. The threads are daemons: one that never returns does not keep the process.
+    """Runs sync functions in daemon threads, so that a function that never returns does not block the exit.
 
-    One thread is woken for a round of calls and takes them in turn; if some still wait a moment later, since
-    one of them blocks, as many more are woken as there is work for. So short functions do not pay for a
-    wake-up each, and blocking ones run side by side.
+    One thread is woken for a batch of calls. If calls still wait a moment later, because a function blocks,
+    more threads are woken. Short functions therefore share a wake-up, and blocking functions run in parallel.
     """
 
     def __init__(self, size: int, loop: asyncio.AbstractEventLoop) -> None:
@@ -88,7 +88,7 @@ class FunctionThreads:
         self._looking = False
 
     def submit(self, function: Callable[..., object], *arguments: Any) -> None:
-        """From the loop only."""
+        """Queue a call. Only the loop may call this."""
         self._work.append((function, arguments))
         if not self._looking:
             self._looking = True
@@ -126,6 +126,6 @@ class FunctionThreads:
             self._idle += change
 
     def close(self) -> None:
-        """End the threads that are idle, and the others once they are."""
+        """End all threads, once they are idle."""
         for _ in range(self._started):
             self._wakeups.put(_END)

@@ -1,4 +1,4 @@
-"""Reads off a function's signature how it is called, and refuses what the real worker would refuse."""
+"""Derives from a function's signature how to call it, and reports errors as the real worker does."""
 
 import inspect
 import typing
@@ -28,7 +28,7 @@ def plan_call(
     trigger: dict[str, Any],
     problems: Problems,
 ) -> CallPlan | None:
-    """The plan, or None if the signature and the bindings do not fit."""
+    """Return the plan, or None if the signature does not match the bindings."""
     where = f"function {name}"
     hints = _hints(where, call, problems)
     if hints is None:
@@ -60,7 +60,7 @@ def plan_call(
 def _hints(where: str, call: Callable[..., Any], problems: Problems) -> dict[str, Any] | None:
     try:
         return typing.get_type_hints(call)
-    except Exception as error:  # noqa: BLE001 - an annotation is the app's code and may raise anything
+    except Exception as error:  # noqa: BLE001 - an annotation is code of the app and can raise anything
         problems.error(where, f"its annotations cannot be evaluated ({error!r})", "correct them")
         return None
 
@@ -72,7 +72,7 @@ def _names_fit(
     for name in sorted(missing):
         problems.error(where, f"binding {name!r} has no parameter", "add a parameter of that name")
     for name in free:
-        problems.error(where, f"parameter {name!r} has no binding", "remove it, or name a binding like it")
+        problems.error(where, f"parameter {name!r} has no binding", "remove it, or give a binding this name")
     return not missing and not free
 
 
@@ -82,10 +82,10 @@ def _annotation_fits(where: str, trigger: dict[str, Any], annotation: Any, probl
         return True
     try:
         fits = bool(get_binding_registry().get(kind).check_input_type_annotation(annotation))
-    except TypeError:  # the converter asks issubclass() of something that is no class
+    except TypeError:  # the converter passes a non-class to issubclass()
         fits = False
     if not fits:
-        remedy = f"annotate it {_EXPECTED[kind]}, which is what the worker takes"
+        remedy = f"annotate it as {_EXPECTED[kind]}, the type that the worker passes"
         problems.error(where, f"parameter {trigger['name']!r} of {kind} is annotated {annotation!r}", remedy)
     return fits
 
@@ -95,7 +95,7 @@ def _is_sdk_message(annotation: Any) -> bool:
 
 
 def _is_extension(annotation: Any, base: str) -> bool:
-    """Whether it is a type of the bindings extensions, told without importing them: they are optional."""
+    """Return whether this is a type of the optional bindings extensions, without importing them."""
     if not isinstance(annotation, type):
         return False
     return any(

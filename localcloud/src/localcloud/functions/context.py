@@ -1,7 +1,6 @@
-"""The `context` that a function may ask for.
+"""The `context` argument of a function.
 
-azure.functions declares their values as abstract properties; here they are attributes, given a default in the
-class so that it counts as complete.
+azure.functions declares the values as abstract properties. The class attributes make the classes concrete.
 """
 
 import threading
@@ -14,10 +13,10 @@ thread_local_storage = threading.local()
 
 
 class Trace(TraceContext):
-    """The W3C trace context that came with the trigger, also under the names that the worker had first."""
+    """The W3C trace context of the trigger, also under the attribute names of older workers."""
 
     trace_parent = trace_state = ""
-    attributes: dict[str, str] = {}  # noqa: RUF012 - every instance has its own
+    attributes: dict[str, str] = {}  # noqa: RUF012 - each instance has its own
 
     def __init__(self, parent: str = "", state: str = "") -> None:
         self.trace_parent = self.Traceparent = parent
@@ -27,7 +26,7 @@ class Trace(TraceContext):
 
 
 class NoRetry(RetryContext):
-    """The dev host has no retry policies: every attempt is the first."""
+    """The dev host has no retry policies, so every attempt is the first."""
 
     retry_count = max_retry_count = 0
     exception: Any = None

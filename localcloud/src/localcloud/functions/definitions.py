@@ -1,4 +1,4 @@
-"""What a loaded app consists of: its functions, their triggers, and how each is called."""
+"""The parts of a loaded app: its functions, their triggers, and how to call them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class TimerTrigger:
 class ServiceBusTrigger:
     connection: str
     queue: str
-    auto_complete: bool | None  # None: as host.json says
+    auto_complete: bool | None  # None: use host.json
 
     kind = "serviceBusTrigger"
 
@@ -43,7 +43,7 @@ class McpToolTrigger:
 
 @dataclass(frozen=True)
 class McpResourceTrigger:
-    uri: str  # a template where it has {variables}
+    uri: str  # a template if it has {variables}
     name: str
     description: str
     mime_type: str
@@ -56,14 +56,14 @@ Trigger = HttpTrigger | TimerTrigger | ServiceBusTrigger | McpToolTrigger | McpR
 
 @dataclass(frozen=True)
 class CallPlan:
-    """How the Python function is called, read off its signature."""
+    """How to call a Python function, derived from its signature."""
 
     call: Callable[..., Any]
     is_async: bool
     trigger_parameter: str
     sdk_message: bool  # it is a ServiceBusReceivedMessage of the preview extension
     takes_context: bool
-    actions_parameter: str | None  # gets a ServiceBusMessageActions
+    actions_parameter: str | None  # receives a ServiceBusMessageActions
     returns_response: bool  # has a $return binding
 
 

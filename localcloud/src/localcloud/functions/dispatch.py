@@ -1,4 +1,4 @@
-"""From received messages to an invocation and back to their settlement."""
+"""Dispatch of received messages: invocation and settlement."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,7 @@ from localcloud.functions.settlement import Receiver, Settlement, keep_locked
 
 @dataclass
 class Dispatcher:
-    """Runs one Service Bus function on what its listener receives."""
+    """Runs a Service Bus function for the messages of its listener."""
 
     function: Function
     trigger: ServiceBusTrigger
@@ -33,7 +33,7 @@ class Dispatcher:
             with self._lock_kept(receiver, message):
                 outcome = await self.invoker.invoke(self.function, self._call(settlement, message))
             succeeded = outcome.succeeded
-        finally:  # also when the host stops: what did not end is abandoned
+        finally:  # also when the host stops: unfinished messages are abandoned
             override = self.trigger.auto_complete
             auto_complete = self.options.auto_complete_messages if override is None else override
             await settlement.finish(succeeded=succeeded, auto_complete=auto_complete)

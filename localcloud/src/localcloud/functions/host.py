@@ -54,7 +54,7 @@ class HostOptions:
     port: int = 7071
     enable_auth: bool = False
     drain_seconds: float = 10.0
-    after: Path | None = None  # the file to wait for once the app is loaded
+    after: Path | None = None  # the file to wait for after the app is loaded
 
 
 class FunctionsHost:
@@ -75,8 +75,8 @@ class FunctionsHost:
             await self._start()
         finally:
             sys.stdout = stdout
-        # Standard output belongs to the READY line; what the app prints goes with the log. This takes
-        # effect once that line is out, for it is printed before the loop runs again.
+        # Standard output is reserved for the READY line, so the app's prints go to the log. This takes effect
+        # after the line is printed, because the loop runs again only then.
         asyncio.get_running_loop().call_soon(setattr, sys, "stdout", sys.stderr)
         return {"http": f"http://{ADDRESS}:{self._port}"}
 
@@ -84,14 +84,14 @@ class FunctionsHost:
         os.chdir(self._options.root)
         self._app = load_app(self._options.root)
         gate = self._options.after
-        while gate is not None and not gate.exists():  # noqa: ASYNC110 - another process makes the file
+        while gate is not None and not gate.exists():  # noqa: ASYNC110 - another process creates the file
             await asyncio.sleep(GATE_SECONDS)
         functions = {function.name: function for function in self._app.functions}
         self._invoker = Invoker(
             timeout_seconds=self._app.config.function_timeout_seconds,
             threads=pool_size(os.environ.get("PYTHON_THREADPOOL_THREAD_COUNT")),
         )
-        listener = listen(ADDRESS, self._options.port)  # first, since the app is told the port
+        listener = listen(ADDRESS, self._options.port)  # before the app is told its port
         self._port = port_of(listener)
         base_url = f"http://localhost:{self._port}"
         os.environ.setdefault("WEBSITE_HOSTNAME", f"localhost:{self._port}")
@@ -105,10 +105,10 @@ class FunctionsHost:
         await self._server.serve(listener)
         self._start_triggers()
         self._print_banner(base_url)
-        # What is loaded by now stays: the collector need not go through it again and again.
+        # The loaded objects are permanent, so exclude them from garbage collection.
         gc.collect()
         gc.freeze()
-        gc.set_threshold(GARBAGE_THRESHOLD, 20, 20)  # a request makes dozens of objects, none of them cyclic
+        gc.set_threshold(GARBAGE_THRESHOLD, 20, 20)  # a request creates dozens of objects without cycles
 
     def _start_triggers(self) -> None:
         for function in self._app.functions:
@@ -138,13 +138,13 @@ class FunctionsHost:
     def _listener(self, function: Function, trigger: ServiceBusTrigger) -> ServiceBusListener:
         options = self._app.config.service_bus
         connection = find_connection(trigger.connection, os.environ)
-        assert connection is not None  # noqa: S101 - the loader has refused it otherwise
+        assert connection is not None  # noqa: S101 - the loader has reported it otherwise
         dispatcher = Dispatcher(function, trigger, options, self._invoker)
         connect = connector(connection, trigger, options)
         return ServiceBusListener(function.name, trigger, options, dispatcher, connect)
 
     async def _call_directly(self, function: Function, given: Any) -> None:
-        """As POST /admin/functions/{name} asks, with its input as the trigger's value."""
+        """Run a function for POST /admin/functions/{name}, with the given input as the trigger's value."""
         text = (
             given
             if isinstance(given, str)
@@ -165,18 +165,18 @@ class FunctionsHost:
         await self._invoker.invoke(function, Call(argument, REASON))
 
     def _print_banner(self, base_url: str) -> None:
-        said = "Azure Functions dev host of localcloud. It is not the real host: it does not reproduce"
-        lines = [f"{said} {', '.join(NOT_REPRODUCED)}."]
+        notice = "Azure Functions dev host of localcloud. It is not the real host: it does not reproduce"
+        lines = [f"{notice} {', '.join(NOT_REPRODUCED)}."]
         lines += [f"  {_describe(function, self._app, base_url)}" for function in self._app.functions]
         if self._options.enable_auth:
-            lines.append(f"Keys are required, and stand in {self._options.data / 'keys.json'}.")
+            lines.append(f"Keys are required: see {self._options.data / 'keys.json'}.")
         else:
             lines.append("Authorization levels are not enforced: start with --enable-auth to do so.")
         lines += [f"warning: {warning}" for warning in self._app.warnings]
-        print("\n".join(lines), file=sys.stderr, flush=True)  # noqa: T201 - whatever the log level is
+        print("\n".join(lines), file=sys.stderr, flush=True)  # noqa: T201 - at any log level
 
     async def stop(self) -> None:
-        """Receive no more, let what runs end or abandon it, close."""
+        """Stop receiving, let running invocations end or cancel them, and close."""
         self._admin.state = "Stopping"
         self._server.stop_listening()
         for timer in self._timers:
@@ -195,18 +195,18 @@ class FunctionsHost:
         await _flush_telemetry()
 
     async def _stop_receiving(self) -> None:
-        """A listener whose slots are all taken waits for one of them, so this is bounded too."""
+        """Stop the listeners. The wait is limited, because a listener without a free slot waits for one."""
         stops = [asyncio.create_task(listener.stop_receiving()) for listener in self._listeners]
         if stops:
             await asyncio.wait(stops, timeout=min(STOP_RECEIVING_SECONDS, self._options.drain_seconds))
 
 
 async def _flush_telemetry() -> None:
-    """Have what the app has recorded sent, where it sends any: nobody is there to do it later."""
+    """Flush the app's telemetry before the process ends."""
     if "opentelemetry.trace" not in sys.modules:
         return
-    from opentelemetry import metrics, trace  # noqa: PLC0415 - only where the app has it
-    from opentelemetry._logs import get_logger_provider  # noqa: PLC0415 - likewise
+    from opentelemetry import metrics, trace  # noqa: PLC0415 - only if the app has it
+    from opentelemetry._logs import get_logger_provider  # noqa: PLC0415
 
     providers = (trace.get_tracer_provider(), metrics.get_meter_provider(), get_logger_provider())
     flushes = [provider.force_flush for provider in providers if hasattr(provider, "force_flush")]
@@ -227,6 +227,6 @@ def _describe(function: Function, app: LoadedApp, base_url: str) -> str:
     if isinstance(trigger, TimerTrigger):
         return f"{function.name}: timer '{trigger.schedule}'"
     if isinstance(trigger, McpToolTrigger | McpResourceTrigger):
-        what = trigger.tool_name if isinstance(trigger, McpToolTrigger) else trigger.uri
-        return f"{function.name}: MCP {base_url}{MCP_PATH} ({what})"
+        target = trigger.tool_name if isinstance(trigger, McpToolTrigger) else trigger.uri
+        return f"{function.name}: MCP {base_url}{MCP_PATH} ({target})"
     return f"{function.name}: Service Bus '{trigger.queue}'"

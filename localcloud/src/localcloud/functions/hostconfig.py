@@ -1,4 +1,4 @@
-"""host.json: the settings that the dev host acts on, with `AzureFunctionsJobHost__*` laid over them."""
+"""host.json: the settings that the dev host supports, with `AzureFunctionsJobHost__*` overrides."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ class ServiceBusOptions:
 
 @dataclass(frozen=True)
 class McpOptions:
-    """What the MCP endpoint says of itself, and whether it asks for a key."""
+    """The settings of the MCP endpoint: its description, and whether it requires a key."""
 
     server_name: str = "Azure Functions dev host"
     server_version: str = "1.0.0"
@@ -36,7 +36,7 @@ class McpOptions:
 class HostConfig:
     route_prefix: str = "api"
     function_timeout_seconds: float | None = DEFAULT_TIMEOUT_SECONDS  # None: unlimited
-    functions: frozenset[str] | None = None  # in lower case; None: all
+    functions: frozenset[str] | None = None  # in lower case, None: all
     service_bus: ServiceBusOptions = field(default_factory=ServiceBusOptions)
     mcp: McpOptions = field(default_factory=McpOptions)
 
@@ -50,14 +50,14 @@ def load_host_config(root: Path, environ: Mapping[str, str], problems: Problems)
     if document is None:
         return HostConfig()
     if document.get("version") != "2.0":
-        what = f"version is {document.get('version')!r}"
-        problems.error(HOST_JSON, what, 'set "version": "2.0", the only one of Functions 2.x and later')
+        problem = f"version is {document.get('version')!r}"
+        problems.error(HOST_JSON, problem, 'set "version": "2.0", as Functions 2.x and later require')
     _lay_over(document, environ)
     return _read(_Section(HOST_JSON, document, problems))
 
 
 def _lay_over(document: dict[str, Any], environ: Mapping[str, str]) -> None:
-    """`AzureFunctionsJobHost__a__b=c` sets a.b to c; names are compared without case, as .NET does."""
+    """Apply overrides: `AzureFunctionsJobHost__a__b=c` sets a.b to c. Names ignore case, as in .NET."""
     for variable, value in environ.items():
         parts = variable.replace("__", ":").split(":")
         if len(parts) > 1 and parts[0].lower() == OVERRIDE_PREFIX.lower() and all(parts):
@@ -124,8 +124,8 @@ def _service_bus(section: "_Section") -> ServiceBusOptions:
     defaults = ServiceBusOptions()
     for obsolete in ("messageHandlerOptions", "batchOptions", "sessionHandlerOptions"):
         if section.value(obsolete) is not None:
-            what = f"{obsolete} is of the extension's 4.x and ignored since 5.x"
-            section.problems.warn(section.path, what, f"move its settings up into {section.path}")
+            problem = f"{obsolete} is a setting of extension 4.x, which 5.x ignores"
+            section.problems.warn(section.path, problem, f"move its settings up into {section.path}")
     if section.text("transportType", "amqpTcp").lower() != "amqptcp":
         section.refuse("transportType", "is not supported by the dev host", "set amqpTcp")
     return ServiceBusOptions(
@@ -139,15 +139,15 @@ def _service_bus(section: "_Section") -> ServiceBusOptions:
 
 
 class _Section:
-    """One object of host.json; its values may be strings, since overrides are."""
+    """An object of host.json. Values can be strings, because overrides are strings."""
 
     def __init__(self, path: str, node: Mapping[str, Any], problems: Problems) -> None:
         self.path = path
         self.problems = problems
         self._node = {key.lower(): value for key, value in node.items()}
 
-    def refuse(self, name: str, what: str, remedy: str) -> None:
-        self.problems.error(f"{self.path}: {name}", what, remedy)
+    def refuse(self, name: str, problem: str, remedy: str) -> None:
+        self.problems.error(f"{self.path}: {name}", problem, remedy)
 
     def value(self, name: str) -> Any:
         return self._node.get(name.lower())

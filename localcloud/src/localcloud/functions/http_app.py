@@ -1,4 +1,4 @@
-"""What the host answers over HTTP: functions, the admin API, and the page at /."""
+"""The host's HTTP application: functions, the admin API, and the page at /."""
 
 import asyncio
 import functools
@@ -18,17 +18,19 @@ from localcloud.functions.mcp import PATH, McpEndpoint
 from localcloud.functions.routes import Match, Router
 from localcloud.httpd import Limits, Request, Response
 
-LIMITS = Limits(body_bytes=100 * 1024 * 1024)  # as the real host
+LIMITS = Limits(body_bytes=100 * 1024 * 1024)  # as in the real host
 REASON = "This function was programmatically called via the host APIs."
-FROM_ELSEWHERE = b"Without keys this host answers to localhost alone, and to no page of another site.\n"
-# A name without a dot is nobody's on the internet: a stranger's cannot lead here.
+FROM_ELSEWHERE = (
+    b"Without keys, this host accepts only requests to localhost, and none from pages of other sites.\n"
+)
+# Names without a dot do not exist on the internet, so an attacker's name cannot resolve to this host.
 _OWN_HOST = re.compile(r"(?:[a-z0-9_-]{0,63}|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?", re.IGNORECASE)
 _OWN_ORIGIN = re.compile("https?://" + _OWN_HOST.pattern, re.IGNORECASE)
 
 
 @dataclass
 class HttpApp:
-    """Without keys every request is let in, as `func start` does unless it is told --enableAuth."""
+    """Routes requests. Without keys, all requests are allowed, as in `func start` without --enableAuth."""
 
     functions: dict[str, Function]
     router: Router
@@ -38,7 +40,7 @@ class HttpApp:
     mcp: McpEndpoint | None = None
 
     def handle(self, request: Request) -> Response | Awaitable[Response]:
-        """Answer at once, or by a future when the function has ended."""
+        """Answer immediately, or with a future that ends with the function."""
         response = self._begin(request)
         return _dated(response) if isinstance(response, Response) else response
 
@@ -78,7 +80,7 @@ class HttpApp:
 
 
 def _is_from_elsewhere(headers: dict[str, str]) -> bool:
-    """Whether a page of another site sent it, or its name leads here: a browser reaches this machine, too."""
+    """Return whether the request comes from another site's page or uses a foreign host name."""
     host, origin = headers.get("host"), headers.get("origin")
     return (host is not None and not _OWN_HOST.fullmatch(host)) or (
         origin is not None and not _OWN_ORIGIN.fullmatch(origin)
@@ -96,7 +98,7 @@ def _date(second: int) -> tuple[str, str]:
 
 
 def _finish(done: asyncio.Future[Response], outcome: Outcome) -> None:
-    if not done.done():  # the peer may have left
+    if not done.done():  # the peer may have closed
         done.set_result(_dated(outcome.value if outcome.error is None else Response(500)))
 
 

@@ -1,4 +1,4 @@
-"""HTTP requests and responses to and from azure.functions' own converters."""
+"""Conversion of HTTP requests and responses with azure.functions' own converters."""
 
 import functools
 import re
@@ -20,13 +20,13 @@ _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 class _Request(HttpRequest):
-    """A request as the converter makes it, made when the function first looks at it."""
+    """A request that calls the converter when the function first reads an attribute."""
 
     def __init__(self, request: Request, route_values: dict[str, str], query: dict[str, str]) -> None:
-        self._source = (request, route_values, query)  # in place of what the base class would set
+        self._source = (request, route_values, query)  # instead of the base class's attributes
 
     def __getattr__(self, name: str) -> Any:
-        """What is not there yet: read by the converter, and then at hand like any attribute."""
+        """Convert the request at the first access to an attribute."""
         source = self.__dict__.get("_source")
         if source is not None:
             self.__dict__.update(vars(_convert(*source)))
@@ -37,7 +37,7 @@ class _Request(HttpRequest):
 
 
 def decode_request(request: Request, route_values: dict[str, str]) -> HttpRequest:
-    """The HttpRequest. ValueError if its query cannot be read."""
+    """Return the HttpRequest. Raise ValueError if its query cannot be parsed."""
     query = request.query
     return _Request(request, route_values, parse_query(query) if query else {})
 
@@ -60,7 +60,7 @@ def _strings(values: dict[str, str]) -> dict[str, Datum]:
 
 
 def parse_query(query: str) -> dict[str, str]:
-    """As the real host hands it over: a repeated name is joined with commas, an empty value is dropped."""
+    """Parse a query as the real host does: join repeated names with commas, drop empty values."""
     found: dict[str, str] = {}
     names: dict[str, str] = {}
     for name, value in parse_qsl(query, max_num_fields=10_000):
@@ -70,14 +70,14 @@ def parse_query(query: str) -> dict[str, str]:
 
 
 def encode_response(value: Any) -> Response:
-    """The reply for what a function returned. TypeError if it is nothing that HTTP can carry."""
+    """Encode the return value of a function. Raise TypeError if it cannot become a response."""
     if type(value) is func.HttpResponse and not value.headers:
         return _encode_plain(value)
     return encode_by_converter(value)
 
 
 def _encode_plain(response: func.HttpResponse) -> Response:
-    """A response without headers of its own, as the converter has it, in a fraction of the time."""
+    """Encode a response without headers like the converter, in a fraction of the time."""
     status = _checked_status(response.status_code)
     return Response(
         status, _body(status, response.get_body()), [_content_type(response.mimetype, response.charset)]
@@ -115,7 +115,7 @@ def _reply(value: dict[str, Any]) -> Response:
 
 
 def _checked_status(status: int) -> int:
-    if not 100 <= status <= LARGEST_STATUS:  # noqa: PLR2004 - HTTP's own range
+    if not 100 <= status <= LARGEST_STATUS:  # noqa: PLR2004 - the range of HTTP
         raise ValueError(f"{status} is not an HTTP status")
     return status
 
@@ -132,8 +132,8 @@ def _header_name(text: str) -> str:
 
 def _header_value(text: str) -> str:
     if _CONTROL.search(text):
-        raise ValueError(f"{text!r} cannot be an HTTP header's value: it holds control characters")
-    return text if text.isascii() else text.encode().decode("latin-1")  # on the wire it is UTF-8
+        raise ValueError(f"{text!r} cannot be an HTTP header's value: it contains control characters")
+    return text if text.isascii() else text.encode().decode("latin-1")  # UTF-8 on the wire
 
 
 _REQUESTS = get_binding_registry().get("httpTrigger")

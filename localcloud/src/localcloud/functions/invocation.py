@@ -1,6 +1,6 @@
-"""Runs functions: async ones on a loop of their own, sync ones in threads, each within the time limit.
+"""Runs functions within the time limit: async functions on their own loop, sync functions in threads.
 
-The host's loop never runs an app's code, so a function that blocks holds up neither HTTP nor lock renewal.
+The host's loop never runs code of the app, so a blocking function delays neither HTTP nor lock renewal.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ LARGEST_POOL = 1000
 NO_TRACE = Trace()
 
 
-class FunctionTimeout(Exception):  # noqa: N818 - named as the setting that it enforces
+class FunctionTimeout(Exception):  # noqa: N818 - named after the setting that it enforces
     """The function ran longer than functionTimeout."""
 
 
@@ -38,18 +38,18 @@ def _new_id() -> str:
 
 @dataclass(slots=True)
 class Call:
-    """One invocation to come: what triggered the function, and with what."""
+    """The trigger's data for an invocation."""
 
     argument: Any
     reason: str
     trace: Trace = NO_TRACE
     actions: Any = None
-    encode: Callable[[Any], Any] | None = None  # of what the function returned
+    encode: Callable[[Any], Any] | None = None  # of the function's return value
     _id: str = field(default="", init=False)
 
     @property
     def invocation_id(self) -> str:
-        """Made when it is first asked for: nobody asks in an async function that logs nothing."""
+        """The invocation id, created at the first access. Async functions without logging never need it."""
         self._id = self._id or _new_id()
         return self._id
 
@@ -66,19 +66,19 @@ class Outcome:
 
 @dataclass(slots=True, eq=False)
 class _Run:
-    """An invocation under way, as the host's loop sees it."""
+    """A running invocation, as the host's loop sees it."""
 
     function: Function
     call: Call
     ended: Callable[[Outcome], None]
     started: float
     function_task: asyncio.Task[None] | None = None
-    host_task: asyncio.Task[Any] | None = None  # the one that waits for it, if one does
+    host_task: asyncio.Task[Any] | None = None  # the task that waits for it, if any
     in_thread: bool = False
 
 
 class Invoker:
-    """Belongs to the loop that it is made in: the host's."""
+    """Runs functions. It belongs to the host's loop, which creates it."""
 
     def __init__(self, *, timeout_seconds: float | None, threads: int | None = None) -> None:
         self._timeout = timeout_seconds
@@ -89,7 +89,7 @@ class Invoker:
         self._from_threads = LoopBridge(self._host_loop)
         self._threads = FunctionThreads(threads or min(32, (os.cpu_count() or 1) + 4), self._host_loop)
         self._running: set[_Run] = set()
-        self._one_ended = asyncio.Event()
+        self._run_ended = asyncio.Event()
         self._watch: asyncio.Task[None] | None = None
         if timeout_seconds is not None:
             self._watch = self._host_loop.create_task(self._enforce_timeout(timeout_seconds))
@@ -99,7 +99,7 @@ class Invoker:
         return len(self._running)
 
     async def invoke(self, function: Function, call: Call) -> Outcome:
-        """Run the function to its end. What it raises stands in the outcome."""
+        """Run the function to its end. An exception becomes part of the outcome."""
         done: asyncio.Future[Outcome] = self._host_loop.create_future()
         run = self.start(function, call, functools.partial(_resolve, done))
         run.host_task = asyncio.current_task()
@@ -110,7 +110,7 @@ class Invoker:
             raise
 
     def start(self, function: Function, call: Call, ended: Callable[[Outcome], None]) -> _Run:
-        """Run the function, and tell its outcome on the host's loop: what a task is not worth making for."""
+        """Start the function, and report its outcome on the host's loop. This is cheaper than a task."""
         if log.isEnabledFor(logging.INFO):
             name, reason, invocation_id = function.name, call.reason, call.invocation_id
             log.info("Executing 'Functions.%s' (Reason='%s', Id=%s)", name, reason, invocation_id)
@@ -125,14 +125,14 @@ class Invoker:
         return run
 
     def _finish(self, run: _Run, outcome: Outcome) -> None:
-        """Once for each run: the first outcome counts, be it the function's or that it was given up."""
+        """End a run. Only its first outcome counts: the function's, a timeout or a cancellation."""
         if run not in self._running:
             return
         self._running.discard(run)
         if outcome.error is None:
             _encode(run, outcome)
         _log_end(run, outcome)
-        self._one_ended.set()
+        self._run_ended.set()
         run.ended(outcome)
 
     def _start_task(self, run: _Run, arguments: dict[str, Any]) -> None:
@@ -149,17 +149,17 @@ class Invoker:
         thread_local_storage.invocation_id = invocation_id
         try:
             outcome = Outcome(value=run.function.plan.call(**arguments))
-        except BaseException as error:  # noqa: BLE001 - whatever the app raises is the outcome
+        except BaseException as error:  # noqa: BLE001 - any exception of the app is the outcome
             outcome = Outcome(error)
         thread_local_storage.invocation_id = None
-        with contextlib.suppress(RuntimeError):  # the host's loop may be gone by now
+        with contextlib.suppress(RuntimeError):  # the host's loop may have ended
             self._from_threads.call(self._finish, run, outcome)
 
     def _give_up(self, run: _Run, error: BaseException) -> None:
-        """Stop what can be stopped: a coroutine, but not a thread."""
+        """End a run early. A coroutine is canceled, but a thread cannot be stopped."""
         if run.in_thread:
             name = run.function.name
-            log.warning("'Functions.%s' is a sync function: its thread runs on in the background", name)
+            log.warning("'Functions.%s' is a sync function: its thread continues in the background", name)
         else:
             self._to_functions.call(_cancel, run)
         self._finish(run, Outcome(error))
@@ -175,25 +175,25 @@ class Invoker:
                 self._give_up(run, FunctionTimeout(message))
 
     async def on_function_loop(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Run the host's own business with the app where its async functions run."""
+        """Run a coroutine of the host on the loop of the app's async functions."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, self._functions.loop))
 
     async def drain(self, seconds: float) -> None:
-        """Let what runs end; cancel what does not in time."""
+        """Wait until running invocations end, and cancel the late ones."""
         if not self._running:
             return
-        log.info("draining: %d invocation(s) run", len(self._running))
+        log.info("draining: %d invocation(s) are running", len(self._running))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while self._running:
-                    self._one_ended.clear()
-                    await self._one_ended.wait()
+                    self._run_ended.clear()
+                    await self._run_ended.wait()
         await self._cancel_late()
 
     async def _cancel_late(self) -> None:
         late = list(self._running)
         if late:
-            log.warning("draining: %d invocation(s) did not end in time and are given up", len(late))
+            log.warning("draining: %d invocation(s) did not end in time and are canceled", len(late))
         for run in late:
             if run.host_task is None:
                 self._give_up(run, asyncio.CancelledError("cancelled by the host"))
@@ -243,7 +243,7 @@ def _arguments(run: _Run) -> dict[str, Any]:
 
 
 def _encode(run: _Run, outcome: Outcome) -> None:
-    """Put into the outcome what the trigger's reply is made of; what cannot be one fails the invocation."""
+    """Encode the outcome for the trigger's reply. A value that cannot be encoded fails the invocation."""
     call = run.call
     if outcome.value is not None and not run.function.plan.returns_response:
         message = f"function {run.function.name!r} without a $return binding returned a non-None value"
@@ -251,7 +251,7 @@ def _encode(run: _Run, outcome: Outcome) -> None:
     elif call.encode is not None:
         try:
             outcome.value = call.encode(outcome.value)
-        except Exception as error:  # noqa: BLE001 - what the app returned may be anything, and is its outcome
+        except Exception as error:  # noqa: BLE001 - the app can return anything
             outcome.error = error
 
 
@@ -268,7 +268,7 @@ async def _cancel_others() -> None:
 
 
 def pool_size(text: str | None) -> int | None:
-    """PYTHON_THREADPOOL_THREAD_COUNT as the worker takes it: 1 to 1000, else Python's own default."""
+    """Return PYTHON_THREADPOOL_THREAD_COUNT if it is 1 to 1000, as in the worker, else None."""
     if text is None:
         return None
     if not text.strip().isdecimal() or not 1 <= int(text) <= LARGEST_POOL:

@@ -1,4 +1,4 @@
-"""Access keys: made at the first start, kept in the data folder for its owner alone, never logged."""
+"""Access keys: created at the first start, stored in the data folder for the owner only, never logged."""
 
 import json
 import os
@@ -12,7 +12,7 @@ OWNER_ONLY = 0o600
 
 class AccessKeys:
     def __init__(self, path: Path, functions: Iterable[str]) -> None:
-        """Read the keys, and make those that are missing."""
+        """Read the keys, and create missing ones."""
         self.path = path
         known = self._read()
         self._master: str = known.get("masterKey") or _new_key()
@@ -29,7 +29,7 @@ class AccessKeys:
         except ValueError as error:
             raise ValueError(f"{self.path} is not JSON ({error}): delete it to get new keys") from error
         if not isinstance(known, dict) or not isinstance(known.get("functionKeys", {}), dict):
-            raise ValueError(f"{self.path} does not hold keys: delete it to get new ones")  # noqa: TRY004
+            raise ValueError(f"{self.path} has no valid keys: delete it to get new ones")  # noqa: TRY004
         return known
 
     def _write(self, functions: dict[str, str]) -> None:
@@ -43,7 +43,7 @@ class AccessKeys:
         fresh.replace(self.path)
 
     def allow(self, key: str | None, level: str, function: str = "") -> bool:
-        """Whether this key opens this function: admin wants the master key, function any of the three."""
+        """Return whether a key allows access to a function. Level admin requires the master key."""
         if level == "anonymous":
             return True
         if key is None:

@@ -1,4 +1,4 @@
-"""Loads an app as the real Python worker does, but refuses aloud what that would pass over in silence."""
+"""Loads an app like the real Python worker, but reports errors that the worker ignores silently."""
 
 import importlib
 import json
@@ -45,11 +45,11 @@ class LoadedApp:
 
 
 def load_app(root: Path, environ: MutableMapping[str, str] | None = None) -> LoadedApp:
-    """Load the app in this folder. LoadError lists everything that is wrong with it."""
+    """Load the app in this folder. LoadError lists all problems."""
     environ = os.environ if environ is None else environ
     problems = Problems()
     if not root.is_dir():
-        problems.error("--root", f"{root} is not a folder", "name the folder that holds host.json")
+        problems.error("--root", f"{root} is not a folder", "specify the folder that contains host.json")
         problems.raise_if_any(str(root))
     load_local_settings(root, environ, problems)
     config = load_host_config(root, environ, problems)
@@ -66,23 +66,27 @@ def load_app(root: Path, environ: MutableMapping[str, str] | None = None) -> Loa
 def _check_runtime(environ: MutableMapping[str, str], problems: Problems) -> None:
     runtime = environ.setdefault("FUNCTIONS_WORKER_RUNTIME", "python")
     if runtime.lower() != "python":
-        what = f"FUNCTIONS_WORKER_RUNTIME is {runtime!r}"
-        problems.error("settings", what, "set it to python: the dev host runs no other language")
+        problem = f"FUNCTIONS_WORKER_RUNTIME is {runtime!r}"
+        problems.error("settings", problem, "set it to python: the dev host runs no other language")
     environ.setdefault("AZURE_FUNCTIONS_ENVIRONMENT", "Development")
 
 
 def _import_script(root: Path, environ: MutableMapping[str, str], problems: Problems) -> ModuleType | None:
     name = environ.get(SCRIPT_NAME_SETTING) or DEFAULT_SCRIPT
     if not _SCRIPT_NAME.fullmatch(name):
-        problems.error(SCRIPT_NAME_SETTING, f"{name!r} is not a file at the root", "name one, such as app.py")
+        problems.error(
+            SCRIPT_NAME_SETTING, f"{name!r} is not a file at the root", "set it to a file name such as app.py"
+        )
         return None
     script, folder = root / name, root / Path(name).stem
     if folder.is_dir() and (script.exists() or any(folder.glob("*.py"))):
-        what = "the folder hides the file of the same name" if script.exists() else "is a folder, not a file"
-        problems.error(f"{folder.name}/", what, f"rename the folder and keep {name} at the root")
+        problem = (
+            "the folder hides the file of the same name" if script.exists() else "is a folder, not a file"
+        )
+        problems.error(f"{folder.name}/", problem, f"rename the folder and keep {name} at the root")
         return None
     if not script.is_file():
-        problems.error(name, f"not found in {root}", "create it there, with one FunctionApp in it")
+        problems.error(name, f"not found in {root}", "create it with one FunctionApp")
         return None
     return _import(root, Path(name).stem, name, problems)
 
@@ -106,13 +110,13 @@ def _find_app(module: ModuleType, problems: Problems) -> func.FunctionRegister |
         problems.error(where, "defines no FunctionApp", "add app = func.FunctionApp()")
         return None
     if len(names) > 1:
-        what = f"names more than one FunctionApp ({', '.join(names)})"
-        problems.error(where, what, "keep one; put functions of other modules into blueprints")
+        problem = f"defines more than one FunctionApp ({', '.join(names)})"
+        problems.error(where, problem, "keep one; put functions of other modules into blueprints")
         return None
     app: func.FunctionRegister = vars(module)[names[0]]
     if not isinstance(app, func.FunctionApp):
-        what = f"{names[0]} is a {type(app).__name__}, which the dev host does not run"
-        problems.error(where, what, "decorate functions of a func.FunctionApp")
+        problem = f"{names[0]} is a {type(app).__name__}, which the dev host does not run"
+        problems.error(where, problem, "decorate functions of a func.FunctionApp")
         return None
     _refuse_unregistered_blueprints(app, Path(module.__file__ or "").parent, problems)
     return app
@@ -124,9 +128,11 @@ def _refuse_unregistered_blueprints(app: func.FunctionRegister, root: Path, prob
         missing = [builder for builder in _builders(blueprint) if id(builder) not in registered]
         if missing:
             functions = ", ".join(str(_function(builder).get_function_name()) for builder in missing)
-            what = f"blueprint {name!r} is not registered, so {functions} would silently not exist"
+            problem = (
+                f"blueprint {name!r} is not registered, so {functions} would be missing without an error"
+            )
             problems.error(
-                f"module {module}", what, f"call app.register_functions({name}) after they are defined"
+                f"module {module}", problem, f"call app.register_functions({name}) after they are defined"
             )
 
 
@@ -150,11 +156,11 @@ def _is_within(module: ModuleType, root: Path) -> bool:
 
 
 def _builders(container: DecoratorApi) -> list[FunctionBuilder]:
-    return list(container._function_builders)  # noqa: SLF001 - azure.functions offers no other way to them
+    return list(container._function_builders)  # noqa: SLF001 - azure.functions has no public access to them
 
 
 def _function(builder: FunctionBuilder) -> Any:
-    return builder._function  # noqa: SLF001 - likewise
+    return builder._function  # noqa: SLF001
 
 
 def _define_all(
@@ -174,7 +180,10 @@ def _define_all(
 
 
 def _are_sound(app: func.FunctionRegister, problems: Problems) -> bool:
-    """Whether get_functions() will not raise: it would name only the first problem."""
+    """Report what would make get_functions() raise, which names only the first problem.
+
+    Return whether it is safe.
+    """
     before = len(problems.errors)
     names = [str(_function(builder).get_function_name()) for builder in _builders(app)]
     for name, count in Counter(name.lower() for name in names).items():
@@ -185,7 +194,7 @@ def _are_sound(app: func.FunctionRegister, problems: Problems) -> bool:
         name = str(_function(builder).get_function_name())
         if not _FUNCTION_NAME.fullmatch(name):
             remedy = "use a letter, then letters, digits, - and _, 128 in all"
-            problems.error(f"function {name}", "the name is not one that the host takes", remedy)
+            problems.error(f"function {name}", "the host does not accept this name", remedy)
         if _function(builder).get_trigger() is None:
             problems.error(f"function {name}", "has no trigger", "decorate it with one")
     return len(problems.errors) == before
@@ -223,8 +232,8 @@ def _routes(functions: list[Function], config: HostConfig, problems: Problems) -
             continue
         text = function.trigger.route.lstrip("/")
         if not config.route_prefix and text.split("/")[0].lower() in _BUILT_IN_ROUTES:
-            what = f"route {text!r} collides with the host's own"
-            problems.error(f"function {function.name}", what, "choose another first segment")
+            problem = f"route {text!r} collides with the host's own"
+            problems.error(f"function {function.name}", problem, "choose another first segment")
         try:
             template = parse_template(f"{config.route_prefix}/{text}")
         except TemplateError as error:

@@ -1,7 +1,6 @@
-"""Service Bus messages as the real host hands them over: a body, and trigger metadata beside it.
+"""Service Bus messages as the real host passes them to functions: a body and trigger metadata.
 
-The metadata is what the real extension (5.x) provides and no more, so that nothing works here that would
-be None in Azure.
+The metadata has only what the real extension (5.x) provides, because anything else would be None in Azure.
 """
 
 import base64
@@ -28,14 +27,14 @@ def message_body(message: ServiceBusReceivedMessage) -> bytes:
 
 
 def message_metadata(message: ServiceBusReceivedMessage) -> dict[str, Any]:
-    """The trigger metadata of one message, as JSON values."""
+    """Return a message's trigger metadata as JSON values."""
     properties = _properties(message.application_properties)
     enqueued = message.enqueued_time_utc
     expires = message.expires_at_utc
     return {
         "MessageId": message.message_id,
         "SequenceNumber": message.sequence_number,
-        "DeliveryCount": (message.delivery_count or 0) + 1,  # the AMQP header counts former deliveries
+        "DeliveryCount": (message.delivery_count or 0) + 1,  # the AMQP header counts previous deliveries
         "EnqueuedTimeUtc": _utc(enqueued) if enqueued else None,
         "EnqueuedTime": _utc(enqueued) if enqueued else None,
         "ExpiresAtUtc": _utc(expires) if expires else _NO_EXPIRY,
@@ -58,14 +57,14 @@ def message_metadata(message: ServiceBusReceivedMessage) -> dict[str, Any]:
 
 
 def message_argument(message: ServiceBusReceivedMessage) -> Any:
-    """The ServiceBusMessage that the function gets."""
+    """Return the function's ServiceBusMessage."""
     body = _text_or_bytes(message_body(message))
     datum = Datum(body, "bytes" if isinstance(body, bytes) else "string")
     return _converter().decode(datum, trigger_metadata=_single(message_metadata(message)))
 
 
 def text_argument(text: str) -> Any:
-    """What the function gets when it is called through the admin API, without a message."""
+    """Return the argument of a function that the admin API calls without a message."""
     metadata = {"MessageId": "", "DeliveryCount": 1, "UserProperties": {}, "ApplicationProperties": {}}
     return _converter().decode(Datum(text, "string"), trigger_metadata=_single(metadata))
 
@@ -79,7 +78,7 @@ def _single(metadata: Mapping[str, Any]) -> dict[str, Datum]:
 
 
 def _text_or_bytes(body: bytes) -> str | bytes:
-    """The host sends text, unless it is none."""
+    """Return text if the body is UTF-8, as the host does, otherwise bytes."""
     try:
         return body.decode()
     except UnicodeDecodeError:
@@ -91,7 +90,7 @@ def _properties(properties: Mapping[Any, Any] | None) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """An AMQP value as .NET's JSON shows it."""
+    """Convert an AMQP value to .NET's JSON form."""
     if isinstance(value, Mapping):
         return _properties(value)
     if isinstance(value, list | tuple):

@@ -1,8 +1,8 @@
-"""What is wrong with an app, all of it at once: the real host stays silent about much of this."""
+"""The problems of an app, reported together. The real host ignores many of them silently."""
 
 
 class LoadError(ValueError):
-    """The app cannot be run as it stands."""
+    """The app cannot run because of problems."""
 
     def __init__(self, root: str, problems: list[str]) -> None:
         lines = "".join(f"\n  - {problem}" for problem in problems)
@@ -12,17 +12,17 @@ class LoadError(ValueError):
 
 
 class Problems:
-    """Collects errors, which stop the start, and warnings, which do not; one line each."""
+    """Collects errors, which prevent the start, and warnings, which do not. Each is one line."""
 
     def __init__(self) -> None:
         self.errors: list[str] = []
         self.warnings: list[str] = []
 
-    def error(self, where: str, what: str, remedy: str) -> None:
-        self.errors.append(_one_line(f"{where}: {what}; {remedy}"))
+    def error(self, where: str, problem: str, remedy: str) -> None:
+        self.errors.append(_one_line(f"{where}: {problem}; {remedy}"))
 
-    def warn(self, where: str, what: str, remedy: str) -> None:
-        self.warnings.append(_one_line(f"{where}: {what}; {remedy}"))
+    def warn(self, where: str, problem: str, remedy: str) -> None:
+        self.warnings.append(_one_line(f"{where}: {problem}; {remedy}"))
 
     def raise_if_any(self, root: str) -> None:
         if self.errors:

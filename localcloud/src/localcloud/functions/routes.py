@@ -1,4 +1,4 @@
-"""Finds the function for a request: by path, in ASP.NET's order of precedence, then by method."""
+"""Selects the function for a request: by path in ASP.NET's order of precedence, then by method."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Match:
 
 
 def split_path(raw_path: str) -> list[str]:
-    """Decoded segments; `%2F` stays as it is, as in ASP.NET, since it would make a segment of its own."""
+    """Return decoded segments. `%2F` stays encoded, as in ASP.NET, because it would split the segment."""
     segments = raw_path.strip("/").split("/") if raw_path.strip("/") else []
     if "%" not in raw_path:
         return segments
@@ -35,7 +35,7 @@ def split_path(raw_path: str) -> list[str]:
 class Router:
     def __init__(self, routes: Iterable[Route]) -> None:
         self.routes = sorted(routes, key=lambda route: (route.template.precedence, route.function.lower()))
-        # A template without parameters precedes every other that matches the same path.
+        # A template without parameters precedes all others that match the same path.
         self._literal: dict[str, list[Route]] = {}
         for route in self.routes:
             if route.template.is_literal:
@@ -58,7 +58,7 @@ class Router:
 
 
 def warn_of_overlaps(routes: Iterable[Route], problems: Problems) -> None:
-    """The real host tries routes in the order of the functions' names, whatever their templates."""
+    """Warn of overlapping routes. The real host tries routes in the order of function names."""
     by_name = sorted(routes, key=lambda route: route.function.lower())
     for index, earlier in enumerate(by_name):
         for later in by_name[index + 1 :]:
@@ -73,23 +73,23 @@ def warn_of_overlaps(routes: Iterable[Route], problems: Problems) -> None:
                 )
 
 
-def _overlap(one: Template, other: Template) -> bool:
-    """Whether a path of as many segments as `other` has can match both."""
+def _overlap(template: Template, other: Template) -> bool:
+    """Return whether both can match a path with as many segments as `other`."""
     for index, segment in enumerate(other.segments):
-        if index >= len(one.segments):
+        if index >= len(template.segments):
             return False
-        if one.segments[index].catch_all:
+        if template.segments[index].catch_all:
             return True
-        if not _segments_overlap(one.segments[index], segment):
+        if not _segments_overlap(template.segments[index], segment):
             return False
-    return all(segment.catch_all or segment.optional for segment in one.segments[len(other.segments) :])
+    return all(segment.catch_all or segment.optional for segment in template.segments[len(other.segments) :])
 
 
-def _segments_overlap(one: Segment, other: Segment) -> bool:
-    literal, other_literal = one.literal, other.literal
+def _segments_overlap(segment: Segment, other: Segment) -> bool:
+    literal, other_literal = segment.literal, other.literal
     if other_literal is not None:
-        return one.match(other_literal, {})
+        return segment.match(other_literal, {})
     if literal is not None:
         return other.match(literal, {})
-    # Two that are both constrained are assumed to exclude each other.
-    return one.constraint is None or other.constraint is None or one == other
+    # Two different constraints are assumed to exclude each other.
+    return segment.constraint is None or other.constraint is None or segment == other

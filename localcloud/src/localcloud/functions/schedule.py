@@ -1,6 +1,6 @@
-"""When a timer is due: a constant interval, or NCRONTAB.
+"""Schedules of timers: a constant interval, or NCRONTAB.
 
-NCRONTAB is the cron of Azure Functions: six fields (seconds first), or five (on the minute).
+NCRONTAB is the cron format of Azure Functions: six fields (seconds first), or five (at second 0).
 """
 
 import re
@@ -29,10 +29,10 @@ class ScheduleError(ValueError):
 
 class Schedule(Protocol):
     def next_after(self, moment: datetime) -> datetime:
-        """The first occurrence after the moment, in UTC."""
+        """Return the first occurrence after the moment, in UTC."""
 
     def is_sub_minute(self, now: datetime) -> bool:
-        """Whether it occurs more than once a minute: such a schedule is not persisted."""
+        """Return whether it occurs more than once a minute. The status of such a schedule is not stored."""
 
 
 class ConstantSchedule:
@@ -56,7 +56,7 @@ class CronSchedule:
 
     def next_after(self, moment: datetime) -> datetime:
         start = moment.astimezone(self.zone)
-        # day_or=False: NCRONTAB wants the day of the month and the day of the week both to match.
+        # day_or=False: in NCRONTAB, both the day of the month and the day of the week must match.
         occurrences = croniter(self.expression, start, second_at_beginning=True, day_or=False)
         found: datetime = occurrences.get_next(datetime)
         return found.astimezone(UTC)
@@ -80,7 +80,10 @@ def _parse_cron(text: str, zone: tzinfo) -> CronSchedule:
 
 
 def _in_numbers(field: str, position: int) -> str:
-    """The field as croniter takes it; what NCRONTAB does not know (L, W, #, ?, 7 for Sunday) is refused."""
+    """Return the field in croniter's syntax.
+
+    Raise if NCRONTAB does not support it (L, W, #, ?, 7 for Sunday).
+    """
     parts = []
     for part in field.split(","):
         match = _PART.fullmatch(part)
@@ -89,7 +92,7 @@ def _in_numbers(field: str, position: int) -> str:
         low, high, step = match.groups()
         numbers = [_number(end, field, position) for end in (low, high) if end is not None]
         if low is not None and step and high is None:
-            numbers.append(_LIMITS[position][1])  # 5/10 is from 5 on
+            numbers.append(_LIMITS[position][1])  # 5/10 starts at 5
         if numbers != sorted(numbers):
             raise ScheduleError(f"field {field!r} has a range that runs backwards")
         parts.append(("-".join(map(str, numbers)) or "*") + (f"/{step}" if step else ""))

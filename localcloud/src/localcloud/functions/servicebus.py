@@ -1,6 +1,6 @@
-"""Service Bus triggers: receives with the real SDK and hands over to a dispatcher, for ever.
+"""Service Bus triggers: receive with the real SDK and dispatch to functions.
 
-Broken connections and missing entities are waited out with backoff, and logged once an outage.
+The listener retries broken connections and missing entities with backoff, and logs each outage once.
 """
 
 import asyncio
@@ -19,10 +19,10 @@ from localcloud.functions.hostconfig import ServiceBusOptions
 
 log = logging.getLogger(__name__)
 
-RECEIVE_SECONDS = 1.0  # how long one receive call waits, hence how soon a stop is noticed
+RECEIVE_SECONDS = 1.0  # the duration of a receive call, and so the delay of a stop
 LONGEST_BACKOFF_SECONDS = 30.0
-# Few and quick: what lasts longer is an outage, which the listener itself waits out.
-# A read of the socket that waits as long as its call, and not 0.2 s at a time: an idle trigger costs a fifth.
+# A few quick retries, because the listener itself retries longer outages. A socket timeout as long as the
+# receive call, instead of 0.2 s, reduces the cost of an idle trigger to a fifth.
 OPTIONS: dict[str, Any] = {
     "retry_total": 2,
     "retry_backoff_factor": 0.2,
@@ -33,11 +33,11 @@ Connector = Callable[[], contextlib.AbstractAsyncContextManager[ServiceBusReceiv
 
 
 def connector(connection: str, trigger: ServiceBusTrigger, options: ServiceBusOptions) -> Connector:
-    """Makes receivers for this trigger's queue."""
+    """Return a function that creates receivers for this trigger's queue."""
 
     @contextlib.asynccontextmanager
     async def connect() -> AsyncIterator[ServiceBusReceiver]:
-        # Entered, and so connected here: a receive call's own short time may not be enough for that.
+        # Entering the contexts connects here, because the timeout of a receive call may be too short for it.
         async with (
             ServiceBusClient.from_connection_string(connection, **OPTIONS) as client,
             client.get_queue_receiver(trigger.queue, prefetch_count=options.prefetch_count) as receiver,
@@ -70,7 +70,7 @@ class ServiceBusListener:
         self._retired: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
-        """Receive until told to stop; returns when every receiver is closed."""
+        """Receive until stopped. Return when all receivers are closed."""
         failures = 0
         while not self._stopping.is_set():
             session = _Session()
@@ -80,7 +80,7 @@ class ServiceBusListener:
                     await self._receive_once(session)
                     self._note_up()
                     failures = 0
-            except Exception as error:  # noqa: BLE001 - whatever it is, the trigger has to come back
+            except Exception as error:  # noqa: BLE001 - the trigger must recover from any error
                 self._note_down(error)
                 failures += 1
             self._retire(session)
@@ -91,7 +91,7 @@ class ServiceBusListener:
             await asyncio.wait(self._retired)
 
     async def stop_receiving(self) -> None:
-        """Receive no more; what was received goes on."""
+        """Stop receiving. Dispatched messages continue."""
         self._stopping.set()
         await self._receives_no_more.wait()
 
@@ -113,12 +113,12 @@ class ServiceBusListener:
         try:
             await self._dispatcher.dispatch(receiver, message)
         except Exception:
-            log.exception("trigger %s could not hand over what it received", self._name)
+            log.exception("trigger %s could not dispatch a message", self._name)
         finally:
             self._slots.release()
 
     def _retire(self, session: "_Session") -> None:
-        """Close the session when its messages are settled, without keeping the next one waiting."""
+        """Close the session when its messages are settled, without delaying the next session."""
         task = asyncio.create_task(session.close())
         self._retired.add(task)
         task.add_done_callback(self._retired.discard)
@@ -144,7 +144,7 @@ class ServiceBusListener:
 
 
 class _Session:
-    """One receiver, and the dispatches that have to settle through it."""
+    """A receiver, and the dispatches that settle through it."""
 
     def __init__(self) -> None:
         self._stack = contextlib.AsyncExitStack()
@@ -164,5 +164,5 @@ class _Session:
             await asyncio.wait(self._dispatches)
         try:
             await self._stack.aclose()
-        except Exception as error:  # noqa: BLE001 - it is broken already
+        except Exception as error:  # noqa: BLE001 - it is already broken
             log.debug("closing a receiver failed: %s", error)

@@ -1,4 +1,4 @@
-"""App settings: local.settings.json, `%NAME%` in bindings, and the connections that triggers name."""
+"""App settings: local.settings.json, `%NAME%` in bindings, and the connections of triggers."""
 
 import json
 import re
@@ -19,17 +19,17 @@ def read_json_object(path: Path, problems: Problems) -> dict[str, Any] | None:
         problems.error(path.name, f"cannot be read ({error})", "make it a readable UTF-8 file")
         return None
     except json.JSONDecodeError as error:
-        what = f"is not JSON (line {error.lineno}, column {error.colno}: {error.msg})"
-        problems.error(path.name, what, "correct it there")
+        problem = f"is not JSON (line {error.lineno}, column {error.colno}: {error.msg})"
+        problems.error(path.name, problem, "correct it there")
         return None
     if not isinstance(value, dict):
-        problems.error(path.name, f"holds a {type(value).__name__}", "make it one JSON object")
+        problems.error(path.name, f"contains a {type(value).__name__}", "make it one JSON object")
         return None
     return value
 
 
 def load_local_settings(root: Path, environ: MutableMapping[str, str], problems: Problems) -> None:
-    """Put the file's values into the environment; what is set there already wins."""
+    """Add the file's values to the environment. Existing variables take precedence."""
     path = root / LOCAL_SETTINGS
     if not path.exists():
         return
@@ -63,14 +63,14 @@ def _set_default(
     if isinstance(value, int | float):
         value = str(value)
     if not isinstance(value, str) or not name or "=" in name or "\0" in name + value:
-        what = f"{where} cannot be an environment variable"
-        problems.error(LOCAL_SETTINGS, what, "give it a plain name and a string value")
+        problem = f"{where} cannot be an environment variable"
+        problems.error(LOCAL_SETTINGS, problem, "give it a plain name and a string value")
         return
     environ.setdefault(name, value)
 
 
 def resolve_names(value: Any, environ: Mapping[str, str], where: str, problems: Problems) -> Any:
-    """Replace `%NAME%` by the setting of that name, in every string inside a binding."""
+    """Replace `%NAME%` with that setting's value in all strings of a binding."""
     if isinstance(value, dict):
         return {key: resolve_names(item, environ, where, problems) for key, item in value.items()}
     if isinstance(value, list):
@@ -81,7 +81,7 @@ def resolve_names(value: Any, environ: Mapping[str, str], where: str, problems: 
     def setting(match: re.Match[str]) -> str:
         name = match[1]
         if not environ.get(name):
-            problems.error(where, f"%{name}% names a setting that is not set", f"set {name}")
+            problems.error(where, f"%{name}% refers to a setting that is not set", f"set {name}")
             return match[0]
         return environ[name]
 
@@ -89,7 +89,7 @@ def resolve_names(value: Any, environ: Mapping[str, str], where: str, problems: 
 
 
 def find_connection(name: str, environ: Mapping[str, str]) -> str | None:
-    """The connection string that a trigger names, looked up where the real host does, in its order."""
+    """Return a trigger's connection string, looked up in the same places and order as in the real host."""
     for base in (f"AzureWebJobs{name}", name):
         for prefix in ("", "ConnectionStrings:", "ConnectionStrings__", "CUSTOMCONNSTR_"):
             if found := environ.get(prefix + base):

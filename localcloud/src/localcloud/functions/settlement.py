@@ -1,6 +1,6 @@
-"""What becomes of a message after its function ran, and the locks while it runs.
+"""Settlement of a message after its function ran, and renewal of its lock.
 
-Nothing here receives: it settles through a `Receiver`, which azure-servicebus's receiver satisfies.
+This module does not receive. It settles through a `Receiver`, such as azure-servicebus's receiver.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ class Receiver(Protocol):
 
 
 class Settlement:
-    """The message of one invocation, until it is settled or the invocation is over."""
+    """The message of an invocation, until it is settled or the invocation ends."""
 
     def __init__(self, receiver: Receiver, message: ServiceBusReceivedMessage) -> None:
         self._receiver = receiver
@@ -34,7 +34,7 @@ class Settlement:
         self._over = False
 
     async def settle(self, operation: str, lock_token: str, **arguments: Any) -> None:
-        """As the function asks: complete, abandon, defer or dead_letter."""
+        """Complete, abandon, defer or dead_letter the message for the function."""
         self._check(lock_token)
         await getattr(self._receiver, f"{operation}_message")(self._message, **arguments)
         self._settled = True
@@ -47,14 +47,12 @@ class Settlement:
         if self._over:
             raise LookupError("the invocation is over: its message is settled")
         if self._settled or lock_token != str(self._message.lock_token):
-            raise LookupError(
-                f"no message of this invocation has the lock token {lock_token}, or it is settled"
-            )
+            raise LookupError(f"no unsettled message of this invocation has the lock token {lock_token}")
 
     async def finish(self, *, succeeded: bool, auto_complete: bool) -> None:
-        """Settle it if the function did not; where that fails it is logged, and the broker redelivers.
+        """Settle the message if the function did not. An error is logged, and the broker redelivers.
 
-        A failure abandons, whatever autoComplete says.
+        A failed function abandons the message, even without autoComplete.
         """
         self._over = True
         if self._settled or (succeeded and not auto_complete):
@@ -62,13 +60,16 @@ class Settlement:
         settle = self._receiver.complete_message if succeeded else self._receiver.abandon_message
         try:
             await settle(self._message)
-        except Exception as error:  # noqa: BLE001 - lost locks and lost connections are the broker's to mend
+        except Exception as error:  # noqa: BLE001 - the broker handles lost locks and connections
             line = "could not %s message %s (it will be redelivered): %s"
-            log.error(line, "complete" if succeeded else "abandon", self._message.message_id, error)  # noqa: TRY400 - one line is enough
+            log.error(line, "complete" if succeeded else "abandon", self._message.message_id, error)  # noqa: TRY400
 
 
 async def keep_locked(receiver: Receiver, message: ServiceBusReceivedMessage, *, max_seconds: float) -> None:
-    """Renew the lock ahead of its end until cancelled or the time is up; a negative time has no end."""
+    """Renew the lock before it expires, until canceled or for max_seconds.
+
+    A negative value means no limit.
+    """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + max_seconds if max_seconds >= 0 else None
     while (locked_until := message.locked_until_utc) is not None:
@@ -79,6 +80,6 @@ async def keep_locked(receiver: Receiver, message: ServiceBusReceivedMessage, *,
         await asyncio.sleep(pause)
         try:
             await receiver.renew_message_lock(message)
-        except Exception as error:  # noqa: BLE001 - the lock is lost: settling will say so
+        except Exception as error:  # noqa: BLE001 - settling will report the lost lock
             log.warning("the lock of message %s could not be renewed: %s", message.message_id, error)
             return

@@ -1,7 +1,7 @@
-"""ASP.NET route templates: `orders/{id:int}/{*rest}`, parsed once, then matched against path segments.
+"""ASP.NET route templates: `orders/{id:int}/{*rest}`, parsed once and matched against path segments.
 
-Of ASP.NET's grammar this is what a route of whole segments needs. The rest is refused: default values,
-several parts in one segment, and all constraints but those in `_CONSTRAINTS`.
+The module supports templates of whole segments. It rejects default values, several parts in a segment, and
+constraints other than those in `_CONSTRAINTS`.
 """
 
 import re
@@ -15,7 +15,7 @@ _PARAMETER = re.compile(
     r"\{(?P<star>\*?)(?P<name>\w+)(?::(?P<constraint>\w+)(?:\((?P<argument>\d*)\))?)?(?P<optional>\??)\}"
 )
 _WHOLE = re.compile(r"[+-]?[0-9]{1,10}")
-# By name, each made of its argument.
+# Factories by name, which take the constraint's argument.
 _CONSTRAINTS: dict[str, Callable[[int], Constraint]] = {
     "int": lambda _: lambda value: bool(_WHOLE.fullmatch(value)) and -MAX_INT <= int(value) < MAX_INT,
     "minlength": lambda least: lambda value: len(value) >= least,
@@ -24,7 +24,7 @@ _CONSTRAINTS: dict[str, Callable[[int], Constraint]] = {
 
 
 class TemplateError(ValueError):
-    """The route template is malformed, or more than the dev host can match."""
+    """The route template is malformed, or uses features that the dev host does not support."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Segment:
     """A literal, or a parameter in braces."""
 
     text: str
-    name: str = ""  # of the parameter; a literal has none
+    name: str = ""  # of the parameter, empty for a literal
     constraint: Constraint | None = field(default=None, compare=False)
     optional: bool = False
     catch_all: bool = False
@@ -43,7 +43,7 @@ class Segment:
 
     @property
     def precedence(self) -> int:
-        """ASP.NET's digit for a segment: the lower, the more specific."""
+        """ASP.NET's digit for a segment. Lower is more specific."""
         if not self.name:
             return 1
         return (5 if self.catch_all else 3) - (self.constraint is not None)
@@ -71,7 +71,7 @@ class Template:
         return all(segment.literal is not None for segment in self.segments)
 
     def match(self, path: Sequence[str]) -> dict[str, str] | None:
-        """The parameters' values if the path matches, else None."""
+        """Return the parameters' values if the path matches, else None."""
         values: dict[str, str] = {}
         for index, segment in enumerate(self.segments):
             if segment.catch_all:
@@ -98,7 +98,7 @@ def parse_template(text: str) -> Template:
 
 def _parse_segment(text: str) -> Segment:
     if not text or "?" in text.partition("{")[0]:
-        raise TemplateError("a segment is empty, or a literal holds '?'")
+        raise TemplateError("a segment is empty, or a literal contains '?'")
     if "{" not in text and "}" not in text:
         return Segment(text)
     parameter = _PARAMETER.fullmatch(text)

@@ -1,4 +1,4 @@
-"""Timer triggers: the rules for when to fire and why, the record that is kept, and the loop around them."""
+"""Timer triggers: the rules of when to fire, the stored status, and the loop that fires."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ class ScheduleStatus:
 
 @dataclass(frozen=True)
 class Firing:
-    """One invocation to come."""
+    """A future invocation."""
 
     due: datetime
     past_due: bool = False
@@ -40,7 +40,7 @@ class Firing:
 
 
 class TimerRules:
-    """The real host's rules for one timer, without I/O: `status` is what the monitor has to keep."""
+    """The real host's rules for a timer, without I/O. The monitor stores `status`."""
 
     def __init__(self, schedule: Schedule, *, run_on_startup: bool, monitored: bool) -> None:
         self.schedule = schedule
@@ -49,7 +49,7 @@ class TimerRules:
         self._run_on_startup = run_on_startup
 
     def start(self, now: datetime, recorded: ScheduleStatus | None) -> Firing:
-        """The first firing: at once if one was missed while the host was down, or if asked for."""
+        """Return the first firing: immediately after a missed occurrence or with run_on_startup."""
         if not self.monitored or recorded is None:
             self.status = ScheduleStatus(NEVER, self.schedule.next_after(now), now)
             missed = False
@@ -63,7 +63,7 @@ class TimerRules:
         return Firing(self.status.next)
 
     def _checked(self, now: datetime, recorded: ScheduleStatus) -> ScheduleStatus:
-        """What was recorded, unless the schedule has changed since: then it starts anew."""
+        """Return the recorded status, or a new status if the schedule has changed."""
         expected = self.schedule.next_after(
             recorded.last if recorded.last != NEVER else recorded.last_updated
         )
@@ -72,8 +72,8 @@ class TimerRules:
         return ScheduleStatus(NEVER, expected if expected > now else self.schedule.next_after(now), now)
 
     def finish(self, firing: Firing, invoked_at: datetime) -> Firing:
-        """The firing after this one; at once, if the invocation took longer than until then."""
-        # A clock that runs slightly early must not make the same occurrence fire twice.
+        """Return the next firing, which can be overdue after a long invocation."""
+        # A clock that is slightly early must not fire the same occurrence twice.
         early = not firing.past_due and not firing.on_startup and firing.due > invoked_at
         moment = firing.due if early else invoked_at
         self.status = ScheduleStatus(moment, self.schedule.next_after(moment), moment)
@@ -81,7 +81,7 @@ class TimerRules:
 
 
 class ScheduleMonitor:
-    """Keeps each timer's status in a file of its own."""
+    """Stores each timer's status in a file."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -94,7 +94,7 @@ class ScheduleMonitor:
             value = json.loads(path.read_text(encoding="utf-8"))
             return ScheduleStatus(*(_moment(value[name]) for name in ("Last", "Next", "LastUpdated")))
         except (ValueError, KeyError, TypeError) as error:
-            log.warning("%s is damaged (%r): the timer starts as if for the first time", path, error)
+            log.warning("%s is invalid (%r): the timer starts without its previous status", path, error)
             return None
 
     def write(self, function: str, status: ScheduleStatus) -> None:
@@ -108,14 +108,14 @@ class ScheduleMonitor:
 
 
 async def wait_until(clock: Clock, moment: float) -> None:
-    """Sleeps in steps, so that a clock that is set, or a machine that slept, is noticed."""
+    """Sleep in steps, to notice clock changes and suspends."""
     while (left := moment - clock.now()) > 0:  # noqa: ASYNC110 - time has no event to wait for
         await asyncio.sleep(min(left, LONGEST_SLEEP_SECONDS))
 
 
 @dataclass
 class TimerListener:
-    """Fires one timer, one invocation at a time; what an invocation raises never stops it."""
+    """Fires a timer, one invocation at a time. An invocation's exception does not stop it."""
 
     function: str
     rules: TimerRules
@@ -131,7 +131,7 @@ class TimerListener:
         self._task = asyncio.create_task(self._run())
 
     def stop(self) -> None:
-        """Fire no more; an invocation under way goes on."""
+        """Stop firing. A running invocation continues."""
         self._stopping = True
         if self._task is not None and self._idle:
             self._task.cancel()
@@ -171,7 +171,7 @@ class TimerListener:
 
 
 def timer_argument(status: ScheduleStatus | None, *, past_due: bool) -> Any:
-    """The TimerRequest."""
+    """Return the TimerRequest."""
     value = {
         "Schedule": {"AdjustForDST": True},
         "ScheduleStatus": status.as_json() if status else None,

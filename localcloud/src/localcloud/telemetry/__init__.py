@@ -1,1 +1,1 @@
-"""The telemetry receiver: takes what Azure Monitor's exporter sends, and answers questions about it."""
+"""The telemetry receiver: accepts the data of Azure Monitor's exporter, and answers queries on it."""

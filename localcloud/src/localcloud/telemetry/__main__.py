@@ -1,4 +1,4 @@
-"""python -m localcloud.telemetry: the process."""
+"""Command line: `python -m localcloud.telemetry` starts the telemetry receiver."""
 
 from localcloud.service import common_parser, run_service
 from localcloud.telemetry.service import PORT, TelemetryService

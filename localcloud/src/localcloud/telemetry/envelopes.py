@@ -1,7 +1,7 @@
-"""What Application Insights' exporters send: envelopes around spans, log lines and metric values.
+"""Envelopes of Application Insights' exporters: spans, log lines and metric values.
 
-Only what is asked for later is read; the rest of an envelope is left alone. An envelope that cannot be
-read is refused by its place in the request, as the real service does, and the others are taken.
+Only fields that queries use are parsed. An invalid envelope is rejected with its index in the request, as in
+the real service, and the others are accepted.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any
 from localcloud.timespan import parse_timespan
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
-RESOURCE_METRIC = "_OTELRESOURCE_"  # describes the sender, and measures nothing
+RESOURCE_METRIC = "_OTELRESOURCE_"  # describes the sender, and has no measurement
 Json = dict[str, Any]
 _GZIP = 16 + zlib.MAX_WBITS
 
@@ -70,15 +70,15 @@ class Received:
     spans: list[Span] = field(default_factory=list)
     logs: list[Log] = field(default_factory=list)
     values: list[Value] = field(default_factory=list)
-    refused: list[tuple[int, str]] = field(default_factory=list)  # the place of an envelope, and why
+    refused: list[tuple[int, str]] = field(default_factory=list)  # the index of an envelope, and the reason
 
 
 def unpack(body: bytes, encoding: str, *, limit: int) -> bytes:
-    """The body as it was before compression; BodyError where it would grow beyond the limit."""
+    """Return the decompressed body. Raise BodyError if it exceeds the limit."""
     if encoding in ("", "identity"):
         return body
     if encoding != "gzip":
-        raise BodyError(f"content-encoding {encoding!r}: send gzip, or nothing compressed")
+        raise BodyError(f"content-encoding {encoding!r}: send gzip, or an uncompressed body")
     try:
         reader = zlib.decompressobj(_GZIP)
         plain = reader.decompress(body, limit)
@@ -90,7 +90,7 @@ def unpack(body: bytes, encoding: str, *, limit: int) -> bytes:
 
 
 def read_envelopes(body: bytes) -> Received:
-    """All envelopes of a request: a JSON array, one object, or an object a line."""
+    """Parse the envelopes of a request: a JSON array, an object, or an object on each line."""
     received = Received()
     for index, envelope in enumerate(_envelopes(body)):
         received.total += 1
@@ -108,7 +108,7 @@ def _envelopes(body: bytes) -> Iterable[Any]:
             return list(json.loads(text))
         return [json.loads(line) for line in text.splitlines() if line.strip()]
     except (ValueError, RecursionError) as error:
-        raise BodyError(f"the body is neither a JSON array nor an envelope a line: {error}") from None
+        raise BodyError(f"the body is neither a JSON array nor one envelope per line: {error}") from None
 
 
 def _take(envelope: Json, received: Received) -> None:
@@ -126,7 +126,7 @@ def _take(envelope: Json, received: Received) -> None:
                 _value(time, base, point) for point in base["metrics"] if point["name"] != RESOURCE_METRIC
             ]
         case "EventData" | "AvailabilityData" | "PageViewData":
-            pass  # nothing of ours sends them, and a sender must not fail for them
+            pass  # accept and ignore envelopes of other senders
         case other:
             raise EnvelopeError(f"baseType {other!r} is unknown")
 
@@ -195,12 +195,12 @@ def _time(text: str) -> float:
 
 def _id(value: Any) -> str:
     if not isinstance(value, str) or not value:
-        raise EnvelopeError(f"id {value!r} is not a text")
+        raise EnvelopeError(f"id {value!r} is not a string")
     return value
 
 
 def _id_or_none(value: Any) -> str | None:
-    """A log line outside of any span has ids of zeros only."""
+    """Return None for an id of zeros, which log lines outside of spans have."""
     return str(value) if value and str(value).strip("0") else None
 
 

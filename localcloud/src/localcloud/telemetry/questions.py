@@ -1,4 +1,4 @@
-"""The query API: an address and its parameters become a question to the store, and its rows an answer."""
+"""The query API: converts paths and parameters to store queries, and rows to responses."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ WINDOW_SECONDS = 300.0
 
 
 class TelemetryQueryError(ValueError):
-    """A question that cannot be answered: what, where and what to do."""
+    """An invalid query. The message says what is wrong, where, and what to do."""
 
     def __init__(self, message: str, status: int = 400) -> None:
         super().__init__(message)
@@ -23,7 +23,7 @@ class TelemetryQueryError(ValueError):
 
 
 class _Parameters:
-    """Each may be taken once; what is left at the end is the caller's to name."""
+    """Query parameters. Each can be read once, and the caller reports the rest."""
 
     def __init__(self, query: str, now: float) -> None:
         self._given = dict(parse_qsl(query, keep_blank_values=True))
@@ -51,7 +51,7 @@ class _Parameters:
         return None if given is None else LEVELS.index(given)
 
     def moment(self, name: str) -> float | None:
-        """A time, or seconds before now."""
+        """Return a time, given as a time or as seconds before now."""
         given = self.text(name)
         if given is None:
             return None
@@ -68,18 +68,18 @@ class _Parameters:
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
     def attributes(self) -> dict[str, str]:
-        """Those with a dot in their name; anything else that is left is a mistake."""
+        """Return parameters with a dot in their name. Any other remaining parameter is an error."""
         found = {name: self._given.pop(name) for name in list(self._given) if "." in name}
-        self.nothing_more("an attribute's whole name, such as pipeline.stage")
+        self.refuse_others("an attribute's whole name, such as pipeline.stage")
         return found
 
     def rest(self) -> dict[str, str]:
         rest, self._given = self._given, {}
         return rest
 
-    def nothing_more(self, instead: str) -> None:
+    def refuse_others(self, instead: str) -> None:
         if self._given:
-            raise TelemetryQueryError(f"{min(self._given)}: no such parameter here; give {instead}")
+            raise TelemetryQueryError(f"{min(self._given)}: unknown parameter. Use {instead}")
 
     def _number(self, name: str, default: float, *, least: float, most: float) -> float:
         given = self.text(name)
@@ -93,20 +93,20 @@ class _Parameters:
 
 
 def answer(store: Store, path: str, query: str, now: float) -> dict[str, Any]:
-    """TelemetryQueryError says what is wrong with the question."""
+    """Answer a query. TelemetryQueryError describes an invalid query."""
     kind, _, rest = path.removeprefix(PREFIX).partition("/")
     handler = _HANDLERS.get((kind, bool(rest)))
     if handler is None:
-        known = ", ".join(PREFIX + name + ("/..." if of_one else "") for name, of_one in _HANDLERS)
-        raise TelemetryQueryError(f"{path}: there is nothing here; there are {known}", 404)
+        known = ", ".join(PREFIX + name + ("/..." if has_name else "") for name, has_name in _HANDLERS)
+        raise TelemetryQueryError(f"{path}: unknown path. Use {known}", 404)
     return handler(store, unquote(rest), _Parameters(query, now), now)
 
 
 def _trace(store: Store, trace_id: str, parameters: _Parameters, _now: float) -> dict[str, Any]:
-    parameters.nothing_more("none")
+    parameters.refuse_others("none")
     spans = store.trace(trace_id)
     if not spans:
-        raise TelemetryQueryError(f"{trace_id}: no such trace is known, or it is no longer kept", 404)
+        raise TelemetryQueryError(f"{trace_id}: this trace is unknown, or no longer stored", 404)
     known = {span["span_id"] for span in spans}
     unknown = sorted({span["parent_id"] for span in spans} - known - {None})
     logs = store.find("logs", {"trace_id": trace_id}, limit=MOST)
@@ -157,7 +157,7 @@ def _logs(store: Store, _rest: str, parameters: _Parameters, _now: float) -> dic
         "since": parameters.moment("since"),
         "until": parameters.moment("until"),
     }
-    parameters.nothing_more("level, trace_id, exceptions, since, until or limit")
+    parameters.refuse_others("level, trace_id, exceptions, since, until or limit")
     found = store.find("logs", options, limit=limit + 1)
     return {"logs": [_log(log) for log in found[:limit]], "more": len(found) > limit}
 

@@ -1,4 +1,4 @@
-"""The wire: takes telemetry as Application Insights' ingestion endpoint does, and answers questions."""
+"""The HTTP server: accepts telemetry like Application Insights' ingestion endpoint, and answers queries."""
 
 import asyncio
 import logging
@@ -42,10 +42,10 @@ class TelemetryService:
         self._store.close()
 
     def handle(self, request: Request) -> Response | Awaitable[Response]:
-        if not _names_us(request.headers.get("host", "")):
-            # A web page may have its own name point here: it must not read along.
+        if not _is_own_host(request.headers.get("host", "")):
+            # A web page can point its own host name here (DNS rebinding). It must not read the data.
             return json_response(403, {"error": "the Host header must be localhost or 127.0.0.1"})
-        # An endpoint that ends in a slash, as Azure's do, makes the exporter ask for //v2.1/track.
+        # For an endpoint that ends in a slash, as Azure's do, the exporter requests //v2.1/track.
         path = f"/{request.raw_path.lstrip('/')}"
         if path in TRACK_PATHS and request.method == "POST":
             return self._on_thread(lambda: self._take(request))
@@ -53,9 +53,9 @@ class TelemetryService:
             return self._on_thread(lambda: json_response(200, {"status": "ok", **self._store.counts()}))
         if path.startswith(PREFIX) and request.method in ("GET", "HEAD"):
             return self._on_thread(lambda: self._answer(request))
-        if path.startswith(LIVE_METRICS_PATH):  # "nobody is watching": the sender stays quiet
+        if path.startswith(LIVE_METRICS_PATH):  # no live metrics viewer: the sender stays quiet
             return Response(200, b"", [("x-ms-qps-subscribed", "false")])
-        return json_response(404, {"error": f"{request.method} {path}: there is nothing here"})
+        return json_response(404, {"error": f"{request.method} {path}: unknown path"})
 
     async def _on_thread(self, work: Callable[[], Response]) -> Response:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
@@ -89,7 +89,7 @@ def _track_answer(total: int, refused: list[tuple[int, str]]) -> dict[str, Any]:
     }
 
 
-def _names_us(host: str) -> bool:
+def _is_own_host(host: str) -> bool:
     try:
         return urlsplit(f"//{host}").hostname in OWN_NAMES
     except ValueError:

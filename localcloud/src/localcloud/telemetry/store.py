@@ -1,4 +1,4 @@
-"""Spans, log lines and metric values in SQLite, bounded by number and by age."""
+"""Spans, log lines and metric values in SQLite, limited by number and age."""
 
 import json
 import sqlite3
@@ -10,8 +10,8 @@ from typing import Any
 from localcloud.telemetry.envelopes import LEVELS, Log, Received, Span, Value
 
 DAY = 86_400
-TRIM_EVERY = 5_000  # rows that came in between two looks at the bounds
-LISTED_IDS = 1_000  # of one attribute, to be found by
+TRIM_EVERY = 5_000  # rows between two checks of the limits
+LISTED_IDS = 1_000  # indexed entries of an attribute
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS spans (
@@ -49,9 +49,9 @@ class Limits:
     seconds: float = 7 * DAY
 
 
-_BOUNDED = {"spans": "start", "logs": "time", "metrics": "time"}  # each table with its column of time
+_BOUNDED = {"spans": "start", "logs": "time", "metrics": "time"}  # each table with its time column
 
-_CONDITIONS = {  # by what a question calls them
+_CONDITIONS = {  # by query parameter
     "name": "name = ?",
     "trace_id": "trace_id = ?",
     "trace_ids": "trace_id IN (SELECT value FROM json_each(?))",
@@ -73,7 +73,7 @@ _ADD_LOG = _inserting("logs", Log)
 
 
 class Store:
-    """Used by one thread at a time."""
+    """The database. Only one thread at a time may use it."""
 
     def __init__(self, folder: Path, limits: Limits | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -90,7 +90,7 @@ class Store:
 
     def counts(self) -> dict[str, int]:
         return {
-            table: self._db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608 - ours
+            table: self._db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608 - our own names
             for table in _BOUNDED
         }
 
@@ -105,7 +105,7 @@ class Store:
                 self.trim(now)
 
     def trim(self, now: float) -> None:
-        """Forget what is older than the limit, and the oldest of what is too many."""
+        """Delete rows beyond the maximum age or number."""
         self._since_trim = 0
         for table, time in _BOUNDED.items():
             self._db.execute(
@@ -120,7 +120,7 @@ class Store:
         for span in spans:
             values = {**vars(span), "attributes": json.dumps(span.attributes)}
             row = self._db.execute(_ADD_SPAN, values).fetchone()
-            if row is not None:  # else it is known: an exporter that got no answer sends again
+            if row is not None:  # otherwise known: an exporter without a response sends again
                 self._db.executemany(
                     "INSERT OR IGNORE INTO span_attributes (name, value, span) VALUES (?, ?, ?)",
                     [(name, value, row[0]) for name, value in _searchable(span.attributes)],
@@ -140,7 +140,7 @@ class Store:
             (value.time, series, value.value, value.count, value.least, value.most),
         )
 
-    # what is asked for
+    # queries
 
     def trace(self, trace_id: str) -> list[dict[str, Any]]:
         rows = self._db.execute("SELECT * FROM spans WHERE trace_id = ? ORDER BY start, number", (trace_id,))
@@ -149,7 +149,10 @@ class Store:
     def find(
         self, table: str, asked: Mapping[str, Any], *, limit: int, attributes: Mapping[str, str] | None = None
     ) -> list[dict[str, Any]]:
-        """Spans or logs to which all that is asked applies, newest first; None asks for nothing."""
+        """Return the spans or logs that meet all conditions, newest first.
+
+        A value of None is no condition.
+        """
         time = _BOUNDED[table]
         given = {name: value for name, value in asked.items() if value is not None}
         conditions = [_CONDITIONS[name].format(time=time) for name in given]
@@ -167,7 +170,7 @@ class Store:
     def series(
         self, name: str | None, labels: Mapping[str, str], *, start: float, now: float
     ) -> list[dict[str, Any]]:
-        """Every series, or those of one metric with these labels; and what came since `start`."""
+        """Return all series, or those of a metric with these labels, with their values since `start`."""
         rows = self._db.execute(
             "SELECT *, least AS min, most AS max FROM series WHERE name = coalesce(?, name)"
             " ORDER BY name, labels",
@@ -187,7 +190,7 @@ class Store:
 
 
 def _searchable(attributes: Mapping[str, str]) -> Iterable[tuple[str, str]]:
-    """Each attribute; and of a list (`pipeline.thread_ids`) each entry under the name for one."""
+    """Yield each attribute, and the entries of lists such as `pipeline.thread_ids` under a singular name."""
     for name, value in attributes.items():
         yield name, value
         if name.endswith(("_ids", "_keys")):

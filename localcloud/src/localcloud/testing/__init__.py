@@ -1,4 +1,4 @@
-"""For the tests of an app: faults of services that run, and engines inside the test's process."""
+"""Tools for an app's tests: faults of running services, and engines inside the test's process."""
 
 from localcloud.clock import Clock
 from localcloud.testing.cosmos import CosmosEngine

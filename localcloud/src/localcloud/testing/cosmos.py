@@ -1,4 +1,4 @@
-"""An account of Cosmos DB inside the test's process: documents in SQLite, and no network."""
+"""A Cosmos DB account inside the test's process: documents in SQLite, and no network."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ NO_CONDITIONS = Conditions()
 
 
 class EngineContainer:
-    """A container. It raises CosmosEngine.Error."""
+    """A container, which raises CosmosEngine.Error."""
 
     def __init__(self, account: Account, container: Container) -> None:
         self._account, self._container = account, container
@@ -40,7 +40,7 @@ class EngineContainer:
         return self._container.lsns[0]
 
     def split(self, ranges: int) -> None:
-        """Have it lie in so many ranges, which have other ids than before."""
+        """Split the container into this number of ranges, with new ids."""
         self._container.ranges, self._container.lsns = RangeMap(ranges), [self._container.lsn] * ranges
 
     def range_of(self, partition: str) -> int:
@@ -100,7 +100,7 @@ class EngineContainer:
     ) -> tuple[int, list[dict[str, Any]]]:
         body, key = orjson.dumps(list(operations)), self._key(partition)
         status, results = self._account.batches.run_atomic(self._container, key, body, minimal=True)
-        return status, orjson.loads(orjson.dumps(results))  # a document that was read is a fragment of JSON
+        return status, orjson.loads(orjson.dumps(results))  # a read document is a JSON fragment
 
     def _key(self, value: str) -> PartitionKey:
         key = self._keys.get(value)
@@ -134,9 +134,9 @@ class Answer(NamedTuple):
 
 
 class CosmosEngine:
-    """An account with one database. It can be emptied and used again, which is cheaper than another one.
+    """An account with one database. It can be reset, which is cheaper than a new account.
 
-    A container is given as the SDK sends it: id, partitionKey, indexingPolicy, defaultTtl.
+    A container is defined as in the SDK: id, partitionKey, indexingPolicy, defaultTtl.
     """
 
     Quick: TypeAlias = QuickCosmosEngine
@@ -164,7 +164,7 @@ class CosmosEngine:
         self._account.close()
 
     def answer(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        """Answer a request of the REST API, header names in lower case. The signature is not checked."""
+        """Answer a request of the REST API, with header names in lower case and without signature check."""
         request = Request(method, target, dict(headers), body)
         call = Call(request, Resource(request.raw_path).parts)
         try:
@@ -173,13 +173,13 @@ class CosmosEngine:
         except CosmosError as error:
             answered = refusal(call, error)
         if not isinstance(answered, Response):
-            raise NotImplementedError(f"a query of an account in memory is not slow: {target}")
+            raise NotImplementedError(f"an account in memory has no slow queries: {target}")
         return Answer(answered.status, dict(answered.headers), answered.body)
 
     @staticmethod
     @cache
     def token(lsn: int) -> str:
-        """Return the session token of a container with one range after so many writes."""
+        """Return the session token of a container with one range after this number of writes."""
         return session_token(0, lsn)
 
     @staticmethod
@@ -201,7 +201,7 @@ class CosmosEngine:
         return EngineContainer(self._account, self._account.container(self._database, name))
 
     def restart(self, clock: Clock, saved: SavedContainers | None) -> None:
-        """As if it were new, or as it was saved."""
+        """Reset to the initial or a saved state."""
         self._clock = clock
         self._account.set_lag(0)
         self._account.store.execute("DELETE FROM marks")
@@ -230,7 +230,7 @@ class CosmosEngine:
         }
 
     def rows(self, container: str) -> list[dict[str, Any]]:
-        """Every document, past the network."""
+        """Return all documents without the network."""
         table = self._account.container(self._database, container).table
         found = self._account.store.rows(f"SELECT json(body) FROM {table} ORDER BY id, pk", ())
         return [orjson.loads(body) for (body,) in found]

@@ -1,4 +1,4 @@
-"""What a test does to a service that runs: plan faults, let replicas lag, empty a queue."""
+"""Control of a running service: plan faults, delay replicas, empty a queue."""
 
 import json
 import ssl
@@ -15,7 +15,7 @@ class Faults:
         self._addresses = service.addresses
 
     def plan(self, *faults: dict[str, Any]) -> None:
-        """Replace the faults that the service acts out."""
+        """Replace the service's fault plan."""
         self._ask("PUT", "faults", list(faults))
 
     @property
@@ -23,18 +23,18 @@ class Faults:
         return sum(fault["hits"] for fault in self._ask("GET", "faults"))
 
     def lag(self, seconds: float) -> None:
-        """Let the replicas of Cosmos DB show writes this much later."""
+        """Delay the writes that Cosmos DB's replicas show."""
         self._ask("PUT", "lag", {"seconds": seconds})
 
     def empty(self, queue: str) -> None:
-        """Remove all messages of the queue and its dead letters, the locked ones as well."""
+        """Delete all messages and dead letters of the queue, including locked messages."""
         self._ask("DELETE", f"messages/{queue}")
 
     def _ask(self, method: str, path: str, body: Any = None) -> Any:
         base = self._addresses.get("admin") or self._addresses["endpoint"]
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"{base}/_localcloud/{path}", data, method=method)  # noqa: S310 - ours
+        request = urllib.request.Request(f"{base}/_localcloud/{path}", data, method=method)  # noqa: S310 - a local service
         authority = self._addresses.get("ca")
         tls = ssl.create_default_context(cafile=authority) if authority else None
-        with urllib.request.urlopen(request, timeout=10, context=tls) as answer:  # noqa: S310 - ours
+        with urllib.request.urlopen(request, timeout=10, context=tls) as answer:  # noqa: S310 - a local service
             return json.loads(answer.read() or b"null")

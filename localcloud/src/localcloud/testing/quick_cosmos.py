@@ -1,4 +1,4 @@
-"""A Cosmos DB of dictionaries, for tests that need speed more than all of SQL."""
+"""A Cosmos DB of dictionaries, for tests that need speed more than full SQL."""
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ FAILED_DEPENDENCY = {"statusCode": 424}
 
 class Stored(NamedTuple):
     body: bytes
-    fields: dict[str, Any]  # never changed: a write makes another one
+    fields: dict[str, Any]  # immutable: a write creates another
     etag: str
 
 
@@ -58,14 +58,14 @@ class QuickContainer:
     def restore(self, documents: Documents, lsn: int) -> None:
         self.documents, self.lsn = dict(documents), lsn
 
-    def lag_began(self) -> None:
+    def start_lag(self) -> None:
         self._replica, self._replica_lsn = dict(self.documents), self.lsn
         self._pending.clear()
 
     # reading
 
     def view(self, seen: int) -> View:
-        """What a replica shows; an error where that is less than the session has seen."""
+        """Return the replica's data. Raise an error if it is older than the session's last write."""
         if not self._server.lag:
             return self.primary()
         now = self._server.now()
@@ -150,7 +150,7 @@ class QuickContainer:
     def batch(
         self, operations: Sequence[Mapping[str, Any]], partition: str
     ) -> tuple[int, list[dict[str, Any]]]:
-        """All or none; a batch is one write."""
+        """Run all operations or none, as one write."""
         before, lsn, waiting = dict(self.documents), self.lsn, len(self._pending)
         results: list[dict[str, Any]] = []
         for operation in operations:
@@ -217,15 +217,15 @@ SavedDocuments = dict[str, tuple[Documents, int]]
 
 
 class QuickCosmosEngine:
-    """As CosmosEngine, for the queries that Python functions can answer. Another one is refused."""
+    """A CosmosEngine whose queries are Python functions. It rejects queries that they do not support."""
 
     def __init__(self, containers: Iterable[Mapping[str, Any]]) -> None:
         self._clock: Clock | None = None
         self._etags = 0
         self.lag = 0.0
         self._containers = {
-            each["id"]: QuickContainer(self, each["id"], each["partitionKey"]["paths"][0])
-            for each in containers
+            definition["id"]: QuickContainer(self, definition["id"], definition["partitionKey"]["paths"][0])
+            for definition in containers
         }
 
     def now(self) -> float:
@@ -241,11 +241,14 @@ class QuickCosmosEngine:
     def set_lag(self, seconds: float) -> None:
         if seconds and not self.lag:
             for container in self._containers.values():
-                container.lag_began()
+                container.start_lag()
         self.lag = seconds
 
     def restart(self, clock: Clock | None, saved: SavedDocuments | None) -> None:
-        """As if it were new, or as it was saved. Without a clock nobody uses it until it is started again."""
+        """Reset to the initial or a saved state.
+
+        Without a clock, it cannot be used until the next restart.
+        """
         self._clock, self.lag = clock, 0.0
         for name, container in self._containers.items():
             container.restore(*(saved or {}).get(name, ({}, 0)))
@@ -256,6 +259,6 @@ class QuickCosmosEngine:
         }
 
     def rows(self, container: str) -> list[dict[str, Any]]:
-        """Every document, past the network. They are not to be changed."""
+        """Return all documents without the network. The caller must not change them."""
         documents = self._containers[container].documents
         return [documents[key].fields for key in sorted(documents)]

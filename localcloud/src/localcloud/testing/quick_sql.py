@@ -1,6 +1,6 @@
-"""Queries over documents in memory: the syntax trees of Cosmos DB's SQL, as Python functions.
+"""Queries over documents in memory: the syntax trees of Cosmos DB's SQL as Python functions.
 
-A part of the language. Another question raises NotImplementedError, so no answer is made up.
+They support a part of the language. Any other query raises NotImplementedError.
 """
 
 import re
@@ -16,13 +16,13 @@ from localcloud.cosmos.sql_values import UNDEFINED, compare, equal, rank
 
 Document = Mapping[str, Any]
 Values = Mapping[str, Any]  # of parameters
-Scope = Mapping[str, Any]  # what the names of a query stand for
+Scope = Mapping[str, Any]  # the values of a query's names
 Expression = Callable[[Scope, Values], Any]
 _LITERAL = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?<![\w.@])-?\d+(?:\.\d+)?(?![\w.])""")
 
 
 class Select(NamedTuple):
-    """A query, ready to be run over any documents."""
+    """A compiled query, which can run over any documents."""
 
     where: Expression | None
     order: tuple[tuple[Expression, bool], ...]
@@ -60,7 +60,7 @@ def compiled(text: str) -> Select:
 
 
 def meets(document: Document, condition: str) -> bool:
-    """Whether it meets the condition of a patch, which has its values in its text."""
+    """Return whether a document meets a patch condition, whose text contains its values."""
     values: dict[str, Any] = {}
 
     def named(found: re.Match[str]) -> str:
@@ -85,11 +85,11 @@ def _value(literal: str) -> Any:
 
 def _select(query: ast.Query) -> Select:
     if query.group_by or len(query.sources) > 1:
-        raise NotImplementedError(f"the simulated Cosmos DB does not know this query: {query.from_text}")
+        raise NotImplementedError(f"the simulated Cosmos DB does not support this query: {query.from_text}")
     alias = query.sources[0].alias if query.sources else ""
     counts = query.aggregates
     if counts and (query.select is None or not query.select_value or not _is_count(query.select[0].expr)):
-        raise NotImplementedError("the simulated Cosmos DB knows no aggregate but COUNT(1)")
+        raise NotImplementedError("the simulated Cosmos DB supports no aggregate except COUNT(1)")
     return Select(
         _optional(query.where),
         tuple((_expression(key.expr), key.descending) for key in query.order_by),
@@ -153,7 +153,7 @@ def _expression(expr: ast.Expr) -> Expression:  # noqa: C901, PLR0911 - one case
             return _called(_FUNCTIONS[name], [_expression(argument) for argument in arguments])
         case ast.Exists(query):
             return _exists(query)
-    raise NotImplementedError(f"the simulated Cosmos DB does not know {expr}")
+    raise NotImplementedError(f"the simulated Cosmos DB does not support {expr}")
 
 
 def _member(base: Expression, key: Expression) -> Expression:
@@ -201,7 +201,7 @@ def _compared(test: Callable[[Any, Any], Any], left: Expression, right: Expressi
 
 
 def _chain(operands: Sequence[Expression], *, is_and: bool) -> Expression:
-    """One that decides wins over one that is no boolean."""
+    """Evaluate AND or OR. A deciding operand takes precedence over a non-boolean operand."""
     decides = not is_and
 
     def chain(scope: Scope, values: Values) -> Any:
@@ -264,10 +264,10 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def _exists(query: ast.Query) -> Expression:
-    """Whether an item of an array meets a condition."""
+    """Compile EXISTS: whether an item of an array meets a condition."""
     (source,) = query.sources
     if not source.iterates or source.expr is None or query.where is None:
-        raise NotImplementedError("the simulated Cosmos DB knows EXISTS over an array's items only")
+        raise NotImplementedError("the simulated Cosmos DB supports EXISTS only over an array's items")
     items, where = _expression(source.expr), _expression(query.where)
 
     def exists(scope: Scope, values: Values) -> Any:

@@ -18,7 +18,7 @@ PROPERTIES, APPLICATION_PROPERTIES, BODY = 0x73, 0x74, 0x75
 
 
 class SavedNamespace(NamedTuple):
-    """What the broker's journal would hold."""
+    """The content of the broker's journal."""
 
     rows: list[tuple[int, Message]]
     counters: list[tuple[int, int]]
@@ -26,7 +26,7 @@ class SavedNamespace(NamedTuple):
 
 
 class ServiceBusEngine(Namespace):
-    """Made of a Config.json in the format of Microsoft's emulator, whose limits it does not keep here."""
+    """A namespace from a Config.json of Microsoft's emulator, without the emulator's limits."""
 
     Queue: TypeAlias = Queue
     Message: TypeAlias = Message
@@ -71,7 +71,7 @@ class ServiceBusEngine(Namespace):
                 yield from ((queue.number, message_id, until) for until, message_id in queue.history.entries)
 
     def load(self, saved: SavedNamespace) -> None:
-        """Restore what was saved. A namespace without messages is expected."""
+        """Load a saved state into an empty namespace."""
         self.restore(
             [(row, replace(message)) for row, message in saved.rows], saved.counters, saved.duplicates
         )

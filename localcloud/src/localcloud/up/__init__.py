@@ -1,1 +1,1 @@
-"""`python -m localcloud up`: starts the local cloud, shows it, and ends it."""
+"""`python -m localcloud up`: starts, watches and stops the local cloud."""

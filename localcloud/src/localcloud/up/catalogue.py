@@ -1,4 +1,4 @@
-"""The services of the local cloud: how each is started, where it listens, how its health is seen."""
+"""The services of the local cloud: their commands, addresses and health checks."""
 
 import sys
 from collections.abc import Callable, Iterable
@@ -15,7 +15,7 @@ AZURITE_FOLDER = Path(__file__).resolve().parents[3] / "azurite"
 
 
 class UnknownServiceError(ValueError):
-    """No such service in the local cloud."""
+    """The local cloud has no such service."""
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,10 @@ class ServicePlan:
     address: str
     command: tuple[str, ...]
     health: str
-    announces: bool = True  # says READY on standard output
+    announces: bool = True  # prints READY on standard output
     needs: tuple[str, ...] = ()
-    prepare: Preparation | None = None  # run to its end before the service goes on
-    gate: Path | None = None  # it loads what it needs, and goes on when this file is there
+    prepare: Preparation | None = None  # runs to its end before the service continues
+    gate: Path | None = None  # the service loads the app, then waits for this file
 
 
 def plan_services(
@@ -76,8 +76,8 @@ def _servicebus(ports: Ports, project: Project, data: Path) -> ServicePlan:
     config = project.config or project.root / "Config.json"
     if not config.is_file():
         raise ProjectError(
-            f"there is no {config}: Service Bus takes its queues and topics from a file in the format of"
-            f' Microsoft\'s emulator. Name yours in {FILE} (servicebus = "PATH"), or leave servicebus out'
+            f"{config} does not exist: Service Bus reads its queues and topics from a file in the format of"
+            f' Microsoft\'s emulator. Set its path in {FILE} (servicebus = "PATH"), or leave servicebus out'
         )
     command = _module(
         "servicebus", "--port", ports.amqp, "--admin-port", ports.admin, "--data", data, "--config", config
@@ -87,7 +87,7 @@ def _servicebus(ports: Ports, project: Project, data: Path) -> ServicePlan:
 
 
 def _plain(name: str, title: str, ports: Ports, data: Path, origin: str = f"http://{HOST}") -> ServicePlan:
-    """One of the services that need no more than a port and a folder."""
+    """Plan a service that needs only a port and a folder."""
     port = getattr(ports, name)
     command = _module(name, "--port", port, "--data", data / name)
     return ServicePlan(name, title, f"{origin}:{port}", command, f"{origin}:{port}/_localcloud/health")

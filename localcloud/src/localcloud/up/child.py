@@ -1,4 +1,4 @@
-"""One service of the local cloud as a child process."""
+"""A service of the local cloud as a child process."""
 
 import asyncio
 import os
@@ -22,11 +22,11 @@ HEALTH_SECONDS = 3.0
 
 
 class StartError(RuntimeError):
-    """A service did not come up."""
+    """A service did not start."""
 
 
 class Child:
-    """Its output goes to a log file; its standard input is the lifeline that ends it when we end."""
+    """A child process. Its output goes to a log file. The end of its standard input ends it."""
 
     def __init__(
         self, plan: ServicePlan, *, log: Path, ca: Path, cwd: Path, settings: Mapping[str, str] | None = None
@@ -42,7 +42,7 @@ class Child:
         self._last_lines: deque[str] = deque(maxlen=KEPT_LINES)
 
     async def start(self) -> None:
-        """Start, or go on where it waits at its gate, and return when it is healthy."""
+        """Start, or continue after the gate. Return when the service is healthy."""
         if self.plan.prepare and not self.plan.prepare.is_done(self._settings):
             await self._prepare(self.plan.prepare)
         if self._process is None:
@@ -57,7 +57,7 @@ class Child:
             ) from None
 
     async def begin(self) -> None:
-        """Start the process. One with a gate loads what it needs, and waits there."""
+        """Start the process. With a gate, it loads the app and waits."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         if self.plan.gate is not None:
             self.plan.gate.unlink(missing_ok=True)
@@ -68,7 +68,7 @@ class Child:
             stderr=asyncio.subprocess.STDOUT,
             cwd=self._cwd,
             env={**os.environ, LIFELINE_VARIABLE: "stdin", "PYTHONUNBUFFERED": "1"},
-            start_new_session=True,  # Ctrl-C reaches the supervisor alone, which stops them in order
+            start_new_session=True,  # only the supervisor gets Ctrl-C, and stops the services in order
         )
         self._pump = asyncio.create_task(self._copy_output())
 
@@ -82,13 +82,13 @@ class Child:
             env={**self._settings, **os.environ},
         )
         try:
-            said, _ = await process.communicate()
+            output, _ = await process.communicate()
         except asyncio.CancelledError:
             process.kill()
             await process.wait()
             raise
         if process.returncode:
-            self._last_lines.extend(said.decode("utf-8", "replace").splitlines())
+            self._last_lines.extend(output.decode("utf-8", "replace").splitlines())
             raise StartError(f"{self.plan.name} could not be prepared{self._tail()}")
         preparation.note_done(self._settings)
 
@@ -97,7 +97,7 @@ class Child:
         return await self._process.wait()
 
     async def stop(self) -> bool:
-        """Ask it to end, and end it by force if it does not. Whether it ended by itself."""
+        """Terminate the process, and kill it if necessary. Return whether it ended without a kill."""
         if self._process is None:
             return True
         by_itself = await self._terminate(self._process)
@@ -125,7 +125,7 @@ class Child:
                 ca = self._ca if self._ca.exists() else None
                 if await is_healthy(self.plan.health, ca=ca):
                     return
-            assert self._process is not None  # noqa: S101 - start() made it
+            assert self._process is not None  # noqa: S101 - start() created it
             if self._process.returncode is not None:
                 if self._pump is not None:
                     await self._pump
@@ -134,8 +134,8 @@ class Child:
             await asyncio.sleep(POLL_SECONDS)
 
     async def _copy_output(self) -> None:
-        assert self._process is not None  # noqa: S101 - start() made it
-        assert self._process.stdout is not None  # noqa: S101 - a pipe was asked for
+        assert self._process is not None  # noqa: S101 - start() created it
+        assert self._process.stdout is not None  # noqa: S101 - start() requested a pipe
         with self.log.open("ab") as file:
             while chunk := await self._process.stdout.read(65536):
                 file.write(chunk)
@@ -151,12 +151,12 @@ class Child:
 
 
 async def is_healthy(url: str, *, ca: Path | None = None) -> bool:
-    """Whether the service answers. A refusal for want of credentials is an answer too."""
+    """Return whether the service responds. An authentication error is a response too."""
     try:
         status = await asyncio.wait_for(_status(url, ca), HEALTH_SECONDS)
     except (OSError, TimeoutError, ValueError):
         return False
-    return status < 500  # noqa: PLR2004 - the HTTP class of server errors
+    return status < 500  # noqa: PLR2004 - server errors
 
 
 async def _status(url: str, ca: Path | None) -> int:

@@ -1,4 +1,4 @@
-"""The user's command, which runs when all is up, with the addresses of the services in its environment."""
+"""The user's command, which runs when all services are up, with their addresses in its environment."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ POLL_SECONDS = 0.4
 
 
 async def run_command(command: Sequence[str], settings: Mapping[str, str]) -> int:
-    """Return its exit code. If this is canceled, the command is asked to end."""
+    """Run the command and return its exit code. Cancellation terminates the command."""
     process = await asyncio.create_subprocess_exec(
         *command, env={**os.environ, **settings}, start_new_session=True
     )
@@ -30,14 +30,14 @@ async def run_command(command: Sequence[str], settings: Mapping[str, str]) -> in
 
 
 def note_settings(data: Path, settings: Mapping[str, str]) -> None:
-    """Write them down for a later start that finds the folder in use."""
+    """Write the settings for a later start that finds the folder in use."""
     written = data / f"{SETTINGS}.new"
     written.write_text(json.dumps(dict(settings)), encoding="utf-8")
     written.replace(data / SETTINGS)
 
 
 async def settings_of_running(in_use: FolderInUseError) -> dict[str, str] | None:
-    """Return the settings of the local cloud that has the folder, as soon as its host answers."""
+    """Return the settings of the local cloud that uses the folder, once its host responds."""
     until = time.monotonic() + START_SECONDS
     noted = in_use.data / SETTINGS
     while time.monotonic() < until:

@@ -1,4 +1,4 @@
-"""The folder where the local cloud keeps its data: one supervisor at a time, wiped on request."""
+"""The data folder of the local cloud: used by one supervisor at a time, and emptied on request."""
 
 import fcntl
 import os
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-SETTINGS = "settings.json"  # of the local cloud that has the folder, as soon as they are known
+SETTINGS = "settings.json"  # of the local cloud that uses the folder
 MARKER = ".localcloud"
 
 
@@ -16,7 +16,7 @@ class DataFolderError(OSError):
 
 
 class FolderInUseError(DataFolderError):
-    """Another local cloud has it."""
+    """Another local cloud uses the folder."""
 
     def __init__(self, data: Path, pid: str) -> None:
         super().__init__(
@@ -28,7 +28,7 @@ class FolderInUseError(DataFolderError):
 
 @contextmanager
 def data_folder(path: Path, *, fresh: bool) -> Iterator[Path]:
-    """Hold the folder for this process; `fresh` empties it first."""
+    """Lock the folder for this process. `fresh` empties it first."""
     path.mkdir(parents=True, exist_ok=True)
     lock = path / "lock"
     with lock.open("a+", encoding="utf-8") as file:
@@ -43,13 +43,13 @@ def data_folder(path: Path, *, fresh: bool) -> Iterator[Path]:
         if fresh:
             _wipe(path)
         (path / MARKER).touch()
-        (path / SETTINGS).unlink(missing_ok=True)  # that of an earlier start
-        _set_logs_aside(path / "logs")
+        (path / SETTINGS).unlink(missing_ok=True)  # of an earlier start
+        _keep_previous_logs(path / "logs")
         yield path
 
 
 def _wipe(path: Path) -> None:
-    """Empty it, but only a folder of ours: --data may have been mistyped."""
+    """Empty the folder, but only if the local cloud created it: --data may be mistyped."""
     entries = [entry for entry in path.iterdir() if entry.name != "lock"]
     if entries and not (path / MARKER).exists():
         raise DataFolderError(f"{path} was not created by the local cloud, so --fresh does not delete it")
@@ -60,8 +60,8 @@ def _wipe(path: Path) -> None:
             entry.unlink()
 
 
-def _set_logs_aside(logs: Path) -> None:
-    """Keep the logs of the start before this one."""
+def _keep_previous_logs(logs: Path) -> None:
+    """Keep the logs of the previous start."""
     if logs.exists():
         before = logs.with_name("logs.before")
         shutil.rmtree(before, ignore_errors=True)

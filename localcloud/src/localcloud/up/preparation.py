@@ -1,4 +1,4 @@
-"""What is run before a service starts; not again while nothing has changed that it depends on."""
+"""A command that runs before a service starts, and again only if its inputs have changed."""
 
 import hashlib
 import json
@@ -10,14 +10,14 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Preparation:
-    """A command that can be run at any time, what it depends on, and where its last success is noted."""
+    """A repeatable command, its inputs, and the file that records its last success."""
 
     command: tuple[str, ...]
     stamp: Path
     root: Path
-    files: tuple[str, ...] = ()  # patterns below the root: the code that does it
-    folders: tuple[Path, ...] = ()  # of the services that it prepares: another one is empty
-    variables: tuple[str, ...] = ()  # beginnings of the names of those it reads
+    files: tuple[str, ...] = ()  # patterns below the root: the code of the command
+    folders: tuple[Path, ...] = ()  # of the services that it prepares: a new folder is empty
+    variables: tuple[str, ...] = ()  # prefixes of the variables that it reads
 
     def is_done(self, settings: Mapping[str, str]) -> bool:
         return self.stamp.exists() and self.stamp.read_text(encoding="utf-8") == self._fingerprint(settings)

@@ -1,4 +1,4 @@
-"""`localcloud.toml`: the app that `localcloud up` starts. Every line of it may be left out."""
+"""`localcloud.toml`: the app that `localcloud up` starts. All lines are optional."""
 
 import sys
 import tomllib
@@ -21,13 +21,13 @@ class Project:
     config: Path | None = None
     """The entities of Service Bus, in the format of Microsoft's emulator."""
     prepare: tuple[str, ...] = ()
-    """A command that prepares the services for the app: containers, an index."""
+    """A command that prepares the services for the app, such as containers and an index."""
     prepare_files: tuple[str, ...] = ()
-    """Patterns. The command runs again when such a file has changed."""
+    """Patterns. The command runs again when a matching file has changed."""
     prepare_variables: tuple[str, ...] = ()
-    """Beginnings of names of settings. The command runs again when such a setting has changed."""
+    """Prefixes of settings. The command runs again when such a setting has changed."""
     pages: Mapping[str, str] = field(default_factory=dict)
-    """Names and paths below the address of the Functions host, to be shown."""
+    """Names and paths below the address of the Functions host, to show."""
 
 
 def read_project(root: Path) -> Project:
@@ -50,7 +50,7 @@ def read_project(root: Path) -> Project:
     if "servicebus" in found:
         values["config"] = root / _of_kind(str, "servicebus", found.pop("servicebus"))
     if unknown := [*found, *(f"prepare.{name}" for name in prepare)]:
-        raise ProjectError(f"{FILE}: {unknown[0]!r} is not known")
+        raise ProjectError(f"{FILE}: {unknown[0]!r} is an unknown key")
     if values["prepare"][:1] == ("python",):
         values["prepare"] = (sys.executable, *values["prepare"][1:])
     return Project(root, **values)

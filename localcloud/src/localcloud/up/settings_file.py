@@ -1,6 +1,6 @@
-"""The settings by which an app finds the services, and `local.settings.json`, where they are written.
+"""The settings that point an app to the services, and `local.settings.json`, which stores them.
 
-What the user has set there stays. Only the settings that name a local service are ours.
+The user's values in the file stay. Only settings that point to a local service are overwritten.
 """
 
 import json
@@ -10,7 +10,7 @@ from typing import Any
 
 from localcloud.ports import Ports
 
-# Public values of Microsoft's emulators (and one of ours), the same on every machine: not secrets.
+# Public values of Microsoft's emulators and of this project, the same on every machine: not secrets.
 AZURITE_ACCOUNT = "devstoreaccount1"
 AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
@@ -26,7 +26,7 @@ class SettingsFileError(ValueError):
 
 
 def settings_of(service: str, addresses: Mapping[str, str]) -> dict[str, str]:
-    """Return what an app has to know to use the service that listens there."""
+    """Return the settings that an app needs to use the service at these addresses."""
     match service:
         case "storage":
             connection = _storage_connection(addresses)
@@ -81,15 +81,15 @@ def settings_of_all(ports: Ports, data: Path, only: Collection[str]) -> dict[str
 
 
 def write_local_settings(root: Path, values: dict[str, str]) -> dict[str, str]:
-    """Write the file. Return all values that it has now. Without the receiver, telemetry is off."""
+    """Write the file and return all its values. Telemetry is off if the receiver does not run."""
     target = root / "local.settings.json"
     sample = root / "local.settings.sample.json"
     first: dict[str, Any] = {"IsEncrypted": False, "Values": {}}
     if sample.exists():
         first = _read(sample)
     settings = _read(target) if target.exists() else first
-    ours = {TELEMETRY: "", FUNCTIONS: "", **values}
-    settings["Values"] = {**first["Values"], **settings["Values"], **ours}
+    local = {TELEMETRY: "", FUNCTIONS: "", **values}
+    settings["Values"] = {**first["Values"], **settings["Values"], **local}
     temporary = target.with_suffix(".tmp")
     temporary.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
     temporary.replace(target)

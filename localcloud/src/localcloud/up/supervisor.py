@@ -1,8 +1,8 @@
-"""Starts the services in order, watches them, and stops them all when one ends or the user says so.
+"""Starts the services in order, watches them, and stops them all when one ends or the user stops them.
 
-Nothing is restarted: a service that ends by itself is a fault to look at, so all stop and the exit code
-is 1. Order: the storage, bus and database services side by side, then the Functions host, which loads the app
-meanwhile; backwards to stop.
+Nothing is restarted: if a service ends by itself, all stop and the exit code is 1. Storage, bus and database
+services start in parallel. The Functions host, which loads the app in the meantime, comes last. They stop in
+the reverse order.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ class Supervisor:
         ]
 
     async def run(self, when_up: WhenUp) -> int:
-        """Run until told to stop; the exit code. `when_up` ends it too, where it gives an exit code."""
+        """Run until stopped and return the exit code. An exit code of `when_up` also ends the run."""
         loop = asyncio.get_running_loop()
         for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(signum, self._stopping.set)
@@ -74,7 +74,7 @@ class Supervisor:
         self._say(f"  {plan.title:<24} {plan.address:<28} ready in {took:.1f} s")
 
     async def _unless_stopped(self, work: Coroutine[None, None, None]) -> bool:
-        """Do the work unless a signal comes first; whether it was done."""
+        """Run the work unless a signal comes first. Return whether it ran to its end."""
         working = asyncio.ensure_future(work)
         stopped = asyncio.ensure_future(self._stopping.wait())
         await asyncio.wait({working, stopped}, return_when=asyncio.FIRST_COMPLETED)
@@ -90,7 +90,7 @@ class Supervisor:
         return True
 
     async def _watch(self, working: asyncio.Future[int | None]) -> int:
-        """Wait for a signal, for the first service that ends by itself, or for the work to end it."""
+        """Wait for a signal, for the first service that ends by itself, or for an exit code of the work."""
         ends = {asyncio.create_task(child.wait()): child for child in self._children}
         stopped = asyncio.create_task(self._stopping.wait())
         try:

@@ -1,4 +1,4 @@
-"""The app that the dev host's tests run: HTTP functions of every kind, timers, and a blueprint."""
+"""The app for the dev host's tests: HTTP functions of every kind, timers, and a blueprint."""
 
 import asyncio
 import json
@@ -56,12 +56,12 @@ def text(req: func.HttpRequest) -> str:
 
 @app.route(route="nothing")
 def nothing(req: func.HttpRequest) -> func.HttpResponse:
-    return None  # type: ignore[return-value] # what the worker makes of it is the point
+    return None  # type: ignore[return-value] # to test the worker's handling
 
 
 @app.route(route="a-dict")
 def a_dict(req: func.HttpRequest) -> func.HttpResponse:
-    return {"a": 1}  # type: ignore[return-value] # likewise
+    return {"a": 1}  # type: ignore[return-value] # to test the worker's handling
 
 
 @app.route(route="fails")
@@ -99,7 +99,7 @@ def split(req: func.HttpRequest) -> func.HttpResponse:
 
 @app.route(route="broken-response")
 def broken_response(req: func.HttpRequest) -> func.HttpResponse:
-    return func.HttpResponse("ok", mimetype=5)  # type: ignore[arg-type] # that it fails is the point
+    return func.HttpResponse("ok", mimetype=5)  # type: ignore[arg-type] # to test the error
 
 
 @app.route(route="large", methods=["GET"])
@@ -138,7 +138,7 @@ async def slow(req: func.HttpRequest) -> func.HttpResponse:
 
 @app.route(route="blocks", methods=["GET"])
 async def blocks(req: func.HttpRequest) -> func.HttpResponse:
-    time.sleep(float(req.params["seconds"]))  # noqa: ASYNC251 - a badly written function is the point
+    time.sleep(float(req.params["seconds"]))  # noqa: ASYNC251 - to test a blocking function
     return func.HttpResponse("blocked")
 
 

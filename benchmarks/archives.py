@@ -1,6 +1,7 @@
-"""Reading archives: our bounded streams against the standard library's, in one run.
+"""Benchmark of reading archives: our bounded streams compared with the standard library's.
 
-`python -m benchmarks.archives` makes an mbox of about 60 MB, packs it, and reads each packing both ways.
+`python -m benchmarks.archives` creates an mbox of about 60 MB, packs it, and reads each packed file both
+ways.
 """
 
 import gzip
@@ -57,7 +58,7 @@ def by_zipfile(path: Path) -> int:
 
 
 def seconds(read: Callable[[Path], int], path: Path, expected: int) -> float:
-    """CPU seconds of the best round."""
+    """Return the CPU seconds of the best round."""
     best = float("inf")
     for _ in range(ROUNDS):
         started = time.process_time()

@@ -1,9 +1,9 @@
-"""What 10,000 to 1,000,000,000 messages need: the model of `docs/scale.md`, from what one message costs.
+"""The capacity model of `docs/scale.md`: the needs of 10,000 to 1,000,000,000 messages.
 
     python -m benchmarks.capacity
 
-`MEASURED` is what `python -m benchmarks.costs` printed; the limits are those that Azure publishes. A test
-holds the tables in the docs against this.
+`MEASURED` has the figures of `python -m benchmarks.costs`. The limits are Azure's published limits. A test
+compares the tables in the docs with this module.
 """
 
 import json
@@ -23,7 +23,7 @@ DAY = 86_400
 
 @dataclass(frozen=True)
 class PerMessage:
-    """What one message costs on its way to a report."""
+    """The cost of a message on its way to a report."""
 
     cpu_ms: float
     request_units: float
@@ -35,7 +35,7 @@ class PerMessage:
     archive_bytes: float
 
 
-# python -m benchmarks.costs, on two real lists.
+# Figures of python -m benchmarks.costs for two real lists.
 DISCUSSION = PerMessage(  # numpy-discussion, November 2001: 82 messages in 25 threads
     cpu_ms=47.9,
     request_units=193.1,
@@ -56,7 +56,7 @@ PATCHES = PerMessage(  # git, December 2023: 686 messages in 102 threads, most o
     largest_container_bytes=8_744,
     archive_bytes=6_888,
 )
-# The model takes the dearer of both for each figure.
+# For each figure, the model uses the higher one.
 MEASURED = PerMessage(
     **{
         field.name: max(getattr(DISCUSSION, field.name), getattr(PATCHES, field.name))
@@ -65,27 +65,27 @@ MEASURED = PerMessage(
 )
 SIZES = tuple(10**exponent for exponent in range(4, 10))
 
-# Azure's limits: docs/scale.md says where each stands.
-SERVERLESS_UNITS = 5_000  # RU/s a container
+# Azure's limits: docs/scale.md has the sources.
+SERVERLESS_UNITS = 5_000  # RU/s of a container
 PHYSICAL_PARTITION_BYTES = 50 * GB
 CREDITS_A_SECOND = 1_000  # of a Service Bus Standard namespace
 VECTOR_BYTES = 4 * 384
-VECTOR_OVERHEAD = 1.1  # of an HNSW graph, roughly
-# Assumptions of the month: see docs/deploy.md.
+VECTOR_OVERHEAD = 1.1  # of an HNSW graph, approximately
+# Assumptions for a month: see docs/deploy.md.
 MONTH = 2_628_000
 WAITING = 2
 MEMORY_GB = 2
 OPERATIONS = 4  # publish, forward to the queue, receive, complete
-HOUSEKEEPING_RUNS, SWEEP_RUNS = 8_760, 2_920  # each five minutes, each fifteen
+HOUSEKEEPING_RUNS, SWEEP_RUNS = 8_760, 2_920  # every five minutes, every fifteen minutes
 TIMER_RUNS = HOUSEKEEPING_RUNS + SWEEP_RUNS
-HOUSEKEEPING_UNITS, SWEEP_UNITS = 39.0, 208.0  # RU of a run that finds nothing to do, by the local model
+HOUSEKEEPING_UNITS, SWEEP_UNITS = 39.0, 208.0  # RU of a run without work, in the local model
 IDLE_UNITS = HOUSEKEEPING_RUNS * HOUSEKEEPING_UNITS + SWEEP_RUNS * SWEEP_UNITS
-IDLE_LOOKS = HOUSEKEEPING_RUNS * len(QUEUES)  # peeks for the oldest message of each queue
-SHORTEST_SECONDS = 1  # Flex Consumption bills an execution for a second at least
-SPAN_BYTES = 3_000  # a span and a log line, as the exporter sends them
-METRIC_BYTES = 43_800 * 60 * 600  # 60 series that have news each minute
+IDLE_LOOKS = HOUSEKEEPING_RUNS * len(QUEUES)  # peeks at the oldest message of each queue
+SHORTEST_SECONDS = 1  # Flex Consumption bills at least a second for an execution
+SPAN_BYTES = 3_000  # a span and a log line, in the exporter's format
+METRIC_BYTES = 43_800 * 60 * 600  # 60 series with changes each minute
 
-SEARCH_TIERS = (  # name, partitions at most, GB of vectors a partition
+SEARCH_TIERS = (  # name, maximum partitions, GB of vectors per partition
     ("Basic", 3, 5),
     ("S1", 12, 35),
     ("S2", 12, 150),
@@ -94,14 +94,14 @@ SEARCH_TIERS = (  # name, partitions at most, GB of vectors a partition
 
 
 def credits_of_an_event() -> int:
-    """Send, one for each filter of the topic, forward to the queue, receive."""
+    """Return the credits of an event: send, each filter of the topic, forward to the queue, receive."""
     config = json.loads((ROOT / "infra/servicebus/Config.json").read_text())
     (topic,) = config["UserConfig"]["Namespaces"][0]["Topics"]
     return 3 + sum(len(subscription["Rules"]) for subscription in topic["Subscriptions"])
 
 
 def search_tier(messages: int, cost: PerMessage) -> str:
-    """The first tier whose vector quota holds the index, and how many partitions of it."""
+    """Return the first tier whose vector quota fits the index, and its number of partitions."""
     needed = messages * cost.chunks * VECTOR_BYTES * VECTOR_OVERHEAD / GB
     for name, most, size in SEARCH_TIERS:
         partitions = math.ceil(needed / size)

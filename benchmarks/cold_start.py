@@ -1,9 +1,9 @@
-"""How long `import function_app` takes in a new process, and what takes how much of it.
+"""Benchmark of `import function_app` in a new process, with the share of each package.
 
     python -m benchmarks.cold_start [--runs 7]
 
-CPU time says more than wall time on a machine that others use too. The ratio is to azure.functions and
-pydantic alone, which every app of this kind has to load.
+On a shared machine, CPU time is more reliable than wall time. The ratio is to azure.functions and pydantic
+alone, which every app of this kind must load.
 """
 
 import argparse
@@ -27,7 +27,7 @@ _LINE = re.compile(r"import time:\s+(\d+) \|\s+\d+ \|\s+(\S+)")
 
 
 def timed(code: str) -> tuple[float, float]:
-    """Wall and CPU seconds of the code in a process of its own."""
+    """Return the wall and CPU seconds of the code in a separate process."""
     done = subprocess.run(
         [sys.executable, "-c", TIMED.format(code=code)], capture_output=True, text=True, check=True
     )
@@ -36,7 +36,7 @@ def timed(code: str) -> tuple[float, float]:
 
 
 def by_package() -> Counter[str]:
-    """Microseconds of each package's own modules."""
+    """Return the microseconds of each package's own modules."""
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", APP], capture_output=True, text=True, check=True
     )
@@ -52,9 +52,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--runs", type=int, default=7)
     runs = parser.parse_args().runs
-    timed(APP)  # compiles what is not compiled yet
+    timed(APP)  # compiles modules that are not compiled yet
     app, base = [], []
-    for _ in range(runs):  # in turns, so that both see the same machine
+    for _ in range(runs):  # alternating, so that both run under the same conditions
         app.append(timed(APP))
         base.append(timed(BASE))
     wall, cpu = (statistics.median(column) for column in zip(*app, strict=True))

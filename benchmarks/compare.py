@@ -1,9 +1,9 @@
-"""Compares this work tree with an earlier one: the same benchmark in both, in turns, by the median of ratios.
+"""Compares this work tree with an earlier one: alternating runs of a benchmark, and the median of ratios.
 
     python -m benchmarks.compare EARLIER parsing|parsing-cpu|pipeline|host [--pairs 7]
 
-EARLIER is a work tree of the version before (git worktree add ../earlier TAG), set up like this one. A ratio
-above 1 says that this version is slower. Each tree runs its own benchmark with its own code, so figures stay
+EARLIER is a work tree of an earlier version (git worktree add ../earlier TAG) with the same setup. A ratio
+above 1 means that this version is slower. Each tree runs its own benchmark with its own code, so figures are
 comparable as long as the benchmark prints them under the same name.
 """
 
@@ -24,7 +24,7 @@ class Figure:
     name: str
     pattern: str
     is_rate: bool
-    """A rate is better when it is higher, a time when it is lower."""
+    """Higher is better for a rate, lower for a time."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Benchmark:
     arguments: tuple[str, ...]
     figures: tuple[Figure, ...]
     is_shared: bool = False
-    """Run as a file of this tree in both, with the code of each: the earlier one does not have it."""
+    """Run this tree's file in both trees, each with its own code, because the earlier tree lacks the file."""
     project: str = "."
-    """The folder of the project that it belongs to."""
+    """The folder of the benchmark's project."""
 
 
 BENCHMARKS = {
@@ -103,7 +103,7 @@ def main() -> None:
     before: list[list[float]] = []
     after: list[list[float]] = []
     for number in range(options.pairs):
-        # Alternately first, so that a machine that warms up or slows down favours neither.
+        # Alternate the order, so that a machine that warms up or slows down favors neither.
         trees = [(options.earlier, before), (HERE, after)]
         for tree, figures in trees if number % 2 == 0 else trees[::-1]:
             figures.append(measure(tree, benchmark))

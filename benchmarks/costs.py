@@ -1,11 +1,11 @@
-"""What a message costs on its way from an archive to a report: operations, request units, bytes, events, CPU.
+"""Costs of a message on its way to a report: operations, request units, bytes, events, CPU.
 
     python -m benchmarks.costs [--archive FILE]
 
-One archive goes through the pipeline on the local cloud, one stage after the other, so that each stage's part
-can be told. The figures of `docs/scale.md` come from here. Request units are those of the local Cosmos DB's
-model (1 RU a KB read, 5 RU a KB written, queries by what they return): Azure charges about that, and more for
-what is indexed. CPU is that of the app and of its encoder, without the services.
+An archive goes through the pipeline on the local cloud, one stage after the other, so that the costs of each
+stage can be separated. `docs/scale.md` uses these figures. Request units follow the local Cosmos DB's model
+(1 RU per KB read, 5 RU per KB written, queries by the size of their results). Azure charges about the same,
+and more for indexed data. CPU is the app's and its encoder's, without the services.
 """
 
 import argparse
@@ -54,12 +54,12 @@ AT_ONCE = 16
 QUIET_SECONDS = 2.0
 LOCK_SECONDS = 1800.0
 UNITS = "cosmos_request_units_total"
-PRIMARY = ("cosmos refresh", "cosmos read_latest")  # reads of the primary, to see what others wrote
+PRIMARY = ("cosmos refresh", "cosmos read_latest")  # reads of the primary, to see other workers' writes
 
 
 @dataclass
 class Cost:
-    """What one stage did."""
+    """The operations of a stage."""
 
     cpu: float = 0.0
     events: int = 0
@@ -84,7 +84,7 @@ class Meter:
         return self._totals(UNITS, "container", of="sum")
 
     def requests(self) -> int:
-        """Answers of Cosmos DB: also those to requests of the SDK's own. The end of a query is none."""
+        """Return the responses of Cosmos DB, also to the SDK's own requests, but not the ends of queries."""
         return int(self._totals(UNITS, "container", of="count").total())
 
     @staticmethod
@@ -144,7 +144,7 @@ class Pipeline:
         cost.requests = self._meter.requests() - requests
 
     async def _drain(self, stage: Stage[Any], cost: Cost) -> None:
-        """Until nothing has come for a while: the stage before this one has ended."""
+        """Process events until no event arrives for a while: the previous stage has ended."""
         runner = StageRunner(stage, self._clients)
         async with (
             AutoLockRenewer(LOCK_SECONDS) as renewer,
@@ -160,18 +160,18 @@ class Pipeline:
 
 
 async def stored_bytes(clients: Clients) -> dict[str, tuple[int, int]]:
-    """Documents and their bytes by container. What stands beside the threads is `entries`."""
+    """Return the documents and bytes by container. Documents next to threads count as `entries`."""
     found = {}
     for name in CONTAINERS:
         query = NamedQuery("all", name, "SELECT * FROM c")
         documents = [document async for document in clients.store.query(query, Session())]
-        beside = [row for row in documents if name == "threads" and "kind" in row]
-        for kind, some in (
+        entries = [row for row in documents if name == "threads" and "kind" in row]
+        for kind, kept in (
             (name, [row for row in documents if name != "threads" or "kind" not in row]),
-            ("entries", beside),
+            ("entries", entries),
         ):
-            if some:
-                found[kind] = (len(some), sum(len(json.dumps(document)) for document in some))
+            if kept:
+                found[kind] = (len(kept), sum(len(json.dumps(document)) for document in kept))
     return found
 
 
@@ -195,7 +195,7 @@ async def measure(settings: Settings, content: bytes) -> tuple[dict[str, Cost], 
 def per_message(
     costs: Mapping[str, Cost], sizes: Mapping[str, tuple[int, int]], archive_bytes: int
 ) -> PerMessage:
-    """The figures of the model in benchmarks.capacity."""
+    """Return the figures for the model in benchmarks.capacity."""
     total, messages = _sum(costs.values()), sizes["messages"][0]
     return PerMessage(
         cpu_ms=total.cpu * 1000 / messages,
@@ -239,7 +239,7 @@ def report(costs: Mapping[str, Cost], sizes: Mapping[str, tuple[int, int]], arch
 
 
 def _requests(cost: Cost) -> int:
-    """To all services."""
+    """Return the requests to all services."""
     others = sum(count for call, count in cost.calls.items() if not call.startswith("cosmos "))
     return cost.requests + others
 

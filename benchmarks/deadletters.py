@@ -1,8 +1,8 @@
-"""Dead letters by the thousand: `python -m benchmarks.deadletters [--count 10000] [--causes 5] [--rate 200]`.
+"""Benchmark of dead letters: `python -m benchmarks.deadletters [--count 10000] [--causes 5] [--rate 200]`.
 
-Makes dead letters of several causes, groups them, and requeues one group at the asked rate; the broker and
-the database are processes of their own. Counts are checked. The rate is over the time from the first batch
-to the last.
+Creates dead letters of several causes, groups them, and requeues a group at the given rate. The broker and
+the database are separate processes. The benchmark checks the counts, and measures the rate from the first
+batch to the last.
 """
 
 import argparse

@@ -1,10 +1,9 @@
-"""The default embedder against SentenceTransformer.encode at its defaults, in one run.
+"""Benchmark of the default embedder against SentenceTransformer.encode with its default options.
 
     python -m benchmarks.embedding --reference PYTHON --model models/all-MiniLM-L6-v2
 
-PYTHON is an interpreter that has sentence-transformers. Both sides encode the same slices of texts in turn,
-each with all cores, so that a busy machine slows both. Ours is the embedder that the app uses, with its
-process and pipe.
+PYTHON is an interpreter with sentence-transformers. Both encode the same slices of texts alternately, with
+all cores, so that other load affects both. Our side is the app's embedder, including its process and pipe.
 """
 
 import argparse
@@ -58,7 +57,7 @@ class Measured:
 
 
 class Reference:
-    """The other interpreter."""
+    """The interpreter with sentence-transformers."""
 
     def __init__(self, python: str, folder: Path, scratch: Path) -> None:
         script = ROOT / "benchmarks" / "embedding_reference.py"
@@ -102,7 +101,7 @@ async def encode_ours(embedder: EncoderProcess, texts: list[str]) -> Measured:
 
 
 def recall_agreement(ours: Vectors, theirs: Vectors, count: int = 10) -> float:
-    """How many of a text's nearest others are the same with both."""
+    """Return the share of a text's nearest neighbors that both have in common."""
 
     def nearest(vectors: Vectors) -> Any:
         similarity = vectors @ vectors.T
@@ -110,11 +109,11 @@ def recall_agreement(ours: Vectors, theirs: Vectors, count: int = 10) -> float:
         return np.argpartition(-similarity, count, axis=1)[:, :count]
 
     pairs = zip(nearest(ours), nearest(theirs), strict=True)
-    return float(np.mean([len(set(one) & set(other)) / count for one, other in pairs]))
+    return float(np.mean([len(set(mine) & set(reference)) / count for mine, reference in pairs]))
 
 
 def message_recall(messages: Vectors, queries: Vectors, bc3: Bc3, count: int = 3) -> float:
-    """How often a message that a summary's sentence was written from is among its nearest."""
+    """Return how often a source message of a summary's sentence is among the sentence's nearest messages."""
     nearest = np.argsort(-(queries @ messages.T), axis=1)[:, :count]
     found = [bool(set(row) & sources) for row, (_, sources) in zip(nearest, bc3.queries, strict=True)]
     return float(np.mean(found))
@@ -165,7 +164,7 @@ async def run(options: argparse.Namespace, scratch: Path) -> None:
 
 @dataclass
 class Row:
-    """One encoder, and the reference over the same texts."""
+    """An encoder and the reference, with the same texts."""
 
     ours: Measured = field(default_factory=Measured)
     theirs: Measured = field(default_factory=Measured)

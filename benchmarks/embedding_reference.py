@@ -1,6 +1,6 @@
-"""SentenceTransformer.encode at its defaults, in the interpreter that has it: a request and an answer a line.
+"""SentenceTransformer.encode with its default options, as a process with a request on each line.
 
-It imports nothing of the project, so that the interpreter needs sentence-transformers and nothing else.
+It imports nothing of the project, so that its interpreter needs only sentence-transformers.
 """
 
 import json

@@ -16,7 +16,7 @@ CHUNK_TOKENS = 254
 
 
 def mail_chunks(data: Path, tokenizer_file: Path, count: int) -> list[str]:
-    """Paragraphs of both months joined up to 254 tokens, and `count` of them by a fixed chance."""
+    """Return `count` random chunks with a fixed seed: paragraphs of both months, joined up to 254 tokens."""
     tokenizer = Tokenizer.from_file(str(tokenizer_file))
     tokenizer.no_padding()
     tokenizer.no_truncation()
@@ -52,7 +52,7 @@ def _pieces(paragraph: str, tokenizer: Tokenizer) -> Iterator[str]:
 @dataclass(frozen=True)
 class Bc3:
     messages: list[str]
-    queries: list[tuple[str, set[int]]]  # a summary's sentence, and the messages that it was written from
+    queries: list[tuple[str, set[int]]]  # a summary's sentence, and its source messages
 
 
 def read_bc3(data: Path) -> Bc3:
@@ -65,7 +65,7 @@ def read_bc3(data: Path) -> Bc3:
                 position[_text(thread, "listno"), sentence.get("id", "")] = len(messages)
             messages.append(" ".join((sentence.text or "").strip() for sentence in sentences))
     queries = []
-    for thread in ET.parse(data / "bc3" / "annotation-dev.xml").iter("thread"):  # noqa: S314 - likewise
+    for thread in ET.parse(data / "bc3" / "annotation-dev.xml").iter("thread"):  # noqa: S314
         for sentence in (sentence for summary in thread.iter("summary") for sentence in summary.iter("sent")):
             links = [link.strip() for link in sentence.get("link", "").split(",")]
             sources = {position.get((_text(thread, "listno"), link), -1) for link in links} - {-1}

@@ -1,11 +1,11 @@
-"""Two hosts against one: the CPU of parsing and its speed; and how long commits to threads are serialized.
+"""Benchmark of two hosts against one: CPU and speed of parsing, and the serialized time of commits.
 
     python -m benchmarks.hosts [--delay 0.005] [--turns 3]
 
-Each host is a process with the functions of the app, of which all but parsing are off, and takes one archive
-at a time. Two lists are uploaded at once, each with every other mail of git of January 2024 and a source of
-its own. With a delay, every answer of Cosmos DB comes so much later. Commits of one source take turns: their
-share is the time of the batches that raise the source's version, of the time that parsing takes.
+Each host is a process with the app's functions. Only parsing is enabled, for one archive at a time.
+Two lists are uploaded together. Each has every second mail of git of January 2024, and its own source. With a
+delay, each response of Cosmos DB is delayed. Commits of a source run one at a time. Their share is the
+duration of the batches that raise the source's version, divided by the duration of parsing.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from tests.support.cloud import local_cloud, servicebus
 from tests.support.mail_data import WHY_SKIPPED, data_folder, open_archive
 
 ARCHIVE = "git-2024-01.mbox.gz"
-WARM_UPS = 6  # of each host: whichever takes one, in the end each has connected and started its reader
+WARM_UPS = 6  # per host: enough for each to connect and start its reader, whichever host gets an archive
 TIMERS = ("sweep", "housekeeping")
 ONE_AT_A_TIME = {"AzureFunctionsJobHost__extensions__serviceBus__maxConcurrentCalls": "1"}
 TIMEOUT_SECONDS = 600
@@ -80,7 +80,10 @@ async def parse_both(app: App, lists: dict[str, bytes], delay: float) -> Parsing
 
 
 class CommitClock:
-    """The time of the batches that commit mails to threads: of one source, one at a time succeeds."""
+    """The duration of the batches that commit mails to threads.
+
+    For each source, only one batch at a time succeeds.
+    """
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -100,7 +103,7 @@ async def serialized_share(archive: bytes, clock: CommitClock, delay: float) -> 
     with tempfile.TemporaryDirectory() as folder, local_cloud() as cloud, servicebus(Path(folder)) as bus:
         async with mail_in(cloud, bus) as place:
             event, first = await place.ingest(archive), await place.ingest(small_archive(0))
-            await place.run(PARSING, first)  # connections are made once, not for each archive
+            await place.run(PARSING, first)  # opens the connections before the measurement
             if delay:
                 Faults(cloud.cosmos).plan(late(delay))
             clock.seconds, began = 0.0, time.perf_counter()

@@ -1,10 +1,10 @@
-"""The parsing stage on an archive that is larger than the disk of an instance.
+"""Benchmark of the parsing stage on an archive that is larger than an instance's disk.
 
     python -m benchmarks.large_archive [--megabytes 1536]
 
-The archive consists of mails with an attachment each, and goes to Blob storage piece by piece. The stage
-reads it by ranges. The command prints the largest size of the temporary folder, and the peak memory of the
-process that runs the stage and of its largest child.
+The archive has mails with an attachment each, and is uploaded to Blob storage in pieces. The stage reads it
+by ranges. The command prints the largest size of the temporary folder, and the peak memory of the stage's
+process and of its largest child.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from tests.support.cloud import local_cloud, servicebus
 from tests.support.events import event_of
 
 MB = 1024 * 1024
-ATTACHED = 150_000  # bytes, before base64
+ATTACHED = 150_000  # bytes before base64
 
 
 def mail_with_attachment(number: int, attachment: str) -> bytes:
@@ -49,7 +49,7 @@ def mail_with_attachment(number: int, attachment: str) -> bytes:
 
 
 class Archive:
-    """Pieces of an mbox, with what an archive's document says of all of them."""
+    """Pieces of an mbox, with their totals for the archive's document."""
 
     def __init__(self, megabytes: int) -> None:
         self._wanted, self.size, self.count, self._hash = megabytes * MB, 0, 0, hashlib.sha256()
@@ -69,7 +69,7 @@ class Archive:
 
 
 class Watch:
-    """Samples the size of a folder until it is told to stop."""
+    """Samples the size of a folder until it is stopped."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.largest, self._stop = folder, 0, threading.Event()
@@ -92,7 +92,7 @@ def _sizes(folder: Path) -> list[int]:
         for name in names:
             try:
                 found.append(Path(at, name).stat().st_size)
-            except FileNotFoundError:  # removed since it was listed
+            except FileNotFoundError:  # deleted after listing
                 continue
     return found
 
@@ -125,7 +125,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--megabytes", type=int, default=1536)
     options = parser.parse_args()
-    tune_garbage_collector()  # as the app does
+    tune_garbage_collector()  # as in the app
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(parse(options.megabytes, Path(folder)))
 

@@ -1,9 +1,9 @@
-"""The mail library against the standard library, and chunking against a bare tokenizer pass.
+"""Benchmark of the mail library against the standard library, and of chunking against plain tokenizing.
 
     ROUGH_CONSENSUS_DATA=<folder with mail/> python -m benchmarks.mail [parse] [chunk] [memory]
 
-Times are CPU time of one process; the rivals take turns in one run, and the best turn of each counts, so the
-ratios hold on a busy machine, too.
+Times are CPU time of one process. The candidates alternate in one run, and the best turn of each counts, so
+the ratios are also valid on a busy machine.
 """
 
 import argparse
@@ -122,7 +122,7 @@ def _reader(policy: Any) -> Callable[[Any], Any]:
 
 
 def _read_with_policy(message: Any) -> int:
-    # Its own bugs must not stop the rival: what it cannot read, it need not.
+    # A bug of the other library must not stop it. Mails that it cannot read are skipped.
     with contextlib.suppress(Exception):
         for name in ("from", "to", "cc"):
             _ = [address.addr_spec for address in message[name].addresses] if message[name] else []
@@ -164,7 +164,9 @@ def _chunking(files: list[Path]) -> None:
     texts = [message.body_normalized for message in messages]
 
     def chunked(settings: ChunkSettings) -> int:
-        return sum(len(chunk_body(one.body_raw, one.segments, tokenizer, settings)) for one in messages)
+        return sum(
+            len(chunk_body(message.body_raw, message.segments, tokenizer, settings)) for message in messages
+        )
 
     times = _turns(
         {
@@ -197,16 +199,16 @@ def _memory(files: list[Path], scratch: Path) -> None:
 
 
 def peak(path: str) -> None:
-    """Parse one archive and print the number of messages and the process's peak RSS in MB."""
+    """Parse an archive, and print the number of messages and the process's peak RSS in MB."""
     with Path(path).open("rb") as stream:
         count = sum(1 for _ in parse_archive(stream))
-    # Not getrusage: what that reports of a child starts with its parent's memory.
+    # getrusage is unsuitable, because a child's value starts with its parent's memory.
     status = Path("/proc/self/status").read_text()
     print(count, int(status.split("VmHWM:")[1].split()[0]) // 1024)
 
 
 def _repeat(files: list[Path], target: Path, size: int) -> None:
-    """An archive of a given size: the same mails again and again, with new ids each time."""
+    """Write an archive of a given size, which repeats the same mails with new ids."""
     content = b"".join(file.read_bytes() for file in files)
     written = 0
     with target.open("wb") as out:

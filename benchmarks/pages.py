@@ -1,11 +1,11 @@
-"""How often a page asks Cosmos DB and AI Search, with few threads and with many.
+"""Benchmark of pages: calls to Cosmos DB and AI Search, with few and with many threads.
 
     python -m benchmarks.pages [--threads 10000]
 
-Threads of one list over two years and more, with their reports and a passage each, are stored as the pipeline
-leaves them. Each page is then called as the worker calls it, first with a hundred threads and again with all
-of them. Reported: calls, which must not grow, the bytes of the page, and its time, in reads of one document;
-and a search, in look-ups of one passage.
+Threads of a list over more than two years, each with a report and a passage, are stored in the pipeline's
+format. The benchmark calls each page as the worker does, first with a hundred threads and then with all. It
+prints the calls, which must not increase, the page's bytes, its time as a multiple of a point read, and the
+time of a search as a multiple of a lookup of a passage.
 """
 
 import argparse
@@ -70,7 +70,7 @@ PAGES: dict[str, Ask] = {
     "report": (report_page, {"id": report_id(str(UUID(int=1)))}, {}),
     "search": (search_page, {}, {"q": "subject words", "mode": "words"}),
 }
-MAILS = 40  # of the thread whose page is measured
+MAILS = 40  # of the measured thread page
 
 
 def key(number: int) -> str:
@@ -82,7 +82,7 @@ def summary_name(number: int) -> str:
 
 
 def stored(number: int) -> tuple[Thread, Report]:
-    """A thread and its report. Every hundredth is a call without a result."""
+    """Return a thread and its report. Every hundredth thread is a call without a result."""
     id_ = thread_id(f"<{number}@x.example>", "big")
     first = START + timedelta(hours=2 * number)
     people = [
@@ -132,7 +132,7 @@ async def fill(connected: Clients, first: int, last: int) -> None:
 
 
 def passage(number: int) -> dict[str, Any]:
-    """One in the index for each thread. Its vector is of no matter: the search is by words."""
+    """Return an indexed passage for a thread. Its vector is arbitrary, because the search is by words."""
     id_ = chunk_id(thread_id(f"<{number}@x.example>", "big"), 0)
     chunk = Chunk.model_validate(
         {
@@ -152,7 +152,10 @@ def passage(number: int) -> dict[str, Any]:
 
 
 async def fill_thread(connected: Clients) -> None:
-    """The messages and the summary of one thread; it is a patch, and another thread has its first version."""
+    """Store the messages and the summary of a thread with a patch.
+
+    Another thread has the patch's first version.
+    """
     thread, _ = stored(1)
     other, _ = stored(2)
     title = "parser: keep the last line of a file"
@@ -199,7 +202,7 @@ async def timed(work: Callable[[], Awaitable[Any]]) -> float:
 
 
 async def measure(counted: Counter[str]) -> dict[str, tuple[int, int, float]]:
-    """Calls, bytes and time against a point read, by page."""
+    """Return each page's calls, bytes, and time as a multiple of a point read."""
     connected, known = await clients(), thread_id("<1@x.example>", "big")
     read = await timed(lambda: connected.store.find(Thread, known, Session()))
     found = {}

@@ -1,11 +1,11 @@
-"""The parsing stage into the local Cosmos DB, against parsing alone.
+"""Benchmark of the parsing stage with the local Cosmos DB, against parsing alone.
 
     python -m benchmarks.parsing [FILE ...]
 
-All read the same archives in the same run: the mail library alone (split, decode, normalise, mentions,
-thread, in memory, on one core), and the stage, which also stores messages, threads and the index over them.
-The stage, its reader and the servers share the machine's cores. It gets the archives one by one, and all at
-once, as the host hands them over (maxConcurrentCalls in host.json).
+Both read the same archives in one run: the mail library alone (split, decode, normalize, mentions, threads,
+in memory, on one core), and the stage, which also stores messages, threads and their index. The stage, its
+reader and the servers share the machine's cores. The stage gets the archives first one by one and then all
+together, as the host passes them (maxConcurrentCalls in host.json).
 """
 
 import argparse
@@ -42,7 +42,7 @@ def real_archives() -> list[Path]:
 
 
 def parse_alone(archives: list[bytes]) -> tuple[int, float, float]:
-    """Messages, seconds of wall time, seconds of CPU."""
+    """Return the messages, the seconds of wall time and the seconds of CPU."""
     wall, cpu, count, threads = time.perf_counter(), time.process_time(), 0, InMemoryThreads()
     for content in archives:
         found = [parsed for parsed in parse_archive(io.BytesIO(content)) if not isinstance(parsed, Skipped)]
@@ -55,7 +55,8 @@ async def parse_into_cosmos(archives: list[bytes], *, at_once: bool) -> tuple[fl
     with tempfile.TemporaryDirectory() as folder, local_cloud() as cloud, servicebus(Path(folder)) as bus:
         async with mail_in(cloud, bus) as place:
             events = [await place.ingest(content) for content in archives]
-            await place.run(PARSING, await place.ingest(FIRST))  # connections are made once, not per archive
+            # Opens the connections before the measurement.
+            await place.run(PARSING, await place.ingest(FIRST))
             wall, cpu = time.perf_counter(), time.process_time()
             if at_once:
                 await asyncio.gather(*(place.run(PARSING, event) for event in events))
@@ -71,7 +72,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3)
     options = parser.parse_args()
     archives = [read(path) for path in options.files or real_archives()]
-    tune_garbage_collector()  # as the app does
+    tune_garbage_collector()  # as in the app
     alone, one_by_one, at_once = [], [], []
     for _ in range(options.turns):
         count, *times = parse_alone(archives)

@@ -1,9 +1,9 @@
-"""Seconds of CPU that the parsing stage takes, with its readers and the servers that it writes to.
+"""CPU seconds of the parsing stage, including its readers and the servers that it writes to.
 
     python -m benchmarks.parsing_cpu
 
-On a machine that others use, CPU time says more than wall time. `benchmarks.compare` runs this file in both
-work trees, with the code of each. Linux only: it reads /proc.
+On a shared machine, CPU time is more reliable than wall time. `benchmarks.compare` runs this file in both
+work trees, each with its own code. Linux only: it reads /proc.
 """
 
 import asyncio
@@ -18,25 +18,25 @@ from tests.stages.mail_in import mail_in
 from tests.support.cloud import local_cloud, servicebus
 
 TICKS = os.sysconf("SC_CLK_TCK")
-PARENT, USER, SYSTEM = 1, 11, 12  # fields of /proc/PID/stat, after the name
+PARENT, USER, SYSTEM = 1, 11, 12  # fields of /proc/PID/stat after the name
 
 
 def processes() -> dict[int, tuple[int, float]]:
-    """The parent and the seconds of CPU of each."""
+    """Return the parent and the CPU seconds of each process."""
     found: dict[int, tuple[int, float]] = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         try:
             fields = (entry / "stat").read_text().rpartition(")")[2].split()
-        except OSError:  # it has ended
+        except OSError:  # the process has ended
             continue
         found[int(entry.name)] = int(fields[PARENT]), (int(fields[USER]) + int(fields[SYSTEM])) / TICKS
     return found
 
 
 def own_cpu() -> float:
-    """Of this process and all that it has started."""
+    """Return the CPU seconds of this process and its descendants."""
     known, own = processes(), {os.getpid()}
     while more := {pid for pid, (parent, _) in known.items() if parent in own} - own:
         own |= more
@@ -47,7 +47,8 @@ async def parse_all(archives: list[bytes]) -> float:
     with tempfile.TemporaryDirectory() as folder, local_cloud() as cloud, servicebus(Path(folder)) as bus:
         async with mail_in(cloud, bus) as place:
             events = [await place.ingest(content) for content in archives]
-            await place.run(PARSING, await place.ingest(FIRST))  # connections are made once, not per archive
+            # Opens the connections before the measurement.
+            await place.run(PARSING, await place.ingest(FIRST))
             before = own_cpu()
             for event in events:
                 await place.run(PARSING, event)
@@ -55,7 +56,7 @@ async def parse_all(archives: list[bytes]) -> float:
 
 
 def main() -> None:
-    tune_garbage_collector()  # as the app does
+    tune_garbage_collector()  # as in the app
     print(f"CPU of the stage: {asyncio.run(parse_all([read(path) for path in real_archives()])):.2f} s")
 
 

@@ -1,13 +1,12 @@
-"""An archive from its upload until every thread has its report, against encoding its chunks alone.
+"""Benchmark of an archive from upload to the last report, against encoding its chunks alone.
 
     python -m benchmarks.pipeline [--files git-2024-01.mbox.gz ...] [--hosts 1] [--small] [--profile FILE]
 
-The whole system runs as in `make run`: each service is a process of its own, and so is the app's host, with
-default settings, telemetry on and the production locks. Then the same texts are encoded with the same
-embedder, by itself, on the same machine. The table shows the processor's time of each process, with its child
-processes but for the encoder. What a process uses while nothing is to be done is shown beside it, and left
-out of the ratio to the bare encoder: a busy machine takes longer, and idles longer. `--small` sends five
-mails several times to a warm app.
+The whole system runs as in `make run`: each service and the app's host are separate processes, with default
+settings, telemetry and the production locks. Then the same embedder encodes the same texts alone, on the same
+machine. The table shows the CPU time of each process, including its child processes except the encoder. The
+CPU time of idle processes is a separate column and not part of the ratio to the bare encoder, because a busy
+machine takes longer and idles longer. `--small` sends five mails several times to a warm app.
 """
 
 import argparse
@@ -64,11 +63,11 @@ class App:
     def upload(self, name: str, content: bytes, source: str = "git", host: int = 0) -> None:
         address = f"{self.hosts[host].addresses['http']}/api/archives?source={source}&filename={name}"
         request = urllib.request.Request(address, data=content, method="POST")  # noqa: S310 - our own app
-        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310 - likewise
+        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310 - our own app
             answer.read()
 
     def cpu(self) -> dict[str, float]:
-        """The processor's time of each process so far, with its children."""
+        """Return the CPU seconds of each process so far, with its children."""
         seconds: dict[str, float] = {}
         for name, service in self.running.items():
             own = psutil.Process(service.process.pid)
@@ -82,7 +81,7 @@ class App:
 
 @contextmanager
 def running_app(folder: Path, *, hosts: int = 1, **more: str) -> Iterator[App]:
-    """The system with default settings, and `more`."""
+    """Run the system with default settings and `more`."""
     with LocalCloud(folder, *SERVICES, config=SERVICEBUS_CONFIG) as cloud:
         app = App(cloud.settings, dict(cloud.services))
         asyncio.run(provision(load_settings(app.values)))
@@ -106,7 +105,7 @@ async def count(clients: Clients, query: NamedQuery) -> int:
 
 
 async def until_reported(clients: Clients, threads: int = 1, poll: float = POLL_SECONDS) -> None:
-    """Until each archive is parsed and each thread, of at least so many, has the report of its summary."""
+    """Wait until each archive is parsed, and at least `threads` threads exist, all with a current report."""
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while time.monotonic() < deadline:
         await asyncio.sleep(poll)
@@ -125,7 +124,7 @@ def spent(before: dict[str, float], after: dict[str, float]) -> dict[str, float]
 class Measured:
     seconds: float
     cpu: dict[str, float]
-    idle: dict[str, float]  # of these, what the processes use while nothing is to be done
+    idle: dict[str, float]  # part of `cpu` that idle processes use
     texts: list[str]
 
 
@@ -147,7 +146,7 @@ async def measure(app: App, files: list[Path]) -> Measured:
 
 
 async def idle_rates(app: App) -> dict[str, float]:
-    """CPU seconds a second."""
+    """Return the CPU seconds per second of idle processes."""
     before = app.cpu()
     await asyncio.sleep(IDLE_SECONDS)
     return {name: seconds / IDLE_SECONDS for name, seconds in spent(before, app.cpu()).items()}
@@ -159,7 +158,7 @@ def _content(path: Path) -> bytes:
 
 
 async def encode_alone(settings: Settings, texts: list[str]) -> tuple[float, float]:
-    """Seconds by the clock and of the processor, both of the encoder and of the process that feeds it."""
+    """Return the wall and CPU seconds of the encoder and the process that feeds it."""
     embedder = await open_embedder(settings)
     try:
         await embedder.encode(texts[:32])
@@ -186,12 +185,12 @@ def run(files: list[Path], hosts: int) -> None:
     for name, cpu in sorted(found.cpu.items(), key=lambda process: -process[1]):
         print(_row(name, cpu, found.idle[name], bare))
     others = [name for name in found.cpu if name != "encoder"]
-    for what, names in (
+    for label, names in (
         ("the app", [name for name in others if name.startswith("functions")]),
         ("all but the encoder", others),
     ):
         cpu, idle = (sum(column[name] for name in names) for column in (found.cpu, found.idle))
-        print(_row(what, cpu, idle, bare), flush=True)
+        print(_row(label, cpu, idle, bare), flush=True)
 
 
 def _row(name: str, cpu: float, idle: float, bare: float) -> str:
@@ -199,13 +198,13 @@ def _row(name: str, cpu: float, idle: float, bare: float) -> str:
 
 
 def small_archive(turn: int) -> bytes:
-    """Five mails of one thread, with ids of their own."""
+    """Return five mails of a thread with unique ids."""
     return b"".join(_mail(turn, number) for number in range(5))
 
 
 def _mail(turn: int, number: int) -> bytes:
     answer = f"In-Reply-To: <{turn}-0@small.example>\n" if number else ""
-    said = (
+    texts = (
         "I propose that we require TLS 1.3.",
         "I support this proposal.",
         "I object. Devices cannot run it.",
@@ -213,7 +212,7 @@ def _mail(turn: int, number: int) -> bytes:
     return (
         f"From a@example.org Mon Jan  1 10:0{number}:00 2024\nFrom: Person {number} <p{number}@example.org>\n"
         f"Date: Mon, 1 Jan 2024 10:0{number}:00 +0000\nMessage-ID: <{turn}-{number}@small.example>\n"
-        f"{answer}Subject: {'Re: ' if number else ''}Proposal {turn}\n\n{said[min(number, 2)]}\n\n"
+        f"{answer}Subject: {'Re: ' if number else ''}Proposal {turn}\n\n{texts[min(number, 2)]}\n\n"
     ).encode()
 
 

@@ -1,9 +1,10 @@
-"""What it costs to read a thread: what was put to the group, who stands where, how it ended.
+"""Benchmark of reading a thread: its proposals, positions and outcome.
 
     ROUGH_CONSENSUS_DATA=<folder with mail/> python -m benchmarks.reading
 
-Threads of 31 to 47 mails of the git archives, each read many times: CPU time of one core, the best turn of
-each. The ratio is to parsing the same archives in the same run. The limit is 50 ms for a thread of 40 mails.
+Threads of 31 to 47 mails of the git archives are each read many times. Times are CPU time of one core, the
+best turn of each. The ratio is to parsing the same archives in the same run. The limit is 50 ms for a thread
+of 40 mails.
 """
 
 import statistics
@@ -39,15 +40,15 @@ def parsed(files: Iterable[Path]) -> list[ParsedMail]:
 
 
 def threads_of(messages: list[ParsedMail]) -> list[list[ThreadMail]]:
-    """The threads as the pipeline makes them, each in the order of its dates, its root first."""
+    """Return the threads as in the pipeline, each ordered by date and starting with its root."""
     by_node = {message.node: message for message in messages}
     grouped: dict[str, list[ParsedMail]] = defaultdict(list)
     for node, thread in assign(by_node.values(), InMemoryThreads()).assignments.items():
         grouped[thread].append(by_node[node])
     return [
         [
-            thread_mail_of(one)
-            for one in sorted(members, key=lambda one: one.date.timestamp() if one.date else 0.0)
+            thread_mail_of(member)
+            for member in sorted(members, key=lambda member: member.date.timestamp() if member.date else 0.0)
         ]
         for members in grouped.values()
         if len(members) in MAILS
@@ -64,13 +65,13 @@ def best_ms(work: Callable[[], object], turns: int) -> float:
 
 
 def hostile(thread: list[ThreadMail], size: int) -> list[ThreadMail]:
-    """The thread with one more answer, of `size` letters that repeat themselves."""
+    """Return the thread with an additional reply, which repeats a text up to `size` characters."""
     text = HOSTILE * (size // len(HOSTILE))
     return [*thread, replace(thread[1], message_id="<repeats@example.org>", text=text, quotes=())]
 
 
 def main() -> None:
-    tune_garbage_collector()  # as the app does
+    tune_garbage_collector()  # as in the app
     folder = data_folder()
     if folder is None:
         raise SystemExit(WHY_SKIPPED)

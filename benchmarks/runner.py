@@ -1,11 +1,10 @@
-"""What the stage runner and its clients cost on top of the bare SDK calls.
+"""Benchmark of the overhead of the stage runner and its clients over bare SDK calls.
 
     python -m benchmarks.runner [--events 60] [--rounds 6]
 
-The same work on the same local cloud, interleaved: read many, a transactional batch, an index upsert and a
-publish, once by bare SDK calls and once as a stage under the runner. What the stage itself does (reading its
-documents into models and making new ones) is the same on both sides. Reported: wall time and client CPU time
-of both, and their ratios.
+Bare SDK calls and a stage under the runner do the same work on the same local cloud, alternately: read many,
+a transactional batch, an index upsert and a publish. The stage's own work (parsing documents to models and
+creating new ones) is the same in both. The output has the wall and client CPU time of both, and the ratios.
 """
 
 import argparse
@@ -45,7 +44,7 @@ async def measure(work: Callable[[], Awaitable[None]]) -> Measure:
 
 
 class BareSdk:
-    """The calls that the toy stage makes, without anything of ours around them."""
+    """The toy stage's calls, without code of this project around them."""
 
     def __init__(self, settings: Settings) -> None:
         assert settings.COSMOS_KEY is not None
@@ -79,7 +78,7 @@ class BareSdk:
                 for chunk in chunks
             ]
         )
-        assert all(result.succeeded for result in results)  # an answer of 200 can hold items that failed
+        assert all(result.succeeded for result in results)  # a response of 200 can have failed items
         batch = await self.sender.create_message_batch()
         body = json.dumps(
             {"event_type": "None", "data": {"chunk_ids": [chunk["id"] for chunk in chunks] * 3}}
@@ -95,7 +94,7 @@ class BareSdk:
 
 
 async def prepare(place: Bench, events: int, rounds: int) -> list[list[JSONParsed]]:
-    """Messages for every event of every round, stored beforehand."""
+    """Store the messages for all events of all rounds."""
     planned = []
     for number in range(rounds):
         batch = []

@@ -1,10 +1,10 @@
-"""What one sweep reads and takes, with very many documents of which few are due.
+"""Benchmark of a sweep over many documents, few of them due.
 
     python -m benchmarks.sweep [--documents 100000] [--due 1000]
 
-Chunks: 1 in 100 is due, as many wait for their backoff, as many are silent for less than a day, and the rest
-is done. Reported, for a sweep that finds the due ones and for the next one, which finds none: seconds, the
-items that its queries gave, calls, and the request units of the local Cosmos DB's own charge.
+Of the chunks, 1 in 100 is due, as many wait for their backoff, as many are silent for less than a day, and
+the others are done. For a sweep that finds the due chunks, and for the next one without any, the output has
+the seconds, the items returned by queries, the calls, and the request units by the local Cosmos DB's model.
 """
 
 import argparse
@@ -60,7 +60,7 @@ async def fill(clients: Clients, documents: int, due: int) -> None:
 
 
 def totals(reader: InMemoryMetricReader) -> tuple[float, float]:
-    """Request units and calls so far."""
+    """Return the request units and calls so far."""
     data = reader.get_metrics_data()
     found = data.resource_metrics[0].scope_metrics[0].metrics if data else []
     sums: dict[str, float] = {}

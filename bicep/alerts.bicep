@@ -1,19 +1,19 @@
-metadata description = 'When someone must look: the alerts of the retry policy (spec 001), and those of the services below it.'
+metadata description = 'The alerts of the retry policy (spec 001) and of the services that it uses.'
 
 param namePrefix string
 param location string
 param tags object
 
-@description('Who is told; without an address the alerts are only shown in the portal.')
+@description('Recipient of alerts. Without an address, alerts are only visible in the portal.')
 param email string
 
-@description('Names of the query alerts, without those on refused calls; empty for all alerts.')
+@description('Names of the query alerts without alerts on rejected calls. Empty for all alerts.')
 param chosen array
 param workspaceId string
 param serviceBusId string
 param cosmosId string
 
-@description('Application Insights, and where the app says whether it can work.')
+@description('Application Insights, and the app\'s health endpoint.')
 param componentId string
 param healthUrl string
 
@@ -59,7 +59,7 @@ var queryAlerts = [
   }
   {
     name: 'sweep-failed'
-    description: 'The sweep failed. What is stuck stays stuck until it runs again.'
+    description: 'The sweep failed. Stuck documents stay stuck until it runs again.'
     severity: 2
     query: loadTextContent('../infra/kql/alert-sweep-failed.kql')
     measure: 'Failures'
@@ -81,7 +81,7 @@ var queryAlerts = [
   }
   {
     name: 'no-progress'
-    description: 'Messages have been waiting for half an hour and not one event was processed.'
+    description: 'Messages have been waiting for half an hour, and no event was processed.'
     severity: 1
     query: loadTextContent('../infra/kql/alert-no-progress.kql')
     measure: 'Waiting'
@@ -92,7 +92,7 @@ var queryAlerts = [
   }
   {
     name: 'throttling'
-    description: 'A service keeps telling the app to slow down: raise its capacity, or lower the concurrency.'
+    description: 'A service throttles the app repeatedly: raise its capacity, or lower the concurrency.'
     severity: 3
     query: loadTextContent('../infra/kql/alert-throttling.kql')
     measure: 'Throttled'
@@ -116,7 +116,7 @@ var queryAlerts = [
   }
   {
     name: 'service-silent'
-    description: 'A service does not answer in time: /api/health says which, and python -m ops status what can still be seen.'
+    description: 'A service does not respond in time: /api/health says which one, and python -m ops status shows the available status.'
     severity: 2
     query: loadTextContent('../infra/kql/alert-service-silent.kql')
     measure: 'Calls'
@@ -129,7 +129,7 @@ var queryAlerts = [
   }
   {
     name: 'service-refuses'
-    description: 'Most calls to a service fail: python -m ops status and /api/health say which and why. Events wait for it.'
+    description: 'Most calls to a service fail: python -m ops status and /api/health name the service and the error. Its events wait.'
     severity: 1
     query: loadTextContent('../infra/kql/alert-service-refuses.kql')
     measure: 'Calls'
@@ -142,7 +142,7 @@ var queryAlerts = [
   }
   {
     name: 'circuit-open'
-    description: 'The attempts of a stage keep failing in one way, and the sweep only probes it: python -m ops status names the error.'
+    description: 'The attempts of a stage fail repeatedly with one error, and the sweep only probes it: python -m ops status names the error.'
     severity: 2
     query: loadTextContent('../infra/kql/alert-circuit-open.kql')
     measure: 'Open'
@@ -155,7 +155,7 @@ var queryAlerts = [
   }
   {
     name: 'chunks-given-up'
-    description: 'Chunks cannot be embedded, and are missing from the search. Look at the failures of embedding.'
+    description: 'Chunks cannot be embedded, so the search lacks them. Look at the failures of embedding.'
     severity: 3
     query: loadTextContent('../infra/kql/alert-chunks-given-up.kql')
     measure: 'Chunks'
@@ -168,7 +168,7 @@ var queryAlerts = [
   }
   {
     name: 'races-given-up'
-    description: 'Events were given up because their document never appeared (spec 002): a lost write, or a bug.'
+    description: 'Events failed because their document never appeared (spec 002): a lost write, or a bug.'
     severity: 2
     query: loadTextContent('../infra/kql/alert-races-given-up.kql')
     measure: 'Events'
@@ -181,7 +181,7 @@ var queryAlerts = [
   }
   {
     name: 'report-burn-fast'
-    description: 'Reports come so late that the error budget of a month is gone in two days: look at the Pipeline tab now.'
+    description: 'So many reports are late that the month\'s error budget will be used up in two days: look at the Pipeline tab now.'
     severity: 1
     query: loadTextContent('../infra/kql/alert-report-burn-fast.kql')
     measure: 'Burn'
@@ -192,7 +192,7 @@ var queryAlerts = [
   }
   {
     name: 'report-burn-slow'
-    description: 'Reports have come late for hours: at this rate the error budget of a month is gone in five days.'
+    description: 'Reports have been late for hours: at this rate, the month\'s error budget will be used up in five days.'
     severity: 2
     query: loadTextContent('../infra/kql/alert-report-burn-slow.kql')
     measure: 'Burn'
@@ -203,7 +203,7 @@ var queryAlerts = [
   }
   {
     name: 'late-documents'
-    description: 'Documents have not been done in the time of SLO_REPORT_MINUTES for half an hour: python -m ops status, python -m ops archive progress ID --why.'
+    description: 'For half an hour, documents have taken longer than SLO_REPORT_MINUTES: python -m ops status, python -m ops archive progress ID --why.'
     severity: 2
     query: loadTextContent('../infra/kql/alert-late-documents.kql')
     measure: 'Late'
@@ -216,7 +216,7 @@ var queryAlerts = [
   }
   {
     name: 'week-old-documents'
-    description: 'Documents are not done a week after they came in (tier 4): declare an incident.'
+    description: 'Documents are not done a week after their arrival (tier 4): declare an incident.'
     severity: 0
     query: loadTextContent('../infra/kql/alert-week-old.kql')
     measure: 'Documents'
@@ -229,7 +229,7 @@ var queryAlerts = [
   }
   {
     name: 'queue-age'
-    description: 'The oldest message of a queue waits longer than it may: is its stage down, or too slow?'
+    description: 'The oldest message of a queue has waited longer than allowed: is its stage down, or too slow?'
     severity: 2
     query: loadTextContent('../infra/kql/alert-queue-age.kql')
     measure: 'Share'
@@ -242,7 +242,7 @@ var queryAlerts = [
   }
   {
     name: 'stage-no-progress'
-    description: 'Messages have been waiting for one stage for half an hour, and it has finished none.'
+    description: 'Messages have been waiting for a stage for half an hour, and the stage has finished none.'
     severity: 1
     query: loadTextContent('../infra/kql/alert-stage-no-progress.kql')
     measure: 'Held'
@@ -268,7 +268,7 @@ var queryAlerts = [
   }
   {
     name: 'encoder-restarts'
-    description: 'The encoder\'s process died more than three times in an hour: memory, or a text that crashes it.'
+    description: 'The encoder\'s process died more than three times in an hour, because of memory or a text that crashes it.'
     severity: 3
     query: loadTextContent('../infra/kql/alert-encoder-restarts.kql')
     measure: 'Restarts'
@@ -279,7 +279,7 @@ var queryAlerts = [
   }
 ]
 
-// These compare with intervals that are settings, so they look back as far as Azure lets a query: two days.
+// These compare with intervals from settings, so they use the longest window that Azure allows a query: two days.
 var looksBack = [
   'stuck-documents'
   'many-failed-documents'
@@ -315,7 +315,7 @@ resource queryAlert 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
       severity: alert.severity
       enabled: true
       autoMitigate: true
-      // The tables appear with the first telemetry: on the first deployment there are none to validate against.
+      // The tables appear with the first telemetry, so the first deployment has none to validate against.
       skipQueryValidation: true
       scopes: [
         workspaceId
@@ -404,7 +404,7 @@ resource busThrottled 'Microsoft.Insights/metricAlerts@2018-03-01' = if (empty(c
   location: 'global'
   tags: tags
   properties: {
-    description: 'Service Bus throttles: Standard shares its capacity, Premium can be given more.'
+    description: 'Service Bus throttles: Standard shares its capacity, and Premium can have more.'
     severity: 3
     enabled: true
     autoMitigate: true
@@ -440,7 +440,7 @@ resource cosmosThrottled 'Microsoft.Insights/metricAlerts@2018-03-01' = if (empt
   location: 'global'
   tags: tags
   properties: {
-    description: 'Cosmos DB answers 429 more often than the SDK\'s own retries should need.'
+    description: 'Cosmos DB responds with 429 more often than the SDK\'s own retries can handle.'
     severity: 3
     enabled: true
     autoMitigate: true
@@ -483,7 +483,7 @@ resource cosmosThrottled 'Microsoft.Insights/metricAlerts@2018-03-01' = if (empt
 resource healthTest 'Microsoft.Insights/webtests@2022-06-15' = if (empty(chosen)) {
   name: '${namePrefix}-health'
   location: location
-  // By this tag the portal shows the test with its component.
+  // The portal uses this tag to show the test with its component.
   tags: union(tags, { 'hidden-link:${componentId}': 'Resource' })
   kind: 'standard'
   properties: {
@@ -514,7 +514,7 @@ resource unhealthy 'Microsoft.Insights/metricAlerts@2018-03-01' = if (empty(chos
   location: 'global'
   tags: tags
   properties: {
-    description: 'The app does not answer, or says that it cannot work: open /api/health, or run python -m ops status.'
+    description: 'The app does not respond, or reports that it cannot work: open /api/health, or run python -m ops status.'
     severity: 1
     enabled: true
     autoMitigate: true

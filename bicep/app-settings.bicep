@@ -1,18 +1,18 @@
-metadata description = 'The app settings: ours laid over those that somebody added, and without ours of before.'
+metadata description = 'The app settings: the deployment\'s settings and manual additions, without settings of earlier deployments.'
 
 param appName string
 
-@description('What is set now, before this deployment.')
+@description('The settings before this deployment.')
 @secure()
 param present object
 
-@description('What this deployment sets.')
+@description('The settings of this deployment.')
 param settings object
 
-@description('References into the vault. What was set before stays where this deployment has none.')
+@description('References to the vault. Earlier settings stay if this deployment has none.')
 param vaultReferences object
 
-// Names that the deployment before this one set: what it set and this one does not is taken back.
+// Names that the previous deployment set. Names that this deployment no longer sets are removed.
 var before = split(present.?DEPLOYED_SETTINGS ?? '', ',')
 var added = filter(items(present), setting => !contains(before, setting.key))
 

@@ -1,11 +1,11 @@
-metadata description = 'A warning before the month costs more than planned. It warns; it stops nothing.'
+metadata description = 'A budget that warns before the month costs more than planned. It does not stop anything.'
 
 param name string
 
-@description('In the currency of the billing account, for a month.')
+@description('Monthly amount in the currency of the billing account.')
 param amount int
 
-@description('The first day of a month, as in 2026-11-01T00:00:00Z.')
+@description('The first day of a month, such as 2026-11-01T00:00:00Z.')
 param startDate string
 param contactEmails array
 param actionGroupId string

@@ -5,23 +5,23 @@ param location string
 param tags object
 param databaseName string
 
-@description('serverless: pay for each request; autoscale: pay for a share of the maximum, for steady load.')
+@description('serverless: pay per request. autoscale: pay for a share of the maximum, for steady load.')
 @allowed([
   'serverless'
   'autoscale'
 ])
 param mode string
 
-@description('The database\'s maximum in RU/s when mode is autoscale.')
+@description('The database\'s maximum RU/s in autoscale mode.')
 @minValue(1000)
 param maxThroughput int
 
-@description('Who reads and writes documents: the app, and the operator where one is given ({ id, type }).')
+@description('Principals that read and write documents: the app, and the operator if there is one ({ id, type }).')
 param principals array
 param endpointSubnetId string
 param workspaceId string
 
-@description('Log each request for data, with its caller.')
+@description('Log each data request with its caller.')
 param logsAccess bool
 
 // any(): each item is a container as the resource provider takes it, written by tools/cosmos_containers.py.
@@ -54,7 +54,7 @@ resource account 'Microsoft.DocumentDB/databaseAccounts@2025-04-15' = {
       }
     ]
     capabilities: isServerless ? [serverless] : []
-    // The events carry session tokens: a stage reads what the stage before it wrote.
+    // The events have session tokens: a stage reads the previous stage's writes.
     consistencyPolicy: {
       defaultConsistencyLevel: 'Session'
     }
@@ -92,7 +92,7 @@ resource container 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/container
   }
 ]
 
-// One after the other: in parallel the account answers 412, for it is locked.
+// Sequential, because the account is locked during a change and answers parallel changes with 412.
 @batchSize(1)
 resource contributors 'Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments@2025-04-15' = [
   for principal in principals: {

@@ -1,4 +1,4 @@
-metadata description = 'A function app on Flex Consumption, with the plan and the storage account that are its own.'
+metadata description = 'A function app on Flex Consumption, with its own plan and storage account.'
 
 param name string
 param planName string
@@ -6,7 +6,7 @@ param storageName string
 param location string
 param tags object
 
-@description('The functions that this app has: web answers requests, worker runs the stages and timers. azure.yaml has a service of that name.')
+@description('The app\'s functions: web answers requests, worker runs the stages and timers. azure.yaml has a service of this name.')
 @allowed([
   'web'
   'worker'
@@ -17,13 +17,13 @@ param identityId string
 param identityClientId string
 param identityPrincipalId string
 
-@description('Where telemetry goes; the app reads its address from there.')
+@description('The telemetry resource, which has the address for the app.')
 param componentName string
 
 @description('The app\'s own settings: addresses and names, never keys.')
 param settings object
 
-@description('References into the vault, by the settings\' names.')
+@description('References to the vault, by setting name.')
 param vaultReferences object
 
 @allowed([
@@ -37,21 +37,21 @@ param instanceMemoryMB int
 @maxValue(1000)
 param maximumInstanceCount int
 
-@description('Requests that one instance answers at a time.')
+@description('Concurrent requests per instance.')
 @minValue(1)
 @maxValue(1000)
 param httpConcurrency int
 
-@description('Functions whose instances never go cold: { name: \'function:<name>\' or \'http\', instanceCount }.')
+@description('Functions with always-ready instances: { name: \'function:<name>\' or \'http\', instanceCount }.')
 param alwaysReady array
 
-@description('Recreate ends running functions at an update. RollingUpdate (preview) drains instances first.')
+@description('Recreate stops running functions at an update. RollingUpdate (preview) drains instances first.')
 param updateStrategy string
 
-@description('Addresses (CIDR) that may deploy packages; none for any address with a token.')
+@description('Addresses (CIDR) that may deploy packages. Empty for any address with a token.')
 param scmAllowedAddresses array
 
-@description('The app registration that people sign in to; empty leaves the app without App Service authentication.')
+@description('The app registration for sign-in. Empty for an app without App Service authentication.')
 param authClientId string
 
 param appSubnetId string
@@ -62,13 +62,13 @@ var roles = loadJsonContent('../infra/roles.json')
 var zones = loadJsonContent('../infra/private-zones.json')
 var isPrivate = !empty(endpointSubnetId)
 var packages = 'app-package'
-// The paths that take no account: the check of a deployment, and the feeds, whose secret addresses are the key.
+// The paths without authentication: the deployment check, and the feeds, whose secret addresses authorize.
 var openPaths = [
   '/api/health'
   '/feeds/private/*'
 ]
 
-// What the host keeps in its storage: leases and keys in blobs, and the timers' and poison queues' state.
+// The host's data in its storage: leases and keys in blobs, and the state of timers and poison queues.
 var hostRoles = [
   'Storage Blob Data Owner'
   'Storage Queue Data Contributor'
@@ -81,11 +81,11 @@ var platformSettings = {
   APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identityClientId};Authorization=AAD'
   APPLICATIONINSIGHTS_CONNECTION_STRING: component.properties.ConnectionString
   AZURE_CLIENT_ID: identityClientId
-  AzureWebJobsDisableHomepage: 'true' // our own page is at /
+  AzureWebJobsDisableHomepage: 'true' // the app's own page is at /
   AzureWebJobsStorage__accountName: storage.name
   AzureWebJobsStorage__clientId: identityClientId
   AzureWebJobsStorage__credential: 'managedidentity'
-  // The worker hands on the host's trace; the app sets up the exporter itself.
+  // The worker passes on the host's trace. The app sets up the exporter itself.
   PYTHON_ENABLE_OPENTELEMETRY: 'true'
   SERVICEBUS_CONNECTION__clientId: identityClientId
   SERVICEBUS_CONNECTION__credential: 'managedidentity'
@@ -97,7 +97,7 @@ var scmRules = map(scmAllowedAddresses, address => {
   priority: 100
   ipAddress: address
 })
-// The assertion of the app's identity stands in for a secret of the registration (infra/hooks/registration.py).
+// An assertion of the app's identity replaces a secret of the registration (infra/hooks/registration.py).
 var authSettings = empty(authClientId)
   ? {}
   : {
@@ -199,7 +199,7 @@ resource app 'Microsoft.Web/sites@2024-11-01' = {
       '${identityId}': {}
     }
   }
-  // The host starts with what its identity may read: the roles come first.
+  // The host needs its identity's roles at startup.
   dependsOn: [
     hostAccess
     endpoint
@@ -209,7 +209,7 @@ resource app 'Microsoft.Web/sites@2024-11-01' = {
     httpsOnly: true
     keyVaultReferenceIdentity: identityId
     virtualNetworkSubnetId: empty(appSubnetId) ? null : appSubnetId
-    // any(): the types of this version lack siteUpdateStrategy, which its service takes.
+    // any(): the types of this version lack siteUpdateStrategy, which the service supports.
     functionAppConfig: any({
       siteUpdateStrategy: {
         type: updateStrategy
@@ -250,7 +250,7 @@ resource app 'Microsoft.Web/sites@2024-11-01' = {
   }
 }
 
-// Settings are replaced as a whole: what is there is read first, so that what somebody added survives.
+// A deployment replaces all settings, so the existing settings are read first to keep manual additions.
 module appSettings 'app-settings.bicep' = {
   name: '${part}-settings'
   params: {
@@ -309,7 +309,7 @@ resource authentication 'Microsoft.Web/sites/config@2024-11-01' = if (!empty(aut
   }
 }
 
-// Passwords for publishing stay off: azd deploys with the deployer's own token.
+// Publishing passwords stay disabled: azd deploys with the deployer's token.
 resource ftpPasswords 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2024-11-01' = {
   parent: app
   name: 'ftp'

@@ -1,4 +1,4 @@
-metadata description = 'The identity that the app runs as. It holds every role; nothing holds a key.'
+metadata description = 'The app\'s identity. All access is by its roles, without keys.'
 
 param name string
 param location string

@@ -1,20 +1,20 @@
-metadata description = 'The vault for what nobody may read: the app refers to it, and keeps no secret in its settings.'
+metadata description = 'The vault for secrets. The app refers to it, and has no secret in its settings.'
 
 param name string
 param location string
 param tags object
 
-@description('Which of the secrets are given, by the names of the settings.')
+@description('The names of the settings with a secret.')
 param names array
 
-@description('The secrets, by the names of the settings.')
+@description('The secrets, by setting name.')
 @secure()
 param secrets object
 
-@description('Once on it stays on, and a deleted vault keeps its name for its days of grace.')
+@description('Purge protection. It cannot be turned off, and a deleted vault keeps its name for the retention period.')
 param purgeProtection bool
 
-@description('Who reads which secret ({ secret, principal: { id, type } }): each app reads its own secrets alone.')
+@description('The readers of each secret ({ secret, principal: { id, type } }): each app reads only its own secrets.')
 param readers array
 param endpointSubnetId string
 param workspaceId string
@@ -36,7 +36,7 @@ resource vault 'Microsoft.KeyVault/vaults@2024-11-01' = {
     enableRbacAuthorization: true
     enableSoftDelete: true
     softDeleteRetentionInDays: 7
-    // Azure refuses false: it is on, or not mentioned.
+    // Azure rejects false: the value is true or absent.
     enablePurgeProtection: purgeProtection ? true : null
     publicNetworkAccess: isPrivate ? 'Disabled' : 'Enabled'
     networkAcls: {
@@ -51,7 +51,7 @@ resource secret 'Microsoft.KeyVault/vaults/secrets@2024-11-01' = [
     parent: vault
     name: replace(setting, '_', '-')
     properties: {
-      // A list of webhooks is JSON, whose quotes azd cannot pass on: it comes in base64.
+      // A list of webhooks is JSON in base64, because azd cannot pass on its quotes.
       value: setting != 'WEBHOOKS' ? secrets[setting] : base64ToString(secrets[setting])
       contentType: setting
     }

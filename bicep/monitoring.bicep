@@ -1,22 +1,22 @@
-metadata description = 'Where logs, traces and metrics go: one workspace, and Application Insights upon it.'
+metadata description = 'The destination of logs, traces and metrics: a workspace with Application Insights.'
 
 param workspaceName string
 param componentName string
 param location string
 param tags object
 
-@description('Who may send telemetry: the apps, by their identities ({ id, type }).')
+@description('Principals that may send telemetry: the apps\' identities ({ id, type }).')
 param publishers array
 
-@description('Who may read what was sent: the operators ({ id, type }).')
+@description('Principals that may read telemetry: the operators ({ id, type }).')
 param readers array
 
-@description('How long logs and metrics are kept.')
+@description('The retention of logs and metrics.')
 @minValue(30)
 @maxValue(730)
 param retentionInDays int
 
-@description('The most that may be ingested in a day, in GB; -1 for no cap.')
+@description('The daily ingestion limit in GB, -1 for no limit.')
 param dailyCapGb int
 
 var roles = loadJsonContent('../infra/roles.json')
@@ -47,7 +47,7 @@ resource component 'Microsoft.Insights/components@2020-02-02' = {
   properties: {
     Application_Type: 'web'
     WorkspaceResourceId: workspace.id
-    // The connection string then says only where to send: without a token nothing is accepted.
+    // The connection string then has only the address: telemetry without a token is rejected.
     DisableLocalAuth: true
   }
 }

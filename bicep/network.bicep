@@ -1,10 +1,10 @@
-metadata description = 'The virtual network of the app and of the private endpoints, with the zones they resolve by.'
+metadata description = 'The virtual network of the app and of the private endpoints, with their DNS zones.'
 
 param name string
 param location string
 param tags object
 
-@description('Room for the network; its two subnets are cut from it.')
+@description('The network\'s address space, which is divided into two subnets.')
 param addressPrefix string
 
 var zones = loadJsonContent('../infra/private-zones.json')

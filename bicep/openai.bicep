@@ -1,4 +1,4 @@
-metadata description = 'A model that words the summaries. Without it the app\'s own extractive summaries are used.'
+metadata description = 'A model that writes the summaries. Without it, the app uses its own extractive summaries.'
 
 param name string
 param location string
@@ -6,7 +6,7 @@ param tags object
 param modelName string
 param modelVersion string
 
-@description('GlobalStandard may compute anywhere; DataZoneStandard stays in the zone, Standard in the region.')
+@description('GlobalStandard may process data anywhere, DataZoneStandard in the zone, Standard in the region.')
 @allowed([
   'Standard'
   'DataZoneStandard'
@@ -14,11 +14,11 @@ param modelVersion string
 ])
 param deploymentType string
 
-@description('Thousands of tokens a minute.')
+@description('Thousands of tokens per minute.')
 @minValue(1)
 param capacity int
 
-@description('Who may ask the model: the apps, by their identities ({ id, type }).')
+@description('Principals that may call the model: the apps\' identities ({ id, type }).')
 param users array
 param endpointSubnetId string
 

@@ -1,4 +1,4 @@
-metadata description = 'A private address for one service in our network, and the name that leads to it.'
+metadata description = 'A private address for a service in the virtual network, with its DNS name.'
 
 param name string
 param location string
@@ -6,7 +6,7 @@ param tags object
 param subnetId string
 param serviceId string
 
-@description('Which door of the service: namespace, Sql, searchService, blob, queue, table or account.')
+@description('The subresource of the service: namespace, Sql, searchService, blob, queue, table or account.')
 param group string
 param zoneName string
 

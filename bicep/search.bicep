@@ -1,10 +1,10 @@
-metadata description = 'AI Search, for the chunks by words and by meaning.'
+metadata description = 'AI Search for chunks, by words and by meaning.'
 
 param name string
 param location string
 param tags object
 
-@description('basic holds one small index; standard more and larger ones. free has 50 MB and no private endpoints.')
+@description('basic fits one small index, standard more and larger ones. free has 50 MB and no private endpoints.')
 @allowed([
   'free'
   'basic'
@@ -17,16 +17,16 @@ param sku string
 @maxValue(12)
 param replicas int
 
-@description('Parts of the index, each with room of its own.')
+@description('Partitions of the index, each with its own capacity.')
 param partitions int
 
-@description('The web app: reads documents and the definition of the index.')
+@description('The web app, which reads documents and the index definition.')
 param readerPrincipalId string
 
-@description('The worker: reads and writes documents, and reads the definition of the index.')
+@description('The worker, which reads and writes documents, and reads the index definition.')
 param writerPrincipalId string
 
-@description('Who makes the index and brings it up to date: whoever deploys, and the operators ({ id, type }).')
+@description('Principals that create and update the index: the deployer and the operators ({ id, type }).')
 param indexMakers array
 param endpointSubnetId string
 param workspaceId string
@@ -51,7 +51,7 @@ resource service 'Microsoft.Search/searchServices@2025-05-01' = {
     partitionCount: partitions
     disableLocalAuth: true
     publicNetworkAccess: isPrivate ? 'Disabled' : 'Enabled'
-    // The ranking is ours (words and vectors merged by rank): the paid re-ranker stays off.
+    // The app merges words and vectors by rank, so the paid re-ranker stays disabled.
     semanticSearch: 'disabled'
   }
 }
@@ -99,7 +99,7 @@ resource searches 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   }
 }
 
-// The apps read which index there is and its shape. They create and change none.
+// The apps read the existing index and its definition. They do not create or change an index.
 resource definitions 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   for principalId in [readerPrincipalId, writerPrincipalId]: {
     name: guid(service.id, principalId, roles.Reader)

@@ -1,8 +1,8 @@
-metadata description = 'One stage\'s queue, and who may use it.'
+metadata description = 'A stage\'s queue and its permissions.'
 
 param namespaceName string
 
-@description('The queue as Config.json describes it.')
+@description('The queue in Config.json\'s format.')
 param queue object
 param messageTimeToLive string
 param duplicateWindow string
@@ -41,7 +41,7 @@ resource receivers 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   }
 ]
 
-// A requeue of a dead letter goes to its stage alone, past the topic.
+// A requeued dead letter goes directly to its stage, without the topic.
 resource senders 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   for principal in principals: {
     name: guid(entity.id, principal.id, roles['Azure Service Bus Data Sender'])

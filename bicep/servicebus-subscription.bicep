@@ -1,9 +1,9 @@
-metadata description = 'A subscription that picks its events by their subject and forwards them to a stage\'s queue.'
+metadata description = 'A subscription that selects events by subject and forwards them to a stage\'s queue.'
 
 param namespaceName string
 param topicName string
 
-@description('The subscription as Config.json describes it.')
+@description('The subscription in Config.json\'s format.')
 param subscription object
 param messageTimeToLive string
 
@@ -31,7 +31,7 @@ resource entity 'Microsoft.ServiceBus/namespaces/topics/subscriptions@2024-01-01
   }
 }
 
-// The first rule takes the place of the one that lets everything through.
+// The first rule replaces the default rule, which accepts everything.
 @batchSize(1)
 resource rules 'Microsoft.ServiceBus/namespaces/topics/subscriptions/rules@2024-01-01' = [
   for rule in subscription.Rules: {

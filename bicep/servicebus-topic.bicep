@@ -1,8 +1,8 @@
-metadata description = 'The topic that takes every event, and who may publish to it.'
+metadata description = 'The topic of all events, and its publishers.'
 
 param namespaceName string
 
-@description('The topic as Config.json describes it.')
+@description('The topic in Config.json\'s format.')
 param topic object
 param messageTimeToLive string
 param duplicateWindow string

@@ -1,4 +1,4 @@
-metadata description = 'Service Bus with the very entities of the local cloud: both read infra/servicebus/Config.json.'
+metadata description = 'Service Bus with the same entities as the local cloud: both read infra/servicebus/Config.json.'
 
 param name string
 param location string
@@ -11,27 +11,27 @@ param tags object
 ])
 param sku string
 
-@description('Messaging units, when it is Premium.')
+@description('Messaging units of the Premium tier.')
 param units int
 
-@description('Who runs the stages.')
+@description('The principals that run the stages.')
 param workerPrincipalId string
 
-@description('Who sends and receives beside the app: the operators ({ id, type }).')
+@description('Other principals that send and receive: the operators ({ id, type }).')
 param principals array
 
-@description('The subnet for a private endpoint; empty leaves the service on its public address.')
+@description('The subnet for a private endpoint. Empty for the public address.')
 param endpointSubnetId string
 param workspaceId string
 
-// any(): the file has the shape of the emulator's schema, where most properties are optional.
+// any(): the file has the emulator's schema, where most properties are optional.
 var config = any(loadJsonContent('../infra/servicebus/Config.json')).UserConfig.Namespaces[0]
 var roles = loadJsonContent('../infra/roles.json')
 var zones = loadJsonContent('../infra/private-zones.json')
 var isPrivate = !empty(endpointSubnetId)
 
-// What the emulator cannot do, Azure can: it keeps messages for an hour at most and remembers ids for five
-// minutes. Two weeks let a queue wait for a repair; half an hour covers the longest run of a function.
+// The emulator keeps messages for at most an hour and remembers ids for five minutes. Azure allows more:
+// two weeks, so that a queue can wait for a repair, and half an hour, which covers the longest run of a function.
 var messageTimeToLive = 'P14D'
 var duplicateWindow = 'PT30M'
 
@@ -56,9 +56,9 @@ resource namespace 'Microsoft.ServiceBus/namespaces@2024-01-01' = {
   }
 }
 
-// Owner of the whole namespace, which is this app's alone. Flex Consumption wakes an app by the number of active
-// messages, and reading it needs the right to manage. Without it the scaler peeks at the first ten messages: where all
-// of them are scheduled copies of later attempts, it counts zero, and active messages behind them wake no instance.
+// Owner of the whole namespace, which only this app uses. Flex Consumption scales by the number of active messages,
+// which only an owner can read. Otherwise the scaler peeks at the first ten messages: if all of them are scheduled
+// copies of later attempts, it counts zero, and the active messages after them start no instance.
 resource workerAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   name: guid(namespace.id, workerPrincipalId, roles['Azure Service Bus Data Owner'])
   scope: namespace
@@ -72,7 +72,7 @@ resource workerAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   }
 }
 
-// One after the other: the service refuses two changes to a namespace at once.
+// Sequential, because the service rejects concurrent changes of a namespace.
 @batchSize(1)
 module queue 'servicebus-queue.bicep' = [
   for each in config.Queues: {

@@ -1,46 +1,46 @@
-metadata description = 'The archives as they were uploaded. No keys: only identities get in.'
+metadata description = 'The uploaded archives. Access is only by identity, without keys.'
 
 param name string
 param location string
 param tags object
 
-@description('ZRS keeps copies in three zones; LRS is for regions without zones.')
+@description('ZRS keeps copies in three zones. LRS is for regions without zones.')
 @allowed([
   'Standard_LRS'
   'Standard_ZRS'
 ])
 param sku string
 
-@description('One container for each kind of file.')
+@description('A container for each kind of file.')
 param containers array
 
-@description('Where uploads lie until they are taken in: the container and the folder in it.')
+@description('The container and folder of uploads before ingestion.')
 param incomingPrefix string
 
-@description('Uploads not read for so many days move to the cool tier.')
+@description('Uploads move to the cool tier after this number of days without a read.')
 @minValue(1)
 param coolAfterDays int
 
-@description('A deleted or overwritten upload can be restored for so many days.')
+@description('The number of days in which a deleted or overwritten upload can be restored.')
 @minValue(1)
 @maxValue(365)
 param restorableDays int
 
-@description('Who reads and writes the blobs of a container ({ container, principal: { id, type } }).')
+@description('Principals that read and write the blobs of a container ({ container, principal: { id, type } }).')
 param writers array
 
-@description('Who only reads the blobs of a container ({ container, id }): an app, by its identity.')
+@description('Principals that only read the blobs of a container ({ container, id }): an app\'s identity.')
 param readers array
 param endpointSubnetId string
 param workspaceId string
 
-@description('Log each read and write of a blob, and not only each deletion.')
+@description('Log each read and write of a blob, not only each deletion.')
 param logsAccess bool
 
-@description('Pages of these sites may send uploads straight to the account, by an address that the app signs; none: nobody may.')
+@description('Sites whose pages may upload directly to the account, with addresses that the app signs. Empty for none.')
 param uploadOrigins array
 
-@description('The app, which signs those addresses.')
+@description('The app that signs those addresses.')
 param signerPrincipalId string
 
 var roles = loadJsonContent('../infra/roles.json')
@@ -147,7 +147,7 @@ resource viewers 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   }
 ]
 
-// To sign by identity takes a right on the whole account; what is signed can do no more than its signer.
+// Signing by identity requires a role on the whole account. A signature grants no more than its signer's rights.
 resource delegator 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (takesUploads) {
   name: guid(account.id, signerPrincipalId, roles['Storage Blob Delegator'])
   scope: account

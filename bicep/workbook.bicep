@@ -1,4 +1,4 @@
-metadata description = 'The operator\'s dashboard: the panels of the retry policy (spec 001), and what stands around them.'
+metadata description = 'The operator\'s dashboard: the panels of the retry policy (spec 001) and related panels.'
 
 param displayName string
 param location string
@@ -287,7 +287,7 @@ var timeRange = {
   }
 }
 
-// The queries of the tab Archive have its value in place of {archive}.
+// The queries of the Archive tab have its value instead of {archive}.
 var archiveId = {
   type: 9
   name: 'archive'

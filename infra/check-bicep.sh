@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compiles and lints with Microsoft's own Bicep, and fails at the first warning. A file that the formatter would
-# write otherwise is shown.
+# Compiles and lints with Microsoft's Bicep, and fails on any warning. Reports files that the formatter would
+# change.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 said=$(mktemp)
@@ -19,7 +19,7 @@ if [ "$ended" != 0 ]; then
 fi
 for file in infra/*.bicep bicep/*.bicep; do
   if ! az bicep format --file "$file" --stdout 2>/dev/null | diff -q "$file" - >/dev/null; then
-    echo "::notice file=$file::az bicep format would write this file otherwise"
+    echo "::notice file=$file::az bicep format would change this file"
   fi
 done
-echo "Microsoft's Bicep has nothing to say about $(ls infra/*.bicep bicep/*.bicep | wc -l) files."
+echo "Microsoft's Bicep reports no problems in $(ls infra/*.bicep bicep/*.bicep | wc -l) files."

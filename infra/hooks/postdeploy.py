@@ -1,4 +1,4 @@
-"""A deployment is done when the app answers that it is well; a cold start may take a while."""
+"""After the deployment: wait until the app reports that it is healthy. A cold start can take a while."""
 
 import json
 import os
@@ -14,7 +14,7 @@ MISSING_INDEX = "is not there"  # as shared/clients/search/versions.py words it
 
 
 def answer(address: str) -> tuple[int, str]:
-    """Status and body; 0 where there is no answer at all."""
+    """Return status and body, or status 0 without a response."""
     try:
         with urllib.request.urlopen(address, timeout=PATIENCE) as response:  # noqa: S310 - azd's own output
             return response.status, response.read().decode()
@@ -29,10 +29,13 @@ def is_private() -> bool:
 
 
 def lacks_index_alone(body: str) -> bool:
-    """What a machine outside a private network leaves undone: the search service does not let it in."""
+    """Return whether only the index is missing.
+
+    Outside a private network, the search service is unreachable.
+    """
     try:
         checks = json.loads(body)["dependencies"]
-    except (ValueError, KeyError, TypeError):  # a platform's own page
+    except (ValueError, KeyError, TypeError):  # a page of the platform
         return False
     wrong = {name: check.get("says", "") for name, check in checks.items() if not check["ok"]}
     return list(wrong) == ["search"] and MISSING_INDEX in wrong["search"]
@@ -48,14 +51,14 @@ def main() -> int:
         time.sleep(PAUSE if attempt else 0)
         status, body = answer(address)
         if status == 200:  # noqa: PLR2004 - OK
-            say(f"{address} is well")
+            say(f"{address} is healthy")
             return 0
         if is_private() and lacks_index_alone(body):
-            say(f"{address} lacks its search index and nothing else. From inside the network make it by")
+            say(f"{address} lacks only its search index. Create it from inside the network:")
             say("    azd env get-values > .azure/values.env; set -a; . .azure/values.env; set +a")
             say("    python3 infra/hooks/postprovision.py")
             return 0
-    return stop(f"{address} still answers {status}: {body[:2000]}")
+    return stop(f"{address} still responds with {status}: {body[:2000]}")
 
 
 sys.exit(main())

@@ -1,4 +1,4 @@
-"""After the infrastructure: let people sign in, and make the search index, which Bicep cannot create."""
+"""After provisioning: enable sign-in, and create the search index, which Bicep cannot create."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ from environment import in_environment, say, stop
 from registration import complete
 
 INDEX = Path(__file__).with_name("search_index.py")
-UNREACHABLE = 3  # as search_index.py ends where the service does not let this machine in
+UNREACHABLE = 3  # the exit code of search_index.py if the service rejects this machine
 
 
 def main() -> int:
@@ -15,13 +15,13 @@ def main() -> int:
         return ended
     ended = in_environment([str(INDEX)])
     if ended == 0:
-        say("The search index is there.")
+        say("The search index is ready.")
         return 0
     if ended == UNREACHABLE:
-        say("The search service is closed to this machine: make the index from inside the network, by")
+        say("This machine cannot reach the search service. Create the index from inside the network:")
         say(f"    python3 {INDEX.relative_to(Path.cwd())}")
         return 0
-    return stop("The search index was not made: docs/deploy.md, Troubleshooting, says what to do.")
+    return stop("The search index was not created: see docs/deploy.md, Troubleshooting.")
 
 
 sys.exit(main())

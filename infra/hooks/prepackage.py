@@ -1,4 +1,4 @@
-"""Before the app is packed: build the embedding model, which is deployed with it, and look at the package."""
+"""Before packaging: build the embedding model, which is deployed with the app, and check the package."""
 
 import sys
 

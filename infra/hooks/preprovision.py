@@ -1,7 +1,7 @@
-"""Before provisioning: refuse secrets in clear, make the app registration, keep the first day of a budget.
+"""Before provisioning: reject plain-text secrets, create the app registration, keep a budget's first day.
 
-Azure lets nobody change that day. A person's environment remembers it, as an output of the first deployment.
-A pipeline starts with an empty environment each time: it asks Azure.
+Azure does not allow changes of that day. A developer's environment stores it as an output of the first
+deployment. A pipeline starts with an empty environment each time, so it asks Azure.
 """
 
 import json
@@ -17,7 +17,7 @@ from environment import say, stop
 from registration import prepare
 
 MANAGEMENT = os.environ.get("AZURE_RESOURCE_MANAGER", "https://management.azure.com")
-LONGEST_NAME = 63  # as infra/main.bicep cuts it
+LONGEST_NAME = 63  # the limit in infra/main.bicep
 NOT_FOUND = 404
 
 
@@ -34,7 +34,7 @@ def address() -> str:
 
 
 def first_day() -> str | None:
-    """Of the budget that is there; None where there is none yet."""
+    """Return the first day of the existing budget, or None."""
     token = json.loads(azd("auth", "token", "--output", "json"))["token"]
     request = urllib.request.Request(address(), headers={"Authorization": f"Bearer {token}"})  # noqa: S310
     try:
@@ -47,7 +47,7 @@ def first_day() -> str | None:
 
 
 def secrets_in_clear() -> list[str]:
-    """Names of secrets whose values stand in the file of azd's environment."""
+    """Return the names of secrets whose values are in the file of azd's environment."""
     file = Path(".azure", os.environ.get("AZURE_ENV_NAME", ""), ".env")
     if not file.is_file():
         return []
@@ -60,7 +60,7 @@ def secrets_in_clear() -> list[str]:
 def main() -> int:
     if names := secrets_in_clear():
         return stop(
-            "\n".join(f"{name} is in clear in .azure: run `azd env set-secret {name}`" for name in names)
+            "\n".join(f"{name} is in plain text in .azure: run `azd env set-secret {name}`" for name in names)
         )
     if ended := prepare():
         return ended
@@ -71,7 +71,7 @@ def main() -> int:
     try:
         day = first_day()
     except (OSError, subprocess.CalledProcessError) as error:
-        return stop(f"The budget could not be looked up ({error}): set BUDGET_START_DATE to its first day.")
+        return stop(f"The budget could not be read ({error}): set BUDGET_START_DATE to its first day.")
     if day is not None:
         azd("env", "set", "BUDGET_START_DATE", day)
         say(f"The budget keeps its first day, {day}.")

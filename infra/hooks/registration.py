@@ -1,7 +1,7 @@
-"""The app registration that people sign in to, where AUTH_MODE is entra.
+"""The app registration for sign-in, if AUTH_MODE is entra.
 
-Bicep cannot make one: it belongs to the tenant and not to the subscription. It has no secret, because the
-identity of the web app signs in for it (a federated credential).
+Bicep cannot create it, because it belongs to the tenant instead of the subscription. It has no secret,
+because the web app's identity signs in for it (a federated credential).
 """
 
 import json
@@ -25,11 +25,11 @@ CREATE_IF_MISSING = {"Prefer": "create-if-missing"}
 
 
 class GraphError(Exception):
-    """Microsoft Graph refused a request."""
+    """Microsoft Graph rejected a request."""
 
 
 def prepare() -> int:
-    """Create or update the registration, and tell azd its id. Before provisioning."""
+    """Before provisioning: create or update the registration, and store its id in azd's environment."""
     if not _is_asked_for():
         return 0
     environment = os.environ["AZURE_ENV_NAME"]
@@ -37,7 +37,7 @@ def prepare() -> int:
         found = _registration(environment)
         app_id, object_id = found["appId"], found["id"]
         _send("PATCH", f"/applications/{object_id}", {"identifierUris": [f"api://{app_id}"]})
-        # A service principal makes the registration known in this tenant: roles are assigned there.
+        # A service principal represents the registration in this tenant, where roles are assigned.
         _send(
             "PATCH",
             f"/servicePrincipals(appId='{app_id}')",
@@ -46,21 +46,21 @@ def prepare() -> int:
         )
     except (OSError, GraphError, subprocess.CalledProcessError) as error:
         return stop(
-            f"The app registration was not made ({error}): you need the right to register applications."
+            f"The app registration was not created ({error}): you need permission to register applications."
         )
     _azd("env", "set", "AUTH_CLIENT_ID", app_id)
-    say(f"The app registration {found['displayName']} is there.")
+    say(f"The app registration {found['displayName']} is ready.")
     return 0
 
 
 def complete() -> int:
-    """Let the deployed web app use the registration. After provisioning."""
+    """After provisioning: let the deployed web app use the registration."""
     if not _is_asked_for():
         return 0
     needed = ("APP_URI", "AUTH_CLIENT_ID", "AZURE_TENANT_ID", "WEB_PRINCIPAL_ID")
     if missing := [name for name in needed if not os.environ.get(name)]:
         return stop(
-            f"{', '.join(missing)}: missing, so nobody can sign in; azd sets them from infra/main.bicep"
+            f"{', '.join(missing)}: missing, so users cannot sign in. azd sets them from infra/main.bicep"
         )
     app = f"/applications(appId='{os.environ['AUTH_CLIENT_ID']}')"
     trust = {
@@ -72,12 +72,15 @@ def complete() -> int:
         _send("PATCH", app, {"web": {"redirectUris": [os.environ["APP_URI"] + CALLBACK]}})
         _send("PATCH", f"{app}/federatedIdentityCredentials(name='{CREDENTIAL}')", trust, upsert=True)
     except (OSError, GraphError, subprocess.CalledProcessError) as error:
-        return stop(f"The app registration was not completed ({error}), so nobody can sign in.")
+        return stop(f"The app registration was not completed ({error}), so users cannot sign in.")
     return 0
 
 
 def _is_asked_for() -> bool:
-    """A pipeline uses the registration that a person made: its identity has no right to make one."""
+    """Return whether to handle the registration.
+
+    A pipeline may not create one, so it uses an existing one.
+    """
     is_pipeline = os.environ.get("AZURE_PRINCIPAL_TYPE") == "ServicePrincipal"
     return os.environ.get("AUTH_MODE") == "entra" and not (is_pipeline and os.environ.get("AUTH_CLIENT_ID"))
 
@@ -103,7 +106,7 @@ def _registration(environment: str) -> dict[str, str]:
     }
     address = f"/applications(uniqueName='{name}')"
     _send("PATCH", address, wanted, upsert=True)
-    found: dict[str, str] = _send("GET", address)  # an update answers without a body
+    found: dict[str, str] = _send("GET", address)  # an update has no response body
     return found
 
 
@@ -117,7 +120,7 @@ def _send(method: str, path: str, body: Any = None, *, upsert: bool = False) -> 
         method=method,
     )
     try:
-        with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310 - likewise
+        with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310 - Microsoft Graph
             content = response.read()
     except urllib.error.HTTPError as error:
         raise GraphError(f"{error.code} {error.read().decode(errors='replace')[:300]}") from error

@@ -1,7 +1,7 @@
-"""Makes the search index where it is missing, and brings it up to the code's definition.
+"""Creates or updates the search index to the code's definition.
 
-postprovision.py runs it in an environment that has the app's packages, with the values of azd's environment.
-Whoever deploys has the role for it: docs/deploy.md, Roles.
+postprovision.py runs it in an environment with the app's packages and the values of azd's environment. The
+deployer has the required role: see docs/deploy.md, Roles.
 """
 
 import asyncio
@@ -28,18 +28,18 @@ from shared.upkeep.provisioning import DEFAULT_DIMENSION
 
 FAILED, UNREACHABLE = 1, 3
 FORBIDDEN = 403
-ATTEMPTS = 20  # a new role takes minutes to be known everywhere
+ATTEMPTS = 20  # a new role takes minutes to propagate
 PAUSE = float(os.environ.get("INDEX_PAUSE_SECONDS", "15"))
 
 
 def setting(name: str) -> Any:
-    """As the app reads it: the environment, or the setting's own default."""
+    """Return a setting as the app reads it: from the environment, or its default."""
     return os.environ.get(name) or Settings.model_fields[name].default
 
 
 @asynccontextmanager
 async def opened_index() -> AsyncIterator[Index]:
-    """By the token of `azd auth login`; by a key only where the local search service asks for one."""
+    """Open the index with the token of `azd auth login`, or with a key for the local search service."""
     endpoint, key, ca = os.environ["SEARCH_ENDPOINT"], setting("SEARCH_KEY"), setting("SEARCH_CA_FILE")
     options = {"connection_verify": str(ca)} if ca else {}
     identity = AzureDeveloperCliCredential()
@@ -67,7 +67,7 @@ def is_private() -> bool:
 
 
 async def make_when_allowed() -> int:
-    """Wait for the role and for nothing else: what is wrong otherwise does not get better."""
+    """Create the index. Retry only until the role has propagated, because other errors are permanent."""
     for _ in range(ATTEMPTS):
         try:
             await make()
@@ -76,11 +76,11 @@ async def make_when_allowed() -> int:
                 return UNREACHABLE
             if not is_forbidden(error):
                 return _say(_line(error))
-            _say("The role on the search service is not known everywhere yet: waiting.")
+            _say("The role on the search service has not propagated yet: waiting.")
             await asyncio.sleep(PAUSE)
         else:
             return 0
-    return _say("The deployer still may not make the index: does the role assignment exist?")
+    return _say("The deployer still has no permission to create the index: does the role assignment exist?")
 
 
 def is_forbidden(error: AzureError) -> bool:
@@ -88,7 +88,7 @@ def is_forbidden(error: AzureError) -> bool:
 
 
 def is_closed(error: AzureError) -> bool:
-    """As a service without a public address answers: not at all, or with 403."""
+    """Return whether the error is that of a service without a public address: no response, or 403."""
     return is_forbidden(error) or isinstance(error, ServiceRequestError)
 
 

@@ -126,7 +126,9 @@ def test_everything_is_waited_for_and_made(desk: Desk, cloud: AppCloud, bus_serv
     done = desk.run()
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert [line.split()[0] for line in done.stdout.splitlines()[:9]] == ["ok"] * 4 + ["ready"] * 4 + ["made"]
+    assert [line.split()[0] for line in done.stdout.splitlines()[:9]] == ["ok"] * 4 + ["ready"] * 4 + [
+        "created"
+    ]
     assert "func start" in done.stdout
     assert containers_of(settings) == CONTAINERS.keys()
     assert not (desk.folder / ".localcloud").exists()  # a search service answers: no other is started

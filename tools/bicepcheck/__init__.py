@@ -1,11 +1,11 @@
-"""Works a deployment out without Azure, and holds it against what Azure takes.
+"""Evaluates a deployment without Azure, and checks it against Azure's rules.
 
-Microsoft's compiler judges the Bicep itself: syntax, names, types, required properties (infra/check-bicep.sh,
-in the workflow). It lets pass what is known only when a deployment is worked out. That is judged here:
+Microsoft's compiler checks the Bicep files themselves: syntax, names, types and required properties
+(infra/check-bicep.sh, in the workflow). It cannot check values that depend on an evaluation. This package
+checks them:
 
-- values of open enumerations, which the compiler takes as any string;
-- the lengths and forms of names and other texts;
-- values that come out of JSON files (Config.json, containers.json), which the compiler is told not to type.
+- values of open enumerations, where the compiler accepts any string - lengths and formats of names and other
+strings - values from JSON files (Config.json, containers.json), which the compiler treats as untyped
 
-The tests also compare the worked-out deployment with Config.json, the code's settings and the roles.
+The tests also compare the evaluated deployment with Config.json, the code's settings and the roles.
 """

@@ -1,4 +1,4 @@
-"""`python -m tools.bicepcheck`: prints what Azure would refuse, and ends with 1 if there is anything."""
+"""`python -m tools.bicepcheck`: prints values that Azure would reject, and exits with 1 if there are any."""
 
 import argparse
 import sys

@@ -1,4 +1,4 @@
-"""Bicep's functions, worked out as far as that can be done without Azure."""
+"""Bicep's functions, evaluated without Azure as far as possible."""
 
 import base64
 import ipaddress
@@ -12,7 +12,7 @@ __all__ = ["BUILTINS", "Answer", "load"]
 
 
 class Answer(str):
-    """What only Azure knows, by its name in brackets."""
+    """A value that only Azure knows, as a name in brackets."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Holds a value that was worked out against its resource type: what the written Bicep alone does not show."""
+"""Checks evaluated values against their resource types, which the Bicep source alone does not show."""
 
 import json
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ from tools.bicepcheck.schema import ANY, Schema
 __all__ = ["deviations"]
 
 _KINDS = {dict: "object", list: "array", str: "string", Answer: "string", bool: "bool", int: "int"}
-UNTYPED = ".functionAppConfig.siteUpdateStrategy"  # the service takes it, its published types lack it
+UNTYPED = ".functionAppConfig.siteUpdateStrategy"  # the service supports it, but its published types lack it
 
 
 def deviations(resource: Planned, schema: Schema) -> Iterator[str]:
-    """What Azure would refuse of this resource, a line each."""
+    """Yield the reasons why Azure would reject this resource."""
     found = schema.resource(f"{resource.type}@{resource.version}")
     if found is None:
-        yield f"{resource.type}@{resource.version} is not known: run python -m tools.azure_types"
+        yield f"{resource.type}@{resource.version} is unknown: run python -m tools.azure_types"
         return
     yield from _too_long(resource)
     body = dict(resource.body)
@@ -35,7 +35,7 @@ def deviations(resource: Planned, schema: Schema) -> Iterator[str]:
 
 @lru_cache(maxsize=1)
 def _limits() -> dict[str, Any]:
-    """What the types do not say: how long a name may be, and how a value is spelt today."""
+    """Return rules that the types lack: maximum lengths of names, and the current spelling of values."""
     limits: dict[str, Any] = json.loads(Path(__file__).with_name("limits.json").read_text())
     return limits
 
@@ -74,7 +74,7 @@ def _plain(value: str | int, type_: str, where: str, schema: Schema) -> Iterator
     if literals is not None and value not in literals:
         yield f"{where} takes {' or '.join(sorted(literals))}, not {value!r}"
     beyond = schema.beyond_limits(type_, value)
-    if beyond is not None and "[" not in str(value):  # a name in brackets stands for Azure's answer
+    if beyond is not None and "[" not in str(value):  # a name in brackets represents a value from Azure
         yield f"{where}: {beyond}"
 
 
@@ -82,7 +82,7 @@ def _object(value: dict[str, Any], type_: str, where: str, schema: Schema) -> It
     discriminator = schema.discriminator(type_)
     variant = schema.variant(type_, value.get(discriminator)) if discriminator else type_
     if variant is None:
-        yield f"{where}.{discriminator}: {value.get(discriminator or '')!r} is not known"
+        yield f"{where}.{discriminator}: {value.get(discriminator or '')!r} is unknown"
         return
     known = schema.base_properties(type_) | (schema.properties(variant) or {})
     additional = schema.additional(variant)

@@ -1,4 +1,4 @@
-"""What a Bicep file declares: parameters, variables, resources, modules and outputs."""
+"""The declarations of a Bicep file: parameters, variables, resources, modules and outputs."""
 
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -41,7 +41,7 @@ class Parameter(Declaration):
 
     @property
     def allowed(self) -> list[Any] | None:
-        """The only values that it takes, where it says so."""
+        """The allowed values, if they are declared."""
         decorator = self.decorators.get("allowed")
         if decorator is None:
             return None
@@ -49,7 +49,7 @@ class Parameter(Declaration):
         return [literal(item) for item in named(items)]
 
     def refuses(self, value: Any) -> bool:
-        """Whether its decorators rule the value out."""
+        """Return whether the decorators exclude the value."""
         if self.allowed is not None and value not in self.allowed:
             return True
         if not isinstance(value, str | int):
@@ -70,7 +70,7 @@ class Variable(Declaration):
 
 @dataclass(frozen=True)
 class Deployed(Declaration):
-    """A resource or a module: a body, perhaps under a condition, perhaps once for each item."""
+    """A resource or a module: a body with an optional condition and loop."""
 
     target: str
     body: Node
@@ -123,7 +123,7 @@ def read_file(path: Path) -> File:
     return _read(path, path.read_bytes())
 
 
-@lru_cache(maxsize=64)  # a module is looked into by every file that uses it
+@lru_cache(maxsize=64)  # every file that uses a module reads it
 def _read(path: Path, source: bytes) -> File:
     root = parse(source)
     file = File(path, root)
@@ -176,7 +176,7 @@ def _deployed(name: str, node: Node, decorators: dict[str, Node]) -> Declaration
 
 
 def literal(node: Node) -> Any:
-    """The value of a literal, or None."""
+    """Return the value of a literal, or None."""
     match node.type:
         case "string":
             return literal_text(node)

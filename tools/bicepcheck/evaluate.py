@@ -1,7 +1,7 @@
-"""What a deployment would create: the Bicep worked out for given parameters, without Azure.
+"""Evaluates the resources of a deployment from the Bicep files for given parameters, without Azure.
 
-Only what is known before Azure answers becomes a plain value. What Azure would answer (an endpoint, the id of
-an identity) stays a name in brackets, so that a test still sees where it goes.
+Values that are known before Azure responds become plain values. Values that only Azure knows (an endpoint, an
+identity's id) stay names in brackets, so that tests can see where they are used.
 """
 
 import functools
@@ -33,15 +33,15 @@ _OPERATORS = {"==": operator.eq, "!=": operator.ne, ">": operator.gt, "<": opera
 
 @dataclass(frozen=True)
 class Planned:
-    """A resource that would be created."""
+    """A resource of the deployment."""
 
     type: str
     version: str
     name: str
     body: dict[str, Any]
     parent: "Planned | None"
-    scope: Any  # another resource, where it is laid upon one
-    serial: bool = False  # one of a loop that goes on when the one before it is done
+    scope: Any  # another resource, for an extension resource
+    serial: bool = False  # part of a loop whose resources are created one after the other
 
     @property
     def id(self) -> str:
@@ -61,7 +61,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class Azure:
-    """What Azure would answer: the month, and the app settings that are there already."""
+    """Values from Azure: the month, and the existing app settings."""
 
     month: str = "2026-11"
     app_settings: Mapping[str, str] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class Azure:
 def plan(
     entry: Path, parameters: dict[str, Any], azure: Azure | None = None
 ) -> tuple[list[Planned], dict[str, Any]]:
-    """All resources of a deployment, in the order of the files, and its outputs."""
+    """Return all resources of a deployment, in the order of the files, and its outputs."""
     planned: list[Planned] = []
     evaluator = _Evaluator(read_file(entry), parameters, planned, azure or Azure())
     evaluator.run()
@@ -207,7 +207,7 @@ class _Evaluator:
         if sign == "??":
             return self._value(right, locals_) if first is None else first
         if sign in ("||", "&&") and bool(first) is (sign == "||"):
-            return first  # the other side is not asked
+            return first  # the other side is not evaluated
         second = self._value(right, locals_)
         return second if sign in ("||", "&&") else _OPERATORS[sign](first, second)
 
@@ -229,7 +229,10 @@ class _Evaluator:
         return BUILTINS[function](*arguments)
 
     def _argument(self, node: Node, locals_: dict[str, Any]) -> Any:
-        """The grammar ends a lambda too early (`x => x.a == x.b`): then the whole argument is its body."""
+        """Evaluate an argument.
+
+        If the grammar ends a lambda too early (`x => x.a == x.b`), the argument is its body.
+        """
         spine = node
         while spine.named_children and spine.type != "lambda_expression":
             spine = spine.named_children[0]
@@ -250,7 +253,7 @@ class _Evaluator:
 
 
 class _Outputs:
-    """A module that was deployed, seen from outside."""
+    """A deployed module, as its users see it."""
 
     def __init__(self, evaluator: _Evaluator) -> None:
         self._evaluator = evaluator

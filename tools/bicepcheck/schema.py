@@ -1,4 +1,4 @@
-"""The resource types, and what each of their properties takes."""
+"""The resource types and the types of their properties."""
 
 import json
 import re
@@ -38,7 +38,7 @@ class Resource:
 
 
 class Schema:
-    """Types are named by ids; ANY is the one that takes everything."""
+    """The types, by id. ANY accepts every value."""
 
     def __init__(self, kept: dict[str, Any], supplement: dict[str, Any]) -> None:
         self._types: dict[str, dict[str, Any]] = kept["types"]
@@ -50,7 +50,7 @@ class Schema:
         return self._resources.get(name.lower())
 
     def kinds(self, type_: str) -> set[str]:
-        """Which kinds of value the type takes; empty where it takes any."""
+        """Return the accepted kinds of value. An empty set means any."""
         node = self._node(type_)
         if node["kind"] == "Union":
             allowed = [self.kinds(element) for element in node["elements"]]
@@ -58,10 +58,10 @@ class Schema:
         return {_KINDS[node["kind"]]} if node["kind"] in _KINDS else set()
 
     def literals(self, type_: str) -> set[str] | None:
-        """The strings that the type names; None where it names none.
+        """Return the strings that the type lists, or None.
 
-        Most enumerations are open: the compiler lets other strings pass. For us a string that is not named
-        there is a slip all the same.
+        Most enumerations are open, so the compiler accepts other strings. Here, an unlisted string counts as
+        an error.
         """
         node = self._node(type_)
         if node["kind"] == "StringLiteral":
@@ -75,13 +75,13 @@ class Schema:
         return bool(self._node(type_)["kind"] == "String")
 
     def beyond_limits(self, type_: str, value: str | int) -> str | None:
-        """Why the value is too long, too short, too great, too small or of the wrong form, if it is."""
+        """Return why the value exceeds a limit or has the wrong format, or None."""
         node = self._node(type_)
         size = len(value) if isinstance(value, str) else value
         if size < node.get("minLength" if isinstance(value, str) else "minValue", size):
             return f"{value!r} is too {'short' if isinstance(value, str) else 'small'}"
         if size > node.get("maxLength" if isinstance(value, str) else "maxValue", size):
-            return f"{value!r} is too {'long' if isinstance(value, str) else 'great'}"
+            return f"{value!r} is too {'long' if isinstance(value, str) else 'large'}"
         if isinstance(value, str) and not re.search(node.get("pattern", ""), value):
             return f"{value!r} does not match {node['pattern']}"
         return None
@@ -93,12 +93,12 @@ class Schema:
         return self._node(type_).get("discriminator")
 
     def variant(self, type_: str, value: str | None) -> str | None:
-        """The type that the discriminator's value picks."""
+        """Return the type that the discriminator's value selects."""
         elements: dict[str, str] = self._node(type_)["elements"]
         return elements.get(value) if value is not None else None
 
     def properties(self, type_: str) -> dict[str, Property] | None:
-        """The named properties of an object; None where they are not known."""
+        """Return the named properties of an object, or None if they are unknown."""
         node = self._node(type_)
         if node["kind"] == "DiscriminatedObject":
             merged = dict(_properties(node.get("baseProperties", {})))
@@ -108,7 +108,7 @@ class Schema:
         return dict(_properties(node["properties"])) if node["kind"] == "Object" else None
 
     def additional(self, type_: str) -> str | None:
-        """What other properties than the named ones may hold; None where there may be none."""
+        """Return the type of unnamed properties, or None if they are not allowed."""
         return self._node(type_).get("additional")
 
     def base_properties(self, type_: str) -> dict[str, Property]:
@@ -117,7 +117,7 @@ class Schema:
     def _node(self, type_: str) -> dict[str, Any]:
         return {"kind": "Any"} if type_ == ANY else self._types[type_]
 
-    # the supplement's notation: "string!" is required, "string-" read-only, {"*": ...} takes any name
+    # the supplement's notation: "string!" is required, "string-" read-only, {"*": ...} allows any name
 
     def _described(self, shape: Any) -> str:
         if isinstance(shape, list):

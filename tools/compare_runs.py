@@ -1,7 +1,7 @@
-"""Compares what two runs over the same archives stored: `python -m tools.compare_runs BEFORE AFTER`.
+"""Compares the documents of two runs over the same archives: `python -m tools.compare_runs BEFORE AFTER`.
 
-`make run ONCE=1 ARCHIVE=PATH ARGS="--data FOLDER"` fills such a folder. This shows that a change
-of code changes no thread, chunk, reading, citation or report. It ends with 1 where they differ.
+`make run ONCE=1 ARCHIVE=PATH ARGS="--data FOLDER"` fills such a folder. The tool shows whether a code change
+affects any thread, chunk, reading, citation or report. It exits with 1 if the runs differ.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from typing import Any
 import apsw
 
 Documents = Mapping[str, Mapping[str, Any]]
-"""The documents of a container, each under what identifies it in both runs."""
+"""The documents of a container, by a key that is the same in both runs."""
 
 CONTAINERS = ("archives", "messages", "threads", "chunks", "summaries", "reports")
 BY_SCOPE = frozenset({"summaries", "reports"})  # their ids are random
@@ -29,18 +29,18 @@ TIMES = frozenset(
 )  # fmt: skip
 ATTEMPTS = frozenset(
     {"attemptCount", "lastError", "requesting", "revision", "summary_number"}
-)  # of events that came twice or too early
+)  # of repeated or early events
 LEFT_OUT = SERVICE | TIMES | ATTEMPTS
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 SHOWN, SHOWN_CHARS = 10, 200
 
 
 class NothingComparedError(Exception):
-    """A container is empty in both runs, so that their equality says nothing."""
+    """A container is empty in both runs, so the comparison proves nothing."""
 
 
 def read_run(folder: Path) -> dict[str, dict[str, dict[str, Any]]]:
-    """What a run stored, by container. The local cloud has to be stopped."""
+    """Return the stored documents of a run, by container. The local cloud must be stopped."""
     file = folder / "cosmos" / "cosmos.db"
     if not file.exists():
         raise FileNotFoundError(f"{file}: no database of a local run")
@@ -52,7 +52,7 @@ def read_run(folder: Path) -> dict[str, dict[str, dict[str, Any]]]:
         found = {name: list(_documents(connection, tables[name])) for name in CONTAINERS}
     finally:
         connection.close()
-    current = {report["summary_id"] for report in found["reports"]}  # a run may have made others before
+    current = {report["summary_id"] for report in found["reports"]}  # a run may have created older summaries
     found["summaries"] = [summary for summary in found["summaries"] if summary["id"] in current]
     return {
         name: {_key(name, document): normalized(document) for document in documents}
@@ -73,7 +73,7 @@ def _documents(connection: apsw.Connection, table: str) -> Iterator[dict[str, An
 
 
 def normalized(value: Any) -> Any:
-    """Without what differs between two runs of the same code: times, attempts, random ids."""
+    """Remove values that differ between two runs of the same code: times, attempts and random ids."""
     match value:
         case dict():
             return {name: normalized(held) for name, held in value.items() if name not in LEFT_OUT}
@@ -85,7 +85,7 @@ def normalized(value: Any) -> Any:
 
 
 def differences(before: Documents, after: Documents) -> Iterator[str]:
-    """One line for each document or field that differs."""
+    """Yield a line for each document or field that differs."""
     for key in sorted(before.keys() | after.keys()):
         if key not in after or key not in before:
             yield f"{key}: only {'before' if key in before else 'after'}"
@@ -102,7 +102,7 @@ def _short(value: Any) -> str:
 
 
 def compare(before: Mapping[str, Documents], after: Mapping[str, Documents]) -> int:
-    """Print the differences by container; how many there are."""
+    """Print the differences by container, and return their number."""
     total = 0
     for container in CONTAINERS:
         old, new = before[container], after[container]

@@ -1,6 +1,6 @@
-"""Writes infra/cosmos/containers.json from the code's own catalogue: `python -m tools.cosmos_containers`.
+"""Writes infra/cosmos/containers.json from the code's definitions: `python -m tools.cosmos_containers`.
 
-The Bicep deploys that file, so that Azure's containers cannot differ from those that the app creates locally.
+Bicep deploys that file, so Azure's containers are the same as the app's local containers.
 """
 
 import json
@@ -17,7 +17,7 @@ def rendered() -> str:
 
 
 def container_resource(spec: ContainerSpec) -> dict[str, Any]:
-    """A container as Azure's resource provider takes it."""
+    """Return a container in the format of Azure's resource provider."""
     resource: dict[str, Any] = {
         "id": spec.name,
         "partitionKey": {"paths": [spec.partition_path], "kind": "Hash", "version": 2},

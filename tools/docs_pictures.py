@@ -1,9 +1,9 @@
-"""Takes docs/images and the report in README.md from a run on the samples, so that both are true.
+"""Updates docs/images and the report in README.md from a run on the samples, so that both are current.
 
     python -m tools.docs_pictures
 
-It needs chromium, and the standard ports for the addresses in the pictures. The run has a folder of its own,
-and leaves the data of other runs alone.
+It needs chromium, and the standard ports for the addresses in the pictures. The run uses its own folder and
+does not change the data of other runs.
 """
 
 import argparse
@@ -27,12 +27,12 @@ from tests.support.services import ROOT
 from tests.system.test_run import prepare
 from tools.run_archives.report import show_archives
 
-ADDRESS = "http://localhost:7071"  # of the standard port
+ADDRESS = "http://localhost:7071"  # with the standard port
 IMAGES = ROOT / "docs" / "images"
 README = ROOT / "README.md"
 WIDTH = 110
 README_LINES = 10
-PICTURE_LINES = 12  # of the report, with its rule
+PICTURE_LINES = 12  # of the report, including its rule
 FIRST_POSITION = "aside.summary ul.claims a[href*='#']"
 
 
@@ -53,7 +53,7 @@ def main() -> None:
 
 @contextmanager
 def started(root: Path) -> Iterator[list[str]]:
-    """The local cloud with the app, without mail. It yields the lines that the start printed."""
+    """Start the local cloud with the app and without mail. Yield the printed lines."""
     prepare(root)
     command = [sys.executable, "-m", "localcloud", "up", "--root", str(root), "--port-offset", "0"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as running:  # noqa: S603 - fixed
@@ -73,7 +73,7 @@ def started(root: Path) -> Iterator[list[str]]:
 
 
 def rules(lines: list[str]) -> tuple[int, int]:
-    """The numbers of the two rules around the report."""
+    """Return the line numbers of the two rules around the report."""
     first = next(
         (number for number, line in enumerate(lines) if line.startswith("Report: ") and "────" in line), 0
     )
@@ -84,7 +84,7 @@ def rules(lines: list[str]) -> tuple[int, int]:
 
 
 def report_lines(lines: list[str]) -> list[str]:
-    """The first lines of the report, without empty ones and without its margin."""
+    """Return the first lines of the report, without empty lines and margin."""
     first, last = rules(lines)
     title = lines[first].removeprefix("Report: ").rstrip("─ ")
     rest = [line for line in lines[first + 1 : last] if line.strip()]
@@ -101,7 +101,7 @@ def with_report(page: str, lines: list[str]) -> str:
 
 
 def picture(lines: list[str]) -> str:
-    """The output as SVG, with the beginning of the report, and without fonts of another host."""
+    """Return the output as SVG, with the start of the report and without fonts of another host."""
     first, last = rules(lines)
     shown = lines
     if last - first > PICTURE_LINES:

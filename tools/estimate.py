@@ -1,8 +1,8 @@
-"""What a month costs, by profile: `python -m tools.estimate` (--messages 100000, --prices FILE).
+"""Cost estimates for a month by profile: `python -m tools.estimate` (--messages 100000, --prices FILE).
 
-The quantities are worked out: what stands for rent from the deployment itself, the rest from what a message
-was measured to cost (benchmarks/capacity.py). The prices are those of infra/prices.json, each with its day; a
-price that is not known there is left out of the sum, and said so.
+Fixed costs come from the deployment itself, and the others from the measured costs of a message
+(benchmarks/capacity.py). The prices and their dates are in infra/prices.json. The sum excludes unknown prices
+and says so.
 """
 
 import argparse
@@ -31,7 +31,7 @@ __all__ = ["PROFILES", "Line", "estimate", "estimate_table"]
 
 ROOT = Path(__file__).resolve().parents[1]
 PRICES = ROOT / "infra/prices.json"
-# What is chosen, and the parameters that say so.
+# The profiles and their parameters.
 PROFILES: dict[str, dict[str, str]] = {
     "standard": {"profile": "standard"},
     "low-cost": {"profile": "low-cost"},
@@ -43,7 +43,7 @@ GB, MB_IN_GB = 1e9, 1024
 
 @dataclass(frozen=True)
 class Line:
-    """One meter: how much of it, and what that costs where its price is known."""
+    """A meter: its quantity, and its cost if the price is known."""
 
     meter: str
     quantity: float
@@ -58,7 +58,7 @@ class Line:
 
 
 class Resources:
-    """What a deployment of a profile consists of."""
+    """The resources of a profile's deployment."""
 
     def __init__(self, profile: str, location: str) -> None:
         parameters = {"environmentName": "demo", "location": location, **PROFILES[profile]}
@@ -102,7 +102,7 @@ def _quantities(resources: Resources, messages: int) -> Iterator[tuple[str, floa
 
 
 def _alerts(resources: Resources) -> Iterator[tuple[str, float]]:
-    """A query costs by how often it is asked, a metric by its series: of each entity, or of the resource."""
+    """Yield alert rules: query alerts by frequency, and metric alerts by the number of their series."""
     rules = resources.of_type("Microsoft.Insights/scheduledQueryRules")
     for frequency, count in sorted(Counter(rule.properties["evaluationFrequency"] for rule in rules).items()):
         yield f"alerts.query.{frequency}", count
@@ -130,7 +130,7 @@ def _functions(resources: Resources, messages: int, events: float) -> Iterator[t
 
 
 def estimate_table(messages: int, prices: Path = PRICES) -> str:
-    """Each profile's month, beside each other."""
+    """Return a table with a month of each profile."""
     by_profile = {name: {line.meter: line for line in estimate(name, messages, prices)} for name in PROFILES}
     meters = list(dict.fromkeys(meter for lines in by_profile.values() for meter in lines))
     rows = [
@@ -168,7 +168,7 @@ def main() -> None:
         "--prices", type=Path, default=PRICES, help="a file like infra/prices.json with your prices"
     )
     given = parser.parse_args()
-    print(estimate_table(given.messages, given.prices))  # noqa: T201 - this is what the command is for
+    print(estimate_table(given.messages, given.prices))  # noqa: T201 - the command's output
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Shows how far `pip install -r` has come: reads pip's lines, says which package of how many is at hand.
+"""Shows the progress of `pip install -r`: the current package and the number of packages.
 
     python -m pip install -r requirements-dev.txt 2>&1 | python tools/install_progress.py requirements-dev.txt
 
-Only the standard library: it runs before anything is installed.
+It uses only the standard library, because it runs before anything is installed.
 """
 
 import re
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-STEPS = 20  # packages between two lines, where no terminal can rewrite one
+STEPS = 20  # packages between two lines of output without a terminal
 _TAKEN = re.compile(r"(?:Collecting|Requirement already satisfied:) ([A-Za-z0-9._-]+)")
 _PINNED = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[^\]]*\])?==", re.MULTILINE)
 
@@ -20,7 +20,7 @@ def packages_in(requirements: str) -> int:
 
 
 def progress(lines: Iterable[str], total: int) -> Iterator[str]:
-    """One line for each package that pip takes up, then for what follows; errors as they are."""
+    """Yield a line for each package and for the next step. Errors are passed on unchanged."""
     count = 0
     for line in lines:
         taken = _TAKEN.match(line)

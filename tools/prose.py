@@ -1,8 +1,8 @@
-"""Turns of phrase that plain technical English does not use, counted in Markdown, docstrings and comments.
+"""Counts phrases that plain technical English does not use, in Markdown, docstrings and comments.
 
     python -m tools.prose [--show N] [FILE ...]     (default: every tracked .md and .py file)
 
-A hit is a place to look at: put the subject first, use the terms of the field, say one idea in a sentence.
+A hit is a place to check. Put the subject first, use the field's terms, and say one idea in a sentence.
 """
 
 import argparse
@@ -39,7 +39,7 @@ PATTERNS = {
 
 
 def passages(path: Path) -> Iterator[str]:
-    """Each paragraph of a Markdown file; each docstring and comment of a module."""
+    """Yield each paragraph of a Markdown file, or each docstring and comment of a module."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".md":
         prose = re.sub(r"```.*?```|`[^`]*`|\|", " ", text, flags=re.DOTALL)
@@ -54,7 +54,7 @@ def passages(path: Path) -> Iterator[str]:
 
 
 def find_hits(paths: Iterable[Path]) -> tuple[int, list[tuple[str, str]]]:
-    """The number of words, and each hit: its pattern and its place."""
+    """Return the number of words, and the pattern and place of each hit."""
     words, hits = 0, []
     for path in paths:
         for passage in passages(path):
@@ -80,12 +80,12 @@ def main() -> None:
     )
     parser.add_argument("--show", type=int, default=0, metavar="N", help="show N places of each pattern")
     parser.add_argument("files", nargs="*", type=Path)
-    asked = parser.parse_args()
-    words, hits = find_hits(asked.files or [path for path in tracked() if path.suffix in {".md", ".py"}])
+    options = parser.parse_args()
+    words, hits = find_hits(options.files or [path for path in tracked() if path.suffix in {".md", ".py"}])
     sys.stdout.write(f"{words} words, {len(hits) * 10_000 / max(words, 1):.0f} hits in 10,000 words\n")
     for name, count in Counter(name for name, _ in hits).most_common():
         sys.stdout.write(f"{count:6}  {name}\n")
-        for place in [place for found, place in hits if found == name][: asked.show]:
+        for place in [place for found, place in hits if found == name][: options.show]:
             sys.stdout.write(f"          {place}\n")
 
 

@@ -1,7 +1,8 @@
 """Writes docs/requirements-coverage.md from markers of tests: `python -m tools.requirements_coverage`.
 
-A test says `@pytest.mark.requirement("R-101")`. The page has each requirement of docs/requirements.md with
-the tests that say so. A claim may not rest on code that production does not call: see `unused_names`.
+A test has a marker such as `@pytest.mark.requirement("R-101")`. The page lists each requirement of
+docs/requirements.md with its tests. A claim must not rest on code that production does not call: see
+`unused_names`.
 """
 
 import ast
@@ -26,7 +27,7 @@ HEAD = (
 
 
 def sections() -> Iterator[tuple[str, list[str]]]:
-    """Each heading of the requirements, and the numbers below it."""
+    """Yield each heading of the requirements, with the numbers below it."""
     text = REQUIREMENTS.read_text(encoding="utf-8").partition("## Decisions")[0]
     for part in text.split("\n## ")[1:]:
         numbers = re.findall(r"^\| (R-\d+) \|", part, re.MULTILINE)
@@ -36,7 +37,7 @@ def sections() -> Iterator[tuple[str, list[str]]]:
 
 @cache
 def marked_tests() -> dict[str, tuple[Path, list[str]]]:
-    """By name of the test, its file and the requirements that it shows."""
+    """Return each marked test by name, with its file and its requirements."""
     found = {}
     for file in sorted((ROOT / "tests").rglob("test_*.py")):
         text = "" if "node_modules" in file.parts else file.read_text(encoding="utf-8")
@@ -57,7 +58,7 @@ def _named(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
 
 
 def page() -> str:
-    """The page as the markers give it."""
+    """Return the page for the current markers."""
     tests: dict[str, list[str]] = {}
     for name, (_, named) in marked_tests().items():
         for number in named:
@@ -71,7 +72,7 @@ def page() -> str:
 
 @cache
 def unused_names() -> set[str]:
-    """Functions and classes of the app that nothing in the app names."""
+    """Return the app's functions and classes that no other code of the app uses."""
     files = [ROOT / "function_app.py", *(file for room in APP for file in (ROOT / room).rglob("*.py"))]
     used, defined = Counter[str](), set[str]()
     for file in files:
@@ -90,13 +91,13 @@ def _name_of(node: ast.AST) -> str | None:
     match node:
         case ast.Name(name) | ast.Attribute(attr=name):
             return name
-        case ast.Constant(str(text)):  # an encoder is named by the text `module:Class`
+        case ast.Constant(str(text)):  # the string `module:Class` names an encoder
             return text.rpartition(":")[2]
     return None
 
 
 def imported_by(file: Path) -> set[str]:
-    """The names that a test imports from the app."""
+    """Return the names that a test imports from the app."""
     return {
         alias.name
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))

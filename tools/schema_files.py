@@ -1,6 +1,6 @@
 """The JSON Schemas of all documents and events, generated from the models.
 
-`python -m tools.schema_files` writes them to shared/schemas; a test checks that they are current.
+`python -m tools.schema_files` writes them to shared/schemas. A test checks that they are current.
 """
 
 import json
@@ -18,7 +18,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def schema_files() -> Iterator[tuple[Path, str]]:
-    """Each schema file with its content."""
+    """Yield each schema file with its content."""
     for container, document in DOCUMENTS.items():
         schema = document.model_json_schema(by_alias=True, mode="serialization")
         yield SCHEMA_FOLDER / "documents" / f"{container}.schema.json", _text(container, schema)

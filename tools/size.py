@@ -1,6 +1,6 @@
-"""`make size`: how large the project is, compared with the committed figures of tools/size.json.
+"""`make size`: the size of the project, compared with the committed figures of tools/size.json.
 
-No figure may rise. A change that needs more room commits the new figures: `make size ARGS=--write`.
+No figure may rise. A change that needs more space commits the new figures: `make size ARGS=--write`.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from tools.prose import count_hits
 from tools.tracked import tracked
 
 FIGURES = Path(__file__).with_suffix(".json")
-# The first row that fits a file is its part. Files of no row (tools, benchmarks) are not counted.
+# The first matching row determines a file's part. Files without a row (tools, benchmarks) are not counted.
 PARTS = (
     ("tests", ("tests/", "localcloud/tests/")),
     ("localcloud", ("localcloud/src/",)),
@@ -27,7 +27,7 @@ PARTS = (
 )
 READER = "shared/domain/consensus/"
 SETTINGS = "shared/settings/"
-# Syntax that only regular expressions have: a text with it is a pattern.
+# Syntax that only regular expressions have: a string with it is a pattern.
 PATTERN = re.compile(r"\(\?[:=!<i]|\\[bwWsSd]|\[\^")
 ENVIRONMENTS = {"environ", "environment", "env"}
 
@@ -38,7 +38,7 @@ def part_of(path: Path) -> str | None:
 
 
 class Modules:
-    """Python files by their dotted names, with what each one imports."""
+    """Python files by dotted name, with their imports."""
 
     def __init__(self, paths: list[Path]) -> None:
         self.paths = {_dotted(path): path for path in paths}
@@ -49,7 +49,7 @@ class Modules:
         }
 
     def closure(self, name: str) -> set[str]:
-        """Return the module and all that it imports, directly or not."""
+        """Return the module and all its direct and indirect imports."""
         found, left = {name}, [name]
         while left:
             new = self.imports[left.pop()] - found
@@ -58,7 +58,7 @@ class Modules:
         return found
 
     def longest_chain(self) -> int:
-        """Return how many modules are on the longest path of imports. A cycle counts as one module."""
+        """Return the number of modules on the longest import path. A cycle counts as one module."""
 
         @cache
         def cycle(name: str) -> frozenset[str]:
@@ -90,7 +90,7 @@ def _lines(path: Path) -> int:
 
 
 def _imports(tree: ast.AST) -> Iterator[str]:
-    """The modules, and the names that may be modules, also inside functions."""
+    """Yield the imported modules, and names that can be modules, including imports inside functions."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -100,7 +100,7 @@ def _imports(tree: ast.AST) -> Iterator[str]:
 
 
 def count_patterns(node: ast.AST) -> int:
-    """Count regular expressions: texts that only they can be. A text of several pieces is one."""
+    """Count strings that can only be regular expressions. A concatenated string counts once."""
     if isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp):
         pieces = [piece.value for piece in ast.walk(node) if isinstance(piece, ast.Constant)]
         if any(isinstance(piece, str) for piece in pieces):
@@ -143,7 +143,7 @@ def find_settings(trees: Mapping[str, ast.Module], fields_in: str) -> set[str]:
 
 
 def _environment_key(node: ast.AST) -> ast.expr | None:
-    """The name in `environ.get(name)`, `environ.setdefault(name, ...)` and `environ[name]`."""
+    """Return the name in `environ.get(name)`, `environ.setdefault(name, ...)` and `environ[name]`."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
         asked, key = node.func.value, node.args[0]
         if node.func.attr not in {"get", "setdefault"}:
@@ -164,7 +164,7 @@ def count_commands() -> int:
 
 
 def measure() -> dict[str, float]:
-    """Return all figures by their names."""
+    """Return all figures by name."""
     paths = tracked()
     python = [path for path in paths if path.suffix == ".py"]
     figures: dict[str, float] = {}
@@ -179,7 +179,7 @@ def measure() -> dict[str, float]:
     figures["longest import chain"] = app.longest_chain()
     for name in sorted(app.paths):
         if name.startswith("stages."):
-            imported = {one for one in app.closure(name) if app.trees[one].body}
+            imported = {module for module in app.closure(name) if app.trees[module].body}
             figures[f"imported by {name}: modules"] = len(imported)
             figures[f"imported by {name}: lines"] = app.lines(imported)
     figures["pattern rows of the reader"] = sum(
@@ -196,16 +196,16 @@ def measure() -> dict[str, float]:
 
 
 def find_risen(figures: Mapping[str, float], committed: Mapping[str, float]) -> list[str]:
-    """Return the names of the figures that exceed the committed ones. A new figure exceeds none at all."""
+    """Return the names of the figures that exceed the committed figures. A new figure always does."""
     return [name for name, figure in figures.items() if figure > committed.get(name, 0)]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="commit to these figures")
-    asked = parser.parse_args()
+    parser.add_argument("--write", action="store_true", help="write these figures to the file")
+    options = parser.parse_args()
     figures = measure()
-    if asked.write:
+    if options.write:
         FIGURES.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     committed = json.loads(FIGURES.read_text(encoding="utf-8"))
     risen = find_risen(figures, committed)

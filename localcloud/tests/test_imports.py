@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.support.services import ROOT
 
 APP = {"shared", "web", "ops", "stages", "function_app"}
-# Not imports: the host's default script name, and a module that a child process runs.
+# Not imports: the host's default for the file to load, and a module that a child process runs.
 NAMED = {("catalogue.py", "shared.upkeep.provisioning"), ("loader.py", "function_app.py")}
 
 

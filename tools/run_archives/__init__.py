@@ -1,4 +1,4 @@
-"""Archives through the running app, as `make run` shows it: upload, progress, outcomes and one report.
+"""Sends archives through the running app for `make run`: upload, progress, outcomes and a report.
 
-`python -m tools.run_archives PATH` talks to the app at FUNCTIONS_URL, over the HTTP API that any user has.
+`python -m tools.run_archives PATH` calls the app at FUNCTIONS_URL, over its public HTTP API.
 """

@@ -1,4 +1,4 @@
-"""`localcloud up -- python -m tools.run_archives PATH` sets FUNCTIONS_URL."""
+"""Command line: `localcloud up -- python -m tools.run_archives PATH` sets FUNCTIONS_URL."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Talks to the app over its own HTTP API, as any user could: sends archives in, asks how far they are."""
+"""A client of the app's public HTTP API: uploads archives and requests their progress."""
 
 import asyncio
 import json
@@ -11,19 +11,19 @@ from typing import Any
 
 import aiohttp
 
-LARGEST_UPLOAD = 90 * 1024 * 1024  # the host takes no larger body; a local source reads the file itself
+LARGEST_UPLOAD = 90 * 1024 * 1024  # the host's limit for a body. A local source reads larger files itself
 TIMEOUT = aiohttp.ClientTimeout(total=120)
 LONGEST_NAME = 63
 HTTP_CONFLICT = 409
 HTTP_UNAVAILABLE = 503
 POLL_SECONDS = 0.4
-BUSY_SECONDS = 60.0  # a service that is busy for longer is down
+BUSY_SECONDS = 60.0  # after this time, a busy service counts as down
 DEFINITIONS = "sources.json"
-"""Beside the archives of a folder: their lists as `POST /api/sources` takes them, with who decides there."""
+"""A file next to the archives: their lists in the format of `POST /api/sources`, with their chairs."""
 
 
 class AppError(RuntimeError):
-    """The app did not do what it was asked for; it says why."""
+    """The app rejected a request. The message has its reason."""
 
 
 @dataclass(frozen=True)
@@ -33,19 +33,19 @@ class ArchiveFile:
 
     @property
     def source(self) -> str:
-        """A list is named as its file is: `quic-2024-01.mbox.gz` becomes the source `quic-2024-01`."""
+        """The list's name, from the file's name: `quic-2024-01.mbox.gz` becomes the source `quic-2024-01`."""
         stem = self.path.name.partition(".")[0]
         return re.sub(r"[^A-Za-z0-9_-]+", "-", stem).strip("-")[:LONGEST_NAME] or "uploads"
 
 
 @dataclass(frozen=True)
 class Taken:
-    """An archive that the app has, and whether it had it before."""
+    """An archive in the app, and whether it was already there."""
 
     archive_id: str
     name: str
     duplicate: bool
-    note: str | None = None  # what the app says is missing
+    note: str | None = None  # the app's note about missing information
 
 
 class App:
@@ -54,7 +54,7 @@ class App:
         self.base = base
 
     async def get(self, path: str, **parameters: str) -> Any:
-        """Asked again while the app is busy: a machine under load is no reason to stop."""
+        """Get a resource. Retry while the app is busy, because the machine may be under load."""
         until = asyncio.get_running_loop().time() + BUSY_SECONDS
         while True:
             async with self._session.get(f"{self.base}{path}", params=parameters) as answer:
@@ -67,7 +67,7 @@ class App:
             return await _read(answer, path)
 
     async def take_in(self, archive: ArchiveFile) -> list[Taken]:
-        """Upload it; what no upload can carry becomes a source that the app reads from the disk itself."""
+        """Upload the archive. If it is too large, define a source that the app reads from disk."""
         if archive.size > LARGEST_UPLOAD:
             return await self._fetch(archive)
         named = {"source": archive.source, "filename": archive.path.name}
@@ -80,7 +80,7 @@ class App:
 
     async def define(self, source: dict[str, Any]) -> None:
         async with self._session.post(f"{self.base}/api/sources", json=source) as answer:
-            if answer.status != HTTP_CONFLICT:  # it is there from a start before this one
+            if answer.status != HTTP_CONFLICT:  # the source exists from an earlier start
                 await _read(answer, "/api/sources")
 
     async def _fetch(self, archive: ArchiveFile) -> list[Taken]:
@@ -103,7 +103,7 @@ async def open_app(base: str) -> AsyncIterator[App]:
 
 
 def archives_at(path: Path) -> list[ArchiveFile]:
-    """The archive, or those that a folder holds."""
+    """Return the archive, or the archives of a folder."""
     found = [path] if path.is_file() else sorted(path.glob("[!.]*"))
     files = [
         ArchiveFile(file.resolve(), file.stat().st_size)
@@ -116,7 +116,7 @@ def archives_at(path: Path) -> list[ArchiveFile]:
 
 
 def definitions_at(path: Path) -> list[dict[str, Any]]:
-    """The lists that the folder defines, or the one of a single archive; none where there is no such file."""
+    """Return the lists that the folder defines, or the list of a single archive, or an empty list."""
     file = (path.parent if path.is_file() else path) / DEFINITIONS
     if not file.is_file():
         return []
@@ -133,6 +133,6 @@ def definitions_at(path: Path) -> list[dict[str, Any]]:
 async def _read(answer: aiohttp.ClientResponse, path: str) -> Any:
     body = await answer.json(content_type=None)
     if not answer.ok:
-        said = body.get("detail") if isinstance(body, dict) else None
-        raise AppError(f"{path}: {answer.status} {said or answer.reason}")
+        detail = body.get("detail") if isinstance(body, dict) else None
+        raise AppError(f"{path}: {answer.status} {detail or answer.reason}")
     return body

@@ -1,4 +1,4 @@
-"""Bars through the stages in the terminal; where there is none, a line when a stage is through."""
+"""Progress through the stages: bars in a terminal, otherwise a line for each finished stage."""
 
 import asyncio
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class StageCount:
 
 @dataclass(frozen=True)
 class Outcome:
-    """All archives together, stage by stage, and what is missing for good."""
+    """The progress of all archives by stage, and permanent gaps."""
 
     complete: bool
     stages: list[StageCount]
@@ -36,7 +36,7 @@ class Outcome:
 
 
 async def follow(app: App, archives: Sequence[Taken], console: Console) -> Outcome:
-    """Show how far the archives have come until all is reported or failed."""
+    """Show the progress of the archives until all are reported or failed."""
     shown = _Bars(console) if console.is_terminal else _Lines(console)
     with shown.display:
         while not (outcome := await _ask(app, archives)).complete:
@@ -90,7 +90,10 @@ class _Lines:
         self._through: set[str] = set()
 
     def show(self, outcome: Outcome) -> None:
-        """A stage is through when it and all before it are: until then more may come."""
+        """Print finished stages.
+
+        A stage has finished only after all previous stages, because more items can arrive.
+        """
         for stage in outcome.stages:
             if not stage.is_through:
                 return

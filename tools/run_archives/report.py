@@ -1,4 +1,4 @@
-"""What `make run` does once all is up: takes archives in, shows them going through, and prints outcomes."""
+"""The output of `make run`: uploads archives, shows their progress, and prints outcomes."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from rich.text import Text
 from tools.run_archives.client import DEFINITIONS, App, AppError, Taken, archives_at, definitions_at, open_app
 from tools.run_archives.progress import follow
 
-# Control characters, direction marks and lone surrogates: mail must not steer the terminal.
+# Control characters, direction marks and lone surrogates, because mail must not control the terminal.
 _UNPRINTABLE = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]"
 )
@@ -25,21 +25,21 @@ _UNPRINTABLE = re.compile(
 _SHOWN_OUTCOMES = 12
 _CITATIONS = "\n## Citations\n"
 _BORDERS, _NARROWEST = 10, 8  # of the table, and of its last column
-_CLAIM = re.compile(r"(- \*\*.+?\*\*: (.+?))(?: \*\(.*\)\*)?")  # without what became of it
+_CLAIM = re.compile(r"(- \*\*.+?\*\*: (.+?))(?: \*\(.*\)\*)?")  # a claim without its status
 _EMPTY_SECTION = re.compile(r"^## .*\n\s*(?=## |\Z)", re.MULTILINE)
 _MARK = re.compile(r" *\[\[\d+\]\]\(#citation-\d+\)")
 
 
 async def show_archives(base: str, archives: Path, console: Console) -> int:
-    """Take the archives in and follow them to their reports; 0 where nothing is missing."""
+    """Upload the archives and follow them to their reports. Return 0 if nothing is missing."""
     try:
         async with open_app(base) as app:
             return await _show(app, archives, console)
     except AppError as error:
         console.print(_text(f"error: {error}", style="red"))
     except (aiohttp.ClientError, TimeoutError) as error:
-        said = f"error: the app at {base} does not answer: {type(error).__name__}: {error}"
-        console.print(_text(said, style="red"))
+        line = f"error: the app at {base} does not answer: {type(error).__name__}: {error}"
+        console.print(_text(line, style="red"))
     return 1
 
 
@@ -65,7 +65,7 @@ async def _show(app: App, archives: Path, console: Console) -> int:
 
 
 async def _take_in(app: App, archives: Path) -> tuple[list[Taken], list[AppError]]:
-    """A folder may have other files, too: the app refuses them, and takes the rest."""
+    """Upload the files of a path. The app rejects files that are not archives, and the others continue."""
     taken: list[Taken] = []
     refused: list[AppError] = []
     for file in archives_at(archives):
@@ -96,14 +96,14 @@ async def _print_a_report(app: App, taken: Sequence[Taken], console: Console) ->
 
 
 def _print_outcomes(reports: Sequence[dict[str, Any]], base: str, console: Console) -> None:
-    """The decided threads, the newest first; the rest is counted."""
-    said = [report for report in reports if (report.get("outcome") or {}).get("kind")]
-    said.sort(key=lambda report: report.get("last_message_date") or "", reverse=True)
-    if said:
+    """Print the threads with an outcome, newest first, and the number of other threads."""
+    decided = [report for report in reports if (report.get("outcome") or {}).get("kind")]
+    decided.sort(key=lambda report: report.get("last_message_date") or "", reverse=True)
+    if decided:
         console.print()
-        console.print(_table(said[:_SHOWN_OUTCOMES], base, console.width))
-    more = len(said) - _SHOWN_OUTCOMES
-    rest = len(reports) - len(said)
+        console.print(_table(decided[:_SHOWN_OUTCOMES], base, console.width))
+    more = len(decided) - _SHOWN_OUTCOMES
+    rest = len(reports) - len(decided)
     counted = ([f"{more} more"] if more > 0 else []) + ([f"{rest} without a decision found"] if rest else [])
     if counted:
         console.print(_text(f"  and {', '.join(counted)}: {base}/", style="dim"))
@@ -116,7 +116,7 @@ def _table(reports: Sequence[dict[str, Any]], base: str, width: int) -> Table:
     outcome_width = max(len("Outcome"), *(len(report["outcome"]["kind"]) for report in reports))
     table.add_column("Thread", overflow="fold", min_width=link_width)
     table.add_column("Outcome", no_wrap=True)
-    # Rich does not shrink a column beside one with a least width: it would cut names off.
+    # Rich does not shrink a column next to one with a minimum width: it would truncate names.
     left = width - link_width - outcome_width - _BORDERS
     table.add_column("By", overflow="fold", max_width=max(left, _NARROWEST))
     for report, link in zip(reports, links, strict=True):
@@ -127,7 +127,7 @@ def _table(reports: Sequence[dict[str, Any]], base: str, width: int) -> Table:
 
 
 def _without_repetition(markdown: str) -> str:
-    """Each sentence once, without the title, which the terminal has already. Notes at the end stay."""
+    """Remove repeated sentences, and the title, which is already on the terminal. Notes at the end stay."""
     text, _, rest = markdown.partition(_CITATIONS)
     notes = "".join(f"\n{line}" for line in rest.splitlines() if line.startswith("*"))
     kept: list[str] = []
@@ -141,7 +141,10 @@ def _without_repetition(markdown: str) -> str:
 
 
 def _text(text: str, style: str = "") -> Text:
-    """Subjects and names are strangers': rich prints the escape codes in them as they are."""
+    """Return printable text.
+
+    Subjects and names are untrusted, and rich prints their escape codes unchanged.
+    """
     return Text(_printable(text), style=style)
 
 
@@ -150,5 +153,5 @@ def _printable(text: str) -> str:
 
 
 def _report_interest(report: dict[str, Any]) -> tuple[bool, int, str]:
-    """How much a report shows at a glance: an outcome, and many voices."""
+    """Return a sort key that prefers reports with an outcome and many participants."""
     return bool(report["has_consensus"]), len(report["participants"]), report["report_id"]

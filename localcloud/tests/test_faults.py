@@ -20,7 +20,7 @@ def plan() -> FaultPlan:
     return FaultPlan({"busy", "drop"}, enabled=True)
 
 
-def test_a_fault_strikes_its_operations_after_the_skipped_ones_and_only_so_often(plan: FaultPlan) -> None:
+def test_a_fault_applies_after_the_skipped_operations_and_a_limited_number_of_times(plan: FaultPlan) -> None:
     plan.replace([{"kind": "busy", "operation": "docs.*", "skip": 1, "times": 2}])
     operations = ["docs.read", "queues.read", "docs.read", "docs.create", "docs.read"]
     assert [plan.take(operation) is not None for operation in operations] == [False, False, True, True, False]
@@ -31,7 +31,7 @@ def test_a_fault_without_an_end_strikes_for_ever(plan: FaultPlan) -> None:
     assert all(plan.take("any") for _ in range(100))
 
 
-def test_what_was_hit_can_be_seen_and_the_plan_cleared(plan: FaultPlan) -> None:
+def test_hits_are_visible_and_the_plan_can_be_cleared(plan: FaultPlan) -> None:
     assert ask(plan, "PUT", [{"kind": "drop", "args": {"seconds": 2}}])[0] == 200
     plan.take("send")
     status, faults = ask(plan, "GET")

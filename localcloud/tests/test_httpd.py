@@ -83,7 +83,7 @@ async def test_a_chunked_body_is_put_together(port: int) -> None:
     assert answer.endswith(b"abcde")
 
 
-async def test_a_client_that_expects_it_is_told_to_continue(port: int) -> None:
+async def test_a_client_that_expects_100_continue_gets_it(port: int) -> None:
     message = post("/echo", b"body", extra="Expect: 100-continue\r\n")
     answer = await exchange(port, message)
     assert answer.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK")
@@ -134,7 +134,7 @@ async def test_a_dropped_answer_breaks_the_connection(port: int) -> None:
         (b"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", b"400"),
     ],
 )
-async def test_what_breaks_a_rule_is_refused_and_the_connection_closed(
+async def test_a_request_that_breaks_a_rule_is_rejected_and_the_connection_closed(
     port: int, message: bytes, status: bytes
 ) -> None:
     answer = await exchange(port, message)
@@ -228,7 +228,7 @@ async def test_answers_to_work_that_failed_are_errors_instead() -> None:
     await server.stop()
 
 
-async def test_reading_goes_on_after_more_pipelined_requests_than_the_limit(port: int) -> None:
+async def test_reading_continues_after_more_pipelined_requests_than_the_limit(port: int) -> None:
     """Reading pauses at the limit, and no delayed response resumes it."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     for _ in range(2):

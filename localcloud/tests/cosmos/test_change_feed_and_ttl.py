@@ -28,7 +28,7 @@ def test_the_feed_gives_the_latest_version_of_each_document_once(container: Cont
     assert next(change for change in changes if change["id"] == "0")["v"] == 2
 
 
-def test_the_feed_from_now_on_sees_only_what_comes(container: ContainerProxy) -> None:
+def test_the_feed_from_now_on_has_only_later_changes(container: ContainerProxy) -> None:
     container.create_item({"id": "before", "pk": "p"})
     feed = container.query_items_change_feed(start_time="Now")
     assert list(feed) == []
@@ -37,7 +37,7 @@ def test_the_feed_from_now_on_sees_only_what_comes(container: ContainerProxy) ->
     assert ids(container.query_items_change_feed(continuation=token)) == ["after"]
 
 
-def test_a_continuation_goes_on_where_the_last_reading_ended(container: ContainerProxy) -> None:
+def test_a_continuation_resumes_at_the_end_of_the_last_page(container: ContainerProxy) -> None:
     for number in range(20):
         container.create_item({"id": str(number), "pk": str(number % 4)})
     pages = [
@@ -57,7 +57,7 @@ def test_the_feed_of_one_partition_key_leaves_out_the_others(container: Containe
     assert ids(container.query_items_change_feed(partition_key="1", start_time="Beginning")) == list("13579")
 
 
-def test_the_feed_from_a_time_leaves_out_what_is_older(container: ContainerProxy) -> None:
+def test_the_feed_from_a_time_omits_older_changes(container: ContainerProxy) -> None:
     container.create_item({"id": "a", "pk": "p"})
     hour = timedelta(hours=1)
     assert ids(container.query_items_change_feed(start_time=datetime.now(UTC) - hour)) == ["a"]
@@ -107,7 +107,7 @@ def test_a_ttl_that_makes_no_sense_is_refused(container: ContainerProxy, ttl: An
     assert error.value.status_code == 400
 
 
-def test_changing_the_default_ttl_changes_the_life_of_what_is_there(
+def test_changing_the_default_ttl_changes_the_expiry_of_existing_documents(
     database: DatabaseProxy, make_container: MakeContainer
 ) -> None:
     container = make_container(default_ttl=-1)
@@ -116,7 +116,7 @@ def test_changing_the_default_ttl_changes_the_life_of_what_is_there(
     eventually(lambda: query(container, "SELECT * FROM c", key="p") == [])
 
 
-def test_what_ended_is_gone_from_the_feed_and_its_id_is_free() -> None:
+def test_an_expired_document_leaves_the_feed_and_its_id_is_free() -> None:
     """Use the engine, because the test controls its clock."""
     clock = ManualClock()
     account = Account(None, clock)

@@ -17,7 +17,7 @@ def refusal(error: pytest.ExceptionInfo[CosmosHttpResponseError]) -> tuple[int |
     return error.value.status_code, error.value.sub_status
 
 
-def test_a_created_document_reads_back_with_what_the_service_adds(container: ContainerProxy) -> None:
+def test_a_created_document_is_read_with_the_properties_of_the_service(container: ContainerProxy) -> None:
     document = {"id": "a", "pk": "p", "text": "naïve ☃ 🎉", "n": 1.5, "deep": {"list": [1, None, True]}}
     created = container.create_item(document)
     read = container.read_item("a", "p")
@@ -42,7 +42,7 @@ def test_a_document_is_found_only_under_its_own_partition_key(container: Contain
     assert refusal(error) == (404, 0)
 
 
-def test_a_missing_container_is_told_from_a_missing_document(database: DatabaseProxy) -> None:
+def test_a_missing_container_and_a_missing_document_have_different_errors(database: DatabaseProxy) -> None:
     with pytest.raises(exceptions.CosmosResourceNotFoundError) as error:
         database.client_connection.ReadItem(
             f"{database.database_link}/colls/nowhere/docs/a", {"partitionKey": "p"}
@@ -73,7 +73,7 @@ def test_a_document_without_the_partition_key_property_lives_in_the_undefined_pa
 
 
 @pytest.mark.parametrize("bad", ["a/b", "a\\b", "a?b", "a#b", "x" * 1024])
-def test_ids_that_could_not_stand_in_a_path_are_refused(container: ContainerProxy, bad: str) -> None:
+def test_ids_that_a_path_cannot_contain_are_rejected(container: ContainerProxy, bad: str) -> None:
     with pytest.raises(Exception, match=r"(?i)id|400"):
         container.create_item({"id": bad, "pk": "p"})
 
@@ -181,7 +181,7 @@ def test_unique_keys_hold_within_a_partition(make_container: MakeContainer) -> N
         container.upsert_item({"id": "3", "pk": "p", "mail": "x"})
 
 
-def test_read_items_reads_many_at_once_and_leaves_out_what_is_missing(container: ContainerProxy) -> None:
+def test_read_items_reads_many_documents_and_omits_missing_ones(container: ContainerProxy) -> None:
     for number in range(50):
         container.create_item({"id": f"i{number}", "pk": f"p{number % 7}"})
     wanted = [(f"i{number}", f"p{number % 7}") for number in range(0, 50, 3)]
@@ -286,7 +286,7 @@ def test_databases_and_containers_are_listed_queried_and_deleted(client: CosmosC
         database.read()
 
 
-def test_what_is_not_supported_says_so(database: DatabaseProxy, container: ContainerProxy) -> None:
+def test_an_unsupported_feature_gets_an_error(database: DatabaseProxy, container: ContainerProxy) -> None:
     with pytest.raises(CosmosHttpResponseError, match="not part of the local Cosmos DB") as error:
         database.create_user({"id": "u"})
     assert error.value.status_code == 501

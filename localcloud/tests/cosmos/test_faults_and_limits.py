@@ -96,7 +96,7 @@ def test_faults_are_off_unless_asked_for(tmp_path: Path) -> None:
             control(service, "faults", "PUT", [])
 
 
-def test_a_client_above_the_rate_is_throttled_and_told_when_to_come_back(tmp_path: Path) -> None:
+def test_a_client_above_the_rate_is_throttled_with_a_retry_time(tmp_path: Path) -> None:
     with running_service("cosmos", "--rate", "50", data=tmp_path / "data") as service:
         container = new_container(service)
         answers = []
@@ -131,7 +131,7 @@ def test_a_wrong_key_is_refused(cosmos: RunningService, key: str) -> None:
     assert error.value.status_code == 401
 
 
-def test_a_key_of_ones_own_replaces_the_well_known_one(tmp_path: Path) -> None:
+def test_a_custom_key_replaces_the_well_known_key(tmp_path: Path) -> None:
     with running_service("cosmos", "--key", "bXkgb3duIGtleQ==", data=tmp_path / "data") as service:
         CosmosClient(service.addresses["endpoint"], "bXkgb3duIGtleQ==").create_database("d")
         with pytest.raises(exceptions.CosmosHttpResponseError):

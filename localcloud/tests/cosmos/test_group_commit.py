@@ -129,7 +129,7 @@ async def test_a_query_in_the_thread_sees_the_writes_that_its_reader_has_seen(ac
 
 
 @pytest.mark.slow
-async def test_nothing_that_anybody_was_told_is_lost_over_many_kills(tmp_path: Path) -> None:
+async def test_no_acknowledged_operation_is_lost_over_many_kills(tmp_path: Path) -> None:
     told: set[str] = set()
 
     async def write_and_read(endpoint: str, first: int) -> None:

@@ -77,7 +77,7 @@ def test_pages_give_the_same_rows_as_one_page(account: Account, documents: Conta
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_deleting_what_was_seen_hides_no_later_row(
+def test_deleting_rows_of_earlier_pages_hides_no_later_row(
     account: Account, documents: Container, order: str
 ) -> None:
     for number, value in enumerate([*MIXED, MISSING, MISSING]):

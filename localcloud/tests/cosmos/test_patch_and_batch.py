@@ -154,7 +154,7 @@ def test_a_batch_is_bounded_and_keeps_to_one_partition(container: ContainerProxy
     assert error.value.status_code == 413
 
 
-def test_a_batch_without_a_response_says_what_became_of_each_and_only_what_was_read(
+def test_a_minimal_batch_response_has_each_status_and_only_read_bodies(
     container: ContainerProxy,
 ) -> None:
     operations: list[Any] = [("create", ({"id": "a", "pk": "p", "n": 1},)), ("read", ("a",))]

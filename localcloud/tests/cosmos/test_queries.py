@@ -163,7 +163,7 @@ def test_an_expression_without_a_value_gives_no_row(people: ContainerProxy, expr
     assert query(people, f"SELECT VALUE {expression}", key="p0") == []
 
 
-def test_projections_leave_out_what_is_undefined(people: ContainerProxy) -> None:
+def test_projections_omit_undefined_values(people: ContainerProxy) -> None:
     found = query(
         people, "SELECT c.id, c.n, c.address.city AS town, c.nothing FROM c WHERE c.id IN ('bob', 'eve')"
     )
@@ -227,10 +227,7 @@ def test_order_by_sorts_types_then_values(people: ContainerProxy) -> None:
 
 
 def test_order_by_leaves_out_documents_without_the_property(people: ContainerProxy) -> None:
-    """This is Azure's behavior with the default indexing policy.
-
-    The SDK could not merge such documents anyway.
-    """
+    """Azure does the same with the default indexing policy, and the SDK could not merge such rows."""
     text = "SELECT VALUE c.id FROM c WHERE c.id != 'fay' ORDER BY c.n"
     assert query(people, text) == ["bob", "dan", "cyd", "ada"]
     assert query(people, f"{text} DESC OFFSET 1 LIMIT 9") == ["cyd", "dan", "bob"]

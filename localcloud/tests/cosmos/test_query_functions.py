@@ -68,7 +68,7 @@ VALUES: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("expression", "expected"), VALUES, ids=[expression for expression, _ in VALUES])
-def test_a_function_gives_what_the_service_documents(
+def test_a_function_returns_the_documented_result(
     one: ContainerProxy, expression: str, expected: Any
 ) -> None:
     assert query(one, f"SELECT VALUE {expression} FROM c", key="p") == [expected]

@@ -186,7 +186,7 @@ def check_where(engine: tuple[Account, Container], contents: list[dict[str, Any]
     contents=st.lists(documents, min_size=1, max_size=6),
     conditions=st.lists(st.one_of(everyday, everyday, expressions), min_size=8, max_size=16),
 )
-def test_where_selects_what_the_naive_evaluator_calls_true(
+def test_where_matches_the_naive_evaluator(
     engine: tuple[Account, Container], contents: list[dict[str, Any]], conditions: list[Expr]
 ) -> None:
     fill(engine, contents)
@@ -229,7 +229,7 @@ def test_every_comparison_of_every_pair_of_types(engine: tuple[Account, Containe
 
 @common
 @given(contents=st.lists(documents, min_size=1, max_size=4), expr=expressions)
-def test_select_value_gives_what_the_naive_evaluator_gives(
+def test_select_value_matches_the_naive_evaluator(
     engine: tuple[Account, Container], contents: list[dict[str, Any]], expr: Expr
 ) -> None:
     fill(engine, contents)

@@ -13,7 +13,7 @@ from tests.functions.support import EXAMPLE_APP, NO_BROKER, Host, lines, running
 NOT_REPRODUCED = ["scale-out", "dynamic concurrency", "Easy Auth", "worker recycling"]
 
 
-def test_the_status_says_that_this_is_a_dev_host_and_what_it_does_not_reproduce(host: Host) -> None:
+def test_the_status_identifies_the_dev_host_and_lists_missing_features(host: Host) -> None:
     status = host.get("/admin/host/status").json()
     assert status["state"] == "Running"
     assert status["isDevHost"] is True
@@ -72,7 +72,7 @@ def test_a_call_without_a_json_object_is_400(host: Host, body: str) -> None:
     assert host.ask("POST", "/admin/functions/tick", body).status == 400
 
 
-def test_what_the_admin_api_does_not_have_is_404_or_405(host: Host) -> None:
+def test_unknown_paths_and_methods_of_the_admin_api_are_404_or_405(host: Host) -> None:
     assert host.ask("POST", "/admin/functions/unknown", "{}").status == 404
     assert host.get("/admin/vfs/home").status == 404
     assert host.ask("DELETE", "/admin/functions/tick").status == 405
@@ -121,7 +121,7 @@ def keys(guarded: Host) -> dict[str, str]:
     ],
 )
 @pytest.mark.parametrize("key", [None, "master", "host", "own", "other", "wrong"])
-def test_a_key_opens_what_its_level_allows(
+def test_a_key_allows_the_operations_of_its_level(
     guarded: Host, keys: dict[str, str], path: str, key: str | None, allowed: set[str | None]
 ) -> None:
     expected = 200 if key in allowed else 401
@@ -151,7 +151,7 @@ def test_keys_are_for_their_owner_alone_and_never_logged(guarded: Host, keys: di
     assert not any(key in guarded.log for key in keys.values())
 
 
-def test_keys_stay_the_same_and_new_functions_get_new_ones(tmp_path: Path) -> None:
+def test_keys_stay_the_same_and_new_functions_get_new_keys(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "keys.json"
     AccessKeys(path, ["one"])
     first = json.loads(path.read_text())
@@ -163,7 +163,7 @@ def test_keys_stay_the_same_and_new_functions_get_new_ones(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"functionKeys": []}'])
-def test_a_damaged_file_of_keys_is_said_and_not_overwritten(tmp_path: Path, text: str) -> None:
+def test_an_invalid_key_file_is_reported_and_not_overwritten(tmp_path: Path, text: str) -> None:
     path = tmp_path / "keys.json"
     path.write_text(text)
     with pytest.raises(ValueError, match="delete it to get new"):

@@ -109,7 +109,7 @@ def test_a_missing_file_is_a_problem(tmp_path: Path) -> None:
         ({"version": "2.0", "functions": "one"}, "functions: is not an array"),
     ],
 )
-def test_what_is_wrong_with_the_file_is_said_with_its_place(
+def test_a_problem_of_the_file_is_reported_with_its_place(
     tmp_path: Path, document: Any, expected: str
 ) -> None:
     _, problems = config(tmp_path, document)

@@ -101,7 +101,9 @@ def test_a_string_is_answered_as_plain_text(host: Host) -> None:
 
 
 @pytest.mark.parametrize(("path", "kind"), [("nothing", "NoneType"), ("a-dict", "dict")])
-def test_what_http_cannot_carry_fails_as_in_the_real_worker(host: Host, path: str, kind: str) -> None:
+def test_a_value_that_http_cannot_represent_fails_as_in_the_real_worker(
+    host: Host, path: str, kind: str
+) -> None:
     answer = host.get(f"/api/{path}")
     assert (answer.status, answer.body) == (500, b"")
     assert f'unsupported type "http" for Python type "{kind}"' in host.log
@@ -164,7 +166,7 @@ def test_the_page_at_the_root_says_that_the_host_runs(host: Host) -> None:
     assert "dev host" in answer.text
 
 
-def test_the_server_tells_the_time_but_not_what_it_is(host: Host) -> None:
+def test_the_server_sends_a_date_but_not_its_name(host: Host) -> None:
     for answer in (host.get("/api/text"), host.ask("POST", "/api/size", b"x"), host.get("/unknown")):
         assert answer.headers["server"] is None
         assert len(answer.headers.get_all("date") or ()) == 1
@@ -195,7 +197,7 @@ def test_headers_without_end_are_refused(host: Host) -> None:
 @pytest.mark.parametrize(
     "garbage", [b"\x16\x03\x01\x02\x00 tls", b"GET\r\n\r\n", b"NONSENSE / HTTP/9.9\r\n\r\n"]
 )
-def test_what_is_no_http_is_refused_and_the_host_goes_on(host: Host, garbage: bytes) -> None:
+def test_malformed_http_is_rejected_and_the_host_continues(host: Host, garbage: bytes) -> None:
     assert raw(host, garbage).startswith(b"HTTP/1.1 400 ")
     assert host.get("/api/text").status == 200
 
@@ -307,7 +309,7 @@ TEXTS = st.text(st.characters(min_codepoint=0x20, max_codepoint=0xFF), max_size=
     route_values=st.dictionaries(NAMES, TEXTS, max_size=3),
     query=st.sampled_from(["", "a=1&a=2&b=", "x=%C3%A9"]),
 )
-def test_a_request_is_what_the_converter_makes_of_it(
+def test_a_request_equals_the_result_of_the_converter(
     headers: list[tuple[str, str]], body: bytes, route_values: dict[str, str], query: str
 ) -> None:
     joined = {"host": "here:1", **{name.lower(): text for name, text in headers}}

@@ -200,7 +200,7 @@ async def test_an_async_function_over_its_time_is_cancelled() -> None:
     await invoker.close()
 
 
-async def test_a_sync_function_over_its_time_is_given_up_and_said_to_run_on(
+async def test_a_sync_function_over_its_time_limit_fails_and_is_reported_as_running(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     invoker = Invoker(timeout_seconds=0.2)
@@ -217,7 +217,7 @@ async def test_a_sync_function_over_its_time_is_given_up_and_said_to_run_on(
     await invoker.close()
 
 
-async def test_draining_waits_for_what_ends_in_time_and_gives_up_the_rest() -> None:
+async def test_draining_waits_for_invocations_that_end_in_time_and_cancels_the_others() -> None:
     invoker = Invoker(timeout_seconds=30)
 
     async def sleep(value: float) -> str:
@@ -252,7 +252,7 @@ async def test_a_call_that_raises_keeps_no_other_from_the_loop() -> None:
     assert [type(complaint) for complaint in complaints] == [IndexError]
 
 
-async def test_a_started_function_tells_its_end_and_is_given_up_when_the_host_drains(
+async def test_a_started_function_reports_its_end_and_is_canceled_when_the_host_drains(
     invoker: Invoker,
 ) -> None:
     async def echo(value: Any) -> Any:

@@ -76,9 +76,7 @@ def test_a_registered_blueprint_is_part_of_the_app(tmp_path: Path, load: Load) -
     assert [function.name for function in app.functions] == ["on_extra"]
 
 
-def test_a_blueprint_that_is_not_registered_is_refused_with_what_it_would_lose(
-    tmp_path: Path, problems: Problems
-) -> None:
+def test_an_unregistered_blueprint_is_rejected_with_its_functions(tmp_path: Path, problems: Problems) -> None:
     code = HEADER + "import extra\n"
     write_app(tmp_path, code, extra=BLUEPRINT.format(name="extra"))
     expected = (
@@ -203,9 +201,7 @@ def f{len(code)}(req: func.HttpRequest) -> str: ...
         ),
     ],
 )
-def test_what_is_wrong_with_the_code_is_refused(
-    tmp_path: Path, problems: Problems, code: str, expected: str
-) -> None:
+def test_invalid_code_is_rejected(tmp_path: Path, problems: Problems, code: str, expected: str) -> None:
     write_app(tmp_path, code)
     found = problems(BUS="Endpoint=sb://x")
     assert any(expected in problem for problem in found), found

@@ -47,7 +47,7 @@ def test_a_message_carries_everything_that_the_real_host_hands_over() -> None:
     assert str(uuid.UUID(message.lock_token)) == message.lock_token
 
 
-def test_what_the_real_host_does_not_hand_over_is_none_here_too() -> None:
+def test_values_that_the_real_host_does_not_pass_are_none() -> None:
     message = single()
     for name in ("time_to_live", "locked_until", "state", "enqueued_sequence_number", "dead_letter_reason"):
         assert getattr(message, name) is None, name

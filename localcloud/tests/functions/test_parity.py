@@ -74,5 +74,5 @@ def test_functions_and_their_arguments_are_those_of_the_worker(tmp_path: Path, l
 
 
 @pytest.mark.skipif("APP" not in os.environ, reason="APP=folder names a further app")
-def test_the_app_that_is_named_is_to_the_worker_what_it_is_here(load: Load) -> None:
+def test_the_worker_reads_the_named_app_in_the_same_way(load: Load) -> None:
     assert_parity(load(Path(os.environ["APP"]), SERVICEBUS_CONNECTION="Endpoint=sb://x"))

@@ -106,7 +106,7 @@ def test_the_host_listens_on_loopback_only(tmp_path: Path) -> None:
         assert {entry[1] for entry in entries if entry[3] == "0A"} == {f"0100007F:{port:04X}"}
 
 
-def test_what_the_app_prints_goes_to_the_log_and_not_before_the_ready_line(tmp_path: Path) -> None:
+def test_the_app_prints_to_the_log_and_not_before_the_ready_line(tmp_path: Path) -> None:
     code = (
         "print('while importing')\n"
         + HEADER
@@ -153,7 +153,7 @@ def test_sigterm_lets_requests_end_and_then_exits_0(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["slow?seconds=600", "stuck"])
-def test_what_does_not_end_in_time_is_given_up(tmp_path: Path, path: str) -> None:
+def test_a_late_invocation_is_canceled(tmp_path: Path, path: str) -> None:
     root = write_app(tmp_path / "app", SLOW)
     with (
         running_host(root, tmp_path / "data", "--drain-seconds", "0.5") as host,

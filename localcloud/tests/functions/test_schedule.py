@@ -71,7 +71,7 @@ def test_a_time_span_occurs_at_that_interval(text: str, interval: timedelta) -> 
         "0 x * * * *",
     ],
 )
-def test_what_the_real_host_would_not_take_is_refused(text: str) -> None:
+def test_input_that_the_real_host_rejects_is_rejected(text: str) -> None:
     with pytest.raises(ScheduleError):
         parse_schedule(text)
 

@@ -162,7 +162,7 @@ def test_a_message_whose_function_raises_is_redelivered_and_then_dead_lettered_b
     assert [line["count"] for line in seen(output, "orders", "fail me")] == [1, 2, 3]
 
 
-def test_a_message_comes_with_its_properties(host: Host, bus: Bus, output: Path) -> None:
+def test_a_message_arrives_with_its_properties(host: Host, bus: Bus, output: Path) -> None:
     bus.send(
         "events", "event 1", subject="ArchiveIngested", application_properties={"attempt": 1, "key": "k"}
     )
@@ -251,7 +251,7 @@ def work(msg: func.ServiceBusMessage) -> None:
     drain(bus, "manual")
 
 
-def test_what_does_not_finish_in_time_is_abandoned_for_the_next_host(
+def test_a_message_of_a_late_function_is_abandoned_for_the_next_host(
     own_host: Callable[..., Any], bus: Bus, tmp_path: Path
 ) -> None:
     code = (
@@ -276,7 +276,7 @@ async def work(msg: func.ServiceBusMessage) -> None:
 
 
 @pytest.mark.slow
-def test_without_auto_complete_a_message_stays_locked_and_comes_back(
+def test_without_auto_complete_a_message_stays_locked_and_is_redelivered(
     own_host: Callable[..., Any], bus: Bus, tmp_path: Path
 ) -> None:
     code = (
@@ -328,7 +328,7 @@ def settle(msg: sb.ServiceBusReceivedMessage, actions: sb.ServiceBusMessageActio
             receiver.complete_message(message)
 
 
-def test_the_trigger_comes_back_when_the_broker_does(tmp_path: Path) -> None:
+def test_the_trigger_recovers_with_the_broker(tmp_path: Path) -> None:
     with ExitStack() as stack:
         _check_that_the_trigger_comes_back(tmp_path, stack)
 

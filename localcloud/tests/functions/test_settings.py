@@ -56,9 +56,7 @@ def test_an_app_without_local_settings_is_fine(tmp_path: Path) -> None:
         ({"Values": {"A=B": "x"}}, "Values.A=B cannot be an environment variable"),
     ],
 )
-def test_what_is_wrong_with_the_file_is_said_in_one_line(
-    tmp_path: Path, document: Any, expected: str
-) -> None:
+def test_a_problem_of_the_file_is_reported_in_one_line(tmp_path: Path, document: Any, expected: str) -> None:
     _, problems = settings(tmp_path, document)
     assert len(problems) == 1
     assert problems[0].startswith("local.settings.json: ")

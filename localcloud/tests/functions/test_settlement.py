@@ -30,7 +30,7 @@ from tests.functions.messages_support import LOST, RecordingReceiver, received
         (False, True, True, ["defer"]),
     ],
 )
-async def test_what_becomes_of_a_message(
+async def test_the_settlement_of_a_message(
     succeeded: bool, auto_complete: bool, settled: bool, expected: list[str]
 ) -> None:
     receiver, message = RecordingReceiver(), received()
@@ -118,7 +118,7 @@ async def test_a_settlement_that_fails_is_logged_and_does_not_stop_the_next(
     assert "could not complete message m-1 (it will be redelivered)" in caplog.text
 
 
-async def test_a_function_that_is_given_up_leaves_its_message_abandoned(invoker: Invoker) -> None:
+async def test_a_canceled_function_leaves_its_message_abandoned(invoker: Invoker) -> None:
     receiver = RecordingReceiver()
     started = asyncio.Event()
     loop = asyncio.get_running_loop()

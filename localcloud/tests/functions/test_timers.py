@@ -56,7 +56,7 @@ def test_a_timer_that_never_ran_but_was_recorded_can_be_past_due() -> None:
     assert firing.past_due
 
 
-def test_a_changed_schedule_starts_anew_instead_of_being_past_due() -> None:
+def test_a_changed_schedule_starts_again_instead_of_being_past_due() -> None:
     timer = work("0 0 9 * * *")
     firing = timer.start(at(16, 30), ScheduleStatus(at(12), at(13), at(12)))
     assert firing == Firing(at(9) + timedelta(days=1))
@@ -67,7 +67,7 @@ def test_without_a_monitor_nothing_is_past_due() -> None:
     assert timer.start(at(16, 30), ScheduleStatus(at(12), at(13), at(12))) == Firing(at(17))
 
 
-def test_run_on_startup_fires_at_once_but_past_due_comes_first() -> None:
+def test_run_on_startup_fires_immediately_but_past_due_takes_precedence() -> None:
     assert work(run_on_startup=True).start(at(12, 10), None) == Firing(at(12, 10), on_startup=True)
     firing = work(run_on_startup=True).start(at(16), ScheduleStatus(at(12), at(13), at(12)))
     assert firing == Firing(at(16), past_due=True)
@@ -145,7 +145,7 @@ async def test_a_listener_fires_at_each_occurrence_and_records_it(tmp_path: Path
     assert fixture.monitor.read("tick") == ScheduleStatus(at(14), at(15), at(14))
 
 
-async def test_a_listener_that_comes_back_late_fires_past_due_once(tmp_path: Path) -> None:
+async def test_a_listener_that_restarts_late_fires_past_due_once(tmp_path: Path) -> None:
     first = Fixture(tmp_path)
     async with first.listening(work()):
         await first.waiter.advance(3600)

@@ -23,7 +23,7 @@ def test_a_time_span_is_read_as_dotnet_reads_it(text: str, seconds: float) -> No
 @pytest.mark.parametrize(
     "text", ["", "5 minutes", "24:00:00", "00:60:00", "00:00:60", "1:2:3:4", "PT5M", "1.5"]
 )
-def test_what_is_no_time_span_is_refused(text: str) -> None:
+def test_an_invalid_time_span_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="not a time span"):
         parse_timespan(text)
 

@@ -46,7 +46,7 @@ def index(search: Search) -> str:
     return search.create(FIELDS, [], vectorSearch=VECTORS)
 
 
-def test_a_document_comes_back_as_it_was_written(search: Search, index: str) -> None:
+def test_a_document_is_returned_as_it_was_written(search: Search, index: str) -> None:
     client = search.documents(index)
     result = client.upload_documents([FULL | {"hidden": "secret"}])
     assert [(item.key, item.succeeded, item.status_code) for item in result] == [("full", True, 201)]
@@ -54,7 +54,7 @@ def test_a_document_comes_back_as_it_was_written(search: Search, index: str) -> 
     assert client.get_document_count() == 1
 
 
-def test_what_was_never_set_is_null_or_an_empty_collection(search: Search, index: str) -> None:
+def test_an_unset_field_is_null_or_an_empty_collection(search: Search, index: str) -> None:
     client = search.documents(index)
     client.upload_documents([{"id": "bare"}])
     shown = client.get_document("bare")
@@ -87,7 +87,7 @@ def test_the_count_is_plain_text_with_a_byte_order_mark(search: Search, index: s
     assert answer.headers["content-type"] == "text/plain"
 
 
-def test_each_action_does_what_it_says(search: Search, index: str) -> None:
+def test_each_action_has_its_documented_effect(search: Search, index: str) -> None:
     client = search.documents(index)
     first = client.upload_documents([{"id": "1", "text": "one", "number": 1, "tags": ["a"]}])
     merged = client.merge_documents([{"id": "1", "number": 2, "tags": ["b"]}, {"id": "2", "number": 3}])
@@ -105,7 +105,7 @@ def test_each_action_does_what_it_says(search: Search, index: str) -> None:
     assert client.get_document_count() == 1
 
 
-def test_a_merge_keeps_what_it_does_not_name(search: Search, index: str) -> None:
+def test_a_merge_keeps_other_fields(search: Search, index: str) -> None:
     client = search.documents(index)
     client.upload_documents([FULL])
     client.merge_documents([{"id": "full", "number": 8, "tags": ["c"]}])

@@ -209,7 +209,7 @@ def kept(view: View, where: str) -> list[int]:
 
 @settings(max_examples=250, deadline=None, derandomize=True)
 @given(st.lists(documents, min_size=1, max_size=12), st.integers(0, 12), conditions)
-def test_a_filter_keeps_what_a_naive_evaluator_keeps(
+def test_a_filter_matches_a_naive_evaluator(
     written: list[dict[str, Any]], cut: int, condition: Condition
 ) -> None:
     where, holds = condition

@@ -55,7 +55,7 @@ def index(name: str, *more: SearchField) -> SearchIndex:
     )
 
 
-def test_an_index_comes_back_as_it_was_created_with_the_defaults_filled_in(search: Search) -> None:
+def test_an_index_is_returned_as_created_with_defaults(search: Search) -> None:
     name = new_name()
     created = search.indexes().create_index(index(name))
     assert created.e_tag
@@ -240,7 +240,7 @@ def test_a_definition_that_makes_no_sense_is_refused(search: Search, fields: lis
         ({"unheard": 1}, "unheard"),
     ],
 )
-def test_what_is_not_supported_is_said(search: Search, feature: dict[str, Any], says: str) -> None:
+def test_an_unsupported_feature_is_reported(search: Search, feature: dict[str, Any], says: str) -> None:
     answer = search.call("POST", "/indexes", {"name": new_name(), "fields": [KEY], **feature})
     assert answer.status == 400
     assert says in answer.message
@@ -273,7 +273,7 @@ def test_other_resources_of_the_service_are_a_clear_400(search: Search, kind: st
     assert kind in answer.message
 
 
-def test_an_alias_stands_for_its_index_and_can_be_moved(search: Search) -> None:
+def test_an_alias_refers_to_its_index_and_can_be_moved(search: Search) -> None:
     one = search.create([KEY], [{"id": "in-one"}])
     two = search.create([KEY], [{"id": "in-two"}])
     alias = new_name()
@@ -312,7 +312,7 @@ def test_an_index_with_an_alias_cannot_be_deleted(search: Search) -> None:
     assert name not in list(client.list_index_names())
 
 
-def test_statistics_count_what_there_is(search: Search) -> None:
+def test_statistics_count_the_stored_documents(search: Search) -> None:
     name = search.create(
         [KEY, vector_field("v", 3)], [{"id": str(n), "v": [1, 2, n]} for n in range(10)], vectorSearch=VECTORS
     )

@@ -172,7 +172,7 @@ def test_every_read_agrees_with_a_dictionary_through_merges_and_a_kill(
         assert_agrees(again, model, chance)
 
 
-def test_a_killed_writer_s_last_batches_are_indexed_beside_the_files(
+def test_the_last_batches_of_a_killed_writer_are_indexed_in_addition_to_the_files(
     reopened: Callable[[], Catalog], tmp_path: Path
 ) -> None:
     index = reopened().create_index(DEFINITION)

@@ -263,7 +263,7 @@ def test_order_by_score(search: Search, hotels: str) -> None:
     assert search.search(hotels, orderby=",".join(["rating"] * 33)).status == 400
 
 
-def test_select_shows_only_what_is_asked_for(search: Search, hotels: str) -> None:
+def test_select_returns_only_the_requested_fields(search: Search, hotels: str) -> None:
     hits = search.documents(hotels).search("grand hotel", select=["id", "city"], top=1, search_mode="all")
     (hit,) = (dict(item) for item in hits)
     shown = {name: value for name, value in hit.items() if not name.startswith("@search.")}

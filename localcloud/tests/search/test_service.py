@@ -136,7 +136,7 @@ def test_an_api_version_that_there_is_is_required(search: Search, version: str) 
     assert "api-version" in answer.message
 
 
-def test_unknown_routes_and_methods_are_told_apart(search: Search) -> None:
+def test_unknown_routes_and_methods_have_different_errors(search: Search) -> None:
     assert search.call("GET", "/nothing").status == 404
     assert search.call("PATCH", "/indexes").status == 405
     assert search.call("GET", "/indexes('x')/nothing").status == 404
@@ -186,7 +186,7 @@ def test_a_partial_fault_fails_some_documents_and_writes_the_others(faulty: tupl
     assert (answer.status, [item["statusCode"] for item in answer.body["value"]]) == (207, [409, 409, 201])
 
 
-def test_the_buffered_sender_retries_what_may_succeed_later_and_reports_the_rest(
+def test_the_buffered_sender_retries_transient_failures_and_reports_others(
     faulty: tuple[Search, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     search, index = faulty
@@ -440,7 +440,7 @@ def test_wrong_arguments_end_the_process_with_one_line(tmp_path: Path) -> None:
     assert "indexing-delay" in ended.stderr.splitlines()[-1]
 
 
-def test_a_port_that_is_taken_is_said_in_one_line(search: Search, tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported_in_one_line(search: Search, tmp_path: Path) -> None:
     port = search.endpoint.rpartition(":")[2]
     command = [sys.executable, "-m", "localcloud.search", "--data", str(tmp_path), "--port", port]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)

@@ -68,7 +68,7 @@ def test_the_score_of_a_cosine_is_one_over_one_plus_the_distance(search: Search,
     assert [value for _, value in found] == pytest.approx(expected, abs=1e-12)
 
 
-def test_k_bounds_what_is_found_and_top_what_is_shown(search: Search, few: str) -> None:
+def test_k_limits_the_matches_and_top_limits_the_results(search: Search, few: str) -> None:
     client = search.documents(few)
     hits = client.search(None, vector_queries=[query([1, 0, 0], k=2)], include_total_count=True)
     assert (len(list(hits)), hits.get_count()) == (2, 2)
@@ -190,6 +190,6 @@ def test_a_vector_query_that_makes_no_sense_is_a_clear_400(
     assert says in answer.message
 
 
-def test_the_sdk_raises_what_the_service_says(search: Search, few: str) -> None:
+def test_the_sdk_raises_the_error_of_the_service(search: Search, few: str) -> None:
     with pytest.raises(HttpResponseError, match="expects a length of '3'"):
         list(search.documents(few).search(None, vector_queries=[query([1.0])]))

@@ -121,7 +121,7 @@ def test_the_namespace_has_a_name(admin: ServiceBusAdministrationClient) -> None
     assert admin.get_namespace_properties().name == "sbemulatorns"
 
 
-def test_what_does_not_exist_is_not_found(admin: ServiceBusAdministrationClient) -> None:
+def test_a_missing_entity_is_not_found(admin: ServiceBusAdministrationClient) -> None:
     with pytest.raises(ResourceNotFoundError):
         admin.get_queue("nowhere")
     with pytest.raises(ResourceNotFoundError):

@@ -63,7 +63,7 @@ def test_windows_and_credit_use_all_32_bits(raw: RawClient, window: int, credit:
         (MAX_UINT, 0, 0, MAX_UINT),
     ],
 )
-def test_what_is_outstanding_counts_against_a_grant(
+def test_outstanding_deliveries_count_against_a_grant(
     granted: int, since: int, sent: int, expected: int
 ) -> None:
     assert remaining_grant(granted, since=since, sent=sent) == expected

@@ -15,7 +15,7 @@ from tests.support.raw_amqp import message as encoded
 from tests.support.services import start_service
 
 
-def test_every_problem_of_a_file_is_told_at_once() -> None:
+def test_all_problems_of_a_file_are_reported_together() -> None:
     document = topology(
         [
             entity("q", LockDuration="PT10M", MaxDeliveryCount=11, DefaultMessageTimeToLive="PT2H"),
@@ -46,14 +46,14 @@ def test_every_problem_of_a_file_is_told_at_once() -> None:
         "topic empty: a topic has 1 to 50 subscriptions",
         "topic empty: DuplicateDetectionHistoryTimeWindow is PT1S",
         "subscription t/s: LockDuration is PT5S",
-        "subscription t/s, rule r: SqlFilter has only 1=1 here",
+        "subscription t/s, rule r: SqlFilter supports only 1=1",
         "subscription t/s, rule c: a correlation filter names at least one property",
     ):
         assert problem in text
 
 
 @pytest.mark.parametrize("document", [None, [], {}, {"UserConfig": {"Namespaces": []}}, {"UserConfig": 3}])
-def test_what_is_no_configuration_is_refused(document: Any) -> None:
+def test_an_invalid_configuration_is_rejected(document: Any) -> None:
     with pytest.raises(ConfigError, match="exactly one namespace"):
         parse_config(document)
 
@@ -75,7 +75,7 @@ def test_limits_can_be_lifted_but_not_sense() -> None:
         parse_config(broken, clamp=False)
 
 
-def test_the_service_says_what_is_wrong_and_exits(tmp_path: Path) -> None:
+def test_the_service_reports_the_problem_and_exits(tmp_path: Path) -> None:
     config = tmp_path / "Config.json"
     config.write_text(json.dumps(topology([entity("q", LockDuration="PT10M")], [])))
     with pytest.raises(RuntimeError, match="queue q: LockDuration is PT10M"):

@@ -207,7 +207,7 @@ def test_completing_in_any_order_leaves_nothing_behind() -> None:
     assert len(queue._expiry_times) < 2 * Deadlines.SLACK
 
 
-def test_expired_messages_that_nobody_takes_are_not_kept_in_memory() -> None:
+def test_expired_messages_without_a_receiver_are_not_kept_in_memory() -> None:
     it = world(default_ttl=1000)
     for number in range(5000):
         it.send(str(number))

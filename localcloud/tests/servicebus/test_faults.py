@@ -172,7 +172,7 @@ def test_a_receiver_can_be_detached_as_busy(faulty: Bus, raw: RawClient) -> None
     assert faulty.purge("faulty") == 1
 
 
-def test_a_plan_says_what_it_hit_and_refuses_unknown_kinds(faulty: Bus, raw: RawClient) -> None:
+def test_a_plan_reports_its_hits_and_rejects_unknown_kinds(faulty: Bus, raw: RawClient) -> None:
     faulty.plan_faults({"kind": "server-busy", "operation": "send", "skip": 1, "times": 1})
     assert [send(raw, 0), send(raw, 1)] == [0x24, 0x25]
     with urllib.request.urlopen(faulty.admin + FAULTS_PATH, timeout=5) as response:

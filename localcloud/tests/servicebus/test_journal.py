@@ -34,7 +34,7 @@ def read(folder: Path) -> Message:
     return found
 
 
-def test_a_message_comes_back_with_everything_the_broker_knows_of_it(tmp_path: Path) -> None:
+def test_a_received_message_has_all_facts_of_the_broker(tmp_path: Path) -> None:
     stored = stored_message()
     write(tmp_path, stored)
     found = read(tmp_path)

@@ -135,7 +135,7 @@ def test_a_received_message_can_be_sent_again_with_its_broker_annotations(
     receiver.complete_message(second)
 
 
-def test_messages_come_in_order_and_completed_ones_do_not_come_back(
+def test_messages_arrive_in_order_and_completed_messages_do_not_return(
     sender: ServiceBusSender, receiver: ServiceBusReceiver
 ) -> None:
     sender.send_messages([ServiceBusMessage(f"m{number}") for number in range(10)])
@@ -161,7 +161,7 @@ def test_a_batch_object_sends_all_of_its_messages(
         receiver.complete_message(message)
 
 
-def test_an_abandoned_message_comes_back_in_its_place_and_counts(
+def test_an_abandoned_message_returns_to_its_position_and_counts(
     sender: ServiceBusSender, receiver: ServiceBusReceiver
 ) -> None:
     sender.send_messages([ServiceBusMessage("one"), ServiceBusMessage("two")])
@@ -302,7 +302,7 @@ def test_a_scheduled_message_waits_for_its_time_and_then_gets_a_new_number(
         receiver.complete_message(message)
 
 
-def test_a_cancelled_message_never_comes_and_cannot_be_cancelled_twice(
+def test_a_canceled_message_never_arrives_and_cannot_be_canceled_twice(
     sender: ServiceBusSender, receiver: ServiceBusReceiver
 ) -> None:
     due = datetime.now(UTC) + timedelta(hours=1)
@@ -367,7 +367,7 @@ def test_the_receiver_can_be_iterated(
     assert seen == ["i", "j"]
 
 
-def test_an_expired_lock_is_lost_and_the_message_comes_back(
+def test_an_expired_lock_is_lost_and_the_message_is_redelivered(
     client: ServiceBusClient, opened: Callable[..., ServiceBusReceiver]
 ) -> None:
     send_to(client, "brief-locks", ServiceBusMessage("slow"))

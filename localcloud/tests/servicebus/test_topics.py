@@ -25,7 +25,9 @@ def taken(client: ServiceBusClient, subscription: str) -> list[ServiceBusReceive
         return receive(receiver, len(receiver.peek_messages(100, sequence_number=1)))
 
 
-def test_subscriptions_get_what_their_rules_select(client: ServiceBusClient, news: ServiceBusSender) -> None:
+def test_subscriptions_get_messages_that_their_rules_select(
+    client: ServiceBusClient, news: ServiceBusSender
+) -> None:
     news.send_messages(
         [
             ServiceBusMessage("a", subject="sport", application_properties={"size": 5}),

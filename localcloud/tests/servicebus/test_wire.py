@@ -116,7 +116,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("case", MALFORMED)
-def test_the_peer_is_told_what_is_wrong_and_others_are_served(bus: Bus, raw: RawClient, case: str) -> None:
+def test_the_peer_gets_an_error_and_others_are_served(bus: Bus, raw: RawClient, case: str) -> None:
     data, condition = MALFORMED[case]
     raw.login()
     raw.send_bytes(data)
@@ -127,7 +127,7 @@ def test_the_peer_is_told_what_is_wrong_and_others_are_served(bus: Bus, raw: Raw
 @pytest.mark.parametrize(
     "greeting", [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01", b"AMQP\x01\x01\x00\x00"]
 )
-def test_a_peer_that_speaks_something_else_is_told_the_protocol(
+def test_a_peer_with_another_protocol_gets_the_supported_header(
     bus: Bus, raw: RawClient, greeting: bytes
 ) -> None:
     raw.send_bytes(greeting)
@@ -189,7 +189,7 @@ def put_token(raw: RawClient, token: str, audience: str) -> int:
     return int(section.value["status-code"])
 
 
-def test_a_token_opens_only_what_it_is_for(raw: RawClient) -> None:
+def test_a_token_grants_access_only_to_its_audience(raw: RawClient) -> None:
     raw.open()
     assert put_token(raw, sas_token("sb://localhost/raw"), "sb://localhost/raw") == 202
     assert refusal(raw, raw.attach_sender("work", 1)) == "amqp:unauthorized-access"
@@ -276,7 +276,7 @@ BAD_MESSAGES = {
 
 
 @pytest.mark.parametrize("case", BAD_MESSAGES)
-def test_a_malformed_message_is_rejected_and_the_link_goes_on(bus: Bus, raw: RawClient, case: str) -> None:
+def test_a_malformed_message_is_rejected_and_the_link_stays_open(bus: Bus, raw: RawClient, case: str) -> None:
     raw.login()
     raw.attach_sender("raw")
     assert outcome(raw, BAD_MESSAGES[case]) == (0x25, "amqp:decode-error")
@@ -667,7 +667,7 @@ def test_the_short_way_to_read_a_transfer_agrees_with_the_general_one(
         assert short == parse_performative(bytes(frame), 8)
 
 
-def test_what_senders_write_is_read_the_short_way() -> None:
+def test_the_transfers_of_known_senders_take_the_fast_path() -> None:
     frame = RawClient.transfer(1234, b"payload")
     short = parse_plain_transfer(frame, 8)
     assert short is not None

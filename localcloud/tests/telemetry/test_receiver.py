@@ -221,7 +221,7 @@ def test_a_span_about_several_threads_is_found_by_each(receiver: Receiver) -> No
     assert receiver.ask("/api/spans", **asked)["spans"] == []
 
 
-def test_a_timeline_has_the_whole_traces_of_what_is_asked_for(receiver: Receiver) -> None:
+def test_a_timeline_has_the_complete_traces_of_matching_spans(receiver: Receiver) -> None:
     send(
         receiver,
         span("t-line", "s1"),
@@ -256,7 +256,7 @@ def test_logs_are_found_by_level_trace_and_exception(receiver: Receiver) -> None
     assert asked(exceptions="true") == [("error", "m")]
 
 
-def test_what_is_older_than_the_window_counts_in_the_total_alone(receiver: Receiver) -> None:
+def test_older_values_than_the_window_count_only_in_the_total(receiver: Receiver) -> None:
     send(receiver, metric("rate_total", 100, seconds_ago=1000), metric("rate_total", 30, seconds_ago=5))
 
     (found,) = receiver.ask("/api/metrics/rate_total", window="60")["metrics"]
@@ -265,7 +265,7 @@ def test_what_is_older_than_the_window_counts_in_the_total_alone(receiver: Recei
     assert (found["window"]["sum"], found["window"]["per_second"]) == (30, 0.5)
 
 
-def test_more_than_the_limit_is_said_and_newest_come_first(receiver: Receiver) -> None:
+def test_more_results_than_the_limit_are_reported_and_the_newest_are_first(receiver: Receiver) -> None:
     send(receiver, *(span("t-limit", f"s{n}", **{"pipeline.stage": "limit"}) for n in range(5)))
 
     found = receiver.ask("/api/spans", limit="3", **{"pipeline.stage": "limit"})
@@ -289,7 +289,7 @@ def test_more_than_the_limit_is_said_and_newest_come_first(receiver: Receiver) -
         ("/other", 404, "unknown path"),
     ],
 )
-def test_a_bad_question_is_told_what_is_wrong_with_it(
+def test_an_invalid_query_gets_an_error_that_names_the_problem(
     receiver: Receiver, path: str, status: int, says: str
 ) -> None:
     given, answer = receiver.request(path)
@@ -305,7 +305,7 @@ def test_a_page_under_another_name_cannot_read_along(receiver: Receiver) -> None
     assert "Host" in answer["error"]
 
 
-def test_live_metrics_are_told_that_nobody_watches(receiver: Receiver) -> None:
+def test_live_metrics_are_told_that_there_is_no_viewer(receiver: Receiver) -> None:
     port = int(receiver.endpoint.rpartition(":")[2])
     request = (
         b"POST /QuickPulseService.svc/ping?ikey=x HTTP/1.1\r\nHost: 127.0.0.1\r\n"
@@ -314,7 +314,7 @@ def test_live_metrics_are_told_that_nobody_watches(receiver: Receiver) -> None:
     assert b"x-ms-qps-subscribed: false" in exchange(port, request)
 
 
-def test_what_was_taken_is_there_after_a_restart(tmp_path: Path) -> None:
+def test_accepted_telemetry_survives_a_restart(tmp_path: Path) -> None:
     with receiving(tmp_path) as first:
         send(first, span("t-kept", "s1"), metric("kept_total", 4))
     with receiving(tmp_path) as second:

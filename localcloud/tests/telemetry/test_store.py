@@ -40,7 +40,7 @@ def test_the_oldest_go_when_there_are_too_many(tmp_path: Path, limit: int) -> No
     store.close()
 
 
-def test_what_is_too_old_goes_and_takes_its_series_along(tmp_path: Path) -> None:
+def test_old_values_are_deleted_with_their_series(tmp_path: Path) -> None:
     store = Store(tmp_path, Limits(seconds=100))
     store.add(
         Received(
@@ -57,7 +57,7 @@ def test_what_is_too_old_goes_and_takes_its_series_along(tmp_path: Path) -> None
     store.close()
 
 
-def test_the_bounds_are_kept_while_telemetry_comes_in(tmp_path: Path) -> None:
+def test_the_limits_hold_while_telemetry_arrives(tmp_path: Path) -> None:
     store = Store(tmp_path, Limits(metrics=10))
     for batch in range(3):
         store.add(Received(values=[value(1, NOW + batch)] * TRIM_EVERY), NOW + batch)

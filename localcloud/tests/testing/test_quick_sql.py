@@ -23,7 +23,7 @@ def test_conditions(condition: str, expected: bool) -> None:
     assert meets(document, condition) is expected
 
 
-def test_what_the_app_does_not_ask_for_is_refused() -> None:
+def test_an_unsupported_query_is_rejected() -> None:
     with pytest.raises(NotImplementedError):
         compiled("SELECT VALUE SUM(c.a) FROM c")
     assert compiled("SELECT VALUE c.a FROM c").run([{"b": 1}], {}) == []

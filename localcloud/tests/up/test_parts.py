@@ -25,7 +25,7 @@ def taken() -> Iterator[int]:
         yield listener.getsockname()[1]
 
 
-def test_the_standard_ports_are_those_of_the_emulators() -> None:
+def test_the_standard_ports_match_the_emulators() -> None:
     assert Ports().numbers() == [10000, 10001, 10002, 5672, 5300, 8081, 7443, 7071, 4319]
 
 
@@ -36,7 +36,7 @@ def test_a_busy_port_asked_for_by_offset_is_named(taken: int) -> None:
         choose_ports(offset)
 
 
-def test_when_a_standard_port_is_busy_all_move_together() -> None:
+def test_all_ports_move_together_if_a_standard_port_is_in_use() -> None:
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -62,7 +62,7 @@ def test_every_service_is_planned_with_its_address_and_health(tmp_path: Path) ->
     assert plans[-1].needs == NAMES[:-1]
 
 
-def test_a_service_that_does_not_exist_is_named_with_those_that_do(tmp_path: Path) -> None:
+def test_an_unknown_service_is_reported_with_the_known_services(tmp_path: Path) -> None:
     with pytest.raises(UnknownServiceError, match=r"'redis'.*storage, servicebus"):
         plan_services(Ports(), project=read_project(ROOT), data=tmp_path, only=["cosmos", "redis"])
 
@@ -80,7 +80,7 @@ def read_values(folder: Path) -> dict[str, str]:
     return values
 
 
-def test_on_the_standard_ports_the_written_settings_are_those_of_the_sample_and_the_receiver(
+def test_on_the_standard_ports_the_written_settings_match_the_sample_and_the_receiver(
     tmp_path: Path,
 ) -> None:
     root = settings_root(tmp_path)
@@ -110,7 +110,7 @@ def test_moved_ports_reach_every_address_in_the_settings(tmp_path: Path) -> None
     assert values["SEARCH_CA_FILE"] == str(tmp_path / "data" / "search" / "tls" / "ca.pem")
 
 
-def test_what_the_user_has_set_stays(tmp_path: Path) -> None:
+def test_settings_of_the_user_stay(tmp_path: Path) -> None:
     root = settings_root(tmp_path)
     own = {"IsEncrypted": False, "Host": {"CORS": "*"}, "Values": {"MY_FLAG": "1", "COSMOS_DATABASE": "mine"}}
     (root / "local.settings.json").write_text(json.dumps(own), encoding="utf-8")
@@ -142,7 +142,7 @@ def test_a_data_folder_serves_one_local_cloud_at_a_time(tmp_path: Path) -> None:
         pass
 
 
-def test_fresh_forgets_what_was_stored_and_otherwise_it_stays(tmp_path: Path) -> None:
+def test_fresh_deletes_stored_data_and_otherwise_it_stays(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     with data_folder(folder, fresh=False):
         (folder / "cosmos").mkdir()
@@ -171,7 +171,7 @@ def test_the_logs_of_the_start_before_are_kept(tmp_path: Path) -> None:
     assert (tmp_path / "logs.before" / "a.log").read_text() == "second"
 
 
-def test_an_app_without_a_file_has_its_entities_beside_it(tmp_path: Path) -> None:
+def test_an_app_without_a_file_has_its_entities_in_its_folder(tmp_path: Path) -> None:
     assert read_project(tmp_path) == Project(tmp_path)
     with pytest.raises(ProjectError, match=r"Config\.json does not exist.*localcloud\.toml"):
         plan_services(Ports(), project=read_project(tmp_path), data=tmp_path, only=["servicebus"])

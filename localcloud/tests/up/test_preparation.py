@@ -103,7 +103,7 @@ def app(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_host_loads_the_app_and_goes_on_when_it_may(app: Path) -> None:
+def test_the_host_loads_the_app_and_continues_after_its_gate(app: Path) -> None:
     gate = app / "gate"
     with host(app, gate) as process:
         try:
@@ -117,7 +117,7 @@ def test_the_host_loads_the_app_and_goes_on_when_it_may(app: Path) -> None:
     assert process.returncode == 0
 
 
-def test_a_host_that_waits_ends_when_it_is_told_to(app: Path) -> None:
+def test_a_waiting_host_stops_on_a_signal(app: Path) -> None:
     with host(app, app / "gate") as process:
         read_until(process, "the app is loaded")
         process.send_signal(signal.SIGTERM)

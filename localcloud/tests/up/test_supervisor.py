@@ -124,7 +124,7 @@ def test_work_that_ends_with_a_code_ends_all_with_it(
     assert output.endswith("stopped.\n")
 
 
-def test_a_service_that_does_not_start_is_named_with_what_it_said(tmp_path: Path) -> None:
+def test_a_service_that_does_not_start_is_reported_with_its_output(tmp_path: Path) -> None:
     first, second = free_ports(2)
     with supervisor(tmp_path, f"a:{first}:well", f"b:{second}:refuse") as process:
         output, _ = process.communicate(timeout=20)

@@ -1,7 +1,7 @@
-"""The endpoint of the MCP extension: tools and resources of an app over streamable HTTP.
+"""The endpoint of the MCP extension: an app's tools and resources over streamable HTTP.
 
-Stateless: a request is answered with one JSON body, and there is no stream of the server's own. A client that
-asks for one is told so by 405, as the protocol has it.
+It is stateless: each request gets one JSON body, and there is no server stream. A client that requests a
+stream gets 405, as the protocol specifies.
 """
 
 import asyncio
@@ -130,7 +130,7 @@ class McpEndpoint:
         raise McpError(NO_RESOURCE, f"There is no resource {uri[:200]!r}.")
 
     async def _run(self, function: Function, context: dict[str, Any], request: Request) -> Outcome:
-        """Headers reach the function as the extension sends them, so that it can tell who asks."""
+        """Run a function with the headers in the extension's format, so that it can identify the client."""
         properties = {"headers": dict(request.headers)}
         transport = {"name": "http-streamable", "properties": properties}
         said = json.dumps({**context, "sessionid": None, "transport": transport})
@@ -173,7 +173,7 @@ def _is_template(function: Function) -> bool:
 
 
 def _pattern(uri: str) -> re.Pattern[str]:
-    """A template's variable is one segment."""
+    """Return the pattern of a URI template. A variable matches one segment."""
     return re.compile(
         "".join("[^/]+" if part[:1] == "{" else re.escape(part) for part in re.split(r"(\{\w+\})", uri))
     )

@@ -39,7 +39,6 @@ from shared.upkeep.due_documents import (
     count_documents,
     due_documents,
 )
-from shared.upkeep.oversight.health import oldest_waiting
 from shared.upkeep.requeue import Requeuer, rebuild_events
 
 FEWEST_FAILURES = 5
@@ -268,7 +267,7 @@ class _Sweep:
         """Leave out documents whose event may still wait: a requeue would only make a long queue longer."""
         if all(due.why is RetryReason.FAILED for due in dues):
             return dues
-        oldest = await oldest_waiting(self._clients, collection.stage)
+        oldest = await self._clients.bus.oldest_waiting(collection.stage)
         if oldest is None:
             return dues
         taken = oldest - MAX_ANNOUNCEMENT_DELAY  # events of documents before this time left the queue

@@ -24,6 +24,7 @@ else:
     Message = ReceivedMessage = Any
 
 Kept = TypeVar("Kept")
+PEEKED = 50  # messages at the head of a queue: the first may be scheduled for later
 
 
 class KeptOpen:
@@ -159,6 +160,12 @@ def is_scheduled(message: "ServiceBusReceivedMessage") -> bool:
     return message.state is servicebus.ServiceBusMessageState.SCHEDULED
 
 
+def oldest_time(messages: "Iterable[ServiceBusReceivedMessage]") -> datetime | None:
+    """Return when the oldest came. A message that is scheduled for later does not wait yet."""
+    times = [message.enqueued_time_utc for message in messages if not is_scheduled(message)]
+    return min(filter(None, times), default=None)
+
+
 class Bus:
     def __init__(
         self, client: "ServiceBusClient", topic: str, calls: Calls | None = None, most: int = MOST_CONNECTIONS
@@ -224,6 +231,10 @@ class Bus:
             lambda: self._client.get_queue_receiver(queue),
             lambda receiver: receiver.peek_messages(max_message_count=count, sequence_number=start),
         )
+
+    async def oldest_waiting(self, queue: str) -> datetime | None:
+        """Return when the oldest of the first messages came that wait in the queue."""
+        return oldest_time(await self.peek(queue, start=1, count=PEEKED))
 
     def dead_letters(self, queue: str) -> "ServiceBusReceiver":
         """A receiver of the queue's dead letters: what it receives is locked until it is settled."""

@@ -8,7 +8,6 @@ from typing import Any, Self
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.clients.servicebus.bus import is_scheduled
 from shared.clients.telemetry.metrics import Metrics, pipeline_metrics
 from shared.core.times import stored_time
 from shared.documents.queries.several_containers import count_late
@@ -67,22 +66,10 @@ async def last_consumers(clients: Clients) -> dict[str, datetime]:
     return {queue: datetime.fromisoformat(time) for queue, time in (found.cursor if found else {}).items()}
 
 
-LOOKED_AT = 50  # for the oldest that waits: the first may be scheduled for later
 ERROR_BUDGET = 0.01  # one report in a hundred may come later than SLO_REPORT_MINUTES
 STUCK_FOR_GOOD = timedelta(days=7)
 # A thread has a date of its own for each version: its messages and chunks say whether it is late.
 TIMED = tuple(collection for collection in COLLECTIONS if collection is not THREADS)
-
-
-def oldest_time(messages: list[Any]) -> datetime | None:
-    """When the oldest came. One that is scheduled for later does not wait yet."""
-    times = [message.enqueued_time_utc for message in messages if not is_scheduled(message)]
-    return min(filter(None, times), default=None)
-
-
-async def oldest_waiting(clients: Clients, queue: str) -> datetime | None:
-    """Return when the oldest of the first messages came that wait in the queue."""
-    return oldest_time(await clients.bus.peek(queue, start=1, count=LOOKED_AT))
 
 
 async def count_late_documents(clients: Clients, collection: Collection, now: datetime) -> int:
@@ -100,7 +87,7 @@ async def measure_ages(clients: Clients, now: datetime, metrics: Metrics | None 
     interval = clients.settings.RETRY_JOB_INTERVAL_SECONDS
     instruments.bounds.record(interval, {"name": "sweep_interval_seconds"})
     waiting, late = await asyncio.gather(
-        asyncio.gather(*(oldest_waiting(clients, queue) for queue in QUEUES)),
+        asyncio.gather(*map(clients.bus.oldest_waiting, QUEUES)),
         asyncio.gather(*(count_late_documents(clients, collection, now) for collection in TIMED)),
     )
     for queue, oldest in zip(QUEUES, waiting, strict=True):

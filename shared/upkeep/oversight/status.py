@@ -11,6 +11,7 @@ from shared.clients.classify import SDK_ERRORS, classify
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.administration import QueueCounts, queue_counts
+from shared.clients.servicebus.bus import PEEKED, oldest_time
 from shared.core.errors import ErrorKind, ServiceSilentError
 from shared.core.times import in_one_unit, stored_time
 from shared.documents.queries.operations import OLDEST_ARCHIVE_TIME
@@ -21,13 +22,11 @@ from shared.upkeep.audit import last_audits
 from shared.upkeep.due_documents import COLLECTIONS, Collection, Policy, count, count_documents
 from shared.upkeep.oversight.dependencies import SERVICES, Check, check_dependencies
 from shared.upkeep.oversight.health import (
-    LOOKED_AT,
     SWEEPS_MISSED,
     TIMED,
     AgeBounds,
     count_late_documents,
     last_consumers,
-    oldest_time,
 )
 from shared.upkeep.sweep import latest_run
 
@@ -302,7 +301,7 @@ async def _queue(clients: Clients, queue: str, counts: QueueCounts | None) -> Qu
         waiting, dead = len(first), len(last)
     else:  # only where there is something: opening a link takes half a second
         waiting, dead = counts.active, counts.dead_lettered
-        first = await bus.peek(queue, start=1, count=LOOKED_AT) if waiting else []
+        first = await bus.peek(queue, start=1, count=PEEKED) if waiting else []
         last = await bus.peek_dead_letters(queue, start=1, count=1) if dead else []
     at_least = counts is None and max(waiting, dead) >= most
     return QueueStatus(queue, waiting, dead, at_least, oldest_time(first), oldest_time(last))

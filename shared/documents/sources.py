@@ -32,7 +32,7 @@ class Source(Document):
     settings: dict[str, Any] = {}
     preset: Preset = Preset.FREE  # in whose words decisions are read
     roles: list[SourceRole] = []
-    readers: list[str] = []  # the groups that may read it, or "*" (shared/retrieval/access.py)
+    readers: list[str] = []  # the groups that may read it, or "*" (shared/clients/access.py)
     archive_template: str = ""  # of the addresses of its mails in its own archive
     cursor: dict[str, Any] = {}
     last_fetch_at: UtcTime | None = None

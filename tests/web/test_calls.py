@@ -10,8 +10,8 @@ import azure.functions as func
 import pytest
 
 from shared.clients import connections
+from shared.clients.access import Caller, readable_sources
 from shared.clients.calls import Calls
-from shared.retrieval.access import Caller, readable_sources
 from shared.settings.app import settings
 from tests.web.site import Site
 from web.pages.archives import archive_page

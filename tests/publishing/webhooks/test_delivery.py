@@ -196,3 +196,22 @@ async def test_a_receiver_that_hangs_costs_its_timeout_and_no_more(
         report = await deliver(place, patience=0.2)
     assert "TimeoutError" in (report.deliveries[0].error or "")
     assert SECRET not in caplog.text
+
+
+async def test_a_closed_list_reaches_a_webhook_that_names_it_and_no_other(
+    cloud: AppCloud, bus_service: RunningService
+) -> None:
+    async with receiving() as one, receiving() as other:
+        hooks = [hook("all", one.port), hook("named", other.port, sources=["list"])]
+        async with reporting(cloud, bus_service, *hooks, AUTH_MODE="entra") as place:
+            await published(place)
+            (row,) = await place.stored("reports")
+            found = await place.clients.store.read(Report, row["id"], Session(), partition=row["scope"])
+            titled = found.model_copy(update={"title": "of ada@example.org"})
+            await place.clients.store.upsert(titled, Session())
+            report = await deliver(place)
+            assert [delivery.status for delivery in report.deliveries] == ["failed", "delivered"]
+            assert "does not name the source" in (report.deliveries[0].error or "")
+            assert one.got == []
+            ((_, body),) = other.got
+            assert json.loads(body)["title"] == "of a**@example.org"

@@ -104,6 +104,7 @@ class SourceDefinition(BaseModel):
     preset: Preset = Preset.FREE
     roles: Annotated[list[RoleDefinition], Field(max_length=200)] = []
     readers: Annotated[list[Annotated[str, Field(pattern=GROUP_PATTERN)]], Field(max_length=50)] = []
+    keep_days: Annotated[int, Field(ge=1, le=36500)] | None = None
     archive_template: Annotated[
         str, Field(max_length=LONGEST_TEMPLATE), AfterValidator(_checked_template)
     ] = ""

@@ -192,6 +192,15 @@ audit: sbom ## Install what is deployed by its hashes, and look up known vulnera
 	@build/deployed/bin/pip install -q --disable-pip-version-check --require-hashes -r requirements.txt
 	@$(SUPPLY)/bin/pip-audit --strict --require-hashes --disable-pip -r requirements.txt
 
+CONTRACT := build/contract
+$(CONTRACT)/ready: Makefile
+	@$(PYTHON) -m venv --clear $(CONTRACT)
+	@$(CONTRACT)/bin/pip install -q --disable-pip-version-check schemathesis==4.32.5
+	@touch $@
+
+contract: setup $(CONTRACT)/ready ## Hold the API against its OpenAPI document with Schemathesis, in a separate environment
+	$(PY) -m tests.web.contract $(CONTRACT)/bin/st --max-examples 20 $(ARGS)
+
 clean: ## Remove everything that was installed, built and stored here
 	rm -rf $(VENV) .localcloud .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache local.settings.json
 	rm -rf build models localcloud/build localcloud/azurite/node_modules tests/js/node_modules

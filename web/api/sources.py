@@ -199,7 +199,7 @@ def _merged(req: func.HttpRequest, source: Source) -> dict[str, Any]:
         body = _merge_patch(definition_of(source), body)
     if body.get("url") == redacted_url(source.url):
         body["url"] = source.url  # the client sends back the redacted address that it was shown
-    if body.setdefault("name", source.name) != source.name:
+    if body.get("name", source.name) != source.name:
         raise bad_field("name", "a source cannot be renamed")
     return body
 

@@ -214,7 +214,9 @@ async def test_at_a_site_with_accounts_a_digest_has_what_the_account_that_confir
             assert subscription is not None
             await confirm(place.clients, subscription, caller)
         asked = len(server.got)
-        assert all("rfc1" not in part and "the list" not in part for mail in server.got for part in words(mail))
+        assert all(
+            "rfc1" not in part and "the list" not in part for mail in server.got for part in words(mail)
+        )
         place.now += timedelta(days=1)
         await run(place, hours=2)
         sent = {str(mail["To"]): " ".join(words(mail)) for mail in server.got[asked:]}

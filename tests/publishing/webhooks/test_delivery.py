@@ -149,7 +149,8 @@ async def test_an_address_that_is_not_public_is_refused_at_once_and_redirects_ar
         redirecting.statuses = [(307, {"Location": target})] * 3
         hooks = [
             hook("metadata", 80, url="http://169.254.169.254/latest"),
-            hook("rebound", 80, url=f"http://rebinding.example:{inside.port}/hook"),
+            hook("rebound", 80, url=f"https://rebinding.example:{inside.port}/hook"),
+            hook("plain", 80, url="http://public.example/hook"),
             hook("redirect", 80, url=f"http://allowed.example:{redirecting.port}/hook"),
         ]
 
@@ -163,9 +164,10 @@ async def test_an_address_that_is_not_public_is_refused_at_once_and_redirects_ar
             (report,) = await place.stored("reports")
             states = {delivery["channel"]: delivery for delivery in report["deliveries"]}
             assert inside.got == []
-            for name in ("metadata", "rebound"):
+            for name in ("metadata", "rebound", "plain"):
                 assert states[name]["status"] == "failed"
                 assert "add it to WEBHOOK_ALLOWED_HOSTS" in states[name]["error"]
+            assert "must start with https://" in states["plain"]["error"]
             assert states["redirect"]["status"] == "pending"
             assert "redirects are not followed" in states["redirect"]["error"]
 

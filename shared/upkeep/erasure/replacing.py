@@ -19,7 +19,7 @@ NOTHING = Redacted(0, 0)
 async def replace_archive(clients: Clients, id_: str, requested_by: str) -> tuple[Redacted, str | None]:
     """Take in what stays of it, then request the deletion of the archive; the id of the new one.
 
-    Every step can be repeated. An archive of which nothing has to go stays.
+    Every step can be repeated. An archive without such mail stays.
     """
     archive = await clients.store.find(Archive, id_, Session())
     if archive is None:

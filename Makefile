@@ -23,7 +23,7 @@ if not (3, low) <= sys.version_info[:2] < (3, high):
 endef
 export PYTHON_CHECK
 
-.PHONY: help setup model run test pytest test-cloud test-all test-long browser check-pages chaos simulate parity bench conformance evaluate train-reader chat-model sentence-transformers lint size format lock lock-check clean
+.PHONY: help setup model run test pytest test-cloud test-all test-long browser check-pages chaos simulate parity bench conformance evaluate train-reader chat-model sentence-transformers lint size format lock lock-check sbom audit contract clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | awk -F '\t' '{ printf "  make %-21s  %s\n", $$1, $$2 }'
@@ -157,19 +157,49 @@ format: $(VENV)/ready ## Format the code
 
 UV_COMPILE = $(PY) -m uv pip compile --quiet --no-header --no-annotate --universal --python-version 3.11
 UV_DEV = --extra dev --extra storage -c requirements.txt pyproject.toml localcloud/pyproject.toml
+# What is deployed has hashes, and is installed from wheels alone; authres has none, and is plain Python.
+# pip takes the last of these options, so that their order counts.
+UV_HASHES = --generate-hashes --only-binary :all: --no-binary authres
+AS_WHEELS = sed -i '1i --only-binary :all:\n--no-binary authres'
 lock: $(VENV)/ready ## Pin all dependencies again, for every supported Python
 	@$(PY) -m pip install --quiet uv
-	$(UV_COMPILE) --upgrade pyproject.toml -o requirements.txt
+	$(UV_COMPILE) $(UV_HASHES) --upgrade pyproject.toml -o requirements.txt
+	@$(AS_WHEELS) requirements.txt
 	$(UV_COMPILE) --upgrade $(UV_DEV) -o requirements-dev.txt
 
 # With the lock as its preferences uv keeps every pin that the project allows, so a difference is a real one.
 lock-check: $(VENV)/ready ## Check that the locks hold for the project as it is
 	@$(PY) -m pip install --quiet uv
 	@mkdir -p build && cp requirements.txt requirements-dev.txt build/
-	@$(UV_COMPILE) pyproject.toml -o build/requirements.txt && diff requirements.txt build/requirements.txt \
+	@$(UV_COMPILE) $(UV_HASHES) pyproject.toml -o build/requirements.txt && $(AS_WHEELS) build/requirements.txt \
+		&& diff requirements.txt build/requirements.txt \
 		&& $(UV_COMPILE) $(UV_DEV) -o build/requirements-dev.txt && diff requirements-dev.txt build/requirements-dev.txt \
 		&& echo "The locks hold for every supported Python." \
 		|| { echo "The locks differ from pyproject.toml: make lock"; exit 1; }
+
+SUPPLY := build/supply
+$(SUPPLY)/ready: requirements.txt
+	@$(PYTHON) -m venv --clear $(SUPPLY)
+	@$(SUPPLY)/bin/pip install -q --disable-pip-version-check pip-audit==2.10.1 cyclonedx-bom==7.5.0
+	@touch $@
+
+sbom: $(SUPPLY)/ready ## Write what is deployed, with its hashes, to build/sbom.json (CycloneDX)
+	@$(SUPPLY)/bin/cyclonedx-py requirements requirements.txt --pyproject pyproject.toml --output-reproducible \
+		--of JSON -o build/sbom.json
+
+audit: sbom ## Install what is deployed by its hashes, and look up known vulnerabilities
+	@$(PYTHON) -m venv --clear build/deployed
+	@build/deployed/bin/pip install -q --disable-pip-version-check --require-hashes -r requirements.txt
+	@$(SUPPLY)/bin/pip-audit --strict --require-hashes --disable-pip -r requirements.txt
+
+CONTRACT := build/contract
+$(CONTRACT)/ready: Makefile
+	@$(PYTHON) -m venv --clear $(CONTRACT)
+	@$(CONTRACT)/bin/pip install -q --disable-pip-version-check schemathesis==4.32.5
+	@touch $@
+
+contract: setup $(CONTRACT)/ready ## Hold the API against its OpenAPI document with Schemathesis, in a separate environment
+	$(PY) -m tests.web.contract $(CONTRACT)/bin/st --max-examples 20 $(ARGS)
 
 clean: ## Remove everything that was installed, built and stored here
 	rm -rf $(VENV) .localcloud .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache local.settings.json

@@ -198,7 +198,7 @@ def trigger(name: Name, json: Json = False) -> None:
                         Code.USAGE, f"{name} has nothing to fetch. Add archives with `archive ingest`."
                     )
                 now = clients.runtime.now()
-                asked = await request_fetch(source, clients, requested_by="operator", now=now)
+                asked = await request_fetch(source, clients, requested_by=actor().name, now=now)
                 if isinstance(asked, Requested):
                     counts["fetches"] = int(asked.is_new)
                     return asked

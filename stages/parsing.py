@@ -16,6 +16,7 @@ from shared.documents.sources import Archive, ArchiveStatus
 from shared.domain.mail.models import Skipped
 from shared.ingestion.archive_reader import Reader, opened_archive, reader_pool
 from shared.ingestion.archive_source import BlobPath
+from shared.ingestion.suppressing import suppression_list
 from shared.pipeline import topology
 from shared.pipeline.event_builders import json_parsed
 from shared.pipeline.event_types import ArchiveIngested, JSONParsed
@@ -24,19 +25,24 @@ from shared.pipeline.lifecycle.archives import archive_processed, find_removal
 from shared.pipeline.stage import Stage, StageResult, Work
 from shared.threads.commit import ArchiveGoneError, CommitResult, ThreadCommit
 from shared.threads.message_documents import ArchiveOfSource
+from shared.upkeep.erasure.replacing import replace_archive
 from stages.registration import register_stage
 
 SLICE = 2000
 KEPT_SKIPPED = 100
 MESSAGES_PER_EVENT = 500
 
-REMOVED = StageResult(counts={"removed": 1})
+REMOVED, REPLACED = StageResult(counts={"removed": 1}), StageResult(counts={"replaced": 1})
 
 blueprint = func.Blueprint()
 
 
 class NoMessagesError(PermanentError):
     """The archive holds no message that could be parsed."""
+
+
+class SuppressedMailError(Exception):
+    """The archive holds mail that must not come in."""
 
 
 @dataclass
@@ -81,6 +87,10 @@ async def parse(event: Event[ArchiveIngested], work: Work) -> StageResult:
             await _parse_all(path, archive, commit, part, work, parsed)
     except ArchiveGoneError:
         return REMOVED
+    except SuppressedMailError:
+        # It passed the door before the list was written, or was put where archives lie.
+        await replace_archive(work.clients, id_, "parsing")
+        return REPLACED
     except Exception as error:
         if isinstance(error, DocumentNotFoundError) and await _arrived_late(archive, work):
             return REMOVED
@@ -113,8 +123,11 @@ async def _parse_all(
     work: Work,
     parsed: Parsed,
 ) -> None:
+    hidden = await suppression_list(work.clients, archive.source, archive.source_type)
     async with Reader(await reader_pool(work.clients), path, archive.file_path) as reader:
         async for batch in reader.slices(SLICE):
+            if hidden and any(hidden.hides(arrival.document) for arrival in batch.arrivals):
+                raise SuppressedMailError
             parsed.skip(batch.skipped)
             if batch.arrivals:
                 parsed.add(await commit.add(batch.arrivals, part))

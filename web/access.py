@@ -29,7 +29,7 @@ from urllib.parse import urlencode, urlsplit
 
 import azure.functions as func
 
-from shared.retrieval.access import Caller
+from shared.clients.access import OPERATOR, Caller
 from shared.settings.app import Settings
 from shared.settings.outgoing import LOOPBACK
 from web.limits import LOCKS, client_address
@@ -37,7 +37,7 @@ from web.problems import Problem
 from web.sessions import has_ended
 
 COOKIE, ACCOUNT_COOKIE = "operator", "account"
-ROLE, READER = "operator", "reader"
+ROLE, READER = OPERATOR, "reader"
 ROLES = ("reader", "uploader", "corrector", "inspector", "requeuer", "operator")
 OPEN: frozenset[str] = frozenset()  # a route for anybody
 READERS = frozenset(ROLES)  # every role reads what its groups may
@@ -110,9 +110,7 @@ async def caller_of(req: func.HttpRequest, settings: Settings, *, by_key: bool =
     if who is None:
         named = "a function key" if by_key and settings.AUTH_MODE == "public" else ""
         return Caller(name=named, reads_all=bool(named), sees_addresses=settings.SHOW_ADDRESSES)
-    operator = ROLE in who.roles
-    whole = operator or settings.SHOW_ADDRESSES
-    return Caller(who.name, who.roles, who.groups, reads_all=operator, sees_addresses=whole)
+    return Caller.of_account(settings, who.name, who.roles, who.groups)
 
 
 def admitted(caller: Caller, settings: Settings, roles: frozenset[str]) -> None:

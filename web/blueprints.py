@@ -16,6 +16,7 @@ import web.api.summaries
 import web.api.threads
 import web.assistants
 import web.operator.archives
+import web.operator.audit
 import web.operator.corrections
 import web.operator.error_reports
 import web.operator.letters

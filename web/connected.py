@@ -1,8 +1,8 @@
 """The app's connections, as the caller of this request may read through them."""
 
 from shared.clients import connections
+from shared.clients.access import ANYBODY, clients_of, current_caller, set_caller
 from shared.clients.connections import Clients
-from shared.retrieval.access import ANYBODY, clients_of, current_caller, set_caller
 
 __all__ = ["ANYBODY", "clients", "current_caller", "set_caller"]
 

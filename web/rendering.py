@@ -15,9 +15,9 @@ import azure.functions as func
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from shared.clients.access import current_caller
 from shared.documents.values import rejoined
 from shared.domain.mail.mentions import draft_base
-from shared.retrieval.access import current_caller
 from shared.retrieval.parameters import page_of_mail
 from shared.settings.app import SettingsError, settings
 from web import formatting as fm

@@ -3,15 +3,15 @@
 import hashlib
 import hmac
 import secrets
+from dataclasses import replace
 from datetime import timedelta
 
+from shared.clients.access import ACCESS_DAYS, Caller
 from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
 from shared.documents.records import AccessKind, AccessRecord
-from shared.retrieval.access import Caller
 
 SESSION_SECONDS = 8 * 3600
-FEED_DAYS = 180
 
 
 async def end_session(connected: Clients, cookie: str) -> None:
@@ -42,9 +42,9 @@ async def make_feed_key(connected: Clients, caller: Caller) -> str:
         roles=sorted(caller.roles),
         groups=sorted(caller.groups),
         secret_hash=_hash(secret),
-        expires_at=now + timedelta(days=FEED_DAYS),
+        expires_at=now + timedelta(days=ACCESS_DAYS),
         created_at=now,
-        ttl=FEED_DAYS * 24 * 3600,
+        ttl=ACCESS_DAYS * 24 * 3600,
     )
     await connected.store.upsert(record, Session())
     return f"{record.id.removeprefix('feed-')}.{secret}"
@@ -64,8 +64,8 @@ async def caller_of_feed(connected: Clients, key: str) -> Caller | None:
         return None
     if record.expires_at is None or record.expires_at <= connected.runtime.now():
         return None
-    roles, groups = frozenset(record.roles), frozenset(record.groups)
-    return Caller(record.name, roles, groups, reads_all="operator" in roles)
+    account = Caller.of_account(connected.settings, record.name, record.roles, record.groups)
+    return replace(account, sees_addresses=connected.settings.SHOW_ADDRESSES)  # others may hold the address
 
 
 def _id(kind: str, text: str) -> str:

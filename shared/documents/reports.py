@@ -225,6 +225,9 @@ class Subscription(Document):
     cadence: Cadence
     asked_at: UtcTime  # when a mail to confirm was last sent
     confirmed_at: UtcTime | None = None
+    account: str = ""  # that confirmed it at a site with accounts: the digest has what it could read
+    roles: list[str] = []
+    groups: list[str] = []
     since: UtcTime | None = None  # what was published until then is told
     until: UtcTime | None = None  # the end of the digest that is being sent
     next_due_at: UtcTime | None = None

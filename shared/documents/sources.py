@@ -32,7 +32,8 @@ class Source(Document):
     settings: dict[str, Any] = {}
     preset: Preset = Preset.FREE  # in whose words decisions are read
     roles: list[SourceRole] = []
-    readers: list[str] = []  # the groups that may read it, or "*" (shared/retrieval/access.py)
+    readers: list[str] = []  # the groups that may read it, or "*" (shared/clients/access.py)
+    keep_days: int | None = None  # mails that are older go, a month at a time
     archive_template: str = ""  # of the addresses of its mails in its own archive
     cursor: dict[str, Any] = {}
     last_fetch_at: UtcTime | None = None

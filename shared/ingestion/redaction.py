@@ -5,13 +5,15 @@ Redacting twice gives the same bytes: a file that is fetched or uploaded again i
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from email.utils import format_datetime
 from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
+from shared.core.times import stored_time
 from shared.documents.erasure import ErasureMode, Suppression
 from shared.domain.mail.mbox import BinaryStream
 from shared.domain.mail.models import Limits, ParsedMail
@@ -48,17 +50,20 @@ def quoted_lines(text: str) -> Iterator[str]:
 
 @dataclass
 class SuppressionList:
-    """What must not come in again, for the archives of one source."""
+    """What must not come in, for the archives of one source."""
 
     tombstones: set[str] = field(default_factory=set)  # keys of messages
     dropped: set[str] = field(default_factory=set)
     people: set[str] = field(default_factory=set)
     quotes: set[str] = field(default_factory=set)
+    before: str | None = None  # an older mail is no longer kept
 
     @classmethod
-    def of(cls, documents: Sequence[Suppression], *, fetched: bool) -> "SuppressionList":
+    def of(
+        cls, documents: Sequence[Suppression], *, fetched: bool, before: datetime | None = None
+    ) -> "SuppressionList":
         """What was only deleted may be uploaded again."""
-        found = cls()
+        found = cls(before=stored_time(before) if before else None)
         for one in documents:
             if one.mode is ErasureMode.DELETED and not fetched:
                 continue
@@ -69,20 +74,31 @@ class SuppressionList:
         return found
 
     def __bool__(self) -> bool:
-        return bool(self.tombstones or self.dropped or self.people or self.quotes)
+        return bool(self.tombstones or self.dropped or self.people or self.quotes or self.before)
+
+    def mode_of(self, key: str, sender: str, body: str, date: str | None) -> ErasureMode | None:
+        """How the mail with this key, sender and text goes; None where it stays, as a stub does."""
+        if key in self.dropped or (self.before is not None and date is not None and date < self.before):
+            return ErasureMode.DROPPED
+        erased = (
+            key in self.tombstones
+            or (bool(sender) and hidden_name(sender) in self.people)
+            or (bool(self.quotes) and not self.quotes.isdisjoint(quoted_lines(body)))
+        )
+        return ErasureMode.TOMBSTONE if erased and (sender or body.strip()) else None
+
+    def hides(self, document: Mapping[str, Any]) -> bool:
+        """Whether a message that was read may not be stored."""
+        sender, body = document["from"]["email"], document["body_raw"]
+        return self.mode_of(document["message_key"], sender, body, document["date"]) is not None
 
     def stub_of(self, mail: ParsedMail) -> bytes | None:
         """What stands in the place of the mail; None where it stays."""
-        if mail.message_key in self.dropped:
-            return b""
-        erased = (
-            mail.message_key in self.tombstones
-            or (bool(mail.sender.email) and hidden_name(mail.sender.email) in self.people)
-            or (bool(self.quotes) and not self.quotes.isdisjoint(quoted_lines(mail.body_raw)))
-        )
-        if not erased or not (mail.body_raw.strip() or mail.sender.email):
+        date = stored_time(mail.date) if mail.date else None
+        mode = self.mode_of(mail.message_key, mail.sender.email, mail.body_raw, date)
+        if mode is None:
             return None
-        return _stub(mail)
+        return _stub(mail) if mode is ErasureMode.TOMBSTONE else b""
 
 
 def _stub(mail: ParsedMail) -> bytes:

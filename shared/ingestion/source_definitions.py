@@ -5,7 +5,15 @@ from datetime import date, datetime
 from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    model_validator,
+)
 
 from shared.clients.outbound import AddressPolicy, ForbiddenAddressError, SourceError, check_http_url
 from shared.core.schedule import ScheduleError, parse_cron
@@ -34,17 +42,26 @@ class SourceSettings(BaseModel):
 
     username_setting: str | None = Field(default=None, pattern=rf"^{SECRET_PREFIX}[A-Z0-9_]{{1,80}}$")
     password_setting: str | None = Field(default=None, pattern=rf"^{SECRET_PREFIX}[A-Z0-9_]{{1,80}}$")
-    plaintext: bool = False
+    plaintext: StrictBool = False
     since: Annotated[str, Field(pattern=r"^(19|20)\d\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d)$")] | None = None
     chairs: Annotated[list[_Address], Field(max_length=50)] = []
     aliases: _AddressGroups = []  # addresses of one person each
     namesakes: _AddressGroups = []  # addresses of different people with one name
     # The server whose Authentication-Results count.
     authserv_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,200}$")] = ""
-    require_authenticated: bool = False  # only mail whose sender passed counts
+    require_authenticated: StrictBool = False  # only mail whose sender passed counts
     gateways: Annotated[list[_Address], Field(max_length=50)] = []  # addresses that write for many people
     list_address: _Address | None = None  # the list's own posting address
     list_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,200}$")] = ""
+
+
+def _no_number(value: Any) -> Any:
+    if isinstance(value, int | float):
+        raise ValueError("must be a day such as 2024-03-31")  # noqa: TRY004 - pydantic reports it with its place
+    return value
+
+
+_Day = Annotated[date, BeforeValidator(_no_number)]
 
 
 class RoleDefinition(BaseModel):
@@ -55,8 +72,8 @@ class RoleDefinition(BaseModel):
     person: _Address
     name: Annotated[str, Field(max_length=200)] = ""
     role: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z -]{0,39}$")]
-    from_: date | None = Field(default=None, alias="from")
-    until: date | None = None
+    from_: _Day | None = Field(default=None, alias="from")
+    until: _Day | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -98,12 +115,13 @@ class SourceDefinition(BaseModel):
     name: Annotated[str, Field(pattern=NAME_PATTERN)]
     source_type: SourceType
     url: Annotated[str, Field(max_length=2000), AfterValidator(_printable)] = ""
-    enabled: bool = True
+    enabled: StrictBool = True
     schedule: Annotated[str, Field(max_length=200), AfterValidator(_checked_schedule)] | None = None
     settings: SourceSettings = Field(default_factory=SourceSettings)
     preset: Preset = Preset.FREE
     roles: Annotated[list[RoleDefinition], Field(max_length=200)] = []
     readers: Annotated[list[Annotated[str, Field(pattern=GROUP_PATTERN)]], Field(max_length=50)] = []
+    keep_days: Annotated[int, Field(strict=True, ge=1, le=36500)] | None = None
     archive_template: Annotated[
         str, Field(max_length=LONGEST_TEMPLATE), AfterValidator(_checked_template)
     ] = ""

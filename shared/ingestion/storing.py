@@ -18,9 +18,7 @@ from shared.clients.telemetry.metrics import pipeline_metrics, tag_with_archive
 from shared.core.errors import ClassifiedError
 from shared.core.ids import archive_id
 from shared.core.times import stored_time
-from shared.documents.erasure import Suppression
-from shared.documents.queries.operations import SUPPRESSIONS_OF_SOURCE
-from shared.documents.sources import Archive, ArchiveStatus, Removal, SourceType
+from shared.documents.sources import Archive, ArchiveStatus, Removal
 from shared.ingestion.archive_members import check_archive
 from shared.ingestion.errors import (
     AllErasedError,
@@ -29,7 +27,8 @@ from shared.ingestion.errors import (
     SourceRemovedError,
 )
 from shared.ingestion.fetcher import LocalFile
-from shared.ingestion.redaction import SuppressionList, redact
+from shared.ingestion.redaction import Redacted, redact
+from shared.ingestion.suppressing import suppression_list
 from shared.ingestion.unpacked_streams import UnpackLimits, safe_filename
 from shared.pipeline.event_builders import archive_ingested, error_fields
 from shared.pipeline.event_types import ArchiveIngestionFailed
@@ -80,29 +79,26 @@ async def store_archive(
 
     Mails that were erased are taken out before anything is stored.
     """
+    with tempfile.TemporaryDirectory(prefix="redacted-") as folder:
+        kept, found = await redacted(incoming, Path(folder), clients)
+        if found.erased and not found.left:
+            raise AllErasedError
+        return await _store(kept, clients, progress)
+
+
+async def redacted(incoming: Incoming, folder: Path, clients: Clients) -> tuple[Incoming, Redacted]:
+    """The archive without what must not come in; itself where nothing of it is hidden."""
     hidden = await suppression_list(clients, incoming.origin.source, incoming.origin.source_type)
     if not hidden:
-        return await _store(incoming, clients, progress)
-    with tempfile.TemporaryDirectory(prefix="redacted-") as folder:
-        return await _store(await _redacted(incoming, hidden, Path(folder), clients), clients, progress)
-
-
-async def suppression_list(clients: Clients, source: str, source_type: str) -> SuppressionList:
-    """What must not come in from this source."""
-    found = await clients.store.query_documents(Suppression, SUPPRESSIONS_OF_SOURCE, Session(), source=source)
-    return SuppressionList.of(found, fetched=source_type != SourceType.UPLOAD)
-
-
-async def _redacted(incoming: Incoming, hidden: SuppressionList, folder: Path, clients: Clients) -> Incoming:
+        return incoming, Redacted(0, 0)
     target, limits = folder / "archive", UnpackLimits.of(clients.settings.ARCHIVE_MAX_BYTES)
     found = await asyncio.to_thread(redact, incoming.file.path, target, hidden, limits)
     if not found.erased:
-        return incoming
-    if not found.left:
-        raise AllErasedError
+        return incoming, found
     content = await asyncio.to_thread(target.read_bytes)
     sha256 = hashlib.sha256(content).hexdigest()
-    return Incoming(LocalFile(target, sha256, len(content), incoming.file.filename), incoming.origin)
+    file = LocalFile(target, sha256, len(content), incoming.file.filename)
+    return Incoming(file, incoming.origin), found
 
 
 async def _store(incoming: Incoming, clients: Clients, progress: Progress) -> Stored:

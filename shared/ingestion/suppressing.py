@@ -1,15 +1,35 @@
-"""What must not come in again: written before anything is erased, and when an archive is deleted."""
+"""What must not come in: the list is written before anything is erased, and when an archive is deleted."""
 
 from collections.abc import Iterable
+from datetime import datetime, timedelta
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.concurrency import batches_of
 from shared.documents.erasure import ErasureMode, Suppression
+from shared.documents.queries.operations import SUPPRESSIONS_OF_SOURCE
 from shared.documents.queries.threads import ERASABLE_OF_ARCHIVE
-from shared.documents.sources import Archive, SourceType
+from shared.documents.sources import Archive, Source, SourceType
+from shared.ingestion.redaction import SuppressionList
 
 MESSAGES_A_DOCUMENT = 10_000
+
+
+async def suppression_list(clients: Clients, source: str, source_type: str) -> SuppressionList:
+    """What must not come in from this source: what was erased, and what is older than the source keeps."""
+    session = Session()
+    found = await clients.store.query_documents(Suppression, SUPPRESSIONS_OF_SOURCE, session, source=source)
+    defined = await clients.store.find(Source, source, session)
+    before = kept_since(defined, clients.runtime.now()) if defined else None
+    return SuppressionList.of(found, fetched=source_type != SourceType.UPLOAD, before=before)
+
+
+def kept_since(source: Source, now: datetime) -> datetime | None:
+    """The first day of a month, so that archives are written anew once a month at most."""
+    if source.keep_days is None:
+        return None
+    day = now - timedelta(days=source.keep_days)
+    return day.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
 
 
 async def suppress(

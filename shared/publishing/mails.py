@@ -22,6 +22,7 @@ from urllib.parse import quote, urlencode
 from shared.core.ids import digest_mail_id
 from shared.core.times import stored_time
 from shared.documents.reports import Subscription, TopicKind
+from shared.domain.mail.masking import mask_addresses
 from shared.settings.app import Settings
 
 
@@ -117,12 +118,15 @@ def one_line(text: str) -> str:
 
 def topic_words(subscription: Subscription) -> str:
     topic = subscription.topic
-    return f"{WORDS[topic.kind]} {one_line(topic.label or topic.name)}"
+    return f"{WORDS[topic.kind]} {mask_addresses(one_line(topic.label or topic.name))}"
 
 
 def confirmation(settings: Settings, subscription: Subscription, now: datetime) -> EmailMessage:
-    """Says who asks for what, and that nothing happens without an answer."""
-    topic = topic_words(subscription)
+    """Says who asks for what, and that nothing happens without an answer.
+
+    Anybody's address may have been typed: at a site with accounts the topic is shown after sign-in.
+    """
+    topic = topic_words(subscription) if settings.AUTH_MODE == "public" else settings.PUBLIC_URL
     lines = [
         f"You, or someone using your address, subscribed to a {subscription.cadence} digest of {topic}.",
         "To confirm, open this link within two days:",

@@ -15,6 +15,7 @@ from email.message import EmailMessage
 from email.policy import SMTP
 from functools import partial
 
+from shared.clients.access import ACCESS_DAYS, ANYBODY, Caller, clients_of
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.concurrency import gather_limited
@@ -28,6 +29,7 @@ from shared.documents.queries.reports import (
     SUBSCRIPTIONS_OF_ADDRESS,
 )
 from shared.documents.reports import Cadence, Subscription, Topic
+from shared.domain.mail.masking import mask_json
 from shared.pipeline.lifecycle.deliveries import (
     digest_claimed,
     digest_put_off,
@@ -36,6 +38,7 @@ from shared.pipeline.lifecycle.deliveries import (
     subscription_asked,
     subscription_confirmed,
     subscription_ended,
+    subscription_lapsed,
 )
 from shared.pipeline.retry import exponential
 from shared.publishing.mails import confirmation, digest, entries_of
@@ -112,31 +115,44 @@ async def _send_due(clients: Clients, id_: str, key: str, now: datetime) -> bool
     return await _tell(clients, claimed, now) if claimed is not None else False
 
 
+def _has_lapsed(settings: Settings, subscription: Subscription, now: datetime) -> bool:
+    """At a site with accounts: roles and groups are not known for ever."""
+    asked_at = subscription.confirmed_at or subscription.created_at
+    is_known = subscription.account and asked_at > now - timedelta(days=ACCESS_DAYS)
+    return settings.AUTH_MODE != "public" and not is_known
+
+
 async def _tell(clients: Clients, subscription: Subscription, now: datetime) -> bool:
-    rows = clients.store.query(
+    settings = clients.settings
+    if _has_lapsed(settings, subscription, now):
+        if await _send(clients, subscription, confirmation(settings, subscription, now), now):
+            await subscription_lapsed(clients.store, subscription, now)
+        return False
+    reader = Caller.of_account(settings, subscription.account, subscription.roles, subscription.groups)
+    store = (await clients_of(clients, reader)).store
+    rows = store.query(
         PUBLISHED_ABOUT[subscription.topic.kind],
         Session(),
+        readable=None if store.readable is None else sorted(store.readable),
         name=subscription.topic.name,
         since=stored_time(subscription.since or subscription.created_at),
         until=stored_time(subscription.until or subscription.created_at),
         limit=MAX_ENTRIES + 1,
     )
-    found = [row async for row in rows]
-    sent = bool(found) and await _send(clients, subscription, found, now)
+    found = [row if reader.sees_addresses else mask_json(row) async for row in rows]
+    entries = entries_of(found[:MAX_ENTRIES], settings.PUBLIC_URL, subscription.since)
+    mail = digest(settings, subscription, entries, more=len(found) > MAX_ENTRIES)
+    sent = bool(found) and await _send(clients, subscription, mail, now)
     if sent or not found:
         await digest_told(clients.store, subscription, now)
     return sent
 
 
-async def _send(
-    clients: Clients, subscription: Subscription, found: list[dict[str, object]], now: datetime
-) -> bool:
-    settings = clients.settings
-    entries = entries_of(found[:MAX_ENTRIES], settings.PUBLIC_URL, subscription.since)
+async def _send(clients: Clients, subscription: Subscription, mail: EmailMessage, now: datetime) -> bool:
     try:
-        await send_mail(settings, digest(settings, subscription, entries, more=len(found) > MAX_ENTRIES))
+        await send_mail(clients.settings, mail)
     except MailNotSentError as error:
-        log.warning("The digest of subscription %s was not sent: %s", subscription.id, error)
+        log.warning("The mail of subscription %s was not sent: %s", subscription.id, error)
         if error.for_good:
             await digest_refused(clients.store, subscription, now, str(error))
         elif subscription.attempts >= MAX_ATTEMPTS:
@@ -202,12 +218,14 @@ async def find_subscription(clients: Clients, key: str, id_: str) -> Subscriptio
     return await clients.store.find(Subscription, id_, Session(), partition=key)
 
 
-async def confirm(clients: Clients, subscription: Subscription) -> None:
+async def confirm(clients: Clients, subscription: Subscription, caller: Caller = ANYBODY) -> None:
     """Once or several times: the same. Precondition: the link was signed for it."""
-    if not await subscription_confirmed(clients.store, subscription, clients.runtime.now()):
+    known = ANYBODY if clients.settings.AUTH_MODE == "public" else caller
+    account = {"account": known.name, "roles": sorted(known.roles), "groups": sorted(known.groups)}
+    if not await subscription_confirmed(clients.store, subscription, clients.runtime.now(), account):
         again = await find_subscription(clients, subscription.address_key, subscription.id)
         if again is not None:
-            await subscription_confirmed(clients.store, again, clients.runtime.now())
+            await subscription_confirmed(clients.store, again, clients.runtime.now(), account)
 
 
 async def unsubscribe(clients: Clients, subscription: Subscription) -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from shared.clients.access import ANYBODY, readable_sources
 from shared.clients.classify import classify, retry_after_seconds
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
@@ -36,6 +37,7 @@ from shared.core.lazy_import import lazy
 from shared.core.times import stored_time
 from shared.documents.queries.reports import DUE_DELIVERIES, NEXT_DELIVERY
 from shared.documents.reports import DeliveryStatus, Report, ReportDelivery
+from shared.domain.mail.masking import mask_json
 from shared.pipeline.event_types import ReportDeliveryFailed
 from shared.pipeline.events import Event
 from shared.pipeline.lifecycle.deliveries import (
@@ -67,8 +69,8 @@ class NotDeliveredError(Exception):
         self.for_good = for_good
 
 
-def payload(report: Report, public_url: str) -> bytes:
-    """The report's facts and its address. It contains no text of mails."""
+def payload(report: Report, settings: Settings) -> bytes:
+    """The report's facts and its address, with e-mail addresses masked as on pages."""
     stored = report.to_cosmos()
     facts: dict[str, Any] = {
         name: stored[name]
@@ -78,8 +80,9 @@ def payload(report: Report, public_url: str) -> bytes:
             "draft_mentions", "first_message_date", "last_message_date",
         )
     }  # fmt: skip
-    url = f"{public_url.rstrip('/')}/api/reports/{report.report_id}"
-    body = {"event": "report.published", **facts, "url": url}
+    url = f"{settings.PUBLIC_URL.rstrip('/')}/api/reports/{report.report_id}"
+    shown = facts if settings.SHOW_ADDRESSES else mask_json(facts)
+    body = {"event": "report.published", **shown, "url": url}
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -90,9 +93,9 @@ def sign(secret: str, body: bytes, at: int) -> str:
 
 
 async def send(
-    hook: Webhook, report: Report, policy: AddressPolicy, *, now: datetime, seconds: float, public_url: str
+    hook: Webhook, report: Report, policy: AddressPolicy, *, now: datetime, seconds: float, settings: Settings
 ) -> None:
-    body = payload(report, public_url)
+    body = payload(report, settings)
     headers = {
         "Content-Type": "application/json",
         "User-Agent": "rough-consensus",
@@ -122,6 +125,7 @@ async def send(
 
 
 log = logging.getLogger(__name__)
+CLOSED = "not all readers may read its source, and the webhook does not name the source"
 MAX_A_RUN = 200
 AT_ONCE = 8
 FIRST_DELAY, LONGEST_DELAY = 30.0, 3600.0  # doubled each time: all attempts take about an hour
@@ -190,6 +194,8 @@ class _DeliveryRun:
         hook = next(hooks, None)
         if hook is None:
             return await self._give_up(report, index, "the webhook is no longer in the settings")
+        if report.source not in hook.sources and not await self._is_open(report):
+            return await delivery_given_up(self.clients.store, report, index, CLOSED)
         if delivery.attempts >= MAX_ATTEMPTS:
             return await self._give_up(report, index, delivery.error or "its last attempt was cut off")
         if self._failures[hook.name] >= FAILURES_UNTIL_LEFT_ALONE:
@@ -200,10 +206,15 @@ class _DeliveryRun:
         claimed = await delivery_attempted(store, report, index, now=self.now, retry_at=retry_at)
         return await self._send(hook, claimed, index) if claimed else None
 
+    async def _is_open(self, report: Report) -> bool:
+        """Whether all readers may read it: a webhook has what is closed where it names the source."""
+        allowed = await readable_sources(self.clients, ANYBODY)
+        return allowed is None or report.source in allowed
+
     async def _send(self, hook: Webhook, report: Report, index: int) -> Report:
-        url = self.clients.settings.PUBLIC_URL
+        settings = self.clients.settings
         try:
-            await send(hook, report, self.policy, now=self.now, seconds=self.patience, public_url=url)
+            await send(hook, report, self.policy, now=self.now, seconds=self.patience, settings=settings)
         except NotDeliveredError as error:
             self._failures[hook.name] += 1
             return await self._failed(report, index, error)

@@ -5,6 +5,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from shared.clients.access import current_caller
 from shared.documents.base import ProcessingStatus, RetryableDocument, UtcTime
 from shared.documents.readings import ShownOpenCall, ShownOutcome, StoredReading
 from shared.documents.reports import (
@@ -17,7 +18,6 @@ from shared.documents.reports import (
 )
 from shared.documents.threads import Address, Attachment, Chunk, Copy, Message, Thread
 from shared.documents.values import Citation, ConsensusType, Genre, SummaryType
-from shared.retrieval.access import current_caller
 from shared.retrieval.parameters import api_of, page_of, page_of_message
 
 Links = dict[str, str]

@@ -16,6 +16,7 @@ from shared.pipeline.topology import QUEUES
 from shared.publishing.subscriptions import send_due_digests
 from shared.publishing.webhooks import wake_for_next_delivery
 from shared.summarization.digests import refresh_due
+from shared.upkeep.erasure.run import expire
 from shared.upkeep.integrity.run import KIND, TIMER, IntegrityError, VerifyOptions, verify
 from shared.upkeep.oversight.health import enabled_queues, measure_ages, say_consumers
 from shared.upkeep.placing import resume_placements
@@ -65,13 +66,15 @@ async def _measure_queues(clients: Clients, _now: datetime) -> None:
 
 
 async def _check_integrity(clients: Clients, now: datetime) -> None:
-    """Once a night, with repair; after a crash not again that night."""
+    """Once a night, with repair, and with what is too old; after a crash not again that night."""
     rows = clients.store.query(LATEST_START, Session(), partition=KIND, requested_by=TIMER)
     known = [datetime.fromisoformat(row["started_at"]) async for row in rows]
     if CHECKED.next_after(known[0] if known else now - FIRST_CHECK_GRACE) > now:
         return
     with span("integrity"):
         done = await verify(clients, VerifyOptions(repair=True))
+    if expired := await expire(clients):
+        log.info("mails that were too old were erased of %s", ", ".join(expired))
     if done.errors:
         raise IntegrityError("; ".join(done.errors))
 

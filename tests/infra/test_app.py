@@ -93,7 +93,7 @@ def test_the_app_runs_a_python_that_the_suite_ran_on() -> None:
         ]
         assert used == [version]
     assert re.search(
-        r"^azure-functions-runtime==\d+\.\d+\.\d+ ; python_full_version >= '3.13'$", LOCK, re.MULTILINE
+        r"^azure-functions-runtime==\d+\.\d+\.\d+ ; python_full_version >= '3.13'( \\)?$", LOCK, re.MULTILINE
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from shared.clients.access import EVERYONE, Caller, clients_of, forget_readers, readable_sources
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import NotFoundError
@@ -16,7 +17,6 @@ from shared.documents.reports import Summary
 from shared.documents.sources import Archive, Source
 from shared.documents.threads import Chunk, Message, Thread
 from shared.pipeline.progress import progress_of
-from shared.retrieval.access import EVERYONE, Caller, clients_of, forget_readers, readable_sources
 from shared.retrieval.listing import ARCHIVES, CHUNKS, REPORTS, SOURCES, THREADS
 from shared.retrieval.lists import defined_sources, latest_archives, source_names, timeline_of_list
 from shared.retrieval.mails import mail_with_id

@@ -15,14 +15,17 @@ from localcloud.testing import Faults
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Patch, Session
 from shared.core.errors import DocumentNotFoundError
-from shared.core.ids import thread_id
+from shared.core.ids import message_key, thread_id
 from shared.core.runtime import Runtime
 from shared.documents.containers import read_document
-from shared.documents.sources import Archive
+from shared.documents.erasure import ALL_SOURCES, ErasureMode
+from shared.documents.queries.named_query import NamedQuery
+from shared.documents.sources import Archive, Source
 from shared.documents.threads import Chunk, Message, Thread
 from shared.domain.mail.models import Skipped
 from shared.domain.mail.parse import parse_archive
 from shared.ingestion.errors import UnreadableArchiveError
+from shared.ingestion.suppressing import suppress
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.event_types import JSONParsed
 from shared.pipeline.events import Event
@@ -43,6 +46,7 @@ from tests.support.measured import Measured
 from tests.support.services import RunningService
 from tests.support.toy_stages import Bench
 
+EVERY_ARCHIVE = NamedQuery("everything", "archives", "SELECT * FROM c")
 ROOT = thread_id("<m0@example.org>", "list")
 CHAIN = [mail(0), mail(1, parent=0), mail(2, parent=1), mail(3, parent=0), mail(4, subject="Another matter")]
 
@@ -623,3 +627,41 @@ async def test_a_message_that_is_nowhere_is_a_race(cloud: AppCloud, bus_service:
         assert ingested(archive_of(b"x")).archive_id
         assert await place.clients.store.find(Thread, "t", Session()) is None
         assert await place.clients.store.find(Message, "nowhere", Session()) is None
+
+
+async def _parsed_of(place: MailIn) -> tuple[set[str], list[Archive]]:
+    """The texts that are stored, and the archives that nobody has asked to delete."""
+    found = await place.clients.store.query_documents(Archive, EVERY_ARCHIVE, Session())
+    replaced = {row["target"] for row in await place.stored("removals") if row["replaced"]}
+    assert {archive.id for archive in found if archive.removing} == replaced
+    texts = {row["body_raw"].strip() for row in await place.stored("messages")}
+    return texts, [archive for archive in found if not archive.removing]
+
+
+@pytest.mark.parametrize("by", ["list", "age"])
+async def test_an_archive_with_mail_that_may_not_come_in_is_replaced_by_one_without(
+    cloud: AppCloud, bus_service: RunningService, by: str
+) -> None:
+    """However it came to be there: here its file lies in the store already, as a retained original does."""
+    async with mail_in(cloud, bus_service) as place:
+        content = mail(0, body="Words to forget.") + mail(500, body="Words to keep.")
+        place.clients.runtime = Runtime(now=lambda: NOW)
+        if by == "list":
+            key = message_key("<m0@example.org>")
+            await suppress(place.clients, "erase-1", ALL_SOURCES, ErasureMode.DROPPED, [key])
+        else:
+            source = Source(
+                id="list", name="list", source_type="upload", url="", keep_days=400, created_at=NOW
+            )
+            await place.clients.store.create(source, Session())
+        event = await place.ingest(content)
+        assert await place.run(PARSING, event) == []
+        texts, (kept,) = await _parsed_of(place)
+        assert texts == set()
+        assert kept.id != archive_of(content).id
+        size = kept.file_size_bytes
+        assert b"forget" not in await place.clients.blobs.read_part("archives", kept.file_path, 0, size)
+        await place.run(PARSING, event_of(ingested(kept)))
+        texts, _ = await _parsed_of(place)
+        assert texts == {"Words to keep."}
+        assert await place.run(PARSING, event) == []  # delivered again

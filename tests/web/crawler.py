@@ -84,7 +84,7 @@ def seeds_of(source: str, known: Mapping[str, str]) -> list[str]:
     thread, report, person = known["thread"], known["report"], known["person"]
     return [
         "/", "/sources", "/drafts", "/archives", "/following", "/account", "/nowhere", "/robots.txt", "/sign-in",
-        "/operator", "/operator/upload", "/operator/source", f"/operator/archives/{known['archive']}",
+        "/operator", "/operator/audit", "/operator/upload", "/operator/source", f"/operator/archives/{known['archive']}",
         f"/operator/corrections/{thread}", f"/threads/{thread}/error", "/operator/errors", "/operator/letters?group=0123456789ab", f"/people/{person}",
         f"/sources/{name}", f"/sources/{name}/timeline", f"/drafts/{draft}", f"/archives/{known['archive']}",
         f"/threads/{thread}", f"/threads/{thread}/error", "/operator/errors", f"/threads/{thread}?view=outline", f"/threads/{thread}/mbox.gz", f"/m/{mail}",

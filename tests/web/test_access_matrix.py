@@ -13,6 +13,7 @@ from tests.support.cloud import AppCloud
 from tests.support.host import Host
 from tests.web.app_routes import http_routes
 from tests.web.crawler import Crawl, known_of, seeds_of
+from tests.web.markup import check
 from tests.web.site import Site, empty_site
 from tests.web.test_routes import find
 from web.access import ROLES
@@ -49,6 +50,7 @@ BY_ROLE = {
         "digests_refresh", "resummaries_create", "resummaries_get", "messages_raw", "placements_create",
         "placements_undo", "operator_upload", "operator_uploaded", "operator_upload_begin", "operator_upload_part",
         "operator_upload_end", "operator_source", "operator_source_send", "operator_archive", "operator_enter",
+        "operator_audit",
     },
 }  # fmt: skip
 REFUSED = {302, 401, 403}
@@ -349,3 +351,24 @@ def test_an_assistant_reads_what_its_caller_may(closed: Site, callers: dict[str,
                 assert ADDRESS not in text, (role, name)
             if role in {"nobody", "no role"}:
                 assert set(json.loads(text)) == {"error"}, (role, name)
+
+
+def test_the_audit_page_names_the_person_and_whom_a_source_lets_read(
+    closed: Site, callers: dict[str, dict[str, str]]
+) -> None:
+    source = {"name": "short-lived", "source_type": "upload", "readers": ["board"]}
+    ada = sign_in(closed.host, "operator", name="Ada Operator")
+    assert closed.host.ask("POST", "/api/sources", json.dumps(source), 20, **ada).status == 201
+    changed = '{"readers": ["others"], "keep_days": 365}'
+    assert closed.host.ask("PATCH", "/api/sources/short-lived", changed, 20, **ada).status == 200
+    assert closed.host.ask("DELETE", "/api/sources/short-lived", None, 20, **ada).status == 200
+    page = check(closed.host.get("/operator/audit?actor=Ada+Operator", **ada).text)
+    rows = [" ".join(row.text.split()) for row in page.all("tr")[1:]]
+    assert len(rows) == 3
+    assert all(part in row for row in rows for part in ("Ada Operator", "api", "succeeded"))
+    assert "update sourcesource: short-lived; readers: others; keep_days: 365" in rows[1]
+    everyone = check(closed.host.get("/operator/audit", **ada).text)
+    people = {link.text for link in everyone.all("a") if "actor=" in link.attributes["href"]}
+    assert people == {"operator", "Ada Operator"}
+    for role in set(callers) - {"operator"}:
+        assert closed.host.get("/operator/audit", **callers[role]).status in REFUSED

@@ -10,8 +10,8 @@ import azure.functions as func
 import pytest
 
 from shared.clients import connections
+from shared.clients.access import Caller, readable_sources
 from shared.clients.calls import Calls
-from shared.retrieval.access import Caller, readable_sources
 from shared.settings.app import settings
 from tests.web.site import Site
 from web.pages.archives import archive_page
@@ -90,6 +90,9 @@ def test_a_page_asks_for_what_it_shows_in_a_few_calls(site: Site, calls: Counter
         found = asyncio.run(measure())
     finally:
         settings.cache_clear()
+    # Access by source costs a public site nothing.
+    exactly = {"home": 6, "thread": 5, "sources": 4, "source": 6}
+    assert {name: found[name] for name in exactly} == exactly
     # A query's calls are its pages: the last one tells that there is no more.
     most = {"home": 6, "thread": 5, "report": 3, "digest": 4, "sources": 4, "source": 7, "months": 4, "drafts": 1, "draft": 4, "search": 2, "by_outcome": 4, "archive": 24}  # fmt: skip
     assert {name: count for name, count in found.items() if count > most[name]} == {}, found

@@ -19,6 +19,7 @@ from web.limits import (
     client_address,
 )
 from web.problems import Problem
+from web.routes import _with_headers
 
 KEY = "correct horse battery staple"
 
@@ -146,3 +147,16 @@ def test_a_body_that_is_too_large_is_refused_by_its_length_alone() -> None:
         check_body({"content-length": "11"}, body, 10)
     with pytest.raises(Problem, match="at most 10 bytes"):
         check_body({}, lambda: b"x" * 11, 10)
+
+
+@pytest.mark.parametrize(
+    ("url", "kept"), [("https://lists.example/", True), ("http://localhost:7071/", False)]
+)
+def test_a_browser_that_came_by_tls_is_told_to_come_by_tls(
+    monkeypatch: pytest.MonkeyPatch, url: str, kept: bool
+) -> None:
+    for name in ("WEBSITE_INSTANCE_ID", "WEBSITE_SITE_NAME"):
+        monkeypatch.delenv(name, raising=False)
+
+    answer = _with_headers(func.HttpRequest("GET", url, body=b""), func.HttpResponse("here"))
+    assert (answer.headers.get("Strict-Transport-Security") == "max-age=31536000") is kept

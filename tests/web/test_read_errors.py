@@ -1,7 +1,7 @@
 """Errors of documents are for operators: they can quote mail."""
 
+from shared.clients.access import Caller, set_caller
 from shared.documents.base import ProcessingStatus
-from shared.retrieval.access import Caller, set_caller
 from shared.retrieval.read_models import ChunkItem, MessageDetail, ThreadDetail
 from tests.support.documents import new_chunk, new_message, new_thread
 

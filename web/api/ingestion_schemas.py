@@ -77,6 +77,8 @@ class SourceItem(ReadModel):
     settings: dict[str, Any]
     preset: Preset
     roles: list[SourceRole]
+    readers: list[str]
+    keep_days: int | None
     archive_template: str
     cursor: dict[str, Any]
     last_fetch_at: UtcTime | None

@@ -141,12 +141,14 @@ def _operation(operation: Described) -> dict[str, Any]:
         made["requestBody"] = {"required": True, "content": _content("", operation.body)["content"]}
     if operation.needs_key:
         made["security"] = [{"key": []}]
+        made["responses"]["401"] = {"description": "Without a valid key; the host answers, without a body"}
     return made
 
 
 def _content(description: str, what: type[BaseModel] | str, json_type: str = JSON) -> dict[str, Any]:
     if isinstance(what, str):
-        return {"description": description, "content": {what: {"schema": {}}}}
+        schema = {"type": "object"} if what.endswith("+json") else {}
+        return {"description": description, "content": {what: {"schema": schema}}}
     schema = {"$ref": REFERENCE.format(model=what.__name__)}
     return {"description": description, "content": {json_type: {"schema": schema}}}
 
@@ -157,7 +159,8 @@ def _in_query(operation: Described) -> list[dict[str, Any]]:
     schema = operation.query.model_json_schema(ref_template=REFERENCE)
     return [
         {"name": name, "in": "query", "schema": _flat(described, schema.get("$defs", {}))}
-        | ({"required": True} if name in schema.get("required", []) else {})
+        # The Functions host passes no empty parameter on: to the app it is not there.
+        | ({"required": True} if name in schema.get("required", []) else {"allowEmptyValue": True})
         for name, described in schema["properties"].items()
     ]
 

@@ -28,8 +28,8 @@ def accepted(operation_id: str, *, already_running: bool) -> func.HttpResponse:
 
 async def accept_removal(connected: Clients, kind: str, target: str) -> func.HttpResponse:
     now = connected.runtime.now()
-    by = current_caller().name or "api"
-    removal = await request_removal(connected, kind, target, requested_by=by, now=now)
+    by = current_caller().name
+    removal = await request_removal(connected, kind, target, requested_by=by, now=now, via="api")
     if removal is None:
         raise Problem(404, f"There is no {kind} {target!r}.")
     return accepted(removal.id, already_running=removal.created_at != now)

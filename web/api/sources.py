@@ -2,11 +2,13 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import azure.functions as func
 
+from shared.clients.access import forget_readers
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Conflict
@@ -23,6 +25,7 @@ from shared.ingestion.source_definitions import (
 )
 from shared.retrieval.listing import SOURCES
 from shared.retrieval.parameters import After, Limit, QueryParameters, api_of
+from shared.upkeep.audit import Actor, audited
 from web.access import ONLY_OPERATORS, is_operator
 from web.api.ingestion_schemas import (
     OperationAccepted,
@@ -71,8 +74,9 @@ async def create_source(req: func.HttpRequest) -> func.HttpResponse:
     definition = _checked(_body(req), connected)
     session = Session()
     source = source_of(definition, connected.runtime.now())
-    if not await connected.store.create(source, session):
-        raise Problem(409, f"A source named {definition.name!r} already exists.")
+    async with _audited(connected, "create source", source):
+        if not await connected.store.create(source, session):
+            raise Problem(409, f"A source named {definition.name!r} already exists.")
     created = await connected.store.read(Source, source.id, session)
     return answer(201, _shown(created), Location=api_of("sources", source.id), ETag=created.etag or "")
 
@@ -116,7 +120,8 @@ async def update_source(req: func.HttpRequest) -> func.HttpResponse:
         # PUT gives everything anew; a PATCH has only what its body names.
         definition = _checked(_merged(req, source), connected, source, _body(req).get("settings"))
         updated = updated_source(source, definition, connected.runtime.now())
-        stored = await connected.store.replace(updated, Session())
+        async with _audited(connected, "update source", updated):
+            stored = await connected.store.replace(updated, Session())
         if stored is not Conflict.CONFLICT:
             return answer(200, _shown(stored), ETag=stored.etag or "")
     raise Problem(409, CHANGED)
@@ -138,7 +143,8 @@ async def delete_source(req: func.HttpRequest) -> func.HttpResponse:
     _check_match(req, source)
     if wanted.derived:
         return await accept_removal(connected, "source", source.name)
-    await connected.store.delete(Source, source.id, Session())
+    async with _audited(connected, "delete source", source):
+        await connected.store.delete(Source, source.id, Session())
     detail = "Only the source definition was deleted. Its archives, messages and reports are kept."
     return answer(200, {"name": source.name, "deleted": True, "cascade": False, "detail": detail})
 
@@ -159,11 +165,19 @@ async def trigger_source(req: func.HttpRequest) -> func.HttpResponse:
         if source.source_type == SourceType.UPLOAD:
             raise Problem(409, "This source has nothing to fetch. Upload archives with POST /api/archives.")
         now = connected.runtime.now()
-        by = current_caller().name or "trigger"
-        requested = await request_fetch(source, connected, requested_by=by, now=now)
+        requested = await request_fetch(source, connected, requested_by=current_caller().name, now=now)
         if isinstance(requested, Requested):
             return accepted(requested.operation_id, already_running=not requested.is_new)
     raise Problem(409, CHANGED)
+
+
+@asynccontextmanager
+async def _audited(connected: Clients, action: str, source: Source) -> AsyncIterator[None]:
+    """Record who does it, and whom the definition lets read. A new definition counts here at once."""
+    selection = {"source": source.name, "readers": source.readers, "keep_days": source.keep_days}
+    async with audited(connected, action, Actor(current_caller().name, "api"), selection):
+        yield
+    forget_readers(connected)
 
 
 def _body(req: func.HttpRequest) -> dict[str, Any]:
@@ -185,7 +199,7 @@ def _merged(req: func.HttpRequest, source: Source) -> dict[str, Any]:
         body = _merge_patch(definition_of(source), body)
     if body.get("url") == redacted_url(source.url):
         body["url"] = source.url  # the client sends back the redacted address that it was shown
-    if body.setdefault("name", source.name) != source.name:
+    if body.get("name", source.name) != source.name:
         raise bad_field("name", "a source cannot be renamed")
     return body
 

@@ -6,6 +6,7 @@ from pydantic import TypeAdapter
 from shared.upkeep.audit import Actor
 from shared.upkeep.correcting import Reason, report_error
 from web.access import from_this_site
+from web.connected import current_caller
 from web.forms import form_of
 from web.limits import Limited
 from web.parameters import asked_thread
@@ -15,7 +16,6 @@ from web.rendering import page, show
 LARGEST_FORM = 4096
 NEVER_KEPT = {"Cache-Control": "no-store"}
 SENT = "Thank you. A corrector will look at it. Nothing changes until then."
-BY_READER = Actor("a reader", "thread's page")
 
 
 @page("page_report_error", "threads/{id}/error")
@@ -30,5 +30,6 @@ async def error_send(req: func.HttpRequest) -> func.HttpResponse:
         raise Problem(403, "The form was not sent from this site. Reload the page and try again.")
     connected, thread = await asked_thread(req)
     reason = TypeAdapter[str](Reason).validate_python(form_of(req, LARGEST_FORM).get("reason", ""))
-    await report_error(connected, thread.id, reason, BY_READER)
+    reader = Actor(current_caller().name or "a reader", "thread's page")
+    await report_error(connected, thread.id, reason, reader)
     return show(req, "pages/report_error.html", headers=NEVER_KEPT, thread=thread, sent=SENT)

@@ -12,6 +12,7 @@ from shared.ingestion.fetch_runs import request_fetch
 from shared.ingestion.recognising import NIGHTLY, SourceProposal, recognise
 from shared.ingestion.source_definitions import SourceDefinition, check_reachable, source_of
 from shared.retrieval.parameters import page_of
+from shared.upkeep.audit import Actor, audited
 from web.access import Visitor
 from web.forms import form_of
 from web.operator.forms import back_to, checked_sender, operators_page, show_to
@@ -53,7 +54,10 @@ async def _add(
     except ValueError as error:
         raise Problem(422, str(error)) from None
     source = source_of(definition, connected.runtime.now())
-    if not await connected.store.create(source, Session()):
+    selection = {"source": source.name, "readers": source.readers, "keep_days": source.keep_days}
+    async with audited(connected, "create source", Actor(who.name, "operator's page"), selection) as counts:
+        counts["sources"] = int(await connected.store.create(source, Session()))
+    if not counts["sources"]:
         return _page(req, who, address=definition.url, fault=f"A source named {source.name} already exists.")
     stored = await connected.store.read(Source, source.id, Session())
     await request_fetch(

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import azure.functions as func
 
 from shared.clients import connections
-from shared.retrieval.access import Caller
+from shared.clients.access import Caller
 from shared.retrieval.lists import source_names
 from shared.settings.app import Settings
 from web.access import (

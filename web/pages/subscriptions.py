@@ -23,7 +23,7 @@ from shared.publishing.subscriptions import (
 from shared.retrieval.topics import find_topic
 from shared.settings.outgoing import is_address
 from web.access import check_people_shown, from_this_site
-from web.connected import clients
+from web.connected import clients, current_caller
 from web.forms import form_of
 from web.problems import Problem
 from web.rendering import page, show
@@ -77,10 +77,8 @@ async def confirm_send(req: func.HttpRequest) -> func.HttpResponse:
     connected, subscription = await _signed(req, LinkPurpose.CONFIRM)
     if subscription is None:
         raise Problem(404, OLD_LINK)
-    await confirm(connected, subscription)
-    said = (
-        f"You will get a {subscription.cadence} digest of {topic_words(subscription)} when something is new."
-    )
+    await confirm(connected, subscription, current_caller())
+    said = f"You will get a {subscription.cadence} digest of {topic_words(subscription)} when there is news."
     return show(req, "pages/subscribed.html", headers=NEVER_KEPT, title="Confirmed", said=said)
 
 
@@ -124,7 +122,10 @@ async def _signed(req: func.HttpRequest, purpose: LinkPurpose) -> tuple[Clients,
         raise Problem(404, OLD_LINK)
     if not is_signed(connected.settings, (key, id_, token), purpose):
         raise Problem(404, OLD_LINK)
-    return connected, await find_subscription(connected, key, id_)
+    subscription = await find_subscription(connected, key, id_)
+    if subscription is not None and purpose is LinkPurpose.CONFIRM:
+        await _topic(req, connected, subscription.topic.kind, subscription.topic.name)
+    return connected, subscription
 
 
 async def _connected() -> Clients:

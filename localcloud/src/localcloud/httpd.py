@@ -58,6 +58,7 @@ class Response:
 
 
 Handler = Callable[[Request], Response | Awaitable[Response]]
+LargestBody = Callable[[str, str], int]  # of a request with this method and path
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ def json_response(status: int, value: Any, headers: Iterable[tuple[str, str]] = 
 
 _REASONS = {status.value: status.phrase for status in HTTPStatus}
 _BODILESS = frozenset({204, 304})
+_BODY_HEADERS = frozenset({"content-length", "transfer-encoding"})
 
 
 def encode_response(response: Response, *, head: bool, close: bool) -> bytes:
@@ -104,6 +106,7 @@ class _Incoming:
     """The request being read."""
 
     started: float
+    largest: int  # bytes of body
     target: bytes = b""
     headers: dict[str, str] = field(default_factory=dict)
     head_bytes: int = 0
@@ -167,7 +170,7 @@ class _Connection(asyncio.Protocol):
     # parser callbacks
 
     def on_message_begin(self) -> None:
-        self._incoming = _Incoming(self._loop.time())
+        self._incoming = _Incoming(self._loop.time(), self._limits.body_bytes)
 
     def on_url(self, url: bytes) -> None:
         incoming = self._current()
@@ -184,6 +187,9 @@ class _Connection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         incoming = self._current()
         incoming.head_complete = True
+        if self._server.largest_body is not None and not _BODY_HEADERS.isdisjoint(incoming.headers):
+            path = incoming.target.decode("latin-1").partition("?")[0]
+            incoming.largest = self._server.largest_body(self._parser.get_method().decode("ascii"), path)
         length = incoming.headers.get("content-length", "0")
         self._check_body(int(length) if length.isdigit() else 0)
         if incoming.headers.get("expect", "").lower() == "100-continue" and self._transport is not None:
@@ -220,8 +226,9 @@ class _Connection(asyncio.Protocol):
             raise _Refused(431, f"the request line and headers may have {self._limits.header_bytes} bytes")
 
     def _check_body(self, size: int) -> None:
-        if size > self._limits.body_bytes:
-            raise _Refused(413, f"the body may have at most {self._limits.body_bytes} bytes")
+        largest = self._current().largest
+        if size > largest:
+            raise _Refused(413, f"the body may have at most {largest} bytes")
 
     # responses
 
@@ -325,8 +332,11 @@ def port_of(listener: socket.socket) -> int:
 class HttpServer:
     """Serves one handler on one address."""
 
-    def __init__(self, handler: Handler, *, limits: Limits | None = None) -> None:
+    def __init__(
+        self, handler: Handler, *, limits: Limits | None = None, largest_body: LargestBody | None = None
+    ) -> None:
         self.limits = limits or Limits()
+        self.largest_body = largest_body
         self.connections: set[_Connection] = set()
         self.held: list[tuple[_Connection, bytes | None, bool]] | None = None
         self._handler = handler

@@ -189,6 +189,15 @@ def test_a_body_beyond_100_mb_is_refused_before_it_is_read(host: Host) -> None:
     assert answer.endswith(b"the body may have at most 104857600 bytes")
 
 
+@pytest.mark.parametrize(
+    "sent", ["Content-Length: 1025\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n401\r\n" + "x" * 1025]
+)
+def test_a_body_beyond_what_the_function_declares_is_refused_before_it_is_read(host: Host, sent: str) -> None:
+    answer = raw(host, f"POST /api/form HTTP/1.1\r\nHost: h\r\n{sent}".encode())
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert answer.endswith(b"the body may have at most 1024 bytes")
+
+
 def test_headers_without_end_are_refused(host: Host) -> None:
     answer = raw(host, b"GET /api/text HTTP/1.1\r\nX-Endless: " + b"x" * 200_000)
     assert answer.startswith(b"HTTP/1.1 431 ") or answer == b""

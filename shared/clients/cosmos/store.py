@@ -64,7 +64,7 @@ class PartitionsChangedError(TransientError):
 
 class Store:
     readable: frozenset[str] | None = None
-    """The sources that its documents are limited to (shared/retrieval/access.py)."""
+    """The sources that its documents are limited to (shared/clients/access.py)."""
 
     def __init__(
         self,

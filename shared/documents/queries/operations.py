@@ -56,6 +56,8 @@ ARCHIVE_LIST = ListQuery(
     sorts=("-ingestion_date",),
 )
 
+SOURCES_WITH_AN_END = _SOURCES.all("sources_with_an_end", "SELECT * FROM c WHERE c.keep_days > 0")
+
 DUE_SOURCES = _SOURCES.all(
     "due_sources",
     "SELECT * FROM c WHERE c.enabled = true AND IS_STRING(c.next_fetch_at) AND c.next_fetch_at <= @now"

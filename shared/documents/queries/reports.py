@@ -143,6 +143,7 @@ PUBLISHED_ABOUT = {
         f"published_about_{kind}",
         "SELECT c.report_id, c.title, c.thread_id, c.source, c.outcome, c.threads, c.published_at,"
         f" c.last_message_date FROM c WHERE {about} AND c.published_at > @since AND c.published_at <= @until"
+        f" AND (IS_NULL(@readable) OR {READABLE})"
         " ORDER BY c.published_at DESC OFFSET 0 LIMIT @limit",
     )
     for kind, about in _ABOUT.items()

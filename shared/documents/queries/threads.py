@@ -190,6 +190,10 @@ ERASABLE_OF_PEOPLE = _MESSAGES.all(
 )
 ERASABLE_OF_THREAD = _MESSAGES.all("erasable_of_thread", f"{_ERASABLE} WHERE c.thread_id = @thread")
 ERASABLE_OF_POSTS = _MESSAGES.all("erasable_of_posts", f"{_ERASABLE} WHERE ARRAY_CONTAINS(@ids, c.post_id)")
+EXPIRED_OF_SOURCE = _MESSAGES.all(
+    "expired_of_source",
+    f"{_ERASABLE} WHERE c.source = @source AND IS_STRING(c.date) AND c.date < @before OFFSET 0 LIMIT 5000",
+)
 ERASABLE_OF_ARCHIVE = _MESSAGES.all("erasable_of_archive", f"{_ERASABLE} WHERE {OF_ARCHIVE}")
 
 _COPIES = (

@@ -7,7 +7,14 @@ from datetime import datetime, timedelta
 from shared.clients.cosmos.session import Patch, Session
 from shared.clients.cosmos.store import Conflict, Store
 from shared.core.times import stored_time
-from shared.documents.reports import FOR_EVER, Cadence, DeliveryStatus, Report, Subscription
+from shared.documents.reports import (
+    FOR_EVER,
+    UNCONFIRMED_SECONDS,
+    Cadence,
+    DeliveryStatus,
+    Report,
+    Subscription,
+)
 
 
 async def delivery_attempted(
@@ -101,7 +108,9 @@ async def subscription_asked(store: Store, subscription: Subscription, now: date
     return await store.replace(changed, Session()) is not Conflict.CONFLICT
 
 
-async def subscription_confirmed(store: Store, subscription: Subscription, now: datetime) -> bool:
+async def subscription_confirmed(
+    store: Store, subscription: Subscription, now: datetime, account: Mapping[str, object]
+) -> bool:
     """Precondition: whoever reads the address's mail has said yes. The first digest is due a period later."""
     if subscription.confirmed_at is not None:
         return True
@@ -110,8 +119,22 @@ async def subscription_confirmed(store: Store, subscription: Subscription, now: 
         "since": now,
         "next_due_at": now + PERIODS[subscription.cadence],
         "ttl": FOR_EVER,
+        **account,
     }
     return await store.replace(subscription.model_copy(update=changes), Session()) is not Conflict.CONFLICT
+
+
+async def subscription_lapsed(store: Store, subscription: Subscription, now: datetime) -> None:
+    """Precondition: a mail has asked for a new confirmation."""
+    changes = {
+        "confirmed_at": None,
+        "asked_at": now,
+        "next_due_at": None,
+        "until": None,
+        "attempts": 0,
+        "ttl": UNCONFIRMED_SECONDS,
+    }
+    await store.replace(subscription.model_copy(update=changes), Session())
 
 
 async def digest_claimed(

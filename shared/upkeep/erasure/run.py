@@ -1,4 +1,4 @@
-"""Erases a message, a person, a thread or an archive, for good.
+"""Erases a message, a person, a thread or an archive for good, and what is older than its source keeps.
 
     note what must not come in again -> take each archive that has it in again, without it
     -> delete these archives with everything derived -> delete summaries that quote it
@@ -7,51 +7,47 @@ Summaries, reports and digests are made anew. Each step can be repeated: a run t
 with the same command.
 """
 
-import asyncio
 import hashlib
-import tempfile
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
-from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
-from shared.core.errors import DocumentNotFoundError, NotFoundError
+from shared.core.errors import NotFoundError
 from shared.core.ids import message_key
+from shared.core.times import stored_time
 from shared.documents.base import ProcessingStatus
 from shared.documents.erasure import ALL_SOURCES, ErasureMode
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.queries.operations import ALL_SOURCES as ALL_SOURCES_QUERY
-from shared.documents.queries.operations import PENDING_ARCHIVE_IDS
+from shared.documents.queries.operations import PENDING_ARCHIVE_IDS, SOURCES_WITH_AN_END
 from shared.documents.queries.reports import SUMMARIES_ABOUT
 from shared.documents.queries.threads import (
     ERASABLE_OF_ARCHIVE,
     ERASABLE_OF_PEOPLE,
     ERASABLE_OF_POSTS,
     ERASABLE_OF_THREAD,
+    EXPIRED_OF_SOURCE,
 )
 from shared.documents.reports import Summary
-from shared.documents.sources import Archive, Removal, Source
+from shared.documents.sources import Source
 from shared.documents.threads import Thread
 from shared.domain.summaries.digest_scopes import parse_scope
-from shared.ingestion.fetcher import LocalFile
-from shared.ingestion.redaction import Redacted, hidden_name, quotable_lines, quoted_lines, redact
-from shared.ingestion.storing import Incoming, Origin, store_archive, suppression_list
-from shared.ingestion.suppressing import suppress
-from shared.ingestion.unpacked_streams import UnpackLimits
+from shared.ingestion.redaction import hidden_name, quotable_lines, quoted_lines
+from shared.ingestion.suppressing import kept_since, suppress
 from shared.pipeline.event_builders import json_parsed
 from shared.pipeline.events import Event
-from shared.pipeline.lifecycle.archives import DONE
+from shared.pipeline.lifecycle.archives import DONE, find_removal
 from shared.pipeline.lifecycle.summaries import orphan_deleted
 from shared.pipeline.topology import CHUNKING
 from shared.publishing.subscriptions import forget_address
 from shared.summarization.digest_touching import touch
-from shared.upkeep.removal.requests import request_removal
+from shared.upkeep.audit import Actor, audited
+from shared.upkeep.erasure.replacing import replace_archive
 from shared.upkeep.removal.thread_part import delete_summary
 from shared.upkeep.requeue import request_summary
 
@@ -64,12 +60,13 @@ class ErasedKind(StrEnum):
     PERSON = "person"
     THREAD = "thread"
     ARCHIVE = "archive"
+    EXPIRED = "expired"  # mails that are older than their source keeps
 
 
 @dataclass(frozen=True)
 class ErasureTarget:
     kind: ErasedKind
-    value: str  # a Message-ID, an address, an id of a thread or an archive
+    value: str  # a Message-ID, an address, an id of a thread or an archive, or a source
     quotes: bool = False  # whether mails of others that quote what goes are erased as well
 
     @property
@@ -126,6 +123,12 @@ async def plan_erasure(clients: Clients, target: ErasureTarget) -> ErasurePlan:
             rows = await _rows(clients, ERASABLE_OF_ARCHIVE, archive=target.value)
             plan.archives.add(target.value)
             _take(plan, [row for row in rows if set(row["archive_ids"]) == {target.value}])
+        case ErasedKind.EXPIRED:
+            source = await clients.store.read(Source, target.value, Session())
+            before = kept_since(source, clients.runtime.now())
+            named = {"source": source.name, "before": stored_time(before) if before else ""}
+            _take(plan, await _rows(clients, EXPIRED_OF_SOURCE, **named))
+            return plan
     # The copies of a mail in other lists; what is erased of one list alone stays in the others.
     if target.mode is ErasureMode.TOMBSTONE:
         _take(plan, await _rows(clients, ERASABLE_OF_POSTS, ids=sorted(plan.posts)))
@@ -133,8 +136,6 @@ async def plan_erasure(clients: Clients, target: ErasureTarget) -> ErasurePlan:
         raise NotFoundError(f"there is no {target.kind} {target.value!r}")
     if target.quotes:
         await _take_quoting(clients, plan)
-    if target.kind is not ErasedKind.ARCHIVE:  # what is not parsed yet may have it
-        plan.archives |= {str(id_) for id_ in await _rows(clients, PENDING_ARCHIVE_IDS)}
     return plan
 
 
@@ -162,71 +163,60 @@ async def erase(
     clients: Clients, plan: ErasurePlan, requested_by: str, progress: Callable[[str], None] = lambda _: None
 ) -> dict[str, int]:
     """The receipt: how many messages went, and how many archives were written anew or deleted."""
-    target, counts = plan.target, plan.counts()
-    people = [hidden_name(target.value)] if target.kind is ErasedKind.PERSON else []
-    for source in [ALL_SOURCES] if target.mode is ErasureMode.TOMBSTONE else sorted(plan.sources):
-        operation = target.operation if source == ALL_SOURCES else f"{target.operation}-{source}"
-        await suppress(clients, operation, source, target.mode, plan.posts, people=people, quotes=plan.lines)
-    counts |= {"archives_rewritten": 0, "archives_deleted": 0, "mails_erased": 0}
-    started, made = clients.runtime.now(), set[str]()
-    for archive_id in sorted(plan.archives):
-        found = await _rewrite(clients, archive_id, made)
+    target = plan.target
+    if target.kind is not ErasedKind.EXPIRED:  # parsing knows its age by itself
+        await _note(clients, plan)
+        plan = await plan_erasure(clients, target)  # with what was parsed until the list was written
+        await _note(clients, plan)
+    counts = plan.counts() | {"archives_rewritten": 0, "archives_deleted": 0, "mails_erased": 0}
+    started, made, stays = clients.runtime.now(), set[str](), set[str]()
+    # What is parsed from now on is read against the list. What is being parsed may be older.
+    pending = {str(id_) for id_ in await _rows(clients, PENDING_ARCHIVE_IDS)}
+    for archive_id in sorted(plan.archives | pending):
+        found, kept = await replace_archive(clients, archive_id, requested_by)
         if found.erased:
-            await _delete(clients, archive_id, requested_by)
+            made |= {kept} if kept else set()
+            await _until_removed(clients, archive_id)
             counts["mails_erased"] += found.erased
             counts["archives_rewritten" if found.left else "archives_deleted"] += 1
             progress(f"archive {archive_id}: {found.erased} mails erased, {found.left} left")
-    await _until_gone(clients, plan)
+        elif archive_id in plan.archives:
+            stays.add(archive_id)
+    await _until_gone(clients, plan, stays)
     await _announce_read_again(clients, sorted(made))
     # What was made before is of the mails as they were, where any went now; else only what names one.
     before = started if counts["mails_erased"] else None
     counts["summaries"] = await _delete_derived(clients, plan, before)
-    if people:
+    if target.kind is ErasedKind.PERSON:
         counts["subscriptions"] = await forget_address(clients, target.value.strip().lower())
     return counts
 
 
-async def _rewrite(clients: Clients, archive_id: str, made: set[str]) -> Redacted:
-    """Take in what stays of the archive, so that it is there before the archive goes."""
-    archive = await clients.store.find(Archive, archive_id, Session())
-    if archive is None:
-        return Redacted(0, 0)
-    with tempfile.TemporaryDirectory(prefix="erase-") as folder:
-        path, target = Path(folder) / "archive", Path(folder) / "redacted"
-        try:
-            with path.open("wb") as file:
-                await clients.blobs.save(ARCHIVES_CONTAINER, archive.file_path, file)
-        except DocumentNotFoundError:
-            return Redacted(0, 0)
-        hidden = await suppression_list(clients, archive.source, archive.source_type)
-        limits = UnpackLimits.of(clients.settings.ARCHIVE_MAX_BYTES)
-        found = await asyncio.to_thread(redact, path, target, hidden, limits)
-        if not (found.erased and found.left):
-            return found
-        content = await asyncio.to_thread(target.read_bytes)
-        name = archive.file_path.rpartition("/")[2]
-        file_ = LocalFile(target, hashlib.sha256(content).hexdigest(), len(content), name)
-        origin = Origin(archive.source, archive.source_type, archive.source_url, archive.ingestion_date)
-        made.add((await store_archive(Incoming(file_, origin), clients)).archive.id)
-        return found
+async def _note(clients: Clients, plan: ErasurePlan) -> None:
+    """What must not come in again."""
+    target = plan.target
+    people = [hidden_name(target.value)] if target.kind is ErasedKind.PERSON else []
+    for source in [ALL_SOURCES] if target.mode is ErasureMode.TOMBSTONE else sorted(plan.sources):
+        operation = target.operation if source == ALL_SOURCES else f"{target.operation}-{source}"
+        await suppress(clients, operation, source, target.mode, plan.posts, people=people, quotes=plan.lines)
 
 
-async def _delete(clients: Clients, archive_id: str, requested_by: str) -> None:
+async def _until_removed(clients: Clients, archive_id: str) -> None:
     """The app deletes it; who waits may be interrupted."""
-    now = clients.runtime.now()
-    removal = await request_removal(
-        clients, "archive", archive_id, requested_by=requested_by, now=now, replaced=True
-    )
+    removal = await find_removal(clients.store, "archive", archive_id)
     while removal is not None and removal.status not in DONE:
         await clients.runtime.sleep(REMOVAL_SECONDS)
-        removal = await clients.store.read(Removal, removal.id, Session())
+        removal = await find_removal(clients.store, "archive", archive_id)
 
 
-async def _until_gone(clients: Clients, plan: ErasurePlan) -> None:
-    """Until the new archives are parsed: a summary that is made from then on reads nothing of it."""
+async def _until_gone(clients: Clients, plan: ErasurePlan, stays: set[str]) -> None:
+    """Until the new archives are parsed: a summary that is made from then on reads nothing of it.
+
+    A mail of an archive whose file is lost (`stays`) cannot go this way.
+    """
     ids = sorted(plan.posts)
     while any(
-        row["body_raw"].strip() and row["source"] in plan.sources
+        row["body_raw"].strip() and row["source"] in plan.sources and stays.isdisjoint(row["archive_ids"])
         for row in await _rows(clients, ERASABLE_OF_POSTS, ids=ids)
     ):
         await clients.runtime.sleep(REMOVAL_SECONDS)
@@ -244,6 +234,19 @@ async def _announce_read_again(clients: Clients, archives: Collection[str]) -> N
         if not waiting:
             return
         await clients.runtime.sleep(ROUND_SECONDS)
+
+
+async def expire(clients: Clients) -> list[str]:
+    """Erase what is older than its source keeps; the sources that had some."""
+    found: list[str] = []
+    for source in await clients.store.query_documents(Source, SOURCES_WITH_AN_END, Session()):
+        plan = await plan_erasure(clients, ErasureTarget(ErasedKind.EXPIRED, source.name))
+        if plan.archives:
+            selection = {"source": source.name, "keep_days": source.keep_days}
+            async with audited(clients, "retention", Actor("housekeeping", "timer"), selection) as counts:
+                counts.update(await erase(clients, plan, "retention"))
+            found.append(source.name)
+    return found
 
 
 async def _delete_derived(clients: Clients, plan: ErasurePlan, before: datetime | None) -> int:

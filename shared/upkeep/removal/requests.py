@@ -4,6 +4,7 @@ A deletion whose message was lost, or whose run broke off, is found by its docum
 one that is done, once: what was on its way when it looked has arrived by then (`late.py`).
 """
 
+from contextlib import nullcontext
 from datetime import datetime, timedelta
 
 from shared.clients.connections import Clients
@@ -19,15 +20,26 @@ from shared.documents.queries.operations import (
 from shared.documents.sources import Archive, Removal, Source
 from shared.pipeline.lifecycle.archives import DONE, archive_removing
 from shared.pipeline.topology import REMOVAL
+from shared.upkeep.audit import Actor, audited
 from shared.upkeep.removal.thread_part import LATE_AFTER, LATE_UNTIL
 
 SILENT_FOR = timedelta(minutes=45)  # longer than a run may take
 
 
 async def request_removal(
-    clients: Clients, kind: str, target: str, *, requested_by: str, now: datetime, replaced: bool = False
+    clients: Clients,
+    kind: str,
+    target: str,
+    *,
+    requested_by: str,
+    now: datetime,
+    via: str = "command line",
+    replaced: bool = False,
 ) -> Removal | None:
-    """The deletion of the archive or source, a new one or the one under way; None where there is neither."""
+    """The deletion of the archive or source, a new one or the one under way; None where there is neither.
+
+    A request leaves an audit record; what replaces an archive is part of an operation that has one.
+    """
     store, session, id_ = clients.store, Session(), removal_id(kind, target)
     known = await store.find(Removal, id_, session)
     if known is not None and known.status not in DONE:
@@ -49,7 +61,9 @@ async def request_removal(
             return current
     if kind == "archive" and not await archive_removing(store, target, session):
         return None
-    await ask_again(clients, removal, now)
+    asked = audited(clients, f"delete {kind}", Actor(requested_by, via), {kind: target})
+    async with nullcontext() if replaced else asked:
+        await ask_again(clients, removal, now)
     return removal
 
 

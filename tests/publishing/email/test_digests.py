@@ -8,10 +8,12 @@ from email.message import EmailMessage
 
 import pytest
 
+from shared.clients.access import ANYBODY, Caller
 from shared.clients.cosmos.session import Session
 from shared.core.ids import address_key, subscription_id
 from shared.core.runtime import Runtime
-from shared.documents.reports import Cadence, Subscription, Topic, TopicKind
+from shared.documents.reports import Cadence, Report, Subscription, Topic, TopicKind
+from shared.documents.sources import Source
 from shared.publishing.subscriptions import (
     MAX_ATTEMPTS,
     MAX_OPEN,
@@ -32,16 +34,20 @@ from tests.support.services import RunningService
 READER = "reader@example.org"
 LIST = Topic(kind=TopicKind.SOURCES, name="list")
 KEY = address_key(READER)
+READER_ROLE = frozenset({"reader"})
+CLOSED_SOURCE = {"id": "list", "name": "list", "source_type": "upload", "url": "", "readers": ["board"]}
 ID = subscription_id(KEY, "sources", "list")
 
 
 @asynccontextmanager
-async def mailing(cloud: AppCloud, bus: RunningService) -> AsyncIterator[tuple[MailIn, MailServer]]:
+async def mailing(
+    cloud: AppCloud, bus: RunningService, **more: str
+) -> AsyncIterator[tuple[MailIn, MailServer]]:
     async with mail_server() as server:
         settings = {
             "SMTP_URL": f"smtp://127.0.0.1:{server.port}",
             "EMAIL_FROM": "digests@lists.example.org", "EMAIL_SECRET": "s" * 16,
-            "PUBLIC_URL": "https://lists.example.org",
+            "PUBLIC_URL": "https://lists.example.org", **more,
         }  # fmt: skip
         async with reporting(cloud, bus, **settings) as place:
             place.clients.runtime = Runtime(now=lambda: place.now)
@@ -175,3 +181,50 @@ async def test_a_request_whose_mail_was_not_sent_says_so(
         server.refusals += ["451 later"]
         with pytest.raises(MailNotSentError, match="451"):
             await subscribe(place.clients, READER, LIST, Cadence.DAILY)
+
+
+async def test_at_a_site_with_accounts_a_digest_has_what_the_account_that_confirmed_may_read(
+    cloud: AppCloud, bus_service: RunningService
+) -> None:
+    async with mailing(cloud, bus_service, AUTH_MODE="entra") as (place, server):
+        await published(place)
+        (row,) = await place.stored("reports")
+        report = await place.clients.store.read(Report, row["id"], Session(), partition=row["scope"])
+        report = report.model_copy(update={"draft_mentions": ["rfc1"], "title": "TLS of ada@example.org"})
+        await place.clients.store.upsert(report, Session())
+        source = Source.model_validate(CLOSED_SOURCE | {"created_at": place.now})
+        await place.clients.store.upsert(source, Session())
+        outsider, member = (
+            Caller("o", READER_ROLE, frozenset({"other"})),
+            Caller("m", READER_ROLE, frozenset({"board"})),
+        )
+        draft = Topic(kind=TopicKind.DRAFTS, name="rfc1", label="rfc1")
+        place.now -= timedelta(days=1)
+        for address, topic, caller in (
+            ("o@example.org", draft, outsider),
+            ("o@example.org", LIST, outsider),
+            ("m@example.org", draft, member),
+            ("before@example.org", draft, ANYBODY),
+        ):
+            await subscribe(place.clients, address, topic, Cadence.DAILY)
+            key = address_key(address)
+            subscription = await find_subscription(
+                place.clients, key, subscription_id(key, topic.kind, topic.name)
+            )
+            assert subscription is not None
+            await confirm(place.clients, subscription, caller)
+        asked = len(server.got)
+        assert all(
+            "rfc1" not in part and "the list" not in part for mail in server.got for part in words(mail)
+        )
+        place.now += timedelta(days=1)
+        await run(place, hours=2)
+        sent = {str(mail["To"]): " ".join(words(mail)) for mail in server.got[asked:]}
+        assert set(sent) == {"m@example.org", "before@example.org"}
+        assert "TLS of a**@example.org" in sent["m@example.org"]
+        assert "confirm" in sent["before@example.org"]
+        # Half a year later the account confirms anew, or its subscription ends.
+        asked = len(server.got)
+        await run(place, days=181)
+        assert "confirm" in words(server.got[-1])[0]
+        assert {str(mail["To"]) for mail in server.got[asked:]} == {"m@example.org", "o@example.org"}

@@ -149,7 +149,8 @@ async def test_an_address_that_is_not_public_is_refused_at_once_and_redirects_ar
         redirecting.statuses = [(307, {"Location": target})] * 3
         hooks = [
             hook("metadata", 80, url="http://169.254.169.254/latest"),
-            hook("rebound", 80, url=f"http://rebinding.example:{inside.port}/hook"),
+            hook("rebound", 80, url=f"https://rebinding.example:{inside.port}/hook"),
+            hook("plain", 80, url="http://public.example/hook"),
             hook("redirect", 80, url=f"http://allowed.example:{redirecting.port}/hook"),
         ]
 
@@ -163,9 +164,10 @@ async def test_an_address_that_is_not_public_is_refused_at_once_and_redirects_ar
             (report,) = await place.stored("reports")
             states = {delivery["channel"]: delivery for delivery in report["deliveries"]}
             assert inside.got == []
-            for name in ("metadata", "rebound"):
+            for name in ("metadata", "rebound", "plain"):
                 assert states[name]["status"] == "failed"
                 assert "add it to WEBHOOK_ALLOWED_HOSTS" in states[name]["error"]
+            assert "must start with https://" in states["plain"]["error"]
             assert states["redirect"]["status"] == "pending"
             assert "redirects are not followed" in states["redirect"]["error"]
 
@@ -196,3 +198,22 @@ async def test_a_receiver_that_hangs_costs_its_timeout_and_no_more(
         report = await deliver(place, patience=0.2)
     assert "TimeoutError" in (report.deliveries[0].error or "")
     assert SECRET not in caplog.text
+
+
+async def test_a_closed_list_reaches_a_webhook_that_names_it_and_no_other(
+    cloud: AppCloud, bus_service: RunningService
+) -> None:
+    async with receiving() as one, receiving() as other:
+        hooks = [hook("all", one.port), hook("named", other.port, sources=["list"])]
+        async with reporting(cloud, bus_service, *hooks, AUTH_MODE="entra") as place:
+            await published(place)
+            (row,) = await place.stored("reports")
+            found = await place.clients.store.read(Report, row["id"], Session(), partition=row["scope"])
+            titled = found.model_copy(update={"title": "of ada@example.org"})
+            await place.clients.store.upsert(titled, Session())
+            report = await deliver(place)
+            assert [delivery.status for delivery in report.deliveries] == ["failed", "delivered"]
+            assert "does not name the source" in (report.deliveries[0].error or "")
+            assert one.got == []
+            ((_, body),) = other.got
+            assert json.loads(body)["title"] == "of a**@example.org"

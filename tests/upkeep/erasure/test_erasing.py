@@ -1,22 +1,31 @@
 """Erased is erased: read in every container, index, blob and queue, and again after all that could bring it back."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from shared.clients.connections import Clients
+from shared.clients.cosmos.session import Session
 from shared.core.ids import thread_id
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
+from shared.pipeline.event_builders import archive_ingested
+from shared.pipeline.events import Event
 from shared.upkeep.audit import Actor
 from shared.upkeep.background import ThreadSelection, request_resummarizing
-from shared.upkeep.erasure.run import ErasedKind, ErasureTarget, erase, plan_erasure
-from tests.support.cloud import AppCloud
+from shared.upkeep.erasure.run import ErasedKind, ErasureTarget, erase, expire, plan_erasure
+from tests.stages.mail_in import archive_of
+from tests.support.cloud import AppCloud, wait_for
 from tests.upkeep.erasure.traces import places_of
 from tests.web.site import Site, empty_site
 
 WORDS = {"message": "Quetzalcoatl", "person": "Xanthippe", "thread": "Brobdingnag", "archive": "Ouagadougou"}
+NOT_FOUND = 404
 KEPT = "Constantinople"
 
 
@@ -55,7 +64,7 @@ pytestmark = pytest.mark.slow
 def site(cloud: AppCloud) -> Iterator[Site]:
     if not DEFAULT_FOLDER.exists():
         pytest.skip("the model is not built: make model")
-    with empty_site(cloud) as running:
+    with empty_site(cloud, SOURCE_ALLOWED_HOSTS="127.0.0.1") as running:
         running.upload("list", LIST.encode())
         running.archives["other"] = running.host.ask(
             "POST", "/api/archives?source=list&filename=other.mbox", OTHER.encode()
@@ -117,10 +126,18 @@ def test_what_is_erased_is_nowhere_and_does_not_come_back(site: Site) -> None:
     ]
     page = site.host.get(f"/threads/{thread_id('<0.x@lists.example>', 'list')}").text
     assert page.count("This message was erased.") == 2
-    # again: the same files, one that grew, a summary of everything
-    for content in (LIST, OTHER, LIST + OTHER + mail(30, "ada", "News", f"{KEPT} has grown by one mail.")):
-        answer = site.host.ask("POST", "/api/archives?source=list&filename=again.mbox", content.encode())
+    # again: the same files, and one that grew, uploaded and fetched; and the file itself where archives lie
+    grown = (LIST + OTHER + mail(30, "ada", "News", f"{KEPT} has grown by one mail.")).encode()
+    for content in (LIST.encode(), OTHER.encode(), grown):
+        answer = site.host.ask("POST", "/api/archives?source=list&filename=again.mbox", content)
         assert answer.status in {200, 202, 415}, answer.text
+    fetch(site, grown + mail(31, "ada", "News", "Fetched, and no more.").encode())
+    retained = asyncio.run(put_past_the_door(site, LIST.encode()))
+    wait_for(
+        lambda: site.host.get(f"/api/archives/{retained}").status == NOT_FOUND,
+        seconds=60,
+        what="its deletion",
+    )
     settled(site)
 
     async def resummarize() -> None:
@@ -133,4 +150,79 @@ def test_what_is_erased_is_nowhere_and_does_not_come_back(site: Site) -> None:
     settled(site)
     left = asyncio.run(where())
     assert set(left) == {KEPT}, left
-    assert site.json("/api/search?q=grown&mode=words")["items"]
+    for word in ("grown", "Fetched"):
+        assert site.json(f"/api/search?q={word}&mode=words")["items"], word
+
+
+def fetch(site: Site, content: bytes) -> None:
+    """As an operator does: a source is defined for what is there, and fetched."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            """Keep quiet."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server, ThreadPoolExecutor(1) as pool:
+        pool.submit(server.serve_forever)
+        url = f"http://127.0.0.1:{server.server_port}/list.mbox"
+        source = json.dumps({"name": "list", "source_type": "http", "url": url})
+        assert site.host.ask("POST", "/api/sources", source).status == 201
+        operation = site.host.ask("POST", "/api/sources/list/trigger").json()["operation_id"]
+
+        def fetched() -> bool:
+            found = site.json(f"/api/operations/{operation}")
+            assert found["status"] != "failed", found
+            return bool(found["status"] == "succeeded")
+
+        wait_for(fetched, seconds=60, what="the fetch")
+        server.shutdown()
+
+
+async def put_past_the_door(site: Site, content: bytes) -> str:
+    """As a file that was restored from a backup: nothing has read it against the list."""
+    archive = archive_of(content, "list", datetime.now(UTC))
+    async with connected(site) as clients:
+        await clients.blobs.upload("archives", archive.file_path, content)
+        assert await clients.store.create(archive, Session())
+        told = archive_ingested(
+            archive.id,
+            archive.to_cosmos(),
+            started_at=archive.ingestion_date,
+            completed_at=archive.ingestion_date,
+        )
+        await clients.bus.publish([Event.of(told, life="restored", now=archive.ingestion_date)])
+    return archive.id
+
+
+def test_what_is_older_than_its_source_keeps_goes_by_itself(site: Site) -> None:
+    late = datetime.now(UTC) - timedelta(days=3)
+    young = mail(40, "ada", "Lately", "Ljubljana is where we meet.").replace(
+        "41 Jan 2024", f"{late:%d %b %Y}"
+    )
+    site.upload("list", (LIST + young).encode())
+    settled(site)
+
+    async def expired() -> list[str]:
+        async with connected(site) as clients:
+            return await expire(clients)
+
+    async def where() -> set[str]:
+        async with connected(site) as clients:
+            return set(await places_of(clients, ["Ljubljana", KEPT]))
+
+    assert asyncio.run(expired()) == []
+    assert asyncio.run(where()) == {"Ljubljana", KEPT}
+    assert site.host.ask("PATCH", "/api/sources/list", '{"keep_days": 200}').status == 200
+    assert asyncio.run(expired()) == ["list"]
+    settled(site)
+    assert asyncio.run(where()) == {"Ljubljana"}
+    assert asyncio.run(expired()) == []
+    # What comes in again is as old.
+    site.host.ask("POST", "/api/archives?source=list&filename=again.mbox", LIST.encode())
+    settled(site)
+    assert asyncio.run(where()) == {"Ljubljana"}

@@ -59,6 +59,7 @@ def _http(raw: dict[str, Any], name: str) -> definitions.HttpTrigger:
         route=raw.get("route") or name,
         methods=frozenset(method.upper() for method in methods) if methods else None,
         auth_level=str(raw.get("authLevel", "function")).lower(),
+        largest_body=raw.get("maxBodyBytes"),
     )
 
 

@@ -10,6 +10,7 @@ class HttpTrigger:
     route: str
     methods: frozenset[str] | None  # None: all
     auth_level: str  # anonymous, function or admin
+    largest_body: int | None = None  # bytes, where the app declares `maxBodyBytes`; Azure ignores it
 
     kind = "httpTrigger"
 

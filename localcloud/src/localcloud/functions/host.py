@@ -101,7 +101,7 @@ class FunctionsHost:
             keys = AccessKeys(self._options.data / "keys.json", functions)
         mcp = McpEndpoint(functions, self._invoker, self._app.config.mcp)
         app = HttpApp(functions, Router(self._app.routes), self._invoker, keys, self._admin, mcp)
-        self._server = HttpServer(app.handle, limits=LIMITS)
+        self._server = HttpServer(app.handle, limits=LIMITS, largest_body=app.largest_body)
         await self._server.serve(listener)
         self._start_triggers()
         self._print_banner(base_url)

@@ -44,6 +44,13 @@ class HttpApp:
         response = self._begin(request)
         return _dated(response) if isinstance(response, Response) else response
 
+    def largest_body(self, method: str, path: str) -> int:
+        """What a request may bring, asked before its body is read."""
+        found = self.router.find(method, path)
+        trigger = self.functions[found.function].trigger if found is not None else None
+        declared = trigger.largest_body if isinstance(trigger, HttpTrigger) else None
+        return declared if declared is not None else LIMITS.body_bytes
+
     def _begin(self, request: Request) -> Response | Awaitable[Response]:
         if self.keys is None and _is_from_elsewhere(request.headers):
             return Response(403, FROM_ELSEWHERE, [("content-type", "text/plain")])

@@ -39,7 +39,7 @@ async def echo(req: func.HttpRequest, context: func.Context) -> func.HttpRespons
     return func.HttpResponse(json.dumps(seen), mimetype="application/json", headers={"X-Echo": "yes"})
 
 
-@app.route(route="form", methods=["POST"])
+@app.route(route="form", methods=["POST"], trigger_extra_fields={"maxBodyBytes": 1024})
 def form(req: func.HttpRequest) -> str:
     return ",".join(f"{name}={value}" for name, value in sorted(req.form.items()))
 

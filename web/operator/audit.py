@@ -1,0 +1,18 @@
+"""The page of audit records: who did what, when, and how it ended."""
+
+import azure.functions as func
+
+from shared.clients.connections import Clients
+from shared.upkeep.audit import last_audits
+from web.access import Visitor
+from web.operator.forms import operators_page, show_to
+
+SHOWN = 200
+
+
+@operators_page("operator_audit", "operator/audit")
+async def audit_page(req: func.HttpRequest, connected: Clients, who: Visitor) -> func.HttpResponse:
+    """The latest first; those of one person with `?actor=`."""
+    actor = req.params.get("actor", "")
+    audits = [one for one in await last_audits(connected.store, SHOWN) if actor in {"", one.actor}]
+    return show_to(req, who, "operator/audit.html", audits=audits, actor=actor, most=SHOWN)

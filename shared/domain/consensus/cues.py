@@ -6,6 +6,7 @@ What a sentence answers and what stands near it decide.
 import re
 from collections import defaultdict
 from functools import cached_property
+from itertools import chain
 
 from shared.domain.consensus.mails import OwnSentence
 
@@ -58,23 +59,32 @@ class Family:
 
     def __init__(self, *cues: Cue) -> None:
         self.cues = cues
-        self._by_trigger: dict[str, list[Cue]] = defaultdict(list)
-        for cue in cues:
+        self._by_trigger: dict[str, list[int]] = defaultdict(list)
+        for number, cue in enumerate(cues):
             for word in cue.triggers:
-                self._by_trigger[word].append(cue)
+                self._by_trigger[word].append(number)
         self._triggers = frozenset(self._by_trigger)
 
     def may_find(self, sentence: OwnSentence) -> bool:
         """Whether a word of the sentence triggers the search for any of them."""
         return not self._triggers.isdisjoint(sentence.words)
 
+    def triggered(self, sentence: OwnSentence) -> list[Cue]:
+        """The cues that a word of the sentence triggers, in their order."""
+        words = self._triggers & sentence.words
+        if not words:
+            return []
+        numbers = set(chain.from_iterable(map(self._by_trigger.__getitem__, words)))
+        return [self.cues[number] for number in sorted(numbers)]
+
     def search(self, sentence: OwnSentence) -> re.Match[str] | None:
-        found = (cue.search(sentence) for cue in self.cues) if self.finds(sentence) else ()
+        found = (cue.search(sentence) for cue in self.triggered(sentence))
         return next(filter(None, found), None)
 
     def finds(self, sentence: OwnSentence) -> bool:
-        words = self._triggers & sentence.words
-        return any(cue.finds(sentence) for word in words for cue in self._by_trigger[word])
+        if self not in sentence.found:
+            sentence.found[self] = self.search(sentence)
+        return sentence.found[self] is not None
 
 
 # What may stand before the word that counts, at a sentence's start.

@@ -152,7 +152,7 @@ _ACT_FORWARD = re.compile(
     r"progress\w*|accept\w*|"
     r"mov(?:e|ing)(?: (?:this|it|the \w+|ahead|forward|on))+|send(?:ing)? (?:this|it|the \w+) to|"
     r"forward\w* (?:this|it|the \w+) to|"
-    r"tak(?:e|ing) (?:this|it) on|work(?:ing)? on (?:this|it|the \w+)|approv\w+|releas\w+|request\w* "
+    r"tak(?:e|ing) (?:this on|it on|on)|work(?:ing)? on (?:this|it|the \w+)|approv\w+|releas\w+|request\w* "
     r"publication|ship\w*)\b"
 )
 _KEEPS = re.compile(
@@ -252,7 +252,7 @@ def _should(folded: str, matter: str) -> tuple[bool, Of, int] | None:
     before = re.split(r"[,;:.]", folded[: found.start()])[-1]
     if _NO.search(before) or re.search(r"\b(?:no|few|nobody|why|how|who)\b", before):
         of = Of.OTHER
-    if not _SUBJECT.match(subject) and _of(subject or what, matter) is Of.OTHER:
+    if not _SUBJECT.match(subject) and _of(subject or what.removeprefix("on "), matter) is Of.OTHER:
         of = Of.OTHER
     is_for = (not _group(found, "no")) == (found["doubt"] is None)
     return is_for if of is not Of.OPPOSITE else not is_for, of, found.end()

@@ -110,20 +110,13 @@ ACCEPTS = Cue(
     r"\blet'?s (?:\w+ ){0,4}(?:queue|queue?ing|merge|merging|apply|applying|take)\b",
     r"\blet(?:'?s| me) .{0,60}\band "
     r"(?:then )?(?:merge|queue|apply) (?:it|this|them|these|the (?:topic|series|patch\w*|result))\b",
-    r"^\W{0,4}(?:queue?ing|merging|applying) (?:this|it|these|them|now|to)\b",
     r"\b(?:i'll|i will|can|will|happy to|be done)"
     r" .{0,80}\b(?:while|when|on|upon) (?:i )?(?:committing|applying|commit|merging|pushing|queue?ing)\b",
     r"\b(?:i've|i have|i|we've|we have|(?<!to )(?<!should )(?<!could )(?<!would )(?<!may )(?<!might )"
     r"(?<!must )have) (?:\w+ |gone ahead and )?(?:queued|applied|merged|pushed|committed|landed|"
     r"checked (?:this|it|them) in|picked (?:this|it|them|these)? ?up)\b(?! (?:an?|some|my|another)\b)",
-    r"\bthanks?[,.;!]* (?:will (?:queue|apply|merge|pull)|queued|applied|merged|pulled)\b",
     LEAD + r"(?:your|the|this|these) (?:\w+ )?(?:patch(?:es)?|changes?|branch|pull request|fix|series)"
     r" (?:is|are|was|were|has been|have been) (?:now )?(?:queued|applied|merged|pushed|committed|accepted)\b",
-    LEAD + r"(?:reviewed|tested|acked|fixed up) and (?:queued|applied|merged|pushed|committed)\b",
-    LEAD + r"(?:i've |i have |now |both |all )?(?:added|taken)"
-    r" (?:this |it |them |these |the series )?(?:in)?to (?:the|my) (?:\w+ )?(?:queue|tree|branch)\b",
-    LEAD + r"(?:this is |it is |it's |these are |they are |both are |all )?(?:now |already )(?:upstream|"
-    r"in (?:'?(?:next|master|main|trunk|mainline|staging)'?|(?:the|my) (?:\w+ )?(?:tree|queue)))\b",
 )
 REJECTS = Cue(
     "reject|rejected|rejecting|won't|not|drop|dropped|dropping|nak|nack|wontfix|refuse|withdrawn|discard|"

@@ -53,8 +53,6 @@ _COMMON_WORDS = (
 )
 _COMMON = frozenset(_COMMON_WORDS.split())
 _SMALL_THREAD = 10
-_STEM = 4
-"""Letters by which "removal" and "removing" are the same act."""
 _NEAR_WORDS = 3
 _WILL_DO = cues.Cue(
     "i'll|we'll|will",
@@ -141,7 +139,9 @@ def _may_take_a_stance(sentence: OwnSentence) -> bool:
 
 def _says_yes_or_no(sentence: OwnSentence) -> bool:
     return len(sentence.folded) <= _LONGEST_YES and (
-        stance_cues.ASSENTS.finds(sentence) or stance_cues.REFUSES.finds(sentence)
+        stance_cues.ASSENTS.finds(sentence)
+        or stance_cues.REFUSES.finds(sentence)
+        or stance_cues.NAYS.finds(sentence)
     )
 
 
@@ -241,20 +241,34 @@ class _ClaimReader:
         return (_SUPPORT, "will do") if does else None
 
     def _plain_answer(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
-        """A yes or no to a question that proposes."""
-        if towards != "put" or self.put.form is not PropositionForm.TEXT:
+        """A yes or no, and little else, to a question that proposes, or to a call."""
+        if towards != "put" or self.put.form is PropositionForm.PATCH or not self._is_asked(sentence):
             return None
-        stance = (
-            _SUPPORT
-            if stance_cues.ASSENTS.finds(sentence)
-            else _OPPOSE
-            if stance_cues.REFUSES.finds(sentence)
-            else None
-        )
         following = self.thread.following(sentence)
-        if stance is None or (following is not None and cues.BUT_NEXT.finds(following)):
+        refuses = stance_cues.REFUSES.finds(sentence) or (
+            self.put.form in _ASKED and stance_cues.NAYS.finds(sentence)
+        )
+        if not (refuses or stance_cues.ASSENTS.finds(sentence)):
             return None
-        return (stance, "plain answer") if stances.answers_a_question_put(self.thread, sentence) else None
+        if following is not None and cues.BUT_NEXT.finds(following):
+            return None
+        if self._asks_who_objects:
+            return (_SUPPORT, "plain answer") if refuses else None
+        return (_OPPOSE if refuses else _SUPPORT), "plain answer"
+
+    def _is_asked(self, sentence: OwnSentence) -> bool:
+        """It answers a question that proposes; in a call it is the first of few words in answer to that."""
+        if self.put.form not in _ASKED:
+            return stances.answers_a_question_put(self.thread, sentence)
+        return (
+            sentence.index == 0
+            and stances.place(self.thread, sentence) == "whole"
+            and stances.answers_the_proposal(self.thread, self.put, sentence)
+        )
+
+    @cached_property
+    def _asks_who_objects(self) -> bool:
+        return any(map(stance_cues.ASKS_WHO_OBJECTS.finds, self.put.mail.sentences))
 
     def _is_about_something(self, sentence: OwnSentence) -> bool:
         if self.is_aside:
@@ -328,12 +342,12 @@ class _ClaimReader:
     def _names_the_act(self, sentence: OwnSentence) -> bool:
         """What the stance is of is what is put: "the removal", where something is to be removed."""
         found = stances.OF_WHAT.search(sentence.folded)
-        return found is not None and found[2][:_STEM] in acts_in(self.matter)
+        return found is not None and bool(acts_in(found[2]) & acts_in(self.matter))
 
     def _is_for_what_goes(self, sentence: OwnSentence) -> bool:
         """Support of "the old format", where it is to be removed, is no support for that."""
         found = stances.OF_WHAT.search(sentence.folded)
-        if found is None or found[2] in stances.ITSELF or found[2][:_STEM] in acts_in(self.matter):
+        if found is None or found[2] in stances.ITSELF or acts_in(found[2]) & acts_in(self.matter):
             return False
         goes = self.put.form is not PropositionForm.PATCH and stances.UNDOES.search(self.matter)
         return bool(goes) and found[2] in re.findall(r"\w+", self.matter) and not acts_in(sentence.folded)

@@ -88,7 +88,7 @@ _PLAIN = str.maketrans(
     | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-")
     | {"\xa0": " "}
 )
-_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?|[+-] ?[01]|\U0001f44d")
+_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?|[+-] ?[0-2]|\U0001f44d")
 _KEY = re.compile(r"[^\W_]+")
 _BARE = {code: " " for code in range(128) if not chr(code).isalnum()}
 """For ASCII: a space for everything but letters and digits."""
@@ -107,7 +107,7 @@ _ATTRIBUTION = re.compile(
 )
 _FORWARDED = re.compile(r"\s{0,3}-{3,}\s?(?:Original Message|Forwarded|Begin forwarded)", re.IGNORECASE)
 _TRAILER = re.compile(r"\s{0,4}(?:[A-Z][a-z]+(?:-[a-z]+){0,3}-by|Cc|Fixes|Link|Message-ID):\s", re.IGNORECASE)
-_VOTE_LINE = re.compile(r"\s{0,8}\*?[+-]\s?[01]\b")
+_VOTE_LINE = re.compile(r"\s{0,8}\*?[+-]\s?[0-2]\b")
 _PROSE_LINE = re.compile(r" {0,3}(?!diff |index |o\s)[A-Za-z][A-Za-z',]{0,30} (?!\s)")
 """The start of a line that opens no diff, trailer, vote or list item, and holds no mark of a quote there."""
 _LIST_ITEM = re.compile(r"\s{0,12}(?:[-*\u2022o+]|\d{1,2}[.)]|\[[ xX]?\])\s+\S")
@@ -130,7 +130,7 @@ _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|cf|etc|vs|mr|dr|sec|fig|resp|approx|no)|\b[A-Z])\.$", re.IGNORECASE
 )
 _IN_DIFF = frozenset("+ @")
-_LETTER = re.compile(r"[A-Za-z\u00c0-\uffff]|[+-]\s?[01]\b|\U0001f44d")
+_LETTER = re.compile(r"[A-Za-z\u00c0-\uffff]|[+-]\s?[0-2]\b|\U0001f44d")
 
 
 @dataclass(eq=False)

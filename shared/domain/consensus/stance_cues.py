@@ -261,16 +261,32 @@ AGREES = Cue(
 )
 # To a question that proposes ("Should we drop it?") a plain yes or no is a stance; to one of fact it is none.
 ASSENTS = Cue(
-    "yes|yeah|yep|yup|sure|absolutely|definitely|certainly|course|totally",
-    r"^\W{0,4}(?:(?:oh|hell|ah|well|i think),? )?(?:yes|yeah|yep|yup|sure|absolutely|"
-    r"definitely|certainly|of course|totally)(?:[,.!]{0,2} (?:absolutely|definitely|please(?: do)?|"
+    "yes|yeah|yep|yup|sure|absolutely|definitely|certainly|course|totally|aye",
+    r"^\W{0,4}(?:(?:oh|hell|ah|well|i think|i vote|my vote|vote)[,:]? )?(?:yes|yeah|yep|yup|sure|"
+    r"aye|absolutely|"
+    r"definitely|certainly|of course|totally)(?:[,.!]{0,2} (?:absolutely|definitely|please(?: do)?|yes|"
     r"certainly|of course|i think so|i agree|(?:i think )?we should|let's(?: do (?:it|that|this))?|"
+    r"from (?:me|us|my side)|"
     r"do it|go ahead|that(?:'s| would be|'d be) (?:fine|great|good|nice|helpful|useful)))*[.! :;)-]{0,8}$",
 )
 REFUSES = Cue(
-    "absolutely|definitely|certainly|way|please|no",
+    "absolutely|definitely|certainly|way|please|no|not|don't|shouldn't",
     r"^\W{0,4}(?:absolutely not|definitely not|certainly not|"
-    r"no way|please,? no|no,? please(?: don't)?|please don't(?: do (?:this|that|it))?)[.! ]{0,4}$",
+    r"no way|please,? no|no,? please(?: don't)?|please don't(?: do (?:this|that|it))?|"
+    r"(?:no[,.]? )?(?:i (?:don't|do not) think we should|we should(?:n't| not)))[.! ]{0,4}$",
+)
+# To a call "No." is a stance, too.
+NAYS = Cue(
+    "no|nope|nay|none|not|disagree",
+    r"^\W{0,4}(?:(?:i vote|my vote|vote)[,:]? )?(?:no|nope|nay|none|not|i (?:strongly )?disagree)"
+    r"(?:[,.!]? (?:from (?:me|us|my side)|thanks|here|no))?[.! ]{0,4}$",
+)
+# A call that asks who is against it: "No." is for it.
+ASKS_WHO_OBJECTS = Cue(
+    "objections|objection|object|objects|oppose|opposes|opposed|against|mind|minds|complaints|disagree|disagrees",
+    r"\b(?:any|anyone|anybody|is there|are there)(?: \w+){0,4} (?:objections?|objects?|opposes?|"
+    r"opposed|against|"
+    r"minds?|complaints|disagrees?)\b|\bobjections\?",
 )
 # "Ready.", and little else: a stance only where the group was asked whether it is.
 READY = Cue(

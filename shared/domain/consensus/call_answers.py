@@ -123,7 +123,7 @@ _OF_THE_IDEA = frozenset(
     {"a bad idea", "a mistake", "a good idea", "a good starting point", "a good start", "a good basis"}
 )
 """Judgments that are of what is to be done, whatever that is."""
-_PRONOUNS = frozenset({"this", "it", "that"})
+_PRONOUNS = frozenset({"this", "it"})
 _BAD_WORDS = frozenset({"premature", "too early", "a bad idea", "a mistake", "unnecessary", "inappropriate"})
 _SEES = re.compile(
     r"\b(?:i|we)(?:'d| would)?,? " + _ADVERBS + r"(?:be )?(?:like|love|happy|glad|pleased|prefer|want|"
@@ -316,7 +316,10 @@ def _judges(folded: str, matter: str) -> tuple[bool, Of, int] | None:
     rest = _group(found, "what").strip()
     if rest and not (_READY_FOR if word == "ready" else _AS_JUDGED).match(rest):
         return None
-    of = Of.ITSELF if word in _OF_THE_IDEA and found["subject"] in _PRONOUNS else Of.MATTER
+    of = Of.MATTER
+    if word in _OF_THE_IDEA:
+        # "That" points to the words right before it.
+        of = Of.ITSELF if found["subject"] in _PRONOUNS else Of.OTHER if found["subject"] == "that" else of
     return good != negated, of, found.end()
 
 

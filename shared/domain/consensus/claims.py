@@ -31,9 +31,9 @@ SAID_RULES = {
     **dict.fromkeys((
         "ack", "taken", "approval by name", "approval", "exclamation", "agreement", "chain", "will do",
         "words in a call", "agreement in a call", "objection", "words to what is put",
-        "approval of what is put", "agreement with what is put", "plain answer",
-        "objection to what is put", "objection in a call", "words for the act", "keeps what is",
-        "consent to what is put",
+        "approval of what is put", "agreement with what is put", "plain answer", "objection to what is put",
+        "objection in a call", "words for the act",
+
     ), 0.9),
 }  # fmt: skip
 """Rules whose claims are said, with the confidence to show: .9 is the bound, more where more was measured
@@ -53,7 +53,6 @@ _COMMON_WORDS = (
 )
 _COMMON = frozenset(_COMMON_WORDS.split())
 _SMALL_THREAD = 10
-_NEAR_WORDS = 3
 _WILL_DO = cues.Cue(
     "i'll|we'll|will",
     r"\b(?:i|we)(?:'ll| will) (?:also |then |certainly |definitely |gladly )?(?:update|"
@@ -72,7 +71,7 @@ _STANCES = cues.Family(
         stance_cues.SUPPORTS_SOMETHING,
         cues.THANKS,
     ),
-    *(stance_cues.SPEAKS_AGAINST, stance_cues.ACKS, stance_cues.KEEPS, stance_cues.READY),
+    *(stance_cues.SPEAKS_AGAINST, stance_cues.ACKS, stance_cues.READY),
     *(*stance_cues.SUPPORTS.cues, *stance_cues.APPROVES.cues),
 )
 """All wordings of a stance. What triggers none of them needs no second look."""
@@ -202,11 +201,8 @@ class _ClaimReader:
     def _in_any_thread(
         self, sentence: OwnSentence, mail: LinkedMail, towards: str
     ) -> tuple[PositionStance, str] | None:
-        if stance_cues.SPEAKS_AGAINST.finds(sentence) and self._objects_to_the_words(sentence, towards):
+        if self._objects_to_the_words(sentence, towards):
             return _OPPOSE, "objection to what is put"
-        is_change = self.put.form is not PropositionForm.PATCH and stances.UNDOES.search(self.matter)
-        if is_change and stance_cues.KEEPS.finds(sentence):
-            return self._keeping(sentence, towards)
         return (
             self._acceptance(sentence, mail, towards)
             or self._ack(sentence, towards)
@@ -352,44 +348,11 @@ class _ClaimReader:
         goes = self.put.form is not PropositionForm.PATCH and stances.UNDOES.search(self.matter)
         return bool(goes) and found[2] in re.findall(r"\w+", self.matter) and not acts_in(sentence.folded)
 
-    def _names_act_and_matter(self, sentence: OwnSentence) -> bool:
-        """Both what is to be done and to what: "dropping JSON"."""
-        found = stances.OF_WHAT.search(sentence.folded)
-        if found is None or not self._names_the_act(sentence):
-            return False
-        following = re.findall(r"\w+", sentence.folded[found.end() :])[:_NEAR_WORDS]
-        words = {word for word in following if len(word) >= _TELLING} - _COMMON
-        return not words.isdisjoint(re.findall(r"\w+", self.matter))
-
-    def _keeping(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
-        """Who wants to keep what is to go is against it; who wants to keep what is to stay is for it."""
-        if (
-            sentence.asks
-            or cues.REPORTED.finds(sentence)
-            or stances.IF.search(sentence.folded)
-            or towards != "put"
-        ):
-            return None
-        following = self.thread.following(sentence)
-        if following is not None and cues.BUT_NEXT.finds(following):
-            return None
-        kept, stays = stances.KEEPS_WHAT.search(sentence.folded), stances.KEEPS_WHAT.search(self.matter)
-        if stays is not None:
-            same = kept is not None and kept[1] == stays[1]
-            return (_SUPPORT, "words") if same and stance_cues.SUPPORTS.finds(sentence) else None
-        if cues.NEGATION.finds(sentence) or stances.place(self.thread, sentence) not in {"whole", "opening"}:
-            return None
-        return _OPPOSE, "keeps what is"
-
     def _objects_to_the_words(self, sentence: OwnSentence, towards: str) -> bool:
         """Plain words against it, first of all or right below the words that put it."""
-        if (
-            towards != "put"
-            or self.put.form is PropositionForm.PATCH
-            or not stances.SOFT_NO.search(sentence.folded)
-        ):
+        if towards != "put" or self.put.form is PropositionForm.PATCH:
             return False
-        if sentence.asks or cues.REPORTED.finds(sentence) or stances.IF.search(sentence.folded):
+        if not stance_cues.SPEAKS_AGAINST.finds(sentence) or sentence.asks or cues.REPORTED.finds(sentence):
             return False
         opens = sentence.index == 0 and stances.opens_the_answer(self.thread, sentence)
         return not stances.NOT_AS_IT_IS.search(stances.REASON.split(sentence.folded, 1)[0]) and (
@@ -439,8 +402,6 @@ class _ClaimReader:
         )
 
     def _support(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
-        if self._consents(sentence, towards):
-            return _SUPPORT, "consent to what is put"
         kind = self._kind(sentence)
         cue = stances.cue_of(sentence) or (stance_cues.READY.search(sentence) if kind == "words" else None)
         if kind is None or not stances.takes_nothing_back(
@@ -470,34 +431,13 @@ class _ClaimReader:
             return _SUPPORT, "chain"
         return _SUPPORT, self._rule_elsewhere(sentence, kind, towards)
 
-    def _consents(self, sentence: OwnSentence, towards: str) -> bool:
-        """No objection, right below the words that put it; a term may be set, and is shown."""
-        if (
-            towards != "put"
-            or sentence.block < 0
-            or sentence.asks
-            or not stance_cues.NO_OBJECTION.finds(sentence)
-        ):
-            return False
-        plain = stances.CONDITIONAL_CONSENT.split(sentence.folded, 1)[0]
-        return (
-            self.put.form is PropositionForm.TEXT
-            and plain != sentence.folded
-            and not stances.TURNS.search(plain)
-            and stances.answers_the_proposal(self.thread, self.put, sentence)
-        )
-
     def _is_for_the_act(self, sentence: OwnSentence, kind: str) -> bool:
         """Support that names what is to be done is of the proposition, whichever mail it answers."""
-        if stances.IN_A_PRODUCT.search(sentence.folded):
-            return False
-        if kind == "words" and self.put.form is PropositionForm.CALL:
-            return self._names_the_act(sentence)
-        says_so = stance_cues.AGREES_TO_DOING.finds(sentence) or stances.SUPPORTS_DOING.search(
-            sentence.folded
-        )
+        is_of_a_call = kind == "words" and self.put.form is PropositionForm.CALL
         return (
-            bool(says_so) and self.put.form is PropositionForm.TEXT and self._names_act_and_matter(sentence)
+            is_of_a_call
+            and self._names_the_act(sentence)
+            and not stances.IN_A_PRODUCT.search(sentence.folded)
         )
 
     def _kind(self, sentence: OwnSentence) -> str | None:

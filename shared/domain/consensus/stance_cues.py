@@ -294,19 +294,6 @@ READY = Cue(
     LEAD + r"(?:(?:it|this|"
     r"the (?:draft|document))(?:'s| is| looks| seems) |looks |seems )?ready(?: to me)?(?:[.,;:!]| with\b|$)",
 )
-AGREES_TO_DOING = Cue("agree|concur", rf"\b(?:i|we) {_DEGREE}(?:agree|concur) (?:with|to) \w+ing\b")
-# Who wants to keep what is there is against a proposal that takes it away.
-KEEPS = Cue(
-    "keep|keeping|leave|leaving|retain|retaining|like|prefer",
-    rf"\b(?:i|we|i'd)(?: would)? {_DEGREE}(?:support|endorse|favou?r|prefer|agree with) "
-    r"(?:keep|retain|leav)ing \w",
-    LEAD + r"(?:(?:i(?:'d| would)|we) (?:\w+ )?(?:prefer to|like to|rather|should) |i vote to |"
-    r"let'?s |please |just )?(?:keep|leave|retain) (?:it|this|that|them|the (?:\w+ )?\w+)(?: (?:as (?:it|"
-    r"they) (?:is|are)|as[- ]is|alone|in place|(?:where|the way) (?:it is|they are)|unchanged))?[.! ]*$",
-    r"^\W{0,4}i (?:\w+ )?(?:like|love|prefer) (?:it|(?:the|this|our) (?:\w+ ){1,3})"
-    r"(?:just |exactly )?(?:as (?:it|they) (?:is|are)|as[- ]is|the way (?:it is|they are))\b",
-    r"^\W{0,4}i(?:'d| would)? (?:\w+ )?prefer the (?:current|existing|present) \w+[.! ]*$",
-)
 
 
 OPPOSES = Cue(
@@ -388,15 +375,24 @@ OWN_DOUBTS = Cue(
     r"\b(?:ridiculous|pointless|overkill|wrong (?:way|approach|place|perspective|thing))\b",
     r"\b(?:i'd|i would) (?:much |strongly )?(?:rather|prefer)\b",
 )
-# Plain words against what is put, where they answer the very words that put it. Elsewhere they may be of
-# anything.
+# Plain words against it: of it only where they answer the words that put it.
+_OF_IT = (
+    r"(?:this|that|it|(?:this|the|your) (?:\w+ )?(?:proposal|idea|plan|change|suggestion|approach|solution))"
+)
 SPEAKS_AGAINST = Cue(
-    "think|believe|idea|disagree|agree",
-    r"\b(?:don't|do not) (?:really )?(?:think|believe) (?:that )?(?:this|that|it|(?:this|the|"
-    rf"your) (?:\w+ )?{WORK})(?:'s| is| would be) "
-    r"(?:an? |the )?(?:\w+ )?(?:appropriate|"
-    r"desirable|wise|sensible|reasonable|acceptable|worthwhile|workable|reliable|worth|good)\b",
-    r"\b(?:don't|do not) (?:really )?(?:think|believe) (?:that )?we (?:should|ought to)\b",
-    r"\b(?:looks|seems|sounds) like a (?:very |really )?(?:bad|terrible) idea\b",
-    r"\bi(?:'d| would)? (?:\w+ly )?(?:disagree|(?:don't|do not) agree) with (?:this|that)\b",
+    "think|believe|idea|plan|change|approach|mechanism|solution|disagree|agree|rather|dislike|don't|not",
+    rf"\b{_OF_IT}(?:'s| is| seems| looks| sounds| would be)(?: like)? (?:an? |just a |simply a )?(?:very |"
+    r"really |pretty )?(?:bad|terrible|horrible|awful) (?:idea|plan|change|approach|mechanism|solution)\b|"
+    rf"\b(?:don't|do not) (?:really )?(?:think|believe) (?:that )?{_OF_IT}(?:'s| is| would be) (?:an? |the |"
+    r"such a )?(?:very )?(?:(?:good|great|right|appropriate|best)"
+    r" (?:idea|approach|way|thing|solution|direction|requirement)(?! to\b)|(?:appropriate|"
+    r"desirable|wise|sensible|reasonable|acceptable|worthwhile|workable|reliable|worth (?:it|doing))\b)|"
+    rf"\b(?:don't|do not) (?:really )?(?:think|believe) (?:that )?(?:we|{_OF_IT}) (?:should(?! not)|"
+    r"ought to) (?:be )?(?:adopt|publish|merg|add|accept|do(?:ne)?|set|"
+    r"chang|remov)(?:ed|d|e|ing)? ?(?:this|that|it|the|here|[.!,;:]|$)|\bi (?:really |strongly )?(?:dislike|"
+    r"(?:don't|do not) (?:really )?like) (?:this|the|your) (?:\w+ )?(?:proposal|idea|plan|suggestion|"
+    r"approach|change)\b(?! of\b)|\bplease (?:don't|do not) do (?:this|that)\b|\bi(?:'d| would) (?:really |"
+    r"much |strongly )?rather (?:we )?(?:not|didn't) (?:do|have|see|add|change|take|go)\b|\bi(?:'d| "
+    r"would)? (?:\w+ly )?(?:have to |must )?(?:disagree|(?:don't|do not) agree) with (?:this(?: \w+)?[.,;:!]|"
+    r"this$|(?:the|your|this) (?:\w+ )?(?:proposal|idea|plan|suggestion|change|approach))",
 )

@@ -13,6 +13,7 @@ from functools import cached_property
 from shared.documents.values import PositionStance, PropositionForm
 from shared.domain.consensus import call_answers, cues, stance_cues, stances
 from shared.domain.consensus.call_answers import Of
+from shared.domain.consensus.closings import settles_it
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread, display_name
 from shared.domain.consensus.mails import OwnSentence, word_key
 from shared.domain.consensus.proposal import (
@@ -626,7 +627,7 @@ class _ClaimReader:
         if len(theirs) == 1:
             return theirs.pop(), "chain"
         if self.put.form is PropositionForm.TEXT and any(
-            map(cues.settles_it, self.thread.mails[answered].sentences)
+            map(settles_it, self.thread.mails[answered].sentences)
         ):
             return _SUPPORT, "chain"
         in_call = self.put.form is PropositionForm.CALL and not any(

@@ -290,7 +290,7 @@ def _words(mail: LinkedMail, form: PropositionForm) -> OwnSentence | None:
     return next((one for one in mail.sentences[:40] if not _NO_MATTER.match(one.text)), None)
 
 
-_MOST_ASKING = 40
+_MOST_ASKING, _FEW_WORDS = 40, 8
 
 
 def matter_of(put: Put) -> str:
@@ -298,7 +298,8 @@ def matter_of(put: Put) -> str:
     sentences = put.mail.sentences[:_MOST_ASKING]
     asking = [one.folded for one in sentences if asks_group(one)]
     words = asking or ([put.words.folded] if put.words else [])
-    if put.form is not PropositionForm.PATCH and not acts_in(" ".join(words)):
+    names_nothing = bool(asking) and all(len(one.split()) <= _FEW_WORDS for one in asking)
+    if names_nothing and not acts_in(" ".join(words)):
         # "This is a poll." names no act: the sentences that propose do.
         words += [one.folded for one in sentences if PROPOSES.finds(one) and acts_in(one.folded)]
     return " ".join([split_subject(put.mail.mail.subject).text.lower(), *words])

@@ -12,7 +12,7 @@ from functools import cache
 from itertools import chain
 
 from shared.documents.values import Genre, PropositionForm
-from shared.domain.consensus import cues
+from shared.domain.consensus import closings, cues
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.mails import OwnSentence, word_key
 from shared.domain.consensus.proposal import Put, asks_group
@@ -107,7 +107,7 @@ _WORDED: dict[cues.Cue, str] = {
     DOUBTS: "doubts",
     OPPOSES: "opposes",
     cues.ACCEPTS: "accepts",
-    cues.RULES: "rules",
+    closings.RULES: "rules",
     cues.PROMISES: "promises",
     cues.WITHDRAWS: "withdraws",
     cues.SOLVED: "solved",

@@ -297,9 +297,8 @@ READY = Cue(
 
 
 OPPOSES = Cue(
-    "disagree|object|oppose|opposed|against|-1|- 1|nak|nack|veto|support|think|believe|favour|favor|please|"
-    "ready|like|adopted|merged|applied|accepted|published|bad|terrible|horrible|awful|rather|dislike|adopt|"
-    "publish|merge|accept|don't",
+    "disagree|object|oppose|opposed|against|-1|- 1|nak|nack|veto|not|don't|cannot|can't|wouldn't|isn't|"
+    "shouldn't|bad|terrible|horrible|awful|dislike",
     r"\b(?:i|we) (?:must |have to |strongly |would |do |also |still |firmly |also have to )?(?:object|oppose)"
     r"(?: to)?\b(?! (?:if|the idea that)|-)",
     r"\b(?:i|we)(?:'m| am|'re| are| remain) (?:(?!not )\w+ )?(?:against|opposed to)"
@@ -337,11 +336,11 @@ OPPOSES = Cue(
     r"\b(?:i|we)(?:'m| am|'re| are| remain) (?:still |also |strongly |firmly |therefore )?opposed\b(?! to\b)",
 )
 DOUBTS = Cue(
-    "sure|unsure|certain|convinced|worried|concerned|sceptical|skeptical|wary|nervous|don't|can't|cannot|"
+    "unsure|worried|concerned|sceptical|skeptical|wary|nervous|don't|can't|cannot|"
     "not|doubt|concern|concerns|"
     "worry|problem|objection|reservations|downside|drawback|misleading|pointless|overkill|wrong|rather|"
-    "prefer|shouldn't|disagree|object|hesitant|reluctant|unnecessary|afraid|fear|isn't|doesn't|won't|"
-    "wouldn't|breaks|break|hate|dislike|why",
+    "prefer|shouldn't|disagree|object|hesitant|reluctant|afraid|fear|doesn't|won't|"
+    "wouldn't|hate|dislike",
     at_word(
         r"(?:i'm|i am|we're|we are) (?:\w+ ){0,2}(?:not sure|unsure|not certain|"
         r"not convinced|worried|concerned|sceptical|skeptical|wary|nervous|hesitant|reluctant|afraid)\b",

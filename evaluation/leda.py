@@ -18,7 +18,8 @@ from evaluation.data import MissingDataError, corpus_files
 from evaluation.leda_corpus import LedaSegment, read_leda
 from evaluation.scores import Score, score
 from shared.documents.values import SourceProfile
-from shared.domain.consensus.cues import ACCEPTS, PROMISES, PROPOSES, RULES
+from shared.domain.consensus.closings import RULES
+from shared.domain.consensus.cues import ACCEPTS, PROMISES, PROPOSES
 from shared.domain.consensus.linked_thread import LinkedThread
 from shared.domain.consensus.mails import OwnSentence, ThreadMail
 from shared.domain.consensus.stance_cues import DOUBTS, OPPOSES

@@ -8,6 +8,7 @@ from shared.domain.chat_reading.sides import NOT
 from shared.domain.chat_reading.told import Told
 from shared.domain.chat_reading.wording import SMALL, TELLING, stem, stems, words
 from shared.domain.consensus import cues
+from shared.domain.consensus.closings import settles_it
 from shared.domain.consensus.mails import OwnSentence, fold
 
 _DONE = re.compile(
@@ -226,7 +227,7 @@ def _settles(sentence: OwnSentence) -> bool:
     if sentence.asks:
         return False
     return (
-        cues.settles_it(sentence)
+        settles_it(sentence)
         or cues.ACCEPTS.finds(sentence)
         or cues.REJECTS.finds(sentence)
         or cues.may_close(sentence)

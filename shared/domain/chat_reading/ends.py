@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from shared.documents.values import Authority, OutcomeKind, PositionStance
 from shared.domain.chat_reading.evidence import LocatedQuote
 from shared.domain.chat_reading.polarity import Polarity, polarity
-from shared.domain.consensus import cues
+from shared.domain.consensus import closings, cues
+from shared.domain.consensus.closings import Ruling
 from shared.domain.consensus.linked_thread import LinkedThread, display_name
 from shared.domain.consensus.mails import OwnSentence
 from shared.domain.consensus.rulings import DECIDING_ROLES
 from shared.domain.consensus.stances import accepts
 
+_TURNED_DOWN = frozenset({Ruling.AGAINST, Ruling.NONE})
 _ACCEPTS = re.compile(
     r"\b(?:will queue|queued|merged?|applied|pick (?:it|this|these|them) up|picked up|"
     r"adopt(?:ed|ing)?|accepted|approved|has passed|passed|"
@@ -76,13 +78,11 @@ def rules(sentence: OwnSentence, kind: OutcomeKind | None = None) -> bool:
     """Words that accept, rule, reject or close, and set no terms."""
     if sentence.asks or cues.REPORTED.finds(sentence):
         return False
-    rejects = (
-        cues.REJECTS.finds(sentence) or cues.DECLINES.finds(sentence) or cues.NO_CONSENSUS.finds(sentence)
-    )
+    rejects = cues.REJECTS.finds(sentence) or closings.ruling_of(sentence, "") in _TURNED_DOWN
     closing = cues.closing_of(sentence)
     settles = (
         accepts(sentence)
-        or cues.settles_it(sentence)
+        or closings.settles_it(sentence)
         or (cues.ADVANCES.finds(sentence) and not cues.ON_WHAT_TERMS.search(sentence.folded))
         or closing == "passed"
     )
@@ -132,7 +132,7 @@ def _accepted(
         (
             _ACCEPTS.search(one.folded)
             or cues.ACCEPTS.finds(one)
-            or cues.settles_it(one)
+            or closings.settles_it(one)
             or cues.PROMISES.finds(one)
         )
         and not one.asks

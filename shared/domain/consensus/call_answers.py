@@ -46,9 +46,10 @@ _BEGINS = (
 _AGREES = re.compile(r"\bagree\b|\+ ?1|\bsecond\b")
 _FOR = re.compile(
     _FIRST + _ADVERBS + r"(?:support|endorse|favou?r|second|back|approve(?: of)?|welcome|agree (?:with|to|"
-    r"on)|vote (?:for|to)|"
-    r"am ok(?:ay)? with|have no (?:\w+ )?(?:objections?|problems?|issues?|concerns?) (?:to|with|about|"
-    r"against))\b(?P<what>[^;]*)|"
+    r"on)|vote (?:for|to|yes|in favou?r(?: of)?)|"
+    r"am ok(?:ay)? with|have no (?:\w+ )?objections?(?: to)?|have no (?:\w+ )?(?:problems?|issues?|"
+    r"concerns?) "
+    r"(?:to|with|about|against))\b(?P<what>[^;]*)|"
     r"\b(?:i|we)(?: am| are|'m|'re) "
     + _ADVERBS
     + r"(?:in favou?r of|in support of|supportive of|for|all for|fine with|ok(?:ay)? with|happy with|on "
@@ -65,7 +66,7 @@ _FOR = re.compile(
 _AGAINST = re.compile(
     _FIRST
     + _ADVERBS
-    + r"(?:oppose|object(?: to)?|disagree with|reject|vote against)\b(?P<what>[^;]*)|"
+    + r"(?:oppose|object(?: to)?|disagree with|reject|vote (?:against|no))\b(?P<what>[^;]*)|"
     + _FIRST
     + _ADVERBS
     + r"(?:do not|don't|cannot|can't|can not|would not|wouldn't|am not able to|am "
@@ -113,10 +114,16 @@ _JUDGES = re.compile(
     r"[^,;:]{1,40}?)?(?: is|'s| seems| to be| are|) "
     r"(?P<no>not )?(?:now |clearly |still |yet |quite |certainly |mostly |very |at this (?:time|point|"
     r"stage) ){0,2}"
-    r"(?P<word>ready|premature|too early|appropriate|in good shape|a bad idea|a mistake|unnecessary|"
+    r"(?P<word>ready|premature|too early|appropriate|in good shape|a bad idea|a good (?:idea|"
+    r"starting point|start|basis)|a mistake|unnecessary|"
     r"warranted|justified|inappropriate)\b"
     r"(?P<what>[^,;:]*)|^\W{0,4}(?P<no2>not )?(?:yet )?(?P<word2>ready)(?: to me| for \w+| to \w+)?\W*$"
 )
+_OF_THE_IDEA = frozenset(
+    {"a bad idea", "a mistake", "a good idea", "a good starting point", "a good start", "a good basis"}
+)
+"""Judgments that are of what is to be done, whatever that is."""
+_PRONOUNS = frozenset({"this", "it"})
 _BAD_WORDS = frozenset({"premature", "too early", "a bad idea", "a mistake", "unnecessary", "inappropriate"})
 _SEES = re.compile(
     r"\b(?:i|we)(?:'d| would)?,? " + _ADVERBS + r"(?:be )?(?:like|love|happy|glad|pleased|prefer|want|"
@@ -141,7 +148,8 @@ _ITS_NAME = re.compile(
     r"although|though|but|however)\b)"
 )
 _PRONOUN = re.compile(
-    r"^(?:(?:as well\b|from (?:me|my|our|us)\b|too\b|also\b|strongly\b|because\b|since\b|and\b|on the "
+    r"^(?:(?:as well\b|here\b|either\b|at all\b|from (?:me|my|our|us)\b|too\b|also\b|strongly\b|"
+    r"because\b|since\b|and\b|on the "
     r"grounds\b|for the (?:same )?reasons?\b|at this\b)|"
     r"(?:(?:this|it|that|these|them|all of (?:this|it))\b)?(?= ?$|\W*$| (?:too|as well|also|strongly|"
     r"being|as|at this|now|for|because|"
@@ -152,7 +160,7 @@ _ACT_FORWARD = re.compile(
     r"progress\w*|accept\w*|"
     r"mov(?:e|ing)(?: (?:this|it|the \w+|ahead|forward|on))+|send(?:ing)? (?:this|it|the \w+) to|"
     r"forward\w* (?:this|it|the \w+) to|"
-    r"tak(?:e|ing) (?:this|it) on|work(?:ing)? on (?:this|it|the \w+)|approv\w+|releas\w+|request\w* "
+    r"tak(?:e|ing) (?:this on|it on|on)|work(?:ing)? on (?:this|it|the \w+)|approv\w+|releas\w+|request\w* "
     r"publication|ship\w*)\b"
 )
 _KEEPS = re.compile(
@@ -252,7 +260,8 @@ def _should(folded: str, matter: str) -> tuple[bool, Of, int] | None:
     before = re.split(r"[,;:.]", folded[: found.start()])[-1]
     if _NO.search(before) or re.search(r"\b(?:no|few|nobody|why|how|who)\b", before):
         of = Of.OTHER
-    if not _SUBJECT.match(subject) and _of(subject or what, matter) is Of.OTHER:
+    names_other = _of(subject, matter) is Of.OTHER if subject else _is_of_other(what, matter)
+    if names_other and not _SUBJECT.match(subject):
         of = Of.OTHER
     is_for = (not _group(found, "no")) == (found["doubt"] is None)
     return is_for if of is not Of.OPPOSITE else not is_for, of, found.end()
@@ -267,7 +276,7 @@ def _asks(folded: str, matter: str) -> tuple[bool, Of, int] | None:
     if of is None:
         return None
     is_for = not _group(found, "no")
-    of = Of.OTHER if _of(what, matter) is Of.OTHER else of
+    of = Of.OTHER if _is_of_other(what, matter) else of
     return is_for if of is not Of.OPPOSITE else not is_for, of, found.end()
 
 
@@ -297,15 +306,21 @@ _GOES = frozenset({"go", "gone"})
 
 def _judges(folded: str, matter: str) -> tuple[bool, Of, int] | None:
     found = _JUDGES.search(folded)
-    if found is None or (UNDOES.search(matter) and not _ACT_FORWARD.search(matter)):
+    if found is None:
         return None
     word = found["word"] or found["word2"] or ""
+    if word not in _OF_THE_IDEA and UNDOES.search(matter) and not _ACT_FORWARD.search(matter):
+        return None
     good = word not in _BAD_WORDS
     negated = bool(_group(found, "no")) != (found["doubt"] is not None)
     rest = _group(found, "what").strip()
     if rest and not (_READY_FOR if word == "ready" else _AS_JUDGED).match(rest):
         return None
-    return good != negated, Of.MATTER, found.end()
+    of = Of.MATTER
+    if word in _OF_THE_IDEA:
+        # "That" points to the words right before it.
+        of = Of.ITSELF if found["subject"] in _PRONOUNS else Of.OTHER if found["subject"] == "that" else of
+    return good != negated, of, found.end()
 
 
 _AS_JUDGED = re.compile(
@@ -348,10 +363,17 @@ def _of(what: str, matter: str) -> Of:
     return Of.MATTER if shared >= _SHARED and not UNDOES.search(matter) else Of.OTHER
 
 
+def _is_of_other(what: str, matter: str) -> bool:
+    """Whether the words after an act name something else than the matter: "move to git" may be all of it."""
+    what = what.removeprefix("on ")
+    telling = {word for word in re.findall(r"[a-z]{3,}", what) if word not in _COMMON}
+    is_named = bool(telling) and telling <= set(re.findall(r"\w+", matter))
+    return not is_named and _of(what, matter) is Of.OTHER
+
+
 _FIRST_WORDS, _SHARED = 5, 2
-_COMMON_WORDS = (
-    "this that these those with from your their have will would should section about document draft text"
-)
+_COMMON_WORDS = "the for and this that these those with from your their have will would should"
+" section about document draft text"
 _COMMON = frozenset(_COMMON_WORDS.split())
 
 

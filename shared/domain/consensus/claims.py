@@ -13,6 +13,7 @@ from functools import cached_property
 from shared.documents.values import PositionStance, PropositionForm
 from shared.domain.consensus import call_answers, cues, stance_cues, stances
 from shared.domain.consensus.call_answers import Of
+from shared.domain.consensus.closings import settles_it
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread, display_name
 from shared.domain.consensus.mails import OwnSentence, word_key
 from shared.domain.consensus.proposal import (
@@ -31,9 +32,9 @@ SAID_RULES = {
     **dict.fromkeys((
         "ack", "taken", "approval by name", "approval", "exclamation", "agreement", "chain", "will do",
         "words in a call", "agreement in a call", "objection", "words to what is put",
-        "approval of what is put", "agreement with what is put", "plain answer",
-        "objection to what is put", "objection in a call", "words for the act", "keeps what is",
-        "consent to what is put",
+        "approval of what is put", "agreement with what is put", "plain answer", "objection to what is put",
+        "objection in a call", "words for the act",
+
     ), 0.9),
 }  # fmt: skip
 """Rules whose claims are said, with the confidence to show: .9 is the bound, more where more was measured
@@ -53,9 +54,6 @@ _COMMON_WORDS = (
 )
 _COMMON = frozenset(_COMMON_WORDS.split())
 _SMALL_THREAD = 10
-_STEM = 4
-"""Letters by which "removal" and "removing" are the same act."""
-_NEAR_WORDS = 3
 _WILL_DO = cues.Cue(
     "i'll|we'll|will",
     r"\b(?:i|we)(?:'ll| will) (?:also |then |certainly |definitely |gladly )?(?:update|"
@@ -74,7 +72,7 @@ _STANCES = cues.Family(
         stance_cues.SUPPORTS_SOMETHING,
         cues.THANKS,
     ),
-    *(stance_cues.SPEAKS_AGAINST, stance_cues.ACKS, stance_cues.KEEPS, stance_cues.READY),
+    *(stance_cues.SPEAKS_AGAINST, stance_cues.ACKS, stance_cues.READY),
     *(*stance_cues.SUPPORTS.cues, *stance_cues.APPROVES.cues),
 )
 """All wordings of a stance. What triggers none of them needs no second look."""
@@ -141,7 +139,9 @@ def _may_take_a_stance(sentence: OwnSentence) -> bool:
 
 def _says_yes_or_no(sentence: OwnSentence) -> bool:
     return len(sentence.folded) <= _LONGEST_YES and (
-        stance_cues.ASSENTS.finds(sentence) or stance_cues.REFUSES.finds(sentence)
+        stance_cues.ASSENTS.finds(sentence)
+        or stance_cues.REFUSES.finds(sentence)
+        or stance_cues.NAYS.finds(sentence)
     )
 
 
@@ -202,11 +202,8 @@ class _ClaimReader:
     def _in_any_thread(
         self, sentence: OwnSentence, mail: LinkedMail, towards: str
     ) -> tuple[PositionStance, str] | None:
-        if stance_cues.SPEAKS_AGAINST.finds(sentence) and self._objects_to_the_words(sentence, towards):
+        if self._objects_to_the_words(sentence, towards):
             return _OPPOSE, "objection to what is put"
-        is_change = self.put.form is not PropositionForm.PATCH and stances.UNDOES.search(self.matter)
-        if is_change and stance_cues.KEEPS.finds(sentence):
-            return self._keeping(sentence, towards)
         return (
             self._acceptance(sentence, mail, towards)
             or self._ack(sentence, towards)
@@ -241,20 +238,34 @@ class _ClaimReader:
         return (_SUPPORT, "will do") if does else None
 
     def _plain_answer(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
-        """A yes or no to a question that proposes."""
-        if towards != "put" or self.put.form is not PropositionForm.TEXT:
+        """A yes or no, and little else, to a question that proposes, or to a call."""
+        if towards != "put" or self.put.form is PropositionForm.PATCH or not self._is_asked(sentence):
             return None
-        stance = (
-            _SUPPORT
-            if stance_cues.ASSENTS.finds(sentence)
-            else _OPPOSE
-            if stance_cues.REFUSES.finds(sentence)
-            else None
-        )
         following = self.thread.following(sentence)
-        if stance is None or (following is not None and cues.BUT_NEXT.finds(following)):
+        refuses = stance_cues.REFUSES.finds(sentence) or (
+            self.put.form in _ASKED and stance_cues.NAYS.finds(sentence)
+        )
+        if not (refuses or stance_cues.ASSENTS.finds(sentence)):
             return None
-        return (stance, "plain answer") if stances.answers_a_question_put(self.thread, sentence) else None
+        if following is not None and cues.BUT_NEXT.finds(following):
+            return None
+        if self._asks_who_objects:
+            return (_SUPPORT, "plain answer") if refuses else None
+        return (_OPPOSE if refuses else _SUPPORT), "plain answer"
+
+    def _is_asked(self, sentence: OwnSentence) -> bool:
+        """It answers a question that proposes; in a call it is the first of few words in answer to that."""
+        if self.put.form not in _ASKED:
+            return stances.answers_a_question_put(self.thread, sentence)
+        return (
+            sentence.index == 0
+            and stances.place(self.thread, sentence) == "whole"
+            and stances.answers_the_proposal(self.thread, self.put, sentence)
+        )
+
+    @cached_property
+    def _asks_who_objects(self) -> bool:
+        return any(map(stance_cues.ASKS_WHO_OBJECTS.finds, self.put.mail.sentences))
 
     def _is_about_something(self, sentence: OwnSentence) -> bool:
         if self.is_aside:
@@ -328,54 +339,21 @@ class _ClaimReader:
     def _names_the_act(self, sentence: OwnSentence) -> bool:
         """What the stance is of is what is put: "the removal", where something is to be removed."""
         found = stances.OF_WHAT.search(sentence.folded)
-        return found is not None and found[2][:_STEM] in acts_in(self.matter)
+        return found is not None and bool(acts_in(found[2]) & acts_in(self.matter))
 
     def _is_for_what_goes(self, sentence: OwnSentence) -> bool:
         """Support of "the old format", where it is to be removed, is no support for that."""
         found = stances.OF_WHAT.search(sentence.folded)
-        if found is None or found[2] in stances.ITSELF or found[2][:_STEM] in acts_in(self.matter):
+        if found is None or found[2] in stances.ITSELF or acts_in(found[2]) & acts_in(self.matter):
             return False
         goes = self.put.form is not PropositionForm.PATCH and stances.UNDOES.search(self.matter)
         return bool(goes) and found[2] in re.findall(r"\w+", self.matter) and not acts_in(sentence.folded)
 
-    def _names_act_and_matter(self, sentence: OwnSentence) -> bool:
-        """Both what is to be done and to what: "dropping JSON"."""
-        found = stances.OF_WHAT.search(sentence.folded)
-        if found is None or not self._names_the_act(sentence):
-            return False
-        following = re.findall(r"\w+", sentence.folded[found.end() :])[:_NEAR_WORDS]
-        words = {word for word in following if len(word) >= _TELLING} - _COMMON
-        return not words.isdisjoint(re.findall(r"\w+", self.matter))
-
-    def _keeping(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
-        """Who wants to keep what is to go is against it; who wants to keep what is to stay is for it."""
-        if (
-            sentence.asks
-            or cues.REPORTED.finds(sentence)
-            or stances.IF.search(sentence.folded)
-            or towards != "put"
-        ):
-            return None
-        following = self.thread.following(sentence)
-        if following is not None and cues.BUT_NEXT.finds(following):
-            return None
-        kept, stays = stances.KEEPS_WHAT.search(sentence.folded), stances.KEEPS_WHAT.search(self.matter)
-        if stays is not None:
-            same = kept is not None and kept[1] == stays[1]
-            return (_SUPPORT, "words") if same and stance_cues.SUPPORTS.finds(sentence) else None
-        if cues.NEGATION.finds(sentence) or stances.place(self.thread, sentence) not in {"whole", "opening"}:
-            return None
-        return _OPPOSE, "keeps what is"
-
     def _objects_to_the_words(self, sentence: OwnSentence, towards: str) -> bool:
         """Plain words against it, first of all or right below the words that put it."""
-        if (
-            towards != "put"
-            or self.put.form is PropositionForm.PATCH
-            or not stances.SOFT_NO.search(sentence.folded)
-        ):
+        if towards != "put" or self.put.form is PropositionForm.PATCH:
             return False
-        if sentence.asks or cues.REPORTED.finds(sentence) or stances.IF.search(sentence.folded):
+        if not stance_cues.SPEAKS_AGAINST.finds(sentence) or sentence.asks or cues.REPORTED.finds(sentence):
             return False
         opens = sentence.index == 0 and stances.opens_the_answer(self.thread, sentence)
         return not stances.NOT_AS_IT_IS.search(stances.REASON.split(sentence.folded, 1)[0]) and (
@@ -425,8 +403,6 @@ class _ClaimReader:
         )
 
     def _support(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
-        if self._consents(sentence, towards):
-            return _SUPPORT, "consent to what is put"
         kind = self._kind(sentence)
         cue = stances.cue_of(sentence) or (stance_cues.READY.search(sentence) if kind == "words" else None)
         if kind is None or not stances.takes_nothing_back(
@@ -456,34 +432,13 @@ class _ClaimReader:
             return _SUPPORT, "chain"
         return _SUPPORT, self._rule_elsewhere(sentence, kind, towards)
 
-    def _consents(self, sentence: OwnSentence, towards: str) -> bool:
-        """No objection, right below the words that put it; a term may be set, and is shown."""
-        if (
-            towards != "put"
-            or sentence.block < 0
-            or sentence.asks
-            or not stance_cues.NO_OBJECTION.finds(sentence)
-        ):
-            return False
-        plain = stances.CONDITIONAL_CONSENT.split(sentence.folded, 1)[0]
-        return (
-            self.put.form is PropositionForm.TEXT
-            and plain != sentence.folded
-            and not stances.TURNS.search(plain)
-            and stances.answers_the_proposal(self.thread, self.put, sentence)
-        )
-
     def _is_for_the_act(self, sentence: OwnSentence, kind: str) -> bool:
         """Support that names what is to be done is of the proposition, whichever mail it answers."""
-        if stances.IN_A_PRODUCT.search(sentence.folded):
-            return False
-        if kind == "words" and self.put.form is PropositionForm.CALL:
-            return self._names_the_act(sentence)
-        says_so = stance_cues.AGREES_TO_DOING.finds(sentence) or stances.SUPPORTS_DOING.search(
-            sentence.folded
-        )
+        is_of_a_call = kind == "words" and self.put.form is PropositionForm.CALL
         return (
-            bool(says_so) and self.put.form is PropositionForm.TEXT and self._names_act_and_matter(sentence)
+            is_of_a_call
+            and self._names_the_act(sentence)
+            and not stances.IN_A_PRODUCT.search(sentence.folded)
         )
 
     def _kind(self, sentence: OwnSentence) -> str | None:
@@ -672,7 +627,7 @@ class _ClaimReader:
         if len(theirs) == 1:
             return theirs.pop(), "chain"
         if self.put.form is PropositionForm.TEXT and any(
-            map(cues.settles_it, self.thread.mails[answered].sentences)
+            map(settles_it, self.thread.mails[answered].sentences)
         ):
             return _SUPPORT, "chain"
         in_call = self.put.form is PropositionForm.CALL and not any(

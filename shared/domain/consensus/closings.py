@@ -7,7 +7,7 @@ turns down what would remove it. So what is decided is held against what was put
 import re
 from enum import StrEnum
 
-from shared.domain.consensus.cues import Cue
+from shared.domain.consensus.cues import CLOSES, CONDITION, NEGATION, REPORTED, Cue, at_word
 from shared.domain.consensus.mails import OwnSentence
 from shared.domain.consensus.proposal import acts_in
 from shared.domain.consensus.stances import KEEPS_WHAT, UNDOES
@@ -32,7 +32,7 @@ _CALL = (
 )
 _STANDS = r"(?: (?:has|have|is|was|are|were|now|hereby|therefore|thus|also|just|all|duly|been|formally)){0,4}"
 _TEXT = (
-    r"(?:document|draft|draft-\S{1,80}|i-d|internet-draft|specification|spec|text|charter|proposal|pep|rfc|"
+    r"(?:document|draft|draft-\S{1,80}|i-d|internet-draft|specification|spec|text|charter|patch|series|release|proposal|pep|rfc|"
     r"item|work|motion|resolution|amendment|request|change|report|cfc|dep|nomination|feature)"
 )
 _CLOSING_TRIGGERS = (
@@ -97,6 +97,56 @@ _PASSES = Cue(
     rf"successfully|"
     r"successful)\b",
 )
+RULES = Cue(
+    "declare|declared|consensus|call|adopted|accepted|approved|agreed|publication|vote|closed|concluded|wglc|"
+    "poll|concludes|becomes|become|adopt|adopts|item|group|ended|completed|finished|"
+    "chairs|decided|resolved|passed|passes|request|shepherd|wg|conclude|decision|resolution",
+    at_word(
+        r"(?:hereby|i|we|chairs) declare\b|declare (?:\S{1,120} )?(?:a wg|consensus|adopted)\b",
+        r"(?:i|we|chairs|there)(?:'ve got| have got| (?:is|see|sees|have|believe|think|judge|"
+        r"conclude|consider|do see|do have|believe we have|believe there is|think there is|think we have))"
+        r"(?: that| there is| we have)* (?:\w+ ){0,3}(?:rough )?consensus\b",
+        r"(?:rough )?consensus (?:is|was|seems|appears)(?: to be| that| to| for| clear| reached)?\b",
+        r"(?:call|wglc|poll) (?:\w+ ){0,4}(?:is now|has|is|was|now)"
+        r" (?:been |now )?(?:closed|concluded|ended|completed?|over|finished)\b",
+        r"(?:call|wglc|poll) (?:concluded|ended|completed|finished)\b",
+        r"(?:this|that) (?:now )?concludes the (?:\w+ ){0,3}(?:call|wglc|poll)\b",
+        r"(?:document|draft|draft-\S{1,80}|proposal|item|charter) (?:is|has been|was|are|will be|will now be)"
+        r" (?:now |hereby |therefore |thus )?(?:adopted|accepted|approved)\b",
+        r"(?:document|draft|draft-\S{1,80})"
+        r" (?:is|has become|becomes) (?:now )?an? (?:wg|working group) (?:document|item|draft)\b",
+        r"(?:chairs|i|we) (?:have |has )?(?:decided|agreed) to (?:adopt|accept|publish)\b",
+        r"(?:it was|was|were|is|are) (?:\w+ )?agreed\b(?: (?:to|that|on|in|by)|[.;]|$)",
+        r"we (?:have )?(?:agreed|decided) (?:to|on|that)\b",
+        r"publication (?:has been |is |was )?requested\b|request(?:ed|ing)? (?:the )?publication\b",
+        r"(?<!other )(?<!other working )"
+        r"(?:wg|working group|group) (?:has |have )?(?:agreed|adopted|decided|resolved|concluded)\b",
+        r"(?<!other )(?:wg|working group) adopts (?:this|the|draft)\b",
+        r"vote (?:has |is )?(?:now )?(?:pass(?:es|ed)|fail(?:s|ed)|closed|succe\w+|cancel\w*)\b",
+        r"result of the vote\b",
+    ),
+    r"^\W{0,4}adopted[.! ]*$",
+    r"^\W{0,4}resol(?:ution|ved)\b",
+)
+NOT_READY = Cue(
+    "ready",
+    rf"\b{_TEXT} (?:is|was) (?:therefore |thus |clearly |still )?not (?:yet |quite )?ready\b",
+    rf"\b{_TEXT} (?:isn't|wasn't) (?:yet |quite )?ready\b",
+    r"\b(?:chairs|we|i) (?:\w+ )?(?:do not|don't) (?:think|believe|consider|find|judge) (?:that )?"
+    rf"(?:the|this) {_TEXT}(?: is|'s| to be)? (?:yet )?ready\b",
+)
+"""Who closes a call for it says that it has to wait."""
+DECIDES = Cue(
+    "decision|closing",
+    r"^\W{0,4}(?:the )?decision(?: (?:for|on|of|in) [^:]{1,60})?(?:: | is (?:that|to) )\w",
+    r"^\W{0,4}(?:(?:i am|i'm|we are|we're) )?(?:now |hereby |therefore )?closing "
+    r"(?:this|the) (?:\w+ ){0,3}(?:call|wglc|poll|discussion|thread|question|issue)\b",
+)
+HAS_DECIDED = Cue(
+    "decided|concluded|determined",
+    r"\b(?:i|we|chairs) (?:have |has )?(?:now |therefore |thus )?(?:decided|concluded|determined)\b",
+)
+"""By one with a role: what is decided the sentence itself tells."""
 _TOWARDS = re.compile(
     rf"\b(?:consensus(?: (?:on the list|in the {_GROUP}|of the {_GROUP}|here|exists|among \w+))?"
     r"(?:(?: is| was| seems| appears| has been| reached| clear(?:ly)?| to be| now| strongly?| "
@@ -258,6 +308,13 @@ def _same(words: str, matter: str) -> bool | None:
     if _GIVES_UP.search(words):
         return False
     return True if _ITSELF.search(words) else None
+
+
+def settles_it(sentence: OwnSentence) -> bool:
+    """Whether it says how something was settled, whoever writes it: agreed, decided, adopted."""
+    if sentence.asks or REPORTED.finds(sentence) or CONDITION.finds(sentence) or NEGATION.finds(sentence):
+        return False
+    return DECIDES.finds(sentence) or (RULES.finds(sentence) and not CLOSES.search(sentence.folded))
 
 
 def may_rule(sentence: OwnSentence) -> bool:

@@ -6,6 +6,7 @@ What a sentence answers and what stands near it decide.
 import re
 from collections import defaultdict
 from functools import cached_property
+from itertools import chain
 
 from shared.domain.consensus.mails import OwnSentence
 
@@ -58,23 +59,32 @@ class Family:
 
     def __init__(self, *cues: Cue) -> None:
         self.cues = cues
-        self._by_trigger: dict[str, list[Cue]] = defaultdict(list)
-        for cue in cues:
+        self._by_trigger: dict[str, list[int]] = defaultdict(list)
+        for number, cue in enumerate(cues):
             for word in cue.triggers:
-                self._by_trigger[word].append(cue)
+                self._by_trigger[word].append(number)
         self._triggers = frozenset(self._by_trigger)
 
     def may_find(self, sentence: OwnSentence) -> bool:
         """Whether a word of the sentence triggers the search for any of them."""
         return not self._triggers.isdisjoint(sentence.words)
 
+    def triggered(self, sentence: OwnSentence) -> list[Cue]:
+        """The cues that a word of the sentence triggers, in their order."""
+        words = self._triggers & sentence.words
+        if not words:
+            return []
+        numbers = set(chain.from_iterable(map(self._by_trigger.__getitem__, words)))
+        return [self.cues[number] for number in sorted(numbers)]
+
     def search(self, sentence: OwnSentence) -> re.Match[str] | None:
-        found = (cue.search(sentence) for cue in self.cues) if self.finds(sentence) else ()
+        found = (cue.search(sentence) for cue in self.triggered(sentence))
         return next(filter(None, found), None)
 
     def finds(self, sentence: OwnSentence) -> bool:
-        words = self._triggers & sentence.words
-        return any(cue.finds(sentence) for word in words for cue in self._by_trigger[word])
+        if self not in sentence.found:
+            sentence.found[self] = self.search(sentence)
+        return sentence.found[self] is not None
 
 
 # What may stand before the word that counts, at a sentence's start.
@@ -100,20 +110,13 @@ ACCEPTS = Cue(
     r"\blet'?s (?:\w+ ){0,4}(?:queue|queue?ing|merge|merging|apply|applying|take)\b",
     r"\blet(?:'?s| me) .{0,60}\band "
     r"(?:then )?(?:merge|queue|apply) (?:it|this|them|these|the (?:topic|series|patch\w*|result))\b",
-    r"^\W{0,4}(?:queue?ing|merging|applying) (?:this|it|these|them|now|to)\b",
     r"\b(?:i'll|i will|can|will|happy to|be done)"
     r" .{0,80}\b(?:while|when|on|upon) (?:i )?(?:committing|applying|commit|merging|pushing|queue?ing)\b",
     r"\b(?:i've|i have|i|we've|we have|(?<!to )(?<!should )(?<!could )(?<!would )(?<!may )(?<!might )"
     r"(?<!must )have) (?:\w+ |gone ahead and )?(?:queued|applied|merged|pushed|committed|landed|"
     r"checked (?:this|it|them) in|picked (?:this|it|them|these)? ?up)\b(?! (?:an?|some|my|another)\b)",
-    r"\bthanks?[,.;!]* (?:will (?:queue|apply|merge|pull)|queued|applied|merged|pulled)\b",
     LEAD + r"(?:your|the|this|these) (?:\w+ )?(?:patch(?:es)?|changes?|branch|pull request|fix|series)"
     r" (?:is|are|was|were|has been|have been) (?:now )?(?:queued|applied|merged|pushed|committed|accepted)\b",
-    LEAD + r"(?:reviewed|tested|acked|fixed up) and (?:queued|applied|merged|pushed|committed)\b",
-    LEAD + r"(?:i've |i have |now |both |all )?(?:added|taken)"
-    r" (?:this |it |them |these |the series )?(?:in)?to (?:the|my) (?:\w+ )?(?:queue|tree|branch)\b",
-    LEAD + r"(?:this is |it is |it's |these are |they are |both are |all )?(?:now |already )(?:upstream|"
-    r"in (?:'?(?:next|master|main|trunk|mainline|staging)'?|(?:the|my) (?:\w+ )?(?:tree|queue)))\b",
 )
 REJECTS = Cue(
     "reject|rejected|rejecting|won't|not|drop|dropped|dropping|nak|nack|wontfix|refuse|withdrawn|discard|"
@@ -126,37 +129,6 @@ REJECTS = Cue(
     r" (?:is|was|has been|will be) (?:hereby )?(?:rejected|not accepted|not adopted|dropped|declined)\b",
     r"\bwon'?t (?:fix|be merged|be accepted|be adopted|be applied)\b",
     r"\bdropp(?:ed|ing) (?:this|the|it) (?:\w+ )?(?:topic|series|patch|from)\b",
-)
-RULES = Cue(
-    "declare|declared|consensus|call|adopted|accepted|approved|agreed|publication|vote|closed|concluded|wglc|"
-    "poll|concludes|becomes|become|adopt|adopts|item|group|ended|completed|finished|"
-    "chairs|decided|resolved|passed|passes|request|shepherd|wg|conclude|decision|resolution",
-    at_word(
-        r"(?:hereby|i|we|chairs) declare\b|declare (?:\S{1,120} )?(?:a wg|consensus|adopted)\b",
-        r"(?:i|we|chairs|there)(?:'ve got| have got| (?:is|see|sees|have|believe|think|judge|"
-        r"conclude|consider|do see|do have|believe we have|believe there is|think there is|think we have))"
-        r"(?: that| there is| we have)* (?:\w+ ){0,3}(?:rough )?consensus\b",
-        r"(?:rough )?consensus (?:is|was|seems|appears)(?: to be| that| to| for| clear| reached)?\b",
-        r"(?:call|wglc|poll) (?:\w+ ){0,4}(?:is now|has|is|was|now)"
-        r" (?:been |now )?(?:closed|concluded|ended|completed?|over|finished)\b",
-        r"(?:call|wglc|poll) (?:concluded|ended|completed|finished)\b",
-        r"(?:this|that) (?:now )?concludes the (?:\w+ ){0,3}(?:call|wglc|poll)\b",
-        r"(?:document|draft|draft-\S{1,80}|proposal|item|charter) (?:is|has been|was|are|will be|will now be)"
-        r" (?:now |hereby |therefore |thus )?(?:adopted|accepted|approved)\b",
-        r"(?:document|draft|draft-\S{1,80})"
-        r" (?:is|has become|becomes) (?:now )?an? (?:wg|working group) (?:document|item|draft)\b",
-        r"(?:chairs|i|we) (?:have |has )?(?:decided|agreed) to (?:adopt|accept|publish)\b",
-        r"(?:it was|was|were|is|are) (?:\w+ )?agreed\b(?: (?:to|that|on|in|by)|[.;]|$)",
-        r"we (?:have )?(?:agreed|decided) (?:to|on|that)\b",
-        r"publication (?:has been |is |was )?requested\b|request(?:ed|ing)? (?:the )?publication\b",
-        r"(?<!other )(?<!other working )"
-        r"(?:wg|working group|group) (?:has |have )?(?:agreed|adopted|decided|resolved|concluded)\b",
-        r"(?<!other )(?:wg|working group) adopts (?:this|the|draft)\b",
-        r"vote (?:has |is )?(?:now )?(?:pass(?:es|ed)|fail(?:s|ed)|closed|succe\w+|cancel\w*)\b",
-        r"result of the vote\b",
-    ),
-    r"^\W{0,4}adopted[.! ]*$",
-    r"^\W{0,4}resol(?:ution|ved)\b",
 )
 SENDS_BACK = Cue(
     "ready|consensus|second|another|new|again|repeat|rerun",
@@ -452,53 +424,6 @@ _FAILS = Cue(
     rf"\bclosing {_OF_ANOTHER}(?:this|the) vote\b.{{0,30}}\b(?:not|n't) (?:\w+ )?enough (?:binding )?votes\b",
 )
 CLOSINGS = (_PASSES, _FAILS)
-DECLINES = Cue(
-    "adopted|accepted|approved|consensus|support|interest|adopt",
-    r"\b(?:is|are|was|were|be|been|has been)"
-    r" (?:therefore |thus |hence )?not (?:be |been )?(?:adopted|accepted|approved)\b",
-    r"(?:\b(?:no|not|without|lack of)|n't)"
-    r"\b(?: \w+){0,3} consensus (?:to|for|on|in favou?r of) (?:\w+ ){0,2}(?:adopt\w*|accept\w*)\b",
-    r"(?:\b(?:not|no)|n't)\b(?: \w+){0,4} (?:enough|sufficient) (?:\w+ )?(?:support|interest)\b",
-    r"\b(?:no|little|hardly any) (?:\w+ )?(?:support|interest) (?:for|to|in) (?:\w+ ){0,2}adopt\w*\b",
-    r"\bnot going to be (?:adopted|accepted)\b",
-    r"\b(?:insufficient|lack of|too little) (?:support|interest)\b",
-    r"\b(?:won't|will not|not going to|decided not to|shall not) (?:\w+ )?(?:adopt|accept)\b",
-)
-_CONSENSUS = r"(?:\w+ ){0,2}consensus\b"
-NO_CONSENSUS = Cue(
-    "consensus",
-    r"\b(?:there (?:is|was|has been)|there's|(?:i|we|chairs) (?:\w+ )?(?:see|find|found|have|hear|heard|"
-    r"judge)|(?:this|it|thread|discussion|group|wg|call) (?:\w+ )?(?:has|had|have|reached|shows?|showed|"
-    rf"found|brought)) (?:\w+ )?no {_CONSENSUS}",
-    r"\b(?:there|i|we|chairs|this|it|thread|discussion|group|wg|call)"
-    r"(?: (?:is|was|does|do|did|can|has|have))?(?:n't| not|not)"
-    r"(?: (?:see|find|have|hear|reach|reached|be|been|yet|believe|think|that|there|is))*"
-    rf" (?:a |any |enough )?{_CONSENSUS}",
-    rf"^\W{{0,4}}(?:so |therefore |conclusion: ?|result: ?|outcome: ?)?no {_CONSENSUS}",
-    rf"\b(?:lack|absence) of {_CONSENSUS}|\bfail(?:s|ed) to (?:reach|find|achieve|gather) {_CONSENSUS}|"
-    r"\bconsensus (?:was|has|is|could)(?: ?n't| not|not) (?:been |be )?(?:reached|found|achieved|there)\b",
-)
-"""Who closes says that there is none."""
-_TEXT = r"(?:document|draft|draft-\S{1,80}|specification|spec|text|charter|patch|series|release|proposal)"
-NOT_READY = Cue(
-    "ready",
-    rf"\b{_TEXT} (?:is|was) (?:therefore |thus |clearly |still )?not (?:yet |quite )?ready\b",
-    rf"\b{_TEXT} (?:isn't|wasn't) (?:yet |quite )?ready\b",
-    r"\b(?:chairs|we|i) (?:\w+ )?(?:do not|don't) (?:think|believe|consider|find|judge) (?:that )?"
-    rf"(?:the|this) {_TEXT}(?: is|'s| to be)? (?:yet )?ready\b",
-)
-"""Who closes a call for it says that it has to wait."""
-DECIDES = Cue(
-    "decision|closing",
-    r"^\W{0,4}(?:the )?decision(?: (?:for|on|of|in) [^:]{1,60})?(?:: | is (?:that|to) )\w",
-    r"^\W{0,4}(?:(?:i am|i'm|we are|we're) )?(?:now |hereby |therefore )?closing "
-    r"(?:this|the) (?:\w+ ){0,3}(?:call|wglc|poll|discussion|thread|question|issue)\b",
-)
-HAS_DECIDED = Cue(
-    "decided|concluded|determined",
-    r"\b(?:i|we|chairs) (?:have |has )?(?:now |therefore |thus )?(?:decided|concluded|determined)\b",
-)
-"""By one with a role: what is decided the sentence itself tells."""
 IN_PERSON = re.compile(
     r"\bhats? (?:is |are )?off\b|\bno hats?\b|\bwithout (?:any |my )?(?:\w+ )?hats?\b|"
     r"\bas an? (?:individual|participant|contributor|implementer|co-?author)\b|"
@@ -574,13 +499,6 @@ HAPPY = re.compile(
     r"(?:objections?|opposition|concerns|dissent)\b"
 )
 """Negations of somebody who sums up that nobody was against it."""
-
-
-def settles_it(sentence: OwnSentence) -> bool:
-    """Whether it says how something was settled, whoever writes it: agreed, decided, adopted."""
-    if sentence.asks or REPORTED.finds(sentence) or CONDITION.finds(sentence) or NEGATION.finds(sentence):
-        return False
-    return DECIDES.finds(sentence) or (RULES.finds(sentence) and not CLOSES.search(sentence.folded))
 
 
 def closing_of(sentence: OwnSentence) -> str | None:

@@ -295,20 +295,13 @@ _FIXED = Cue(
 _HELPED = Cue(
     "working|solves|solved|turns|turned|found|figured|was|charm|perfectly|got|exactly|answers|perfect|fixed|fixes|"
     "missed|clearing|cleared|resolves|resolved|all|everything",
-    r"\b(?:it's|it is|everything is|all is|that's|now) (?:all )?working (?:now|fine|again|perfectly)\b|"
-    r"\bgot it (?:to work|working)\b",
     r"\b(?:this|that|it|which|\w+ing \S{1,20}(?: \S{1,20}){0,2})"
     r" (?:solves|solved|fixe[sd]|resolve[sd]) (?:it|my problem|the (?:\w+ )?(?:problem|issue))\b",
-    r"^\W{0,4}(?:(?:ok(?:ay)?|ah|oh|thanks|well|so)[,.! ]+)?(?:it )?turn(?:s|ed)"
-    r" out (?:that )?(?:i |it was |the problem |my |an? |the cause )",
     r"\bfound (?:it\b|the (?:problem|cause|bug|culprit|reason|solution|answer)|out (?:what|why|that i))",
     r"^\W{0,4}(?:(?:great|perfect|cool|ok(?:ay)?|thanks|yes)[,.! ]+)?(?:it's |its |it is )?(?:all|everything)"
     r"(?: is|'s)? (?:working|works|good|fine|fixed|sorted)(?: (?:fine|great|well))?(?: now| again)\b",
-    r"\bfigured (?:it|this|that) out\b|^\W{0,4}(?:yes,? |ah,? )?that was it\b",
     r"\bworks (?:like a charm|perfectly|great now|fine now|as expected now)\b",
     r"\bexactly what i(?:'m| am| was|'ve been)? (?:need(?:ed)?|want(?:ed)?|looking for|after)\b",
-    r"^\W{0,4}(?:perfect|excellent|great|got it|cool|awesome)"
-    r"[,.! ]+(?:many )?(?:thanks|thank you)[^?]{0,30}$",
     r"\b(?:thanks|thank you),? i (?:had )?(?:missed|overlooked) (?:that|this|it)\b|"
     r"\bclear(?:ing|ed) (?:that|this|it) up\b",
 )
@@ -334,9 +327,6 @@ _CONTENT = Cue(
     "works|good|fine|great|addresses|resolves|satisfied|happy|perfect|ok|okay|better",
     r"\b(?:that|this|it|all|both|these|those)(?: all| both)? (?:works?|looks? (?:good|fine|"
     r"great)|is (?:fine|good|great|perfect|better|much better)|are fine)(?: (?:for|to|with|by) me)?[.,!]*$",
-    r"\b(?:that|this|it|which) (?:fully )?(?:addresses|resolves)"
-    r" (?:all )?(?:of )?(?:my|the) (?:comments?|concerns?|issues?|points?)\b",
-    r"^\W{0,4}(?:works|fine|good|ok(?:ay)?|great) (?:for|with|by) me\b",
     r"\bi(?:'m| am) (?:fine|happy|ok|okay|satisfied|good) with (?:that|this|the|your|it|these|those)\b",
 )
 """Words of a reviewer to whom nothing is left to wish."""

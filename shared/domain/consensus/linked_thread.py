@@ -454,7 +454,11 @@ def _has_diff(text: str) -> bool:
 
 
 def _is_name(sentence: OwnSentence, names: set[str]) -> bool:
-    if len(sentence.text) > _LONGEST_NAME:
+    text = sentence.text
+    if len(text) > _LONGEST_NAME:
+        return False
+    # Most sentences have a word that is no name: they need no second look.
+    if text.isascii() and "<" not in text and "'" not in sentence.folded and not sentence.words <= names:
         return False
     key = word_key(_MARKUP.sub("", sentence.text)) if "<" in sentence.text else sentence.key
     return bool(key) and names.issuperset(key.split(" "))

@@ -88,7 +88,7 @@ _PLAIN = str.maketrans(
     | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-")
     | {"\xa0": " "}
 )
-_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?|[+-] ?[01]|\U0001f44d")
+_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?|[+-] ?[0-2]|\U0001f44d")
 _KEY = re.compile(r"[^\W_]+")
 _BARE = {code: " " for code in range(128) if not chr(code).isalnum()}
 """For ASCII: a space for everything but letters and digits."""
@@ -107,7 +107,9 @@ _ATTRIBUTION = re.compile(
 )
 _FORWARDED = re.compile(r"\s{0,3}-{3,}\s?(?:Original Message|Forwarded|Begin forwarded)", re.IGNORECASE)
 _TRAILER = re.compile(r"\s{0,4}(?:[A-Z][a-z]+(?:-[a-z]+){0,3}-by|Cc|Fixes|Link|Message-ID):\s", re.IGNORECASE)
-_VOTE_LINE = re.compile(r"\s{0,8}\*?[+-]\s?[01]\b")
+_VOTE_LINE = re.compile(r"\s{0,8}\*?[+-]\s?[0-2]\b")
+_PROSE_LINE = re.compile(r" {0,3}(?!diff |index |o\s)[A-Za-z][A-Za-z',]{0,30} (?!\s)")
+"""The start of a line that opens no diff, trailer, vote or list item, and holds no mark of a quote there."""
 _LIST_ITEM = re.compile(r"\s{0,12}(?:[-*\u2022o+]|\d{1,2}[.)]|\[[ xX]?\])\s+\S")
 _GREETING = re.compile(
     r"(?:hi|hello|hey|dear|good (?:morning|afternoon|day|evening))(?: [\w.'-]{1,20}){0,3}[,.!: -]*$|"
@@ -128,7 +130,7 @@ _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|cf|etc|vs|mr|dr|sec|fig|resp|approx|no)|\b[A-Z])\.$", re.IGNORECASE
 )
 _IN_DIFF = frozenset("+ @")
-_LETTER = re.compile(r"[A-Za-z\u00c0-\uffff]|[+-]\s?[01]\b|\U0001f44d")
+_LETTER = re.compile(r"[A-Za-z\u00c0-\uffff]|[+-]\s?[0-2]\b|\U0001f44d")
 
 
 @dataclass(eq=False)
@@ -203,24 +205,35 @@ def _paragraphs(text: str, positions: list[int]) -> Iterator[tuple[int, int]]:
         offset, position = position, position + len(line) + 1
         if in_diff and line[:1] in _IN_DIFF:
             continue
-        if _FORWARDED.match(line) or (patch and line == "---"):
+        is_prose = not in_diff and _is_prose(line)
+        if not is_prose and (_FORWARDED.match(line) or (patch and line == "---")):
             break
-        in_diff = bool(_DIFF_START.match(line)) or (in_diff and bool(_DIFF_LINE.match(line)) and line != "")
-        stops = in_diff or not line.strip() or _hides(line)
-        alone = not stops and (bool(_TRAILER.match(line)) or bool(_VOTE_LINE.match(line)))
-        if start >= 0 and (stops or alone or offset in cuts or _LIST_ITEM.match(line) or _is_greeting(line)):
+        in_diff = not is_prose and _is_in_diff(line, after_diff=in_diff)
+        stops = not is_prose and (in_diff or not line.strip() or _hides(line))
+        alone = not is_prose and not stops and _stands_alone(line)
+        if start >= 0 and (stops or alone or offset in cuts or (not is_prose and _LIST_ITEM.match(line))):
             yield start, offset
             start = -1
-        if stops:
-            continue
-        if alone or _is_greeting(line):
+        if alone:
             yield offset, offset + len(line)
-        elif start < 0:
+        elif start < 0 and not stops:
             start = offset
     else:
         offset = position
     if start >= 0:
         yield start, min(offset, len(text))
+
+
+def _is_prose(line: str) -> bool:
+    return bool(_PROSE_LINE.match(line)) and not _is_greeting(line) and not _is_attribution(line)
+
+
+def _is_in_diff(line: str, *, after_diff: bool) -> bool:
+    return bool(_DIFF_START.match(line)) or (after_diff and bool(_DIFF_LINE.match(line)) and line != "")
+
+
+def _stands_alone(line: str) -> bool:
+    return bool(_TRAILER.match(line) or _VOTE_LINE.match(line)) or _is_greeting(line)
 
 
 def _is_patch(text: str) -> bool:
@@ -233,8 +246,10 @@ def _is_greeting(line: str) -> bool:
 
 def _hides(line: str) -> bool:
     """Lines that are somebody else's, though the parser left them in."""
-    if _UNMARKED_QUOTE.match(line):
-        return True
+    return bool(_UNMARKED_QUOTE.match(line)) or _is_attribution(line)
+
+
+def _is_attribution(line: str) -> bool:
     # Most lines cannot end an attribution: the pattern is tried on the others only.
     may_attribute = line.rstrip().endswith((":", "wrote", "writes", "said")) or " on " in line
     return may_attribute and len(line) < _LONGEST_ATTRIBUTION and bool(_ATTRIBUTION.match(line))

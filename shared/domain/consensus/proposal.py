@@ -51,8 +51,8 @@ _ACTS = (
     r"modify|introduce|extend|make|stop|disable|enable|convert|bump|raise|cancel|publish|retire|rewrite|push)"
 )
 _ACT_STEMS = re.compile(
-    r"\b(?:add|remov|drop|chang|renam|mov|replac|deprecat|merg|adopt|switch|"
-    r"split|delet|modif|introduc|extend|mak|disabl|enabl|convert|rais|cancel|publi|retir|rewrit|rais)\w*"
+    r"\b(add|remov|drop|chang|renam|mov|replac|deprecat|merg|adopt|switch|"
+    r"split|delet|modif|introduc|extend|mak|disabl|enabl|convert|rais|cancel|publi|retir|rewrit)\w*"
 )
 # Plain words that put something, beside those of `PROPOSES`. They are looked for in the one mail that may put
 # it: words as common as these would make every other sentence dearer, were they a cue.
@@ -220,8 +220,8 @@ def _may_put(thread: LinkedThread, asking: LinkedMail) -> bool:
 
 
 def acts_in(words: str) -> set[str]:
-    """What is to be done, by the first letters of the verbs: "removal" and "removing" are one act."""
-    return {found[:4] for found in _ACT_STEMS.findall(words)}
+    """What is to be done, by the stems of the verbs: "removal" and "removing" are one act."""
+    return set(_ACT_STEMS.findall(words))
 
 
 def tells_a_result(subject: str) -> bool:
@@ -290,13 +290,18 @@ def _words(mail: LinkedMail, form: PropositionForm) -> OwnSentence | None:
     return next((one for one in mail.sentences[:40] if not _NO_MATTER.match(one.text)), None)
 
 
-_MOST_ASKING = 40
+_MOST_ASKING, _FEW_WORDS = 40, 8
 
 
 def matter_of(put: Put) -> str:
     """In which words it is put: the subject's, and those that ask, else those that put it best."""
-    asking = [one.folded for one in put.mail.sentences[:_MOST_ASKING] if asks_group(one)]
+    sentences = put.mail.sentences[:_MOST_ASKING]
+    asking = [one.folded for one in sentences if asks_group(one)]
     words = asking or ([put.words.folded] if put.words else [])
+    names_nothing = bool(asking) and all(len(one.split()) <= _FEW_WORDS for one in asking)
+    if names_nothing and not acts_in(" ".join(words)):
+        # "This is a poll." names no act: the sentences that propose do.
+        words += [one.folded for one in sentences if PROPOSES.finds(one) and acts_in(one.folded)]
     return " ".join([split_subject(put.mail.mail.subject).text.lower(), *words])
 
 

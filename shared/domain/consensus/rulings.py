@@ -75,12 +75,11 @@ _NOTED = cues.Cue(
 _SETTLES = cues.Family(
     *(
         *cues.CLOSINGS,
-        cues.DECIDES,
-        cues.DECLINES,
-        cues.HAS_DECIDED,
-        cues.NOT_READY,
+        closings.DECIDES,
+        closings.HAS_DECIDED,
+        closings.NOT_READY,
         cues.UNOPPOSED,
-        cues.RULES,
+        closings.RULES,
         cues.REJECTS,
         _NOTED,
         cues.ADVANCES,
@@ -264,10 +263,10 @@ class _Filing:
             return False
         if role:
             return self._ruling_of_role(sentence, role)
-        rules = cues.RULES.finds(sentence) and not _DENIES.search(sentence.folded)
+        rules = closings.RULES.finds(sentence) and not _DENIES.search(sentence.folded)
         if rules and (_CONDITION.search(sentence.folded) or _HOPES.search(sentence.folded)):
             return False
-        if not rules and not cues.DECIDES.finds(sentence):
+        if not rules and not closings.DECIDES.finds(sentence):
             return False
         self.found.claimed.append(EndingWord(sentence, "ruled" if rules else "decided", None))
         return True
@@ -284,8 +283,6 @@ class _Filing:
 
     def _pile_of_ruling(self, sentence: OwnSentence) -> list[EndingWord] | None:
         found = self.found
-        if self._declines(sentence):
-            return found.declined
         if self._is_unready(sentence):
             return found.unready
         is_patch = self._put.form is PropositionForm.PATCH
@@ -303,8 +300,8 @@ class _Filing:
     def _pile_of_other_ruling(self, sentence: OwnSentence) -> list[EndingWord] | None:
         """Words of a ruling that show no direction of their own."""
         found, folded = self.found, sentence.folded
-        if not cues.RULES.finds(sentence) or _DENIES.search(folded):
-            decides = cues.DECIDES.finds(sentence) or cues.HAS_DECIDED.finds(sentence)
+        if not closings.RULES.finds(sentence) or _DENIES.search(folded):
+            decides = closings.DECIDES.finds(sentence) or closings.HAS_DECIDED.finds(sentence)
             return found.decided if decides else None
         if _CONDITION.search(folded) or _HOPES.search(folded):
             return None
@@ -330,18 +327,14 @@ class _Filing:
         return not cues.NEGATION.finds(sentence) or not _NEGATES.search(cues.HAPPY.sub("", sentence.folded))
 
     def _is_unready(self, sentence: OwnSentence) -> bool:
-        if self._put.form is not PropositionForm.CALL or not cues.NOT_READY.finds(sentence):
+        if self._put.form is not PropositionForm.CALL or not closings.NOT_READY.finds(sentence):
             return False
         return not _HOPES.search(sentence.folded) and not _IF_ONLY.search(sentence.folded)
 
-    def _declines(self, sentence: OwnSentence) -> bool:
-        """Who called the group says that it is not for it."""
-        if self._put.form is not PropositionForm.CALL or not cues.DECLINES.finds(sentence):
-            return False
-        return not _HOPES.search(sentence.folded) and not _IF.search(sentence.folded)
-
     def _denies(self, sentence: OwnSentence) -> bool:
-        if cues.REJECTS.finds(sentence) or (cues.RULES.finds(sentence) and _DENIES.search(sentence.folded)):
+        if cues.REJECTS.finds(sentence) or (
+            closings.RULES.finds(sentence) and _DENIES.search(sentence.folded)
+        ):
             return True
         return self._thread.preset is Preset.THREEGPP and _NOTED.finds(sentence)
 

@@ -5,13 +5,14 @@ Rules alone carried over worse than weights here. What a head finds is shown as 
 
 import re
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
+from functools import cache
 from itertools import chain
 
 from shared.documents.values import Genre, PropositionForm
-from shared.domain.consensus import cues
+from shared.domain.consensus import closings, cues
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread
 from shared.domain.consensus.mails import OwnSentence, word_key
 from shared.domain.consensus.proposal import Put, asks_group
@@ -28,6 +29,9 @@ class Head(StrEnum):
     OBJECTION = "objection"
     OPEN_ISSUE = "open issue"
 
+
+_COLUMNS = {head: column for column, head in enumerate(Head)}
+"""The place of each head in a row of weights or scores."""
 
 # ruff: noqa: PLR2004 -- the bound of a feature is its definition
 
@@ -103,7 +107,7 @@ _WORDED: dict[cues.Cue, str] = {
     DOUBTS: "doubts",
     OPPOSES: "opposes",
     cues.ACCEPTS: "accepts",
-    cues.RULES: "rules",
+    closings.RULES: "rules",
     cues.PROMISES: "promises",
     cues.WITHDRAWS: "withdraws",
     cues.SOLVED: "solved",
@@ -119,7 +123,18 @@ _WORDED: dict[cues.Cue, str] = {
     _FIRST_PERSON: "first person",
     _REASONS: "reasons",
 }
+_WORDINGS = cues.Family(*_WORDED)
 _APPROVAL = cues.Family(AGREES, *APPROVES.cues, *SUPPORTS.cues)
+_WITH: dict[str, list[tuple[str, str]]] = defaultdict(list)
+"""Of a feature of a sentence: the weighted features that it makes with others, and these others."""
+for _name, (_one, _other) in _TOGETHER.items():
+    if _name in WEIGHTS:
+        _WITH[_one].append((_name, _other))
+_Row = tuple[float, float, float, float]
+"""One number for each head."""
+_DIGITS = 9
+_DEEP = 11
+"""The place in its mail from which on a sentence is deep in it."""
 _SIZES = (15, 40, 60, 201, 221)
 """Letters from which on a sentence is no longer tiny, no longer short, middling, no longer that, and long."""
 _FIRST, _LAST = 16, 4
@@ -150,17 +165,14 @@ class FeatureReader:
             and mail.person in put.proposers
             and any(map(cues.PROMISES.finds, mail.sentences))
         }
-        self._of_mail: dict[tuple[int, str], dict[str, float]] = {}
+        self._of_mail: dict[tuple[int, str], tuple[frozenset[str], _Row]] = {}
 
     def features(self, sentence: OwnSentence) -> dict[str, float]:
-        """All features: of the mail, of the sentence, and of both together."""
-        mail = self._thread.mail_of(sentence)
-        towards = relation(self._thread, self._put, sentence) if mail is not self._thread.root else "none"
-        if (mail.number, towards) not in self._of_mail:
-            self._of_mail[mail.number, towards] = dict.fromkeys(self._shared(mail, towards), 1.0)
+        """Return all features: of the mail, of the sentence, and of both together."""
+        shared, _ = self._of_its_mail(sentence)
         found = {
-            **self._of_mail[mail.number, towards],
-            **dict.fromkeys(self._own(sentence, mail), 1.0),
+            **dict.fromkeys(shared, 1.0),
+            **dict.fromkeys(self._own(sentence), 1.0),
             **self._words.amounts(sentence),
         }
         for name, (one, other) in _TOGETHER.items():
@@ -168,13 +180,56 @@ class FeatureReader:
                 found[name] = found[one] * found[other]
         return found
 
-    def _own(self, sentence: OwnSentence, mail: LinkedMail) -> Iterator[str]:
-        """What the sentence has by its place, its form and its wording."""
-        if sentence is self._put.words:
-            yield "puts it"
-        yield from _of_place(sentence, is_last=sentence.index == len(mail.sentences) - 1)
-        yield from _of_form(sentence.folded)
-        yield from _of_wording(sentence)
+    def scores(self, sentence: OwnSentence) -> _Row:
+        """Return for each head the sum of the weights of the sentence's features."""
+        shared, base = self._of_its_mail(sentence)
+        own = self._own(sentence)
+        amounts = self._words.amounts(sentence)
+        rows = [base, *(WEIGHTS[name] for name in own if name in WEIGHTS)]
+        rows += [
+            _times(WEIGHTS[name], amount) for name, amount in amounts.items() if amount and name in WEIGHTS
+        ]
+        for one in own:
+            for name, other in _WITH.get(one, ()):
+                if other in shared:
+                    rows.append(WEIGHTS[name])
+                elif amount := amounts.get(other):
+                    rows.append(_times(WEIGHTS[name], amount))
+        # The last digit of a sum depends on the order of its terms: two runs must agree.
+        point, decision, objection, still_open = map(sum, zip(*rows, strict=True))
+        return (
+            round(point, _DIGITS),
+            round(decision, _DIGITS),
+            round(objection, _DIGITS),
+            round(still_open, _DIGITS),
+        )
+
+    def _of_its_mail(self, sentence: OwnSentence) -> tuple[frozenset[str], _Row]:
+        """Return what all sentences of its mail that answer the same have in common, with its weights."""
+        mail = self._thread.mail_of(sentence)
+        towards = relation(self._thread, self._put, sentence) if mail is not self._thread.root else "none"
+        known = self._of_mail.get((mail.number, towards))
+        if known is None:
+            names = frozenset(self._shared(mail, towards))
+            rows = [WEIGHTS[name] for name in ("bias", *names) if name in WEIGHTS]
+            point, decision, objection, still_open = map(sum, zip(*rows, strict=True))
+            known = self._of_mail[mail.number, towards] = names, (point, decision, objection, still_open)
+        return known
+
+    def _own(self, sentence: OwnSentence) -> list[str]:
+        """Return what the sentence has by its place, its form and its wording."""
+        mail = self._thread.mail_of(sentence)
+        found = ["puts it"] if sentence is self._put.words else []
+        found += _of_place(
+            min(sentence.index, _DEEP),
+            bisect_right(_SIZES, len(sentence.text)),
+            is_last=sentence.index == len(mail.sentences) - 1,
+            opens_paragraph=sentence.opens_paragraph,
+            is_under_quote=sentence.block >= 0,
+        )
+        found += _of_form(sentence.folded)
+        found += _of_wording(sentence)
+        return found
 
     def _shared(self, mail: LinkedMail, towards: str) -> Iterator[str]:
         """What all sentences of a mail that answer the same have in common."""
@@ -259,22 +314,24 @@ def candidates_of(thread: LinkedThread) -> list[OwnSentence]:
     ]
 
 
-def _of_place(sentence: OwnSentence, *, is_last: bool) -> Iterator[str]:
-    size = bisect_right(_SIZES, len(sentence.text))
+@cache
+def _of_place(
+    index: int, size: int, *, is_last: bool, opens_paragraph: bool, is_under_quote: bool
+) -> tuple[str, ...]:
     flags = {
-        "first": sentence.index == 0,
-        "second": sentence.index == 1,
+        "first": index == 0,
+        "second": index == 1,
         "last of its mail": is_last,
-        "deep in its mail": sentence.index >= 11,
-        "early": sentence.index < 5,
-        "paragraph start": sentence.opens_paragraph,
-        "under a quote": sentence.block >= 0,
+        "deep in its mail": index >= _DEEP,
+        "early": index < 5,
+        "paragraph start": opens_paragraph,
+        "under a quote": is_under_quote,
         "short": size < 2,
         "tiny": size < 1,
         "long": size > 4,
         "middling": size == 3,
     }
-    return (name for name, flag in flags.items() if flag)
+    return tuple(name for name, flag in flags.items() if flag)
 
 
 def _of_form(folded: str) -> Iterator[str]:
@@ -310,7 +367,7 @@ def _of_wording(sentence: OwnSentence) -> Iterator[str]:
         yield "approves"
     if not _YOU.isdisjoint(sentence.words):
         yield "you"
-    yield from (name for cue, name in _WORDED.items() if cue.finds(sentence))
+    yield from (_WORDED[cue] for cue in _WORDINGS.triggered(sentence) if cue.finds(sentence))
 
 
 def _start(sentence: OwnSentence) -> tuple[str, ...]:
@@ -337,19 +394,9 @@ def _quoted_words(thread: LinkedThread) -> Iterator[list[str]]:
                 return
 
 
-_DIGITS = 9
-
-
-def _scores(features: dict[str, float]) -> dict[Head, float]:
-    """For each head the sum of the features' weights."""
-    rows = [
-        WEIGHTS[name] if value == 1 else [weight * value for weight in WEIGHTS[name]]
-        for name, value in features.items()
-        if name in WEIGHTS
-    ]
-    # The last digit of a sum depends on the order of its terms: two runs must agree.
-    sums = (round(sum(column), _DIGITS) for column in zip(WEIGHTS["bias"], *rows, strict=True))
-    return dict(zip(Head, sums, strict=True))
+def _times(row: _Row, amount: float) -> _Row:
+    point, decision, objection, still_open = row
+    return point * amount, decision * amount, objection * amount, still_open * amount
 
 
 MOST_MAILS = {Head.POINT: 12, Head.DECISION: 4, Head.OBJECTION: 4, Head.OPEN_ISSUE: 2}
@@ -411,16 +458,16 @@ class SentenceScores:
         self._thread, self._put = thread, put
         reader = FeatureReader(thread, put, genre)
         self._sentences = _bounded(candidates_of(thread))
-        self._scores = {id(sentence): _scores(reader.features(sentence)) for sentence in self._sentences}
+        self._scores = {id(sentence): reader.scores(sentence) for sentence in self._sentences}
 
     def score(self, sentence: OwnSentence, head: Head) -> float:
         found = self._scores.get(id(sentence))
-        return found[head] if found else float("-inf")
+        return found[_COLUMNS[head]] if found else float("-inf")
 
     def best_of(self, mail: LinkedMail) -> OwnSentence | None:
         """The sentence of a mail that matters most."""
         scored = (one for one in mail.sentences if id(one) in self._scores)
-        best_first = sorted(scored, key=lambda one: (-self._scores[id(one)][Head.POINT], one.index))
+        best_first = sorted(scored, key=lambda one: (-self._scores[id(one)][0], one.index))
         return next((one for one in best_first if not is_noise(one)), None)
 
     def found(
@@ -430,16 +477,16 @@ class SentenceScores:
 
         `besides` always count; `without` are numbers of mails that have none.
         """
-        threshold = THRESHOLDS[head]
+        threshold, column = THRESHOLDS[head], _COLUMNS[head]
         chosen = [
             one
             for one in self._sentences
-            if self._scores[id(one)][head] > threshold
+            if self._scores[id(one)][column] > threshold
             and one.mail not in without
             and may_be(head, one, self._thread, self._put)
         ]
         besides = list(besides)
-        ranked = [*besides, *sorted(chosen, key=lambda one: -self._scores[id(one)][head])]
+        ranked = [*besides, *sorted(chosen, key=lambda one: -self._scores[id(one)][column])]
         best: dict[int, OwnSentence] = {}
         keys: set[tuple[str, str]] = set()
         firm = {id(one) for one in besides}
@@ -459,7 +506,7 @@ class SentenceScores:
         room = MOST_SHOWN - len(shown)
         per_mail: Counter[int] = Counter()
         points: list[OwnSentence] = []
-        for sentence in sorted(self._sentences, key=lambda one: -self._scores[id(one)][Head.POINT]):
+        for sentence in sorted(self._sentences, key=lambda one: -self._scores[id(one)][0]):
             if len(points) >= room:
                 break
             if id(sentence) in shown or per_mail[sentence.mail] >= _PER_MAIL:

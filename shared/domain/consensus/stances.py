@@ -182,26 +182,6 @@ SO_FAR = re.compile(
 )
 ALSO = re.compile(r"\b(?:as well|too|also)\b")
 """Said after another who said the same."""
-_OF_IT = (
-    r"(?:this|that|it|(?:this|the|your) (?:\w+ )?(?:proposal|idea|plan|change|suggestion|approach|solution))"
-)
-SOFT_NO = re.compile(
-    rf"\b{_OF_IT}(?:'s| is| seems| looks| sounds| would be)(?: like)? (?:an? |just a |simply a )?(?:very |"
-    r"really |pretty )?(?:bad|terrible|horrible|awful) (?:idea|plan|change|approach|mechanism|solution)\b|"
-    rf"\b(?:don't|do not) (?:really )?(?:think|believe) (?:that )?{_OF_IT}(?:'s| is| would be) (?:an? |the |"
-    r"such a )?(?:very )?(?:(?:good|great|right|appropriate|best)"
-    r" (?:idea|approach|way|thing|solution|direction|requirement)(?! to\b)|(?:appropriate|"
-    r"desirable|wise|sensible|reasonable|acceptable|worthwhile|workable|reliable|worth (?:it|doing))\b)|"
-    rf"\b(?:don't|do not) (?:really )?(?:think|believe) (?:that )?(?:we|{_OF_IT}) (?:should(?! not)|"
-    r"ought to) (?:be )?(?:adopt|publish|merg|add|accept|do(?:ne)?|set|"
-    r"chang|remov)(?:ed|d|e|ing)? ?(?:this|that|it|the|here|[.!,;:]|$)|\bi (?:really |strongly )?(?:dislike|"
-    r"(?:don't|do not) (?:really )?like) (?:this|the|your) (?:\w+ )?(?:proposal|idea|plan|suggestion|"
-    r"approach|change)\b(?! of\b)|\bplease (?:don't|do not) do (?:this|that)\b|\bi(?:'d| would) (?:really |"
-    r"much |strongly )?rather (?:we )?(?:not|didn't) (?:do|have|see|add|change|take|go)\b|\bi(?:'d| "
-    r"would)? (?:\w+ly )?(?:have to |must )?(?:disagree|(?:don't|do not) agree) with (?:this(?: \w+)?[.,;:!]|"
-    r"this$|(?:the|your|this) (?:\w+ )?(?:proposal|idea|plan|suggestion|change|approach))"
-)
-"""Plain words against it, that are of it only where they answer the words that put it."""
 OF_OTHERS = re.compile(
     r"\b(?:chairs?|authors?|editors?|maintainers?|wg|working group|group|community|committee|list|\w+'s "
     r"view is that \w+)"
@@ -243,7 +223,6 @@ UNDOES = re.compile(
 )
 """What is proposed takes away or changes what is there."""
 KEEPS_WHAT = re.compile(r"\b(?:keep|retain|leav)(?:e|ing)? (?:(?:the|this|it|only) ){0,2}(\w+)")
-CONDITIONAL_CONSENT = re.compile(r",? (?:as long as|provided(?: that)?|so long as) ")
 SUPPORTS_DOING = re.compile(r"\bi(?:'d| would)? (?:\w+ ){0,2}(?:support|endorse|favou?r) \w+ing\b")
 AGREES_TO_DO = re.compile(
     r"\b(?:agree|agreed|concur),? (?:that )?(?:we|it|this|that|they)"

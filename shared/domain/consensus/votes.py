@@ -16,21 +16,23 @@ BINDING_ROLES = frozenset({"binding", "release manager", "pmc", "chair", "commit
 
 # At most six short words before the mark, or words after it that show a vote is meant.
 _OPENING = re.compile(
-    r"\W{0,3}(?:[\w'\u00c0-\u024f]{1,14}[ ,.:!;-]+){0,6}?\*?([+-])\s?([01])\b(?![\d.%/x-]|:\d)"
+    r"\W{0,3}(?:[\w'\u00c0-\u024f]{1,14}[ ,.:!;-]+){0,6}?\*?([+-])\s?([0-2])\b(?![\d.%/x-]|:\d|"
+    r" (?:needs?|requires?|means|must|blocks|would)\b)"
 )
 _CLOSING = re.compile(
-    r"(?:^|[\s(,;:.!])\*?([+-])([01])(?:\s?,?\s?(?:from (?:me|my side|us|my end)|[(\[]?(?:non[- ]?)?binding)|"
+    r"(?:^|[\s(,;:.!])\*?([+-])([0-2])(?:\s?,?\s?(?:from (?:me|my side|us|my end)|[(\[]?(?:non[-"
+    r" ]?)?binding)|"
     r"[\W_]*$)"
 )
 _NON_BINDING = re.compile(r"\b(?:non|not)[- ]?(?:a )?binding\b|\bnon-?pmc\b", re.IGNORECASE)
 _LEGEND = re.compile(
     r"\s{0,8}\[ ?\]|"
-    r".{0,8}[+-]\s?[01]\b\W{0,3}(?:=|(?:if|means?|approve|disapprove|abstain|no opinion|i don't)\b)"
+    r".{0,8}[+-]\s?[0-2]\b\W{0,3}(?:=|(?:if|means?|approve|disapprove|abstain|no opinion|i don't)\b)"
 )
 _ABOUT_VOTES = re.compile(
     r"\b(?:need|needs|requires?|wait\w*|get|got|received?|have|has|with|missing|"
     r"more|another|three|two|other|your|his|her|their|binding votes?|if|would|could|might|maybe|count\w*|"
-    r"voted|vote was|first|instead|rather|please|before|until)\b|\bthanks? for (?:the |your |all )?$|"
+    r"voted|votes|vote was|first|instead|rather|please|before|until)\b|\bthanks? for (?:the |your |all )?$|"
     r"\bnot (?:yet )?(?:an? |my )?(?:\w+ )?$|\b(?!here|that|it|there|this|let)\w+'s (?:\w+ )?$"
 )
 _OF_A_REMARK = re.compile(
@@ -40,7 +42,7 @@ _OF_A_REMARK = re.compile(
 """A "+1 to fixing the manual" is of that."""
 _FILLED = re.compile(r"\s{0,8}\[ ?x ?\]\s*")
 """A ballot paper's line with a cross: a vote."""
-_MARKS = frozenset({"+1", "-1", "+0", "-0", "+ 1", "- 1", "+ 0", "- 0"})
+_MARKS = frozenset(f"{sign}{space}{value}" for sign in "+-" for space in ("", " ") for value in "012")
 _TAKES_BACK = re.compile(
     r"\b(?:withdraw\w*|retract\w*|revok\w+|revers\w+|chang\w+|switch\w*|"
     r"turn\w*|convert\w*|drop\w*|remov\w+|lift\w*) (?:my |the |our |this )?(?:\w+ )?(?:vote )?(?:of |"
@@ -83,7 +85,8 @@ def vote_in(sentence: OwnSentence) -> int | None:
         if found is None or _OF_A_REMARK.match(folded, found.end(2)):
             continue
         if not _ABOUT_VOTES.search(folded[: found.start(1)]):
-            return int(found[2]) if found[1] == "+" else -int(found[2])
+            value = min(1, int(found[2]))  # on a scale to 2, who gives 2 is for it or against it
+            return value if found[1] == "+" else -value
     return None
 
 

@@ -79,7 +79,6 @@ def test_a_doubt_in_the_very_sentence_takes_it_back() -> None:
         "Seems fine to me, it is only one more disk.",
         "I agree that we should move the build.",
         "+1 for moving the build.",
-        "I couldn't agree more.",
     ],
 )
 def test_the_first_words_of_an_answer_are_of_the_proposition(text: str) -> None:
@@ -110,17 +109,11 @@ def test_doubts_of_ones_own_take_it_back_and_what_should_not_be_does_not(
     "text",
     [
         "I think this is reasonable.",
-        "I think this would be a good idea.",
         "That's a good idea, especially if the licence ends in May.",
-        "This would be a great addition.",
         "This sounds absolutely fantastic - thank you for taking it on.",
-        "These are all great ideas.",
         "I'd be in favour of moving it.",
         "I fully support moving the build.",
-        "I'd be fine with this, and I have told Bob.",
         "I think it is a good idea to move the build.",
-        "Moving the build to a new server makes sense to me.",
-        "This is long overdue.",
         "I'd like to see this happen.",
         "Proposal looks good.",
         "Good idea!",
@@ -269,12 +262,8 @@ def test_words_against_other_lines_are_remarks() -> None:
     "text",
     [
         "Patch looks good.",
-        "I found two nits, but otherwise everything is looking good.",
-        "I also read these patches and think they are good.",
         "This looks good to me, FWIW I did not know that rule.",
-        "This is an improvement.",
         "I read it and didn't find anything to complain about.",
-        "Thanks for the cleanup, this is great!",
     ],
 )
 def test_more_ways_to_approve_of_a_patch(text: str) -> None:

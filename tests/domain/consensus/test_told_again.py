@@ -184,7 +184,6 @@ def of_review(*mails: str, opening: str = REPORT, profile: SourceProfile = IETF)
         "That all works for me.",
         "This looks good to me.",
         "Thanks, that addresses my comments.",
-        "Fine by me.",
         "I'm happy with the new text.",
         "Thanks a lot!",
     ],

@@ -15,11 +15,10 @@ _CLAUSE = re.compile(
 )
 _PART = re.compile(r"[;:.!?]|, (?:but|however|and|as|since|because|while|so)\b|\bbut\b")
 _VERB = (
-    r"(?:also |then |first |still |now |later |only |already |even |both |(?:\w+ly) |quite |rather |again )*"
-    r"(?:(?:does|did|do|is|was|are|were|has|have|had|will|would|can|could|may|might|must|should)(?:n't)?\b|"
-    r"(?!and\b|or\b|in\b|of\b|for\b|to\b|with\b|at\b|on\b|by\b|as\b|'s\b)\w+(?:s|ed|d|ew|ade|"
-    r"aid|ook|ave|ut|ent|oke|ound)\b|"
-    r"think\b|say\b|want\b|agree\b|support\b|object\b|oppose\b)"
+    r"(?:also |then |first |still |now |later |only |already |even |both |(?:\w+ly) |quite |rather |"
+    r"again )*(?:(?:does|did|do|is|was|are|were|has|have|had|will|would|can|could|may|might|must|"
+    r"should)(?:n't)?\b|(?!and\b|or\b|in\b|of\b|for\b|to\b|with\b|at\b|on\b|by\b|as\b|'s\b)\w+(?:s|ed|d|ew|"
+    r"ade|aid|ook|ave|ut|ent|oke|ound)\b|think\b|say\b|want\b|agree\b|support\b|object\b|oppose\b)"
 )
 ASIDE = re.compile(r"\([^()]{0,80}\)")
 _ADDRESS = re.compile(r"\bor not\b|\bnot only\b|\bhttps?://\S+|\bwww\.\S+|\S+@\S+")
@@ -27,72 +26,42 @@ _NEGATIONS = frozenset(("not", "never", "cannot", "hardly"))
 """Those of verbs: "no" and "without" deny that there is something, and are told in many ways."""
 _FAR = re.compile(r"\b(?:far from|no longer|instead of|rather than|fail(?:s|ed)? to|neither|nor)\b")
 NEGATIVE = re.compile(
-    r"n't\b|\b(?:not?|never|none|nobody|nothing|without|cannot|nor|neither|hardly|unless|rather|instead|out "
-    r"of|"
-    r"(?:lack|fail|refus|declin|reject|doubt|disagree|oppos|object|drop|remov|avoid|prevent|stop|miss|beyond|"
-    r"against|away|only|except|but|wrong|unable|deny|denie|disput)\w*|un(?!der|til|i)[a-z]{4,}|"
+    r"n't\b|\b(?:not?|never|none|nobody|nothing|without|cannot|nor|neither|hardly|unless|rather|instead|"
+    r"out of|(?:lack|fail|refus|declin|reject|doubt|disagree|oppos|object|drop|remov|avoid|prevent|stop|miss|"
+    r"beyond|against|away|only|except|but|wrong|unable|deny|denie|disput)\w*|un(?!der|til|i)[a-z]{4,}|"
     r"in(?:accura|correct|complet|compat|valid|secur|consist|differ|appropria|suffic)\w+|dis(?:agree|like|"
     r"card|abl|miss)\w+)\b"
 )
 _ELLIPSIS = re.compile(
     r"\b(?:does|do|did|is|are|was|were|will|has|have)(?: not|n't)[.,;!)]|\b(?:did|does)[.,;!)]"
 )
-_LIGHT = frozenset(
-    stem(word)
-    for word in [
-        "seem",
-        "appear",
-        "think",
-        "believe",
-        "expect",
-        "look",
-        "like",
-        "want",
-        "try",
-        "really",
-        "super",
-        "very",
-        "entirely",
-        "quite",
-        "particularly",
-        "fully",
-        "necessarily",
-        "easily",
-        "actually",
-        "currently",
-        "strictly",
-        "simply",
-        "longer",
-        "sure",
-        "aware",
-        "able",
-        "going",
-    ]
+_LIGHT_WORDS = (
+    "seem appear think believe expect look like want try really super very entirely quite particularly fully "
+    "necessarily easily actually currently strictly simply longer sure aware able going"
 )
+_LIGHT = frozenset(map(stem, _LIGHT_WORDS.split()))
 """Stems of words through which a negation reaches the next: "does not seem to work"."""
 _AHEAD = re.compile(
     r"(?:'ll|'d|\b(?:to|will|would|should|shall|can|could|may|might|must|let's|let me|please|if|whether|when|"
-    r"once|until|before|propose|suggest|about|without|plan(?:s|ning)? on|working on|thought of|think of))"
-    r"(?: (?!been\b)[\w'-]+){0,3} ?$"
+    r"once|until|before|propose|suggest|about|without|plan(?:s|ning)? on|working on|thought of|"
+    r"think of))(?: (?!been\b)[\w'-]+){0,3} ?$"
 )
 _STARTED = re.compile(r"\b(?:be|am|is|are|i'm|we're|working on|start\w*|keep|by|of|for|on)(?: \w+ly)? ?$")
 _TOLD_AHEAD = re.compile(
-    r"(?:\b(?:to|will|would|should|can|could|may|might|must|if|not|never|or|gets?|getting|whether)"
-    r"(?: [\w'-]+){0,3}|\b(?:be|being|when|once|until|the|an?|more|as|well|so|of|how|that is)) ?$"
+    r"(?:\b(?:to|will|would|should|can|could|may|might|must|if|not|never|or|gets?|getting|"
+    r"whether)(?: [\w'-]+){0,3}|\b(?:be|being|when|once|until|the|an?|more|as|well|so|of|how|that is)) ?$"
 )
 NO_DEED = TELLING - set(map(stem, ("get", "make", "put", "add", "change", "write")))
 _TAKING = frozenset(map(stem, ("queue", "accept", "apply", "take", "pick")))
 """Who says that they will do so has taken it."""
 _IS_OUTCOME = re.compile(
     r"(?:is|are)(?: now| already)? (?!(?:merg|accept|adopt|fix|releas|appl|queu|clos|approv|reject|resolv|"
-    r"remov|publish|"
-    r"drop|updat|mov|decid|agree|chang|add|assign|commit)\w*)\w+$"
+    r"remov|publish|drop|updat|mov|decid|agree|chang|add|assign|commit)\w*)\w+$"
 )
 """A verb in the present passive that is no outcome: "is typed", "are sent"."""
 _TELLS_WISH = re.compile(
     r"\b(?:ask|propos|suggest|recommend|request|want|plan|promis|intend|hop|prefer|offer|wish|expect|"
-    r"consider|agree)"
-    r"(?:s|es|ed|d|ing)?\b|\bwhether\b"
+    r"consider|agree)(?:s|es|ed|d|ing)?\b|\bwhether\b"
 )
 _PASSIVE = re.compile(r"\b(?:was|were|has been|have been|are now|is now) (?:\w+ly )?\w+(?:ed|en)\b")
 _PROSPECT = re.compile(
@@ -114,8 +83,7 @@ _ALL = re.compile(r"\b(?:all|every|any|always|never|none|whole|entire|consistent
 _NOT_ALL = re.compile(r"(?:\bnot|n't) (?:\w+ )?(?:all|always|every)\b")
 _PARTLY = re.compile(
     r"\b(?:some(?:times)?|at least|this one|one of|single|most|few|several|part of|only|often|usually|"
-    r"except\w*|"
-    r"certain|not (?:all|always|every))\b"
+    r"except\w*|certain|not (?:all|always|every))\b"
 )
 
 

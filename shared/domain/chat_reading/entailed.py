@@ -26,19 +26,17 @@ from shared.domain.consensus.mails import OwnSentence, fold
 _TAKES = {
     Polarity.FOR: re.compile(
         r"\b(?:support(?:s|ed)?|favou?r(?:s|ed)?|agree(?:s|d)?|accept(?:s|ed)?|approve[sd]?|endorse[sd]?|"
-        r"ack(?:s|ed)|"
-        r"in favou?r|welcome[sd]?|prefer(?:s|red)?|second(?:s|ed)|happy with|recommend(?:s|ed)?|"
+        r"ack(?:s|ed)|in favou?r|welcome[sd]?|prefer(?:s|red)?|second(?:s|ed)|happy with|recommend(?:s|ed)?|"
         r"(?<!feel )(?<!look )(?<!looks )(?<!would )(?<!thing )(?<!seems )like[sd])\b|\+1"
     ),
     Polarity.AGAINST: re.compile(
         r"\b(?:oppose[sd]?|object(?:s|ed) to|objects|objected|disagree(?:s|d)?|reject(?:s|ed)?|against|"
-        r"veto(?:es|ed)?|"
-        r"dissents?|refuse[sd]?|decline[sd]?|dislike[sd]?)\b|(?<!\w)-1\b"
+        r"veto(?:es|ed)?|dissents?|refuse[sd]?|decline[sd]?|dislike[sd]?)\b|(?<!\w)-1\b"
     ),
 }
 _NOT = re.compile(
-    r"(?:n't|\b(?:not|never|no longer|no|nobody|nothing|without|neither|nor|far from|hardly))(?: "
-    r"(?!so\b|but\b|and\b)[\w'-]+){0,4} ?$"
+    r"(?:n't|\b(?:not|never|no longer|no|nobody|nothing|without|neither|nor|far from|hardly))(?: (?!so\b|"
+    r"but\b|and\b)[\w'-]+){0,4} ?$"
 )
 _OPENS = re.compile(
     r"\b(?:to|whether|asks? (?:who|for)|if|would|may|could|can|might|should|that)\b(?: \w+){0,4} ?$"
@@ -50,9 +48,8 @@ _DECIDES = re.compile(
     rf"decision (?:was|is)|{_GROUP} (?:has |have )?(?:agreed|decided|adopted|accepted|rejected|approved|"
     rf"picked|chose)|"
     r"(?:was|were|is|are|been) (?:agreed|decided|adopted|accepted|rejected|approved|turned down|picked|"
-    r"passed|"
-    r"merged|released|committed|closed)|(?:decided|decides) (?:to|that|on|against)|"
-    r"(?:rejected|approved|adopted|rejects|approves|adopts)\b)"
+    r"passed|merged|released|committed|closed)|(?:decided|decides) (?:to|that|on|against)|(?:rejected|"
+    r"approved|adopted|rejects|approves|adopts)\b)"
 )
 _DECIDED = re.compile(
     r"\b(?:decided|agreed|adopted|accepted|approved|rejected|cancel\w*|concludes?|passed)\b"
@@ -64,10 +61,9 @@ _EVERYBODY = re.compile(
     r"the (?:whole|entire) (?:group|list))\b"
 )
 _WITHDREW = re.compile(
-    r"\b(?:withdr[ae]w\w*|retract\w*|takes back|took back|backed down|gave up|gives up)"
-    r"(?: (?:the|his|her|their|its|an?|that|this|it|\w+'s)\b(?: (?:\w+ )?(?:objections?|concerns?|vote|"
-    r"proposal|patch|"
-    r"series|request|point|veto|idea|-1))?| objections?|\W*$)"
+    r"\b(?:withdr[ae]w\w*|retract\w*|takes back|took back|backed down|gave up|gives up)(?: (?:the|his|her|"
+    r"their|its|an?|that|this|it|\w+'s)\b(?: (?:\w+ )?(?:objections?|concerns?|vote|proposal|patch|series|"
+    r"request|point|veto|idea|-1))?| objections?|\W*$)"
 )
 _WITHDRAWS = re.compile(
     r"\b(?:withdraw\w*|withdrew|retract\w*|drop\w*|never ?mind|lift\w*|no longer|concede\w*|give up|gave up|"
@@ -75,41 +71,34 @@ _WITHDRAWS = re.compile(
 )
 _ASKS = re.compile(
     r"\b(?:ask|wonder|question|whether|seek|looking for|what|how|who|why|unclear|open|inquir|rais|suggest|"
-    r"propos|"
-    r"doubt|if|call|put|vote|wants? to know|would|could|might|may|perhaps|request|sure|unsure|point|consider|"
-    r"possib|option)"
-    r"(?:s|ed|es|ing|d|e|ility|le)?\b"
+    r"propos|doubt|if|call|put|vote|wants? to know|would|could|might|may|perhaps|request|sure|unsure|point|"
+    r"consider|possib|option)(?:s|ed|es|ing|d|e|ility|le)?\b"
 )
 _WONDERS = re.compile(r"^\W*(?:\w+ ){0,3}question is\b|^\W*(?:\w+ ){0,2}i(?:'m| am)? wonder\w*\b")
 _GUESSES = re.compile(
     r"\b(?:guess|suspect|believe|might|may|perhaps|maybe|probably|presumably|seems?|possibly|likely|i think|"
-    r"imagine|"
-    r"not (?:\w+ )?(?:sure|know|certain)|don't know|no idea|i suppose|wonder|hope)\b"
+    r"imagine|not (?:\w+ )?(?:sure|know|certain)|don't know|no idea|i suppose|wonder|hope)\b"
 )
 _KNOWS = re.compile(
     r"\b(?:establish|confirm|prove|know|verif|demonstrate|guarantee|certain|determine|discover)(?:s|es|ed|d|"
-    r"y|ied|ies|n)?\b|"
-    r"\bproof\b"
+    r"y|ied|ies|n)?\b|\bproof\b"
 )
 _TERMS = re.compile(
     r"(?<!sure )(?<!know )(?<!see )(?<!ask )\bif\b|\b(?:unless|provid\w+ that|proviso|as long as|assuming|"
-    r"until|once|as soon as|only when)\b|"
-    r"^\W*(?:\w+ ){0,2}(?:perhaps|maybe)\b"
+    r"until|once|as soon as|only when)\b|^\W*(?:\w+ ){0,2}(?:perhaps|maybe)\b"
 )
 _HEDGED = re.compile(
     r"\b(?:if|unless|provided|as long as|whether|assuming|until|once|when|perhaps|maybe|might|may|would|"
-    r"could|"
-    r"ask(?:s|ed)?|wonder(?:s|ed)?|suggest(?:s|ed)?|propose[sd]?|consider(?:s|ed)?|apparently|hope[sd]?|"
-    r"guess\w*|"
-    r"possibl[y]|possibility|proposal|questions?|doubt\w*|for now|then|after|unclear|open|condition\w*|"
-    r"likely|probably|"
-    r"plan(?:s|ned)?|though|given|depend\w*|promise[sd]?|willing|suspect\w*|presum\w+|recommend\w*|ought)\b"
+    r"could|ask(?:s|ed)?|wonder(?:s|ed)?|suggest(?:s|ed)?|propose[sd]?|consider(?:s|ed)?|apparently|"
+    r"hope[sd]?|guess\w*|possibl[y]|possibility|proposal|questions?|doubt\w*|for now|then|after|unclear|open|"
+    r"condition\w*|likely|probably|plan(?:s|ned)?|though|given|depend\w*|promise[sd]?|willing|suspect\w*|"
+    r"presum\w+|recommend\w*|ought)\b"
 )
 _CERTAIN = re.compile(r"\b(?:will|shall|going to|won't|plans?)\b|'ll\b")
 _BUT = re.compile(r"[,;] (?:but|however)\b|\bbut then\b")
 _MOTIVE = re.compile(
-    r"\b(?:because(?: of)?|in order to|due to|so that|out of|for fear of|since|"
-    r"to (?:save|avoid|prevent|silence|keep|protect|please))\b(.+)$"
+    r"\b(?:because(?: of)?|in order to|due to|so that|out of|for fear of|since|to (?:save|avoid|prevent|"
+    r"silence|keep|protect|please))\b(.+)$"
 )
 _BARE_CLAIM = 6
 _LONG = 40

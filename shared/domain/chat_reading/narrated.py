@@ -24,6 +24,7 @@ from shared.domain.chat_reading.words import (
     stands_in,
     stem,
     stems,
+    word_set,
     words,
 )
 from shared.domain.consensus.linked_thread import LinkedMail, LinkedThread, display_name
@@ -41,99 +42,16 @@ _ROLE = (
 )
 _SPEAKER = re.compile(
     r"(?:^|[;,] (?:and |but |while )?)([\w.+-]+) (?:says|said|thinks|agrees|agreed|supports|objects|opposes|"
-    r"wants|"
-    r"asks|asked|suggests|proposes|finds|prefers|voted|gave|likes|accepts|accepted|rejects|rejected|merged|"
-    r"will)\b"
+    r"wants|asks|asked|suggests|proposes|finds|prefers|voted|gave|likes|accepts|accepted|rejects|rejected|"
+    r"merged|will)\b"
 )
 _LEAST_NAME = 3
-_COMMON = frozenset(
-    [
-        "a",
-        "after",
-        "all",
-        "also",
-        "although",
-        "an",
-        "and",
-        "another",
-        "any",
-        "as",
-        "at",
-        "because",
-        "before",
-        "both",
-        "but",
-        "by",
-        "chairs",
-        "each",
-        "every",
-        "everybody",
-        "everyone",
-        "for",
-        "from",
-        "further",
-        "he",
-        "her",
-        "his",
-        "however",
-        "i",
-        "if",
-        "in",
-        "it",
-        "its",
-        "later",
-        "maintainers",
-        "most",
-        "nobody",
-        "no",
-        "not",
-        "of",
-        "on",
-        "once",
-        "one",
-        "only",
-        "or",
-        "other",
-        "others",
-        "out",
-        "participants",
-        "people",
-        "reviewers",
-        "several",
-        "she",
-        "since",
-        "so",
-        "some",
-        "such",
-        "that",
-        "the",
-        "their",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "though",
-        "to",
-        "two",
-        "unless",
-        "until",
-        "was",
-        "we",
-        "were",
-        "what",
-        "when",
-        "where",
-        "whether",
-        "which",
-        "while",
-        "who",
-        "with",
-        "without",
-        "yes",
-        "yet",
-    ]
+_COMMON = word_set(
+    "a after all also although an and another any as at because before both but by chairs each every "
+    "everybody everyone for from further he her his however i if in it its later maintainers most nobody no "
+    "not of on once one only or other others out participants people reviewers several she since so some "
+    "such that the their then there these they this those though to two unless until was we were what when "
+    "where whether which while who with without yes yet"
 )
 """Words that open a sentence in capitals and name nobody."""
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from enum import StrEnum
 
+from shared.domain.chat_reading.words import word_set
 from shared.domain.consensus.mails import fold
 
 
@@ -18,54 +19,43 @@ class Polarity(StrEnum):
 _NAMED = {
     Polarity.FOR: (
         "support supports supported supporting supportive agree agrees agreed concur concurs favor favors "
-        "favored "
-        "favour favours favoured endorse endorses endorsed approve approves approved approval accept accepts "
-        "accepted lgtm sgtm ack acked seconds seconded prefer prefers preferred welcome welcomes "
+        "favored favour favours favoured endorse endorses endorsed approve approves approved approval accept "
+        "accepts accepted lgtm sgtm ack acked seconds seconded prefer prefers preferred welcome welcomes "
         "welcomed like likes liked love loves loved +1"
     ),
     Polarity.AGAINST: (
         "oppose opposes opposed object objects objected objecting objection objections disagree disagrees "
         "disagreed against reject rejects rejected veto vetoes vetoed nak nack nacked dislike dislikes "
-        "disliked "
-        "hate refuse refuses refused protest protests decline declines declined dissent dissents discouraged "
-        "-1"
+        "disliked hate refuse refuses refused protest protests decline declines declined dissent dissents "
+        "discouraged -1"
     ),
 }
 """Words that name a stance."""
 _JUDGING = {
     Polarity.FOR: (
         "sense good great fine nice excellent awesome reasonable sensible useful helpful better best right "
-        "correct "
-        "clean "
-        "cleaner clear clearer easy easier simple simpler straightforward safe safer elegant neat perfect "
-        "faster "
-        "worthwhile valuable preferable promising appealing robust solid sound amazing ingenious passable"
+        "correct clean cleaner clear clearer easy easier simple simpler straightforward safe safer elegant "
+        "neat perfect faster worthwhile valuable preferable promising appealing robust solid sound amazing "
+        "ingenious passable"
     ),
     Polarity.AGAINST: (
         "bad worse worst terrible ridiculous dumb wrong misleading inaccurate incorrect confusing harmful "
-        "premature "
-        "unnecessary needless pointless useless problematic uncomfortable overkill inappropriate excessive "
-        "difficult "
-        "hard complex weird ugly unworkable unacceptable trivial risky slower slow"
+        "premature unnecessary needless pointless useless problematic uncomfortable overkill inappropriate "
+        "excessive difficult hard complex weird ugly unworkable unacceptable trivial risky slower slow"
     ),
 }
 """Adjectives of judgment."""
 _LEANING = {
     Polarity.FOR: (
-        "nicely happy glad excited improve improves improved improvement improvements works suits "
-        "needed "
+        "nicely happy glad excited improve improves improved improvement improvements works suits needed "
         "cleanly clearly simplification worth benefit benefits yes yeah yep sure definitely exactly "
-        "absolutely "
-        "promise queue queued merge merged applied ready enough cool satisfied convinced advantage positive "
-        "thanks "
-        "masterpiece preference recommend recommended"
+        "absolutely promise queue queued merge merged applied ready enough cool satisfied convinced "
+        "advantage positive thanks masterpiece preference recommend recommended"
     ),
     Polarity.AGAINST: (
         "confusion harm harms hurt hurts concern concerns concerned worry worried worries problem problems "
-        "reluctant "
-        "skeptical sceptical unhappy breaks break broken complaint complaints complexity complicated doubt "
-        "doubts "
-        "doubtful unfortunately issue issues trouble risk disservice mistake too"
+        "reluctant skeptical sceptical unhappy breaks break broken complaint complaints complexity "
+        "complicated doubt doubts doubtful unfortunately issue issues trouble risk disservice mistake too"
     ),
 }
 """Where a stance is named, words that only lean one way do not count: "without any issue, so +1"."""
@@ -78,72 +68,21 @@ _DIRECTION = {
 }
 JUDGMENTS = frozenset(word for row in _JUDGING.values() for word in row.split())
 _TOKEN = re.compile(r"(?<![\w])[+-] ?1\b(?![\d.])|[a-z]+(?:'[a-z]+)?|[,.;:!?()]")
+_QUOTED = re.compile(r'"[^"]{3,200}"')
 _OPTION = re.compile(r"\W?--|.*\[")
-_NEGATES = frozenset(
-    [
-        "not",
-        "never",
-        "no",
-        "hardly",
-        "nor",
-        "neither",
-        "without",
-        "cannot",
-        "nothing",
-        "none",
-        "nobody",
-        "unless",
-        "isn't",
-        "aren't",
-        "don't",
-        "doesn't",
-        "didn't",
-        "can't",
-        "won't",
-        "wouldn't",
-        "shouldn't",
-        "couldn't",
-        "wasn't",
-        "weren't",
-        "haven't",
-        "hasn't",
-        "unconvinced",
-        "doubt",
-        "doubts",
-        "doubted",
-    ]
+_NEGATES = word_set(
+    "not never no hardly nor neither without cannot nothing none nobody unless isn't aren't don't doesn't "
+    "didn't can't won't wouldn't shouldn't couldn't wasn't weren't haven't hasn't unconvinced doubt doubts "
+    "doubted"
 )
-_ENDS = frozenset([",", ".", ";", ":", "!", "?", "(", ")", "but", "because", "so", "and", "still", "yet"])
+_ENDS = word_set(", . ; : ! ? ( ) but because so and still yet")
 _REACH = 6
 _SHORT, _LONG = 20, 80
 """Words of a sentence of which one that only leans one way tells the direction."""
-_WHO_TAKES = frozenset(
-    [
-        "i",
-        "we",
-        "i'd",
-        "also",
-        "really",
-        "not",
-        "don't",
-        "do",
-        "would",
-        "who",
-        "and",
-        "to",
-        "you",
-        "they",
-        "can",
-        "cannot",
-        "strongly",
-        "fully",
-        "can't",
-        "my",
-        "full",
-        "will",
-    ]
+_WHO_TAKES = word_set(
+    "i we i'd also really not don't do would who and to you they can cannot strongly fully can't my full will"
 )
-_MAY_BE_NOUNS = frozenset(("like", "object", "support"))
+_MAY_BE_NOUNS = frozenset(("like", "object", "support", "welcome"))
 _SET_ASIDE = re.compile(
     r"\b(?:not|n't) (?:only|just|so strongly)\b|\(no \w+\)|\bno (?:doubt|worries|wonder|surprise)\b|"
     r"\b(?:while|although|though) (?:i|we) (?:\w+ ){0,2}(?:agree|like|support)\b|"
@@ -152,15 +91,15 @@ _SET_ASIDE = re.compile(
 _DENIES = re.compile(
     r"n't (?:think|believe|see|want|understand|need)\b|\b(?:should|must) (?:not|never)\b|\bhas to stay\b|"
     r"\bnot (?:\w+ )?(?:sure|convinced|interested|excited|think|believe|want)\b|\bsee no (?!\w+ (?:with|in))|"
-    r"\brather not\b|\bthere(?: is|'s) no (?:\w+ )?(?:case|need|reason|point|benefit)\b"
+    r"\brather not\b|\bthere(?: is|'s) no (?:\w+ )?(?:case|need(?! to hold)|reason|point|benefit)\b|"
+    r"n't be (?:\w+ )?(?:interested|comfortable|happy)\b"
 )
 _COMMITS = re.compile(
     r"\b(?:i|we)(?:'ll| will|'d| would) (?:\w+ )?(?:update|fix|do|change|edit|add|include|take|go|use|"
-    r"choose)\b|"
-    r"\b(?:we|i|it|this|they) (?:\w+ )?should(?! not|n't)\b|\bgo(?:ing)? ahead\b|\blet's\b|"
-    r"\bno need to (?:hold|wait|delay|block)\b|\b(?:i|we) can (?:\w+ )?fix\b|"
-    r"^\W*(?:\w+ ){0,2}(?:fixed|done|added|updated|changed)\b|\bshould be (?:adopted|merged|added|done|fixed|"
-    r"published)\b|\bplease (?:do|adopt|merge|accept|publish)\b"
+    r"choose)\b|\b(?:we|i|it|this|they) (?:\w+ )?should(?! not|n't)\b|\bgo(?:ing)? ahead\b|\blet's\b|"
+    r"\bno need to (?:hold|wait|delay|block)\b|\b(?:i|we) can (?:\w+ )?fix\b|^\W*(?:\w+ ){0,2}(?:fixed|done|"
+    r"added|updated|changed)\b|\bshould be (?:adopted|merged|added|done|fixed|published)\b|\bplease (?:do|"
+    r"adopt|merge|accept|publish)\b"
 )
 _BUT = re.compile(r"\bbut\b|[,;.(] ?however\b")
 _TURN = {Polarity.FOR: Polarity.AGAINST, Polarity.AGAINST: Polarity.FOR}
@@ -178,8 +117,8 @@ def polarity(text: str, short: int = _SHORT) -> Polarity:
     # A question that only leans one way asks.
     if len(folded.split()) > short or folded.endswith("?"):
         return Polarity.OPEN
-    if leaning is not Polarity.FOR and (commits := _COMMITS.search(folded)):
-        is_last = all(place < commits.start() for place, *_ in found)
+    if leaning is not Polarity.FOR and (commits := list(_COMMITS.finditer(folded))):
+        is_last = all(place < commits[-1].start() for place, *_ in found)
         return Polarity.FOR if is_last else Polarity.BOTH
     return leaning
 
@@ -205,10 +144,8 @@ def judgment(text: str) -> Polarity:
 
 
 def _plain(text: str) -> str:
-    return _SET_ASIDE.sub(
-        " ",
-        " ".join(word for word in fold(text).split() if not _OPTION.match(word)).replace("far from", "not"),
-    )
+    words = (word for word in _QUOTED.sub(" ", fold(text)).split() if not _OPTION.match(word))
+    return _SET_ASIDE.sub(" ", " ".join(words).replace("far from", "not"))
 
 
 def _one_of(folded: str, found: list[_Found]) -> Polarity:

@@ -14,31 +14,29 @@ from shared.domain.chat_reading.answer import ClaimedPosition
 from shared.domain.chat_reading.evidence import LocatedQuote
 from shared.domain.chat_reading.numbered import person_number
 from shared.domain.chat_reading.polarity import Polarity, judgment, leaning, outright, polarity
+from shared.domain.chat_reading.words import TELLING, stems
 from shared.domain.consensus import cues
 from shared.domain.consensus.linked_thread import LinkedThread, display_name
 from shared.domain.consensus.mails import OwnSentence, fold
 from shared.domain.consensus.proposal import Put, find_put
 from shared.domain.consensus.stance_cues import DOUBTS, OPPOSES, OWN_DOUBTS
-from shared.domain.consensus.stances import WHOLE, accepts, kind_of_support
+from shared.domain.consensus.stances import WHOLE, accepts, cue_of, is_partial, kind_of_support
 
 _SAME = {PositionStance.SUPPORT: Polarity.FOR, PositionStance.OPPOSE: Polarity.AGAINST}
 _CONTRARY = {PositionStance.SUPPORT: Polarity.AGAINST, PositionStance.OPPOSE: Polarity.FOR}
 _OTHER = {PositionStance.SUPPORT: PositionStance.OPPOSE, PositionStance.OPPOSE: PositionStance.SUPPORT}
 _TURNS = re.compile(
-    r"(?:n't|\b(?:not|never|no longer|cannot|nor|neither|hardly|without|nobody|no one|unless|"
-    r"if|whether|who|he|she|they|rather than|instead of|pretend|claims?|said|"
-    r"says))(?:\W+(?!but\b)[\w'-]+){0,6}\W*$"
+    r"(?:n't|\b(?:not|never|no longer|cannot|nor|neither|hardly|without|nobody|no one|unless|if|whether|who|"
+    r"he|she|they|rather than|instead of|pretend|claims?|said|says))(?:\W+(?!but\b)[\w'-]+){0,6}\W*$"
 )
 """Words before a quote that turn what it says: a negation, a condition, somebody else's view."""
 _OWN_VIEW = re.compile(r"\b(?:i|i'm|i'd|i've|we|my|our|me|us|imo|imho)\b|^\W{0,4}[+-]\s?1\b")
 _VOTE = re.compile(r"^\W{0,4}[+-]\s?1\b")
 _BARE = re.compile(
     r"^\W{0,4}(?:(?:and|so|well|oh|ah|hm+|heh|but|however|yeah|thanks?)\W+)*(?:\+\s?1|yes|yep|yeah|yup|right|"
-    r"true|"
-    r"exactly|indeed|agreed?|i (?:\w+ )?agree|fair enough|good point|correct|sure|absolutely|definitely|"
-    r"ok(?:ay)?|"
-    r"you(?:'re| are) right|same here|me too|(?:that )?makes sense|good idea|sounds good|ditto|no(?:pe)?|"
-    r"i (?:\w+ )?disagree|disagree[ds]?|ack|.{0,60}\bis right\b|"
+    r"true|exactly|indeed|agreed?|i (?:\w+ )?agree|fair enough|good point|correct|sure|absolutely|definitely|"
+    r"ok(?:ay)?|you(?:'re| are) right|same here|me too|(?:that )?makes sense|good idea|sounds good|ditto|"
+    r"no(?:pe)?|i (?:\w+ )?disagree|disagree[ds]?|ack|.{0,60}\bis right\b|"
     r".{0,40}\bi (?:\w+ )?(?:dis)?agree with (?:you|that|this|him|her|them|\w+ (?:that|here))\b)(?:\W|$)"
 )
 """An answer that says yes or no, and not to what."""
@@ -54,13 +52,13 @@ _ASKS_WITH_A_VIEW = re.compile(
 )
 _ARGUES = re.compile(
     r"\b(?:should|must|need|needs|rather|would|could|can|may|if|let's|please|i (?:think|believe|suggest|"
-    r"feel)|will|done|fixed|"
-    r"but|however|instead|not?|n't|why|more|less|cost\w*|require\w*|suggest\w*|assum\w+|belong\w*|error|"
-    r"tested|"
-    r"important|hesita\w+)\b|n't\b"
+    r"feel)|will|done|fixed|but|however|instead|not?|n't|why|more|less|cost\w*|require\w*|suggest\w*|"
+    r"assum\w+|belong\w*|error|tested|important|hesita\w+)\b|n't\b"
 )
 """Words without which nothing is argued, where none judges either."""
 _FEW = 3
+_CLOSE = 300
+"""Letters of a quote's end that the words below it answer."""
 
 
 @dataclass
@@ -71,6 +69,8 @@ class Stands:
     proposing: frozenset[int]
     """The mails that put what is spoken of, by number."""
     proposers: frozenset[str]
+    matter: frozenset[str] = frozenset()
+    """Stems of the words that put it."""
     sides: Mapping[str, PositionStance] = field(default_factory=dict)
     """Who stands where, as far as that is known or claimed."""
 
@@ -130,11 +130,16 @@ class Stands:
         )
 
     def _is_aside(self, sentence: OwnSentence) -> bool:
-        """Praise under a quote that neither puts the proposition nor is by who puts it."""
-        if sentence.block < 0 or _names_it(sentence) or judgment(sentence.text) is not Polarity.FOR:
+        """Agreement on a term or with a part; or praise under a quote that does not put the proposition."""
+        if sentence.folded.startswith("if ") or is_partial(sentence, cue_of(sentence)):
+            return True
+        praises = judgment(sentence.text) is Polarity.FOR or _BARE.search(sentence.folded)
+        if sentence.block < 0 or _names_it(sentence) or not praises or _VOTE.search(sentence.folded):
             return False
-        answered = self.thread.answered(sentence)
-        return answered is not None and answered not in self.proposing
+        above = self.thread.mail_of(sentence).mail.quotes[sentence.block].text[-_CLOSE:]
+        if self.thread.answered(sentence) not in self.proposing:
+            return True
+        return bool(self.matter) and not (stems(above) & self.matter)
 
     def is_argued(self, located: LocatedQuote) -> bool:
         """Whether an argument is there at all: something is wished, judged or doubted."""
@@ -150,13 +155,18 @@ def put_of(thread: LinkedThread) -> Put:
 
 
 def stands_of(
-    thread: LinkedThread, put_in: Iterable[int], proposers: Iterable[str], sides: Mapping[str, PositionStance]
+    thread: LinkedThread,
+    put_in: Iterable[int],
+    proposers: Iterable[str],
+    sides: Mapping[str, PositionStance],
+    matter: str,
 ) -> Stands:
     put = put_of(thread)
     return Stands(
         thread,
         frozenset({*put_in, *put.mails}),
         frozenset({*proposers, *put.proposers}),
+        frozenset(stems(matter) - TELLING),
         sides,
     )
 
@@ -209,6 +219,8 @@ def _is_report(sentence: OwnSentence) -> bool:
 
 def _only_asks(sentence: OwnSentence) -> bool:
     """A question without a view of its writer's: "what's the use of it?" has one."""
+    if sentence.folded.rstrip("? ").endswith((", right", ", no", ", correct")):
+        return True
     return sentence.asks and not _ASKS_WITH_A_VIEW.search(sentence.folded)
 
 

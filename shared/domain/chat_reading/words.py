@@ -27,16 +27,18 @@ _LEAST_STEM = 3
 _LEAST_ROOT = 5
 _PAST_FORMS = (
     "was be, were be, been be, became become, began begin, begun begin, broke break, broken break, brought "
-    "bring, "
-    "built build, chose choose, chosen choose, came come, did do, done do, drew draw, drawn draw, fell fall, "
-    "fallen fall, found find, got get, gotten get, gave give, given give, went go, gone go, held hold, kept "
-    "keep, "
-    "left leave, lost lose, made make, met meet, paid pay, ran run, said say, saw see, seen see, sent send, "
-    "shown show, spoke speak, spoken speak, took take, taken take, told tell, thought think, understood "
-    "understand, "
-    "withdrew withdraw, withdrawn withdraw, wrote write, written write, won win"
+    "bring, built build, chose choose, chosen choose, came come, did do, done do, drew draw, drawn draw, "
+    "fell fall, fallen fall, found find, got get, gotten get, gave give, given give, went go, gone go, held "
+    "hold, kept keep, left leave, lost lose, made make, met meet, paid pay, ran run, said say, saw see, seen "
+    "see, sent send, shown show, spoke speak, spoken speak, took take, taken take, told tell, thought think, "
+    "understood understand, withdrew withdraw, withdrawn withdraw, wrote write, written write, won win"
 )
 _IRREGULAR = dict(pair.split() for pair in _PAST_FORMS.split(", "))
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a table, which stands as text."""
+    return frozenset(text.split())
 
 
 @lru_cache(maxsize=65536)
@@ -133,26 +135,23 @@ def _beside(text: str) -> dict[str, set[str]]:
 
 
 _SMALL_WORDS = (
-    "be is are was were do does did have has had it this that the a an to of in on for and or with as "
-    "at by from so very really i we you he she they my our your its his her their any some all at quite yet "
-    "even too been"
+    "be is are was were do does did have has had it this that the a an to of in on for and or with as at by "
+    "from so very really i we you he she they my our your its his her their any some all at quite yet even "
+    "too been"
 )
 _TELLING_WORDS = (
-    "can could will would shall should may might must say tell think believe find note report explain "
-    "answer ask wonder suggest propose want like call give add see get make put draft mail thread patch "
-    "proposal version question change write reply point raise describe mention concern mean argue state "
-    "consider need use idea issue list group people person member work them these those which who whom whose "
-    "what when where why how whether while whereas although though itself and but if into off onto out over "
-    "than then up without about after before because since such also only just more most another other "
-    "both each one two first later once again still there here not no nor neither never during according "
-    "approve accept agree argue admit apologize claim clarify clear concede convince declare decline dispute "
-    "doubt "
+    "can could will would shall should may might must say tell think believe find note report explain answer "
+    "ask wonder suggest propose want like call give add see get make put draft mail thread patch proposal "
+    "version question change write reply point raise describe mention concern mean argue state consider need "
+    "use idea issue list group people person member work them these those which who whom whose what when "
+    "where why how whether while whereas although though itself and but if into off onto out over than then "
+    "up without about after before because since such also only just more most another other both each one "
+    "two first later once again still there here not no nor neither never during according approve accept "
+    "agree argue admit apologize claim clarify clear concede convince declare decline dispute doubt "
     "explanation favor favour finally hold indifferent instead main mind note opinion oppose object overall "
-    "part "
-    "place praise prefer presume promise protest rather reason recommend refer refuse regard regret reject "
-    "reply "
-    "request satisfied suppose plus nak ack suspect support surprise try unsure verdict view vote warn "
-    "welcome well"
+    "part place praise prefer presume promise protest rather reason recommend refer refuse regard regret "
+    "reject reply request satisfied suppose plus nak ack suspect support surprise try unsure verdict view "
+    "vote warn welcome well"
 )
 SMALL = frozenset(map(stem, _SMALL_WORDS.split()))
 """Stems of words that stand in any clause."""

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from evaluation.checks import cases, fate_of_lie, fates_of_claims, lies_of
+from evaluation.checks import cases, fate_of_lie, fates_of_claims, lies_of, paraphrases
 from evaluation.data import DATA_VARIABLE, data_folder
 
 pytestmark = pytest.mark.skipif(
@@ -26,3 +26,15 @@ def test_true_claims_stay_and_lies_do_not() -> None:
     assert told.total() >= 45
     assert told["unmarked"] <= 0.12 * told.total()
     assert told["refused"] >= 0.6 * told.total()
+
+
+def test_sentences_in_words_of_their_own_stay_and_lies_in_them_do_not() -> None:
+    told = paraphrases()
+    sentences, lies = (
+        sum(count for fate, count in told.items() if fate.startswith(one)) for one in ("sen", "lie")
+    )
+    assert (sentences, lies) == (70, 70)
+    assert told["sentence refused"] <= 0.04 * sentences
+    assert told["sentence marked"] <= 0.2 * sentences
+    assert told["lie stated"] <= 0.12 * lies
+    assert told["lie refused"] >= 0.7 * lies

@@ -70,8 +70,10 @@ _WITHDRAWS = re.compile(
     r"convinced|fair enough|stand corrected|will not discuss|take (?:it|that) back)\b"
 )
 _ASKS = re.compile(
-    r"\b(?:ask|wonder|question|whether|seek|looking for|what|how|who|why|unclear|open|inquir|rais|suggest|propos|"
-    r"doubt|if|call|put|vote|wants? to know|would|could|might|may|perhaps|request|sure|unsure|consider|possib)"
+    r"\b(?:ask|wonder|question|whether|seek|looking for|what|how|who|why|unclear|open|inquir|rais|suggest|"
+    r"propos|"
+    r"doubt|if|call|put|vote|wants? to know|would|could|might|may|perhaps|request|sure|unsure|consider|"
+    r"possib)"
     r"(?:s|ed|es|ing|d|e|ility|le)?\b"
 )
 _WONDERS = re.compile(r"^\W*(?:\w+ ){0,3}question is\b|^\W*(?:\w+ ){0,2}i(?:'m| am)? wonder\w*\b")

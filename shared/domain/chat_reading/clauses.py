@@ -1,4 +1,4 @@
-"""A sentence in the model's words beside what it cites: who acts, what is denied, done or compared."""
+"""A model's sentence and the words that it cites: agents, negations, deeds and comparisons."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

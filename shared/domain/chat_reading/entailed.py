@@ -122,7 +122,7 @@ def _first(checks: Sequence[tuple[str, Callable[[Told], bool]]], told: Told) -> 
 
 
 def _stances_told(told: Told) -> Iterator[tuple[Polarity, str, list[LocatedQuote]]]:
-    """Each clause that says that somebody is for it or against it, and that person's cited words."""
+    """Each clause that gives a person a side, the side, and that person's cited words."""
     for clause in clauses(told.text):
         folded = fold(clause)
         claimed = _taken(folded)
@@ -137,7 +137,7 @@ def _stances_told(told: Told) -> Iterator[tuple[Polarity, str, list[LocatedQuote
 
 
 def _taken(folded: str) -> Polarity:
-    """The side that a clause says somebody takes."""
+    """The side that a clause gives a person."""
     ways = set()
     for towards, pattern in _TAKES.items():
         for match in pattern.finditer(folded):
@@ -157,7 +157,7 @@ def turns_stance(told: Told) -> bool:
             return True
         if contrary in ways and not ways & {claimed, Polarity.BOTH} and claimed not in named:
             return True
-    # Who wants it removed may be for it or against it.
+    # The wish to remove something may be for the proposition or against it.
     wants = " wants " in told.folded and not NEGATIVE.search(told.folded)
     return wants and {outright(one) for one in told.sentences} == {Polarity.AGAINST}
 

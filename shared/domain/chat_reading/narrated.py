@@ -122,7 +122,7 @@ class _Held:
             ("a number or date in it is not in what it cites", lambda: self._unknown_numbers(self._shown)),
             ("a name in it is not in what it cites", lambda: self._signs_not_in(self._near)),
             ("it gives a role that the source does not name", self._untrue_role),
-            ("somebody named in it is not in what it cites", self._unshown_people),
+            ("a person named in it is not in what it cites", self._unshown_people),
         )
         found = next((why for why, applies in causes if applies()), "") or unproven(self._told)
         if not found and self._coverage < _PLAIN:
@@ -196,7 +196,7 @@ class _Held:
         return unknown
 
     def _strange_speaker(self) -> bool:
-        """Somebody says something who is nowhere in the thread, in whatever letters."""
+        """Whether a speaker is nowhere in the thread, in whatever letters."""
         there = set(words(self._everything))
         return any(
             not set(words(match[1])) & there and stem(match[1]) not in TELLING and match[1] not in _COMMON
@@ -213,7 +213,7 @@ class _Held:
 
     @cached_property
     def _unheard(self) -> str:
-        """Who opens a clause and acts in it, though nothing cited is theirs or names them."""
+        """The person who acts in a clause, though nothing cited is theirs or names them."""
         first = []
         for clause in clauses(self._text):
             acting = [name for name in self._agents if name in clause and is_agent(name, clause)]
@@ -224,7 +224,7 @@ class _Held:
         return next((name for name in leaders if not self._is_shown(name, self._cited)), "")
 
     def _unshown_people(self) -> bool:
-        """Somebody of the thread who is named on the way, and does not stand where the sentence points."""
+        """Whether a person is named who is not where the sentence points."""
         return any(not self._is_shown(name, self._near) for name in self._named)
 
     def _is_shown(self, name: str, shown: str) -> bool:

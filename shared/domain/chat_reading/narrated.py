@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from shared.domain.chat_reading.answer import ClaimedSentence
+from shared.domain.chat_reading.attributed import misattributed, overstated
 from shared.domain.chat_reading.clauses import Told, clauses, is_agent
 from shared.domain.chat_reading.entailed import around, denied, unproven
 from shared.domain.chat_reading.evidence import LocatedQuote, locate
@@ -125,6 +126,7 @@ class _Held:
             ("a person named in it is not in what it cites", self._unshown_people),
         )
         found = next((why for why, applies in causes if applies()), "") or unproven(self._told)
+        found = found or misattributed(self._thread, self._told) or overstated(self._told)
         if not found and self._coverage < _PLAIN:
             return "its words are only in part those of what it cites"
         return found

@@ -304,7 +304,9 @@ def _print_part(name: str, found: Sequence[Case]) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m evaluation.checks", description=__doc__)
-    parser.add_argument("--part", choices=("first", "second", "third"), help="one part of the threads")
+    parser.add_argument(
+        "--part", choices=("first", "second", "third", "fourth"), help="one part of the threads"
+    )
     options = parser.parse_args(arguments)
     try:
         found = list(cases([options.part] if options.part else ()))

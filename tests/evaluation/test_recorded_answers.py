@@ -42,6 +42,6 @@ def test_sentences_in_words_of_their_own_stay_and_lies_in_them_do_not() -> None:
     )
     assert (sentences, lies) == (70, 70)
     assert told["sentence refused"] <= 0.04 * sentences
-    assert told["sentence marked"] <= 0.2 * sentences
-    assert told["lie stated"] <= 0.12 * lies
-    assert told["lie refused"] >= 0.7 * lies
+    assert told["sentence marked"] <= 0.3 * sentences
+    assert told["lie stated"] <= 0.08 * lies
+    assert told["lie refused"] >= 0.6 * lies

@@ -7,6 +7,7 @@ that are refused and marked, and the fate of each lie.
 """
 
 import argparse
+import gzip
 import hashlib
 import json
 import sys
@@ -19,16 +20,20 @@ from pathlib import Path
 from typing import Any
 
 from evaluation.consensus import prediction_of, score_corpus
-from evaluation.consensus_corpus import LabelledThread, read_corpus
+from evaluation.consensus_corpus import LabelledThread, read_corpus, thread_mail_of
 from evaluation.consensus_scores import figures
 from evaluation.data import MissingDataError, corpus_files
-from shared.documents.values import ReadBy, ThreadReading, Tier
-from shared.domain.chat_reading.answer import ClaimedQuote, parse_answer
+from shared.documents.values import ReadBy, SourceProfile, ThreadReading, Tier
+from shared.domain.chat_reading.answer import ClaimedQuote, ClaimedSentence, parse_answer
 from shared.domain.chat_reading.combined import ModelRun, combine
 from shared.domain.chat_reading.evidence import locate
+from shared.domain.chat_reading.narrated import judge
 from shared.domain.chat_reading.numbered import number_thread
 from shared.domain.consensus.linked_thread import LinkedThread
+from shared.domain.consensus.mails import ThreadMail
 from shared.domain.consensus.reader import read_thread
+from shared.domain.mail.models import Skipped
+from shared.domain.mail.parse import parse_archive
 
 Row = dict[str, Any]
 RECORDED = Path(__file__).with_name("recorded")
@@ -220,6 +225,45 @@ def lies_of(case: Case) -> list[Row]:
     return [_with_words(row, case.thread) for row in _rows("lies") if row["thread"] == thread]
 
 
+def paraphrases() -> Counter[str]:
+    """What becomes of sentences in words of their own, and of lies, about threads without an answer.
+
+    The checks were developed on them.
+    """
+    counts: Counter[str] = Counter()
+    for row, thread in _paraphrased():
+        for sentence in row["sentences"]:
+            evidence = tuple(ClaimedQuote(**one) for one in _with_words(sentence["evidence"], thread))
+            judged = judge(thread, ClaimedSentence(sentence["text"], evidence), thread.root.mail.subject)
+            fate = "refused" if judged.refused else "marked" if judged.read else "stated"
+            counts[f"{'lie' if 'lie' in sentence else 'sentence'} {fate}"] += 1
+    return counts
+
+
+def _paraphrased() -> Iterator[tuple[Row, LinkedThread]]:
+    """Threads of the labeled corpora by their id, of other archives by their Message-IDs."""
+    labelled = {
+        one.label["thread"]: one
+        for file in corpus_files("c*/labels.json")
+        for one in read_corpus(file.parent)
+    }
+    archives: dict[str, dict[str, ThreadMail]] = {}
+    for row in _rows("paraphrases"):
+        source = row["source"]
+        if source in labelled:
+            yield row, LinkedThread(labelled[source].mails, labelled[source].profile)
+            continue
+        if source not in archives:
+            archives[source] = _archive(*corpus_files(f"mail/{source}"))
+        yield row, LinkedThread([archives[source][id_] for id_ in row["mails"]], SourceProfile())
+
+
+def _archive(file: Path) -> dict[str, ThreadMail]:
+    with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
+        messages = [one for one in parse_archive(stream) if not isinstance(one, Skipped)]
+    return {mail.message_id: mail for mail in map(thread_mail_of, messages)}
+
+
 def _print_part(name: str, found: Sequence[Case]) -> None:
     readings = [case.read() for case in found]
     threads = [case.labelled for case in found]
@@ -260,15 +304,20 @@ def _print_part(name: str, found: Sequence[Case]) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m evaluation.checks", description=__doc__)
-    parser.add_argument("--part", choices=("first", "second", "third"), help="one part of the threads")
+    parser.add_argument(
+        "--part", choices=("first", "second", "third", "fourth"), help="one part of the threads"
+    )
     options = parser.parse_args(arguments)
     try:
         found = list(cases([options.part] if options.part else ()))
+        told = Counter() if options.part else paraphrases()
     except MissingDataError as error:
         print(error, file=sys.stderr)
         return 1
     for part in dict.fromkeys(case.part for case in found):
         _print_part(part, [case for case in found if case.part == part])
+    if told:
+        print("\n## paraphrases\n   " + ", ".join(f"{fate} {count}" for fate, count in sorted(told.items())))
     return 0
 
 

@@ -1,5 +1,6 @@
 """`sweep`, `verify`, `reembed` and `resummarize`: work on all stored documents."""
 
+from dataclasses import asdict
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
@@ -226,6 +227,7 @@ def resummarize(
 
     async def work(clients: "Clients") -> "Audit | None":
         from shared.clients.servicebus.dead_letter_mover import OperationObserver
+        from shared.summarization.estimating import estimate_reading
         from shared.upkeep.background import (
             ThreadSelection,
             request_resummarizing,
@@ -238,14 +240,17 @@ def resummarize(
             return await run_resummarizing(clients, resume, watch=watch)
         with checked_input():
             selection = ThreadSelection(thread=thread, source=source, all=all_threads, rate=rate)
-        count = len(await threads_left(clients, selection, ""))
+        threads = await threads_left(clients, selection, "")
+        count, cost = len(threads), await estimate_reading(clients, threads)
+        costs = f" The chat model: {cost}." if cost else ""
         if dry_run:
             if json:
-                print_json({"action": "resummarize", "dry_run": True, "planned": count})
+                estimated = {"estimate": asdict(cost)} if cost else {}
+                print_json({"action": "resummarize", "dry_run": True, "planned": count, **estimated})
             else:
-                print_note(f"{count:,} threads would be read again. No changes made.")
+                print_note(f"{count:,} threads would be read again.{costs} No changes made.")
             return None
-        confirm(f"Read {count:,} threads again?", yes=yes or thread is not None)
+        confirm(f"Read {count:,} threads again?{costs}", yes=yes or thread is not None)
         audit = await request_resummarizing(clients, selection, actor(), in_background=False)
         print_note(f"operation {audit.id}")
         return await run_resummarizing(clients, audit.id, watch=watch)

@@ -1,12 +1,13 @@
 """The client of OpenAI's API, for chat and embeddings: Azure OpenAI, or a compatible endpoint."""
 
+import asyncio
 import base64
 import binascii
 import json
 import re
 from collections.abc import AsyncIterator, Container, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -39,7 +40,7 @@ class ChatRefusedError(PermanentError):
 
 @dataclass(frozen=True, slots=True)
 class CompletionOptions:
-    """How a chat model is asked. Endpoints differ in the last three."""
+    """How a chat model is asked. Endpoints differ in the last four."""
 
     model: str
     answer_tokens: int = 1000
@@ -48,6 +49,8 @@ class CompletionOptions:
     answer_format: Literal["schema", "object", "off"] = "schema"
     """JSON that follows `answer_schema`, any JSON object, or whatever the model writes."""
     answer_schema: dict[str, Any] | None = None
+    temperature: float | None = 0.0
+    """None where the model takes no other than its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,8 @@ AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 MAX_ANSWER_BYTES = 1024 * 1024
 DEFAULT_SECONDS = 120.0
 HANGING_UP = 5.0
+MOST_CALLS = 4
+"""Calls to one chat endpoint at a time, of one worker: a local model answers one after another."""
 # A role assignment takes minutes to reach the service; see shared/clients/classify.py.
 _TRANSIENT = frozenset({401, 403, 408, 409, 425, 429})
 _SERVER_ERROR = 500
@@ -103,6 +108,8 @@ class OpenAIClient:
         self._runtime = runtime or Runtime()
         self._patience = endpoint.timeout_seconds + HANGING_UP  # the SDK's own time-out says more
         self._learned: dict[str, Any] = {}  # options that the endpoint wants otherwise than asked for
+        self._slots = asyncio.Semaphore(MOST_CALLS)
+        self._quiet_until: datetime | None = None  # as the endpoint asked by Retry-After
         self._embedding_calls, self._chat_calls = Calls("embedding"), Calls("chat")
         self._identity: identity_aio.DefaultAzureCredential | None = None
         self._sdk = self._connected(endpoint)
@@ -146,15 +153,39 @@ class OpenAIClient:
 
     async def complete(self, system: str, user: str, options: CompletionOptions) -> Completion:
         """Ask as the endpoint wants to be asked: an option that it refuses is changed, later calls too."""
-        while True:
-            asked = replace(options, **self._learned)
-            try:
-                return await self._complete(system, user, asked)
-            except ChatRefusedError as error:
-                change = _changed_option(asked, str(error))
-                if not change:
-                    raise
-                self._learned |= change
+        await self._wait_for_slot(options.timeout_seconds)
+        try:
+            self._keep_quiet()
+            while True:
+                asked = replace(options, **self._learned)
+                try:
+                    return await self._complete(system, user, asked)
+                except ChatRefusedError as error:
+                    change = _changed_option(asked, str(error))
+                    if not change:
+                        raise
+                    self._learned |= change
+        finally:
+            self._slots.release()
+
+    async def _wait_for_slot(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._slots.acquire()
+        except TimeoutError:
+            raise DependencyError(
+                f"{CHAT.name} has {MOST_CALLS} calls open, and none ended in time"
+            ) from None
+
+    def _keep_quiet(self) -> None:
+        """Ask nothing while the endpoint wants no calls: what it told one call holds for all of them."""
+        now = self._runtime.now()
+        if self._quiet_until is not None and now < self._quiet_until:
+            waiting = DependencyError(
+                f"{CHAT.name} asked for no calls until {self._quiet_until:%H:%M:%S} UTC"
+            )
+            waiting.retry_after = (self._quiet_until - now).total_seconds()
+            raise waiting
 
     async def _complete(self, system: str, user: str, options: CompletionOptions) -> Completion:
         try:
@@ -163,14 +194,16 @@ class OpenAIClient:
                 self._sdk.chat.completions.with_streaming_response.create(
                     model=options.model,
                     messages=[{"role": "system", "content": system}, {"role": "user", "content": user}],
-                    temperature=0,
                     timeout=options.timeout_seconds,
                     extra_body=_body_options(options),
                 ) as response,
             ):
                 return _completion(await _bounded(response.iter_bytes()))
         except openai.OpenAIError as error:
-            raise self._translated(error, CHAT, self._chat_calls) from error
+            translated = self._translated(error, CHAT, self._chat_calls)
+            if isinstance(translated, TransientError) and translated.retry_after:
+                self._quiet_until = self._runtime.now() + timedelta(seconds=translated.retry_after)
+            raise translated from error
 
     def _translated(self, error: "openai.OpenAIError", service: OpenAIService, calls: Calls) -> PipelineError:
         name = service.name
@@ -203,10 +236,12 @@ def _floats(embedding: Any) -> NDArray[np.float32]:
         raise TransientError("the embedding service answered no valid base64") from error
 
 
-def _changed_option(options: CompletionOptions, refusal: str) -> dict[str, str]:
+def _changed_option(options: CompletionOptions, refusal: str) -> dict[str, Any]:
     """What to ask for instead, by the words of the refusal; empty where they name no such option."""
     if "max_completion_tokens" in refusal and options.answer_limit == "max_tokens":
         return {"answer_limit": "max_completion_tokens"}  # OpenAI's newer models
+    if "temperature" in refusal and options.temperature is not None:
+        return {"temperature": None}  # models that reason
     if _FORMAT_REFUSED.search(refusal) and options.answer_format in _SIMPLER_FORMAT:
         return {"answer_format": _SIMPLER_FORMAT[options.answer_format]}
     return {}
@@ -214,6 +249,8 @@ def _changed_option(options: CompletionOptions, refusal: str) -> dict[str, str]:
 
 def _body_options(options: CompletionOptions) -> dict[str, Any]:
     body: dict[str, Any] = {options.answer_limit: options.answer_tokens}
+    if options.temperature is not None:
+        body["temperature"] = options.temperature
     if options.answer_format == "schema" and options.answer_schema is not None:
         schema = {"name": "answer", "strict": True, "schema": options.answer_schema}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}

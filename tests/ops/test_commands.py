@@ -400,6 +400,20 @@ async def test_damage_is_found_and_repaired(place: OpsPlace, tmp_path: Path) -> 
     assert await place.clients.store.find(Report, report.id, Session(), partition="t1") is None
 
 
+async def test_what_a_chat_model_costs_is_told_before_all_threads_are_read(
+    place: OpsPlace, tmp_path: Path
+) -> None:
+    url = "http://127.0.0.1:9/v1"
+    model = {"SUMMARY_BACKEND": "openai", "SUMMARY_ENDPOINT": url, "SUMMARY_MODEL": "m"}
+    ops = Commands(place, tmp_path, **model)
+    planned = (await ops("resummarize", "--all", "--dry-run", "--json")).json()
+    assert planned["estimate"]["threads"] == planned["planned"]
+    told = await ops("resummarize", "--all", "--dry-run")
+    assert "The chat model: about" in told.err + told.out
+    unasked = await ops("resummarize", "--all")
+    assert (unasked.code, "tokens in" in unasked.err, "--yes" in unasked.err) == (2, True, True)
+
+
 async def test_threads_are_read_anew_on_record(place: OpsPlace, ops: Commands) -> None:
     planned = (await ops("resummarize", "--all", "--dry-run", "--json")).json()
     assert planned == {"action": "resummarize", "dry_run": True, "planned": 0}

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
 
-import openai
 import pytest
 
 from shared.clients.classify import classify
@@ -391,27 +390,6 @@ async def test_a_window_without_room_asks_nothing() -> None:
 async def test_an_unknown_template_is_named_with_those_that_exist() -> None:
     with pytest.raises(PermanentError, match="'nonsense': there is consensus-summary-v1"):
         await summarised(completion(HONEST), template="nonsense")
-
-
-async def test_azure_openai_is_asked_by_deployment_with_a_token() -> None:
-    async def token() -> str:
-        return "a-token"
-
-    async with serving(lambda _: completion(HONEST)) as endpoint:
-        url = endpoint.url.removesuffix("/v1")
-        azure = openai.AsyncAzureOpenAI(
-            azure_endpoint=url, api_version="2024-10-21", azure_ad_token_provider=token, max_retries=0
-        )
-        async with closing(OpenAIClient(Endpoint(url, is_azure=True, api_key="unused"))) as client:
-            client._sdk = azure  # a token needs an identity, which a test has not
-            summary = await ChatSummarizer(client, ChatSettings("gpt", answer_tokens=500), now).summarize(
-                a_thread()
-            )
-    request = endpoint.requests[0]
-    assert request.path == "/openai/deployments/gpt/chat/completions"
-    assert "api-version=" in request.query
-    assert request.headers["authorization"] == "Bearer a-token"
-    assert summary.generated_by == "gpt"
 
 
 def test_an_endpoint_that_cannot_work_is_refused_at_once() -> None:

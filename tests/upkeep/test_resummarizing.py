@@ -13,6 +13,7 @@ from shared.clients.servicebus.dead_letter_mover import OperationObserver
 from shared.documents.base import ProcessingStatus
 from shared.documents.records import AuditStatus
 from shared.documents.threads import Thread
+from shared.summarization.estimating import estimate_reading
 from shared.upkeep.audit import Actor, find_audit
 from shared.upkeep.background import ThreadSelection, request_resummarizing, run_requested, run_resummarizing
 from tests.stages.mail_in import mail, mail_in
@@ -78,6 +79,22 @@ async def test_a_source_or_everything(place: ReportedThreads) -> None:
         assert await place.work_off(expected) == expected
     editions = {(await place.thread(number)).edition for number in (0, 1, 2, 9)}
     assert editions == {operation}
+
+
+async def test_what_a_chat_model_costs_is_estimated_before(place: ReportedThreads) -> None:
+    threads = [place.thread_id(number) for number in (0, 1, 2, 9)]
+    assert await estimate_reading(place.clients, threads) is None, "rules cost nothing"
+    asked = {"SUMMARY_BACKEND": "openai", "SUMMARY_MODEL": "m", "SUMMARY_ENDPOINT": "http://127.0.0.1:9/v1"}
+    clients = replace(place.clients, settings=place.clients.settings.model_copy(update=asked))
+    few = await estimate_reading(clients, threads)
+    many = await estimate_reading(clients, [*threads, "gone"] * 30)
+    assert few is not None
+    assert many is not None
+    assert (few.threads, few.sampled, few.calls) == (4, 4, 4)
+    assert few.prompt_tokens > 4 * 1_000, "the instructions of each call alone"
+    assert many.calls == 150
+    assert many.prompt_tokens == pytest.approx(few.prompt_tokens / 4 * 150, rel=0.1)
+    assert f"{few.prompt_tokens:,} tokens in" in str(few)
 
 
 async def test_one_that_was_stopped_goes_on_with_what_is_left(place: ReportedThreads) -> None:

@@ -33,34 +33,27 @@ from shared.documents.values import (
 from shared.domain.chat_reading import ends
 from shared.domain.chat_reading.answer import ClaimedObjection, ClaimedPosition, ClaimedQuote, ModelAnswer
 from shared.domain.chat_reading.evidence import LocatedQuote, locate
+from shared.domain.chat_reading.polarity import Polarity, leaning, outright
 from shared.domain.chat_reading.stands import Stands, names, stands_of
 from shared.domain.consensus import cues
 from shared.domain.consensus.linked_thread import LinkedThread, display_name
 from shared.domain.consensus.mails import OwnSentence
 from shared.domain.consensus.positions import withdrawal_of, withdraws
 from shared.domain.consensus.rulings import DECIDING_ROLES
+from shared.domain.consensus.stances import FIRM_NO, OBJECTS
 
 _EXPLICIT, _ARGUED = 0.9, 0.7
 _SIDES = frozenset({PositionStance.SUPPORT, PositionStance.OPPOSE})
 _SETTLES = re.compile(
-    r"\b(?:will|'ll|shall|going to|let's|done|fixed|changed|added|updated|merged?|queued?|"
-    r"applied|adopt\w*|accept\w*|agreed?|"
-    r"decided?|closed|over|concludes?|passed|cancel\w*|reject\w*|has to stay|should|need to|"
-    r"you can|drop\w*|remov\w*|pick\w*|"
-    r"take it|has been|let me|on me|already|reasonable|balloted|plan|can fix|changing|please "
-    r"do|full steam|have (?:updated|submitted|asked|changed)|keep|split|waive|essential|"
-    r"expect|that all works)\b|'ve\b"
+    r"'ll\b|'ve\b|\b(?:will|shall|should|can|need to|let's|has to|has been|already|done|fixed|changed|added|"
+    r"updated|"
+    r"agreed?|decided?|closed|passed|over|reasonable|plan|expect|please do|"
+    r"(?:cancel|drop|remov|keep|split|waive|merg|queu|appl|adopt|accept|reject|pick)\w*)\b"
 )
 _SHORT = 8
 """Words of a sentence that may settle something in words of any kind: "Yeah, passable."."""
 _GIVES_UP = re.compile(
     r"\b(?:withdr[ae]w\w*|retract\w*|drop\w*|no longer|lift\w*|fair enough|never ?mind|will not discuss)\b"
-)
-_TAKES = re.compile(
-    r"\b(?:will|'ll|fixed|changed|added|updated|improvements|addressed?|follow|like that|"
-    r"looks fine|cancel\w*|should use|use your|"
-    r"incorporat\w*|suggest\w*|edit\w*|correct|taken|as you say|how about|calculations|keep "
-    r"it that way|yes|merge)\b|'ve\b"
 )
 
 
@@ -118,7 +111,8 @@ class CheckedAnswer:
         }
         sides |= {person: one.stance for person, one in self.said.items()}
         put_in = {one.mail.number for one in self._put_in}
-        return stands_of(self.thread, put_in, self._proposers, sides)
+        matter = " ".join([self.thread.root.mail.subject, *(one.text for one in self._put_in)])
+        return stands_of(self.thread, put_in, self._proposers, sides, matter)
 
     @cached_property
     def _proposers(self) -> set[str]:
@@ -228,7 +222,8 @@ class CheckedAnswer:
         """What cannot be confirmed is unclear, whoever says so."""
         fate, objection = claimed.fate, located.sentences[0]
         settled = locate(self.thread, claimed.settled) if claimed.settled else None
-        if settled is not None and settled.mail.number <= located.mail.number:
+        asks = settled is not None and all(one.asks for one in settled.sentences)
+        if settled is not None and (settled.mail.number <= located.mail.number or asks):
             settled = None
         if fate is Fate.WITHDRAWN:
             own = (
@@ -245,7 +240,9 @@ class CheckedAnswer:
         if fate is Fate.UNCLEAR or settled is None or not self._answers(settled, located):
             return Fate.UNCLEAR
         if fate is Fate.TAKEN:
-            taken = any(cues.PROMISES.finds(one) or _TAKES.search(one.folded) for one in settled.sentences)
+            taken = any(
+                cues.PROMISES.finds(one) or leaning(one.text) is Polarity.FOR for one in settled.sentences
+            )
             return fate if taken else Fate.UNCLEAR
         return fate
 
@@ -346,17 +343,9 @@ class CheckedAnswer:
         return found - content
 
 
-_OUTRIGHT = re.compile(
-    r"^\W{0,4}(?:-\s?1\b(?!\d)|nak\b|nack\b|i (?:\w+ )?(?:object|oppose)\b)|\bi (?:\w+ "
-    r")?(?:object to|oppose|am against|am opposed to)\b|"
-    r"\b(?:far from convinced|not super excited|is not acceptable|should not be (?:adopted|"
-    r"merged|published|accepted))\b|"
-    r"\bi (?:do not|don't|cannot|can't) (?:\w+ )?(?:support|agree with) (?:this|that|the|it|adopt)\b"
-)
-
-
 def _objects_outright(sentence: OwnSentence) -> bool:
-    return bool(_OUTRIGHT.search(sentence.folded)) and not sentence.asks and not cues.REPORTED.finds(sentence)
+    objects = FIRM_NO.search(sentence.folded) or OBJECTS.search(sentence.folded)
+    return bool(objects) and not sentence.asks and outright(sentence.text) is Polarity.AGAINST
 
 
 def _may_settle(sentence: OwnSentence) -> bool:
@@ -366,7 +355,7 @@ def _may_settle(sentence: OwnSentence) -> bool:
         _SETTLES.search(sentence.folded)
         or cues.PROMISES.finds(sentence)
         or ends.rules(sentence)
-        or re.match(r"^\W{0,4}\+\s?1\b", sentence.folded)
+        or sentence.folded.lstrip().startswith("+1")
     )
 
 

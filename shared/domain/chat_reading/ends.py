@@ -16,32 +16,26 @@ from shared.domain.consensus.stances import accepts
 
 _TURNED_DOWN = frozenset({Ruling.AGAINST, Ruling.NONE})
 _ACCEPTS = re.compile(
-    r"\b(?:will queue|queued|merged?|applied|pick (?:it|this|these|them) up|picked up|"
-    r"adopt(?:ed|ing)?|accepted|approved|has passed|passed|"
-    r"promote|concludes?|ready to (?:move forward|merge)|go(?:ing)? ahead|enough consensus|"
-    r"done|committed|pushed|"
-    r"marked .{0,30}to merge|put this out|request\w* publication|please do|seconded?|\+\s?1|take (?:it|"
-    r"this|them))\b|\+\s?1\b"
+    r"\b(?:will queue|queued|merged?|applied|pick (?:it|this|these|them) up|picked up|adopt(?:ed|ing)?|"
+    r"accepted|approved|has passed|passed|promote|concludes?|ready to (?:move forward|merge)|"
+    r"go(?:ing)? ahead|enough consensus|done|committed|pushed|marked .{0,30}to merge|put this out|"
+    r"request\w* publication|please do|seconded?|\+\s?1|take (?:it|this|them))\b|\+\s?1\b"
 )
 _REJECTS = re.compile(
-    r"\b(?:reject\w*|cancel\w*|withdraw\w*|withdrawn|decline\w*|refuse\w*|won't|will not|not "
-    r"(?:going to|adopt\w*|accept\w*|acceptable)|"
-    r"drop(?:ped|ping)?|has to stay|agree with (?:it|you|that)|nak|veto\w*|worse than|turned "
-    r"down|never ?mind)\b|-\s?1\b"
+    r"\b(?:reject\w*|cancel\w*|withdraw\w*|withdrawn|decline\w*|refuse\w*|won't|will not|not (?:going to|"
+    r"adopt\w*|accept\w*|acceptable)|drop(?:ped|ping)?|has to stay|agree with (?:it|you|that)|nak|veto\w*|"
+    r"worse than|turned down|never ?mind)\b|-\s?1\b"
 )
 _CHANGES = re.compile(
-    r"\b(?:will|'ll|shall|can|i've|we've|have|both) (?:\w+ ){0,3}(?:fix\w*|updat\w*|chang\w*|"
-    r"edit|add\w*|re-?send|re-?roll|modify|address\w*|incorporat\w*|"
-    r"send|reword\w*|clarif\w*|follow|improve\w*|split|expand\w*|allot|merged|remove\w*|"
-    r"ask(?:ed)?)\b|\b(?:fixed|changed|updated|split|"
-    r"new version|next version|editor'?s copy|works for me|reasonable|passable|looks (?:fine|"
-    r"much better|good)|use your text|"
-    r"suggest\w*|expect the authors|calculations)\b"
+    r"\b(?:will|'ll|shall|can|i've|we've|have|both) (?:\w+ ){0,3}(?:fix\w*|updat\w*|chang\w*|edit|add\w*|"
+    r"re-?send|re-?roll|modify|address\w*|incorporat\w*|send|reword\w*|clarif\w*|follow|improve\w*|split|"
+    r"expand\w*|allot|merged|remove\w*|ask(?:ed)?)\b|\b(?:fixed|changed|updated|split|new version|"
+    r"next version|editor'?s copy|works for me|reasonable|passable|looks (?:fine|much better|good)|"
+    r"use your text|suggest\w*|expect the authors|calculations)\b"
 )
 _CONDITION = re.compile(
-    r"\b(?:if|unless|once|until|would|could|might|may|should(?! be (?:adopted|merged))|"
-    r"perhaps|whether|probably|propose|suggest|"
-    r"i think|we probably)\b"
+    r"\b(?:if|unless|once|until|would|could|might|may|should(?! be (?:adopted|merged))|perhaps|whether|"
+    r"probably|propose|suggest|i think|we probably)\b"
 )
 _IN_FORM = frozenset({OutcomeKind.ACCEPTED, OutcomeKind.REVISED, OutcomeKind.REJECTED})
 
@@ -173,8 +167,8 @@ def _unanswered(found: Sequence[LocatedQuote], thread: LinkedThread) -> str:
     ]
     denied = any(
         re.search(
-            r"\b(?:does(?:n't| not)|did(?:n't| not)|not|no) (?:\w+ ){0,3}(?:work|help|solve)\b|\bno "
-            r"luck\b|\bgot nothing\b",
+            r"\b(?:does(?:n't| not)|did(?:n't| not)|not|no) (?:\w+ ){0,3}(?:work|help|solve)\b|\bno luck\b|"
+            r"\bgot nothing\b",
             one.folded,
         )
         for mail in later

@@ -30,9 +30,9 @@ _WORD = re.compile(r"\S+")
 _BULLET = re.compile(r"[-*+\u2022o\x95]")
 _BOILERPLATE = re.compile(
     r"\b(?:information|contents?) (?:\w+ )*(?:in|of) this (?:e-?mail|message)\b.*\bconfidential|"
-    r"\bthis (?:e-?mail|message)(?: and any attachments)?,? .{0,40}\b(?:confidential|"
-    r"privileged|intended (?:only )?for)|"
-    r"\bintended (?:only|solely) for the\b|-{8,} next part -{4,}|\bHTML attachment was scrubbed\b",
+    r"\bthis (?:e-?mail|message)(?: and any attachments)?,? .{0,40}\b(?:confidential|privileged|"
+    r"intended (?:only )?for)|\bintended (?:only|solely) for the\b|-{8,} next part -{4,}|"
+    r"\bHTML attachment was scrubbed\b",
     re.IGNORECASE,
 )
 """What a mail server or a lawyer adds to everybody's mail shows nothing of anybody."""

@@ -1,7 +1,7 @@
 """A position that the model claims: whose words, which way they point, and what they answer.
 
-An agreement supports what it answers. It is of the proposition only where its place leads there; in answer to
-somebody with a side it takes that side; elsewhere it is of something else.
+An agreement supports what it answers. It is of the proposition only where its place leads there. In answer to
+somebody with a side it takes that side, and elsewhere it is of something else.
 """
 
 import re
@@ -13,61 +13,52 @@ from shared.documents.values import PositionStance
 from shared.domain.chat_reading.answer import ClaimedPosition
 from shared.domain.chat_reading.evidence import LocatedQuote
 from shared.domain.chat_reading.numbered import person_number
-from shared.domain.chat_reading.polarity import Polarity, outright, polarity
+from shared.domain.chat_reading.polarity import Polarity, judgment, leaning, outright, polarity
+from shared.domain.chat_reading.words import TELLING, stems
 from shared.domain.consensus import cues
 from shared.domain.consensus.linked_thread import LinkedThread, display_name
 from shared.domain.consensus.mails import OwnSentence, fold
 from shared.domain.consensus.proposal import Put, find_put
 from shared.domain.consensus.stance_cues import DOUBTS, OPPOSES, OWN_DOUBTS
-from shared.domain.consensus.stances import accepts, kind_of_support
+from shared.domain.consensus.stances import WHOLE, accepts, cue_of, is_partial, kind_of_support
 
+_SAME = {PositionStance.SUPPORT: Polarity.FOR, PositionStance.OPPOSE: Polarity.AGAINST}
 _CONTRARY = {PositionStance.SUPPORT: Polarity.AGAINST, PositionStance.OPPOSE: Polarity.FOR}
+_OTHER = {PositionStance.SUPPORT: PositionStance.OPPOSE, PositionStance.OPPOSE: PositionStance.SUPPORT}
 _TURNS = re.compile(
-    r"(?:n't|\b(?:not|never|no longer|cannot|nor|neither|hardly|without|nobody|no one|unless|"
-    r"if|whether|who|he|she|they|rather than|instead of|pretend|claims?|said|"
-    r"says))(?:\W+(?!but\b)[\w'-]+){0,6}\W*$"
+    r"(?:n't|\b(?:not|never|no longer|cannot|nor|neither|hardly|without|nobody|no one|unless|if|whether|who|"
+    r"he|she|they|rather than|instead of|pretend|claims?|said|says))(?:\W+(?!but\b)[\w'-]+){0,6}\W*$"
 )
 """Words before a quote that turn what it says: a negation, a condition, somebody else's view."""
 _OWN_VIEW = re.compile(r"\b(?:i|i'm|i'd|i've|we|my|our|me|us|imo|imho)\b|^\W{0,4}[+-]\s?1\b")
+_VOTE = re.compile(r"^\W{0,4}[+-]\s?1\b")
 _BARE = re.compile(
-    r"^\W{0,4}(?:(?:and|so|well|oh|ah|hm+|heh|but|however|yeah|thanks?)\W+)*(?:\+\s?1|yes|yep|"
-    r"yeah|yup|right|true|exactly|indeed|agreed?|"
-    r"i (?:\w+ )?agree|agree|fair enough|good point|correct|sure|absolutely|definitely|"
-    r"ok(?:ay)?|you(?:'re| are) right|same here|"
-    r"me too|makes sense|that makes sense|good idea|sounds good|ditto|no(?:pe)?|i (?:\w+ "
-    r")?disagree|disagree[ds]?|ack|"
-    r".{0,60}\bis right\b|.{0,40}\bi (?:\w+ )?(?:dis)?agree with (?:you|that|this|him|her|"
-    r"them|\w+ (?:that|here))\b)(?:\W|$)"
+    r"^\W{0,4}(?:(?:and|so|well|oh|ah|hm+|heh|but|however|yeah|thanks?)\W+)*(?:\+\s?1|yes|yep|yeah|yup|right|"
+    r"true|exactly|indeed|agreed?|i (?:\w+ )?agree|fair enough|good point|correct|sure|absolutely|definitely|"
+    r"ok(?:ay)?|you(?:'re| are) right|same here|me too|(?:that )?makes sense|good idea|sounds good|ditto|"
+    r"no(?:pe)?|i (?:\w+ )?disagree|disagree[ds]?|ack|.{0,60}\bis right\b|"
+    r".{0,40}\bi (?:\w+ )?(?:dis)?agree with (?:you|that|this|him|her|them|\w+ (?:that|here))\b)(?:\W|$)"
 )
 """An answer that says yes or no, and not to what."""
 _NAMES_IT = re.compile(
-    r"\b(?:adopt\w*|publi\w+|merg\w+|release|proposal|patch(?:es)?|series|draft|document|"
-    r"change|version|feature|approach|"
-    r"plan|idea|text|section|solution|option|tool|page|topic|assignment|fix|branch|code "
-    r"points?|requirement\w*)\b"
-)
-_TASTES = re.compile(
-    r"\b(?:great|good|nice|amazing|awesome|cool|excellent|interesting|love|like|thank\w*|"
-    r"welcome|wanted|glad|happy)\b"
-)
-_NO_PART = re.compile(
-    r"^\W{0,4}(?:thanks?|thank you|thx)\b[^.]{0,60}\b(?:for|notice|repost\w*|reply\w*|info|"
-    r"help|time)\b|\bwelcome to\b|"
-    r"\bjust a bit of\b|^\W{0,4}/me\b"
+    rf"{WHOLE.pattern}|\b(?:text|section|solution|option|tool|page|topic|assignment|branch|code points?|"
+    rf"requirement\w*)\b"
 )
 _GRANTS = re.compile(
-    r"^\W{0,4}(?:while |although |though )?(?:i|we) (?:\w+ )?agree that\b.{0,200}[,;] (?:but|"
-    r"however)\b(?!.{0,80}\b(?:support|good|fine)\b)"
+    r"^\W{0,4}(?:while |although |though )?(?:i|we) (?:\w+ )?agree that\b.{0,200}[,;] (?:but|however)\b"
 )
-_OWN_WISH = re.compile(
-    r"\b(?:should|must|need|needs|better|prefer|would|could|rather|let's|please|i think|i believe|i suggest|"
-    r"makes? sense|useful|important|enough|simpl\w+|clear\w*|ready|works?|tested|no trouble|"
-    r"no issues?|will|done|fixed|"
-    r"but|however|problem\w*|issue\w*|concern\w*|wrong|break\w*|confus\w+|complex\w*|cost\w*|instead|not|n't|"
-    r"unfortunately|doubt\w*|hesita\w+|why|worse|improve\w*|benefit\w*|belong\w*|error|"
-    r"require\w*|suggest\w*|assum\w+|thank\w*|trivial|unnecessary|harm\w*|risk\w*|too)\b|n't\b"
+_ASKS_WITH_A_VIEW = re.compile(
+    r"\b(?:why|what's the (?:use|point)|\w+n't|really|how about|i (?:think|would|mean|don't))\b|[+-]\s?1"
 )
-"""Words without which nothing is argued: neither for something nor against it."""
+_ARGUES = re.compile(
+    r"\b(?:should|must|need|needs|rather|would|could|can|may|if|let's|please|i (?:think|believe|suggest|"
+    r"feel)|will|done|fixed|but|however|instead|not?|n't|why|more|less|cost\w*|require\w*|suggest\w*|"
+    r"assum\w+|belong\w*|error|tested|important|hesita\w+)\b|n't\b"
+)
+"""Words without which nothing is argued, where none judges either."""
+_FEW = 3
+_CLOSE = 300
+"""Letters of a quote's end that the words below it answer."""
 
 
 @dataclass
@@ -78,6 +69,8 @@ class Stands:
     proposing: frozenset[int]
     """The mails that put what is spoken of, by number."""
     proposers: frozenset[str]
+    matter: frozenset[str] = frozenset()
+    """Stems of the words that put it."""
     sides: Mapping[str, PositionStance] = field(default_factory=dict)
     """Who stands where, as far as that is known or claimed."""
 
@@ -98,7 +91,7 @@ class Stands:
             (f"the words say the opposite of {claimed.stance.value}", _says_opposite(located, claimed)),
             (
                 "the words grant a point, and go on against it",
-                supports and any(_GRANTS.search(one.folded) for one in sentences),
+                supports and any(map(_grants, sentences)),
             ),
             ("the words report what others think", all(map(_is_report, sentences))),
             ("what turns the words was cut off", bool(_TURNS.search(fold(located.left_off)))),
@@ -121,7 +114,9 @@ class Stands:
             return ""
         disagrees = bool(re.search(r"\bdisagree|^\W{0,4}no(?:pe)?\b", sentence.folded))
         if side is None or side in {PositionStance.PROPOSER, PositionStance.MIXED}:
-            return "" if _is_formal(sentence) else "it agrees with something other than the proposition"
+            return (
+                "" if _VOTE.search(sentence.folded) else "it agrees with something other than the proposition"
+            )
         expected = side if not disagrees else _OTHER[side]
         return "" if expected is stance else "it agrees with somebody who stands on the other side"
 
@@ -130,27 +125,27 @@ class Stands:
         if not claimed.is_explicit or claimed.stance is PositionStance.MIXED:
             return claimed.is_explicit and claimed.stance is PositionStance.MIXED
         says = _says_support if claimed.stance is PositionStance.SUPPORT else _says_opposition
-        return any(says(one) for one in located.sentences) and not self._is_aside(located.sentences[0])
+        return any(says(one) for one in located.sentences) and not (
+            claimed.stance is PositionStance.SUPPORT and self._is_aside(located.sentences[0])
+        )
 
     def _is_aside(self, sentence: OwnSentence) -> bool:
-        """Praise under a quote that neither puts the proposition nor is by who puts it."""
-        if sentence.block < 0 or _names_it(sentence) or not _TASTES.search(sentence.folded):
+        """Agreement on a term or with a part; or praise under a quote that does not put the proposition."""
+        if sentence.folded.startswith("if ") or is_partial(sentence, cue_of(sentence)):
+            return True
+        praises = judgment(sentence.text) is Polarity.FOR or _BARE.search(sentence.folded)
+        if sentence.block < 0 or _names_it(sentence) or not praises or _VOTE.search(sentence.folded):
             return False
-        answered = self.thread.answered(sentence)
-        return answered is not None and answered not in self.proposing
+        above = self.thread.mail_of(sentence).mail.quotes[sentence.block].text[-_CLOSE:]
+        if self.thread.answered(sentence) not in self.proposing:
+            return True
+        return bool(self.matter) and not (stems(above) & self.matter)
 
     def is_argued(self, located: LocatedQuote) -> bool:
         """Whether an argument is there at all: something is wished, judged or doubted."""
         return any(
-            _OWN_WISH.search(one.folded) or polarity(one.text) is not Polarity.OPEN
-            for one in located.sentences
+            _ARGUES.search(one.folded) or leaning(one.text) is not Polarity.OPEN for one in located.sentences
         )
-
-
-_OTHER = {
-    PositionStance.SUPPORT: PositionStance.OPPOSE,
-    PositionStance.OPPOSE: PositionStance.SUPPORT,
-}
 
 
 @lru_cache(maxsize=8)
@@ -160,13 +155,18 @@ def put_of(thread: LinkedThread) -> Put:
 
 
 def stands_of(
-    thread: LinkedThread, put_in: Iterable[int], proposers: Iterable[str], sides: Mapping[str, PositionStance]
+    thread: LinkedThread,
+    put_in: Iterable[int],
+    proposers: Iterable[str],
+    sides: Mapping[str, PositionStance],
+    matter: str,
 ) -> Stands:
     put = put_of(thread)
     return Stands(
         thread,
         frozenset({*put_in, *put.mails}),
         frozenset({*proposers, *put.proposers}),
+        frozenset(stems(matter) - TELLING),
         sides,
     )
 
@@ -182,65 +182,35 @@ def names(claimed: str, located: LocatedQuote, thread: LinkedThread) -> bool:
 
 def _says_opposite(located: LocatedQuote, claimed: ClaimedPosition) -> bool:
     """Outright, and nothing in it says the same."""
-    stance = claimed.stance
-    contrary = _CONTRARY[stance]
     way = polarity if claimed.is_explicit else outright
-    ways = {way(one.text) for one in located.sentences}
-    if contrary not in ways or len(ways - {Polarity.OPEN}) > 1:
-        return False
-    if stance is PositionStance.SUPPORT:
-        return not any(map(_says_support, located.sentences))
-    # Who opposes by an argument grants something on the way: there only a named stance says the opposite.
-    named = {outright(one.text) for one in located.sentences}
-    says_support = claimed.is_explicit or Polarity.FOR in named
-    return says_support and not any(map(_says_opposition, located.sentences))
+    ways = {way(one.text) for one in located.sentences} - {Polarity.OPEN}
+    says = _says_support if claimed.stance is PositionStance.SUPPORT else _says_opposition
+    return ways == {_CONTRARY[claimed.stance]} and not any(map(says, located.sentences))
 
 
 def _says_support(sentence: OwnSentence) -> bool:
-    if polarity(sentence.text) is Polarity.FOR:
-        return True
-    return (
-        bool(
-            kind_of_support(sentence)
-            or accepts(sentence)
-            or cues.PROMISES.finds(sentence)
-            or _SUPPORTS.search(sentence.folded)
-        )
-        and polarity(sentence.text) is not Polarity.AGAINST
-    )
-
-
-_SUPPORTS = re.compile(
-    r"\b(?:(?:definitely|clearly|really|much) needed|worth(?:while)? \w+|will (?:help|take|"
-    r"use|do)|done|fixed|balloted no|"
-    r"no[- ]obj\w*|passable|prefer\w*|we should(?! not)|should be (?:adopted|added|done|fixed|"
-    r"published)|seconded|changed|nice about|"
-    r"mark\w* .{0,20}to merge|no need to hold|merge it|fix(?:es|ed)? (?:this|it|both)|can "
-    r"fix)\b|\bboth fixed\b|"
-    r"\bsimply take\b|\bworks for me\b|\bgood enough\b"
-)
-_AGAINST = re.compile(
-    r"n't\b|\b(?:not|no longer|never|disagree\w*|object\w*|oppose\w*|against|bad|wrong|worse|ugly|problem\w*|"
-    r"unfortunately|concern\w*|excessive|unacceptable|too|why|rather not|has to stay|rid of|makes? matters|"
-    r"quickly become|discouraged|trivial|hurts?|incursion|protest|further discussion|far from|"
-    r"unworkable|-\s?1)\b|-\s?1\b"
-)
+    way = leaning(sentence.text)
+    if way in {Polarity.FOR, Polarity.AGAINST}:
+        return way is Polarity.FOR
+    return bool(kind_of_support(sentence) or accepts(sentence) or cues.PROMISES.finds(sentence))
 
 
 def _says_opposition(sentence: OwnSentence) -> bool:
-    if polarity(sentence.text) is Polarity.AGAINST:
+    if leaning(sentence.text) is Polarity.AGAINST:
         return True
-    cued = (
-        OPPOSES.finds(sentence)
-        or DOUBTS.finds(sentence)
-        or OWN_DOUBTS.finds(sentence)
-        or cues.REJECTS.finds(sentence)
-    )
-    return (cued or bool(_AGAINST.search(sentence.folded))) and outright(sentence.text) is not Polarity.FOR
+    if judgment(sentence.text) in {Polarity.AGAINST, Polarity.BOTH}:
+        return True
+    cued = any(cue.finds(sentence) for cue in (OPPOSES, DOUBTS, OWN_DOUBTS, cues.REJECTS))
+    return cued and outright(sentence.text) is not Polarity.FOR
+
+
+def _grants(sentence: OwnSentence) -> bool:
+    return bool(_GRANTS.search(sentence.folded)) and leaning(sentence.text) is not Polarity.FOR
 
 
 def _is_courtesy(sentence: OwnSentence) -> bool:
-    return bool(_NO_PART.search(sentence.folded)) and outright(sentence.text) is Polarity.OPEN
+    ways = {outright(sentence.text), judgment(sentence.text)}
+    return cues.THANKS.finds(sentence) and ways == {Polarity.OPEN} and not accepts(sentence)
 
 
 def _is_report(sentence: OwnSentence) -> bool:
@@ -249,18 +219,10 @@ def _is_report(sentence: OwnSentence) -> bool:
 
 def _only_asks(sentence: OwnSentence) -> bool:
     """A question without a view of its writer's: "what's the use of it?" has one."""
-    if not sentence.asks:
-        return False
-    return not re.search(
-        r"\b(?:why|what's the (?:use|point)|isn't|doesn't|wouldn't|shouldn't|can't we|really|how "
-        r"about|i (?:think|would|mean|don't))\b|\+1|-1",
-        sentence.folded,
-    )
+    if sentence.folded.rstrip("? ").endswith((", right", ", no", ", correct")):
+        return True
+    return sentence.asks and not _ASKS_WITH_A_VIEW.search(sentence.folded)
 
 
 def _names_it(sentence: OwnSentence) -> bool:
-    return bool(_NAMES_IT.search(sentence.folded)) and len(sentence.text.split()) > 3  # noqa: PLR2004
-
-
-def _is_formal(sentence: OwnSentence) -> bool:
-    return bool(re.match(r"^\W{0,4}(?:\+|-)\s?1\b", sentence.folded))
+    return bool(_NAMES_IT.search(sentence.folded)) and len(sentence.text.split()) > _FEW

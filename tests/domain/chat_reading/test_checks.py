@@ -178,6 +178,53 @@ def test_a_sentence_that_says_more_than_its_quote_is_dropped(text: str) -> None:
     assert reading.model.narrative == ()
 
 
+@pytest.mark.parametrize(
+    ("quote", "text"),
+    [
+        ("I am not sure we need this.", "Carl Critic doubts that it is needed."),
+        ("I am not sure we need this.", "Carl Critic is not convinced of the need for it."),
+        (
+            "The security section is empty.",
+            "Carl Critic points out that the security section has no content.",
+        ),
+        ("I will not have time to review it.", "Carl Critic cannot review it for lack of time."),
+        ("Would it work with two routers?", "Carl Critic wonders whether it works with two routers."),
+        ("We could move the table to an appendix.", "Carl Critic suggests an appendix for the table."),
+        ("It takes longer than the old way.", "Carl Critic finds it slower than the old way."),
+        ("I'd rather keep the old text than drop it.", "Carl Critic would prefer the old text to be kept."),
+    ],
+)
+def test_a_paraphrase_is_no_contradiction(quote: str, text: str) -> None:
+    thread = [*THREAD[:2], *mails(*[("x", "y")] * 2, ("Carl Critic", quote))[2:]]
+    reading = read(thread, summary=[{"text": text, "evidence": [said(3, quote)]}])
+    assert reading.model is not None
+    assert [one.text for one in reading.model.narrative] == [text], reading.model.refused
+
+
+@pytest.mark.parametrize(
+    ("quote", "text"),
+    [
+        ("I am not sure we need this.", "Carl Critic is sure that we need this."),
+        ("I will send a new version next week.", "Carl Critic sent a new version."),
+        ("I will not send a new version.", "Carl Critic will send a new version."),
+        ("If Ann agrees, I will publish it.", "Carl Critic published it."),
+        ("I guess that the cache is too small.", "Carl Critic confirmed that the cache is too small."),
+        ("The new parser is slower than the old one.", "The old parser is slower than the new one."),
+        ("Some of the tests fail.", "All of the tests fail, says Carl Critic."),
+        ("The fix is straightforward.", "Carl Critic finds the fix difficult."),
+        ("I dropped it, as the build failed.", "Carl Critic dropped it because nobody wanted it."),
+        ("Should we adopt option 3?", "Carl Critic says that option 3 is right."),
+        ("We met on 4 May 2018 and talked about it.", "Carl Critic met them on 4 May 2019 to talk."),
+    ],
+)
+def test_a_sentence_that_turns_the_words_is_not_stated(quote: str, text: str) -> None:
+    thread = [*THREAD[:2], *mails(*[("x", "y")] * 2, ("Carl Critic", quote))[2:]]
+    reading = read(thread, summary=[{"text": text, "evidence": [said(3, quote)]}])
+    assert reading.model is not None
+    assert not any(sentence.is_borne for sentence in reading.model.narrative)
+    assert reading.model.refused or reading.model.marked
+
+
 def test_a_sentence_whose_quote_is_found_is_kept() -> None:
     evidence = [said(3, "The security section is empty.")]
     summary = [{"text": "Carl Critic finds the security section empty.", "evidence": evidence}]

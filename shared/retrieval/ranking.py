@@ -178,4 +178,5 @@ def _nearness(vectors: Vectors, passages: Sequence[Passage]) -> dict[str, NDArra
 
 def _unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(lengths == 0, 1, lengths)
+    unit: NDArray[np.float32] = rows / np.maximum(lengths, np.float32(1e-12))
+    return unit

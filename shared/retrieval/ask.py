@@ -18,16 +18,19 @@ from shared.documents.threads import Address, Thread
 from shared.documents.values import PositionStance, Tier
 from shared.retrieval.parameters import QueryParameters, SourceName
 from shared.retrieval.query_language import parse_search
-from shared.retrieval.ranking import Passage, Weigher, sentences_of
+from shared.retrieval.ranking import Passage, Weigher, is_prose, sentences_of
 from shared.retrieval.read_models import Answer, AnswerThread, FoundThread, Quote
 from shared.retrieval.search import SearchAsked, find
 from shared.retrieval.threads import resolved_thread, summary_of
 from shared.retrieval.written import Written, model_of, write_answer
 
 NOTHING = "Nothing in the mail shows it."
+NO_POSITION = "No clear position on this was found in the mail."
 MOST_THREADS, MOST_SENTENCES, MOST_POSITIONS = 3, 3, 12
-LATER = 0.1  # what the latest mail of a thread has ahead of its first
-LEAST_WORDS = 3
+LATER = 0.2  # what the latest mail of a thread has ahead of its first
+ASKS = 0.4  # against a sentence that is a question itself
+LESS = 0.35  # than the evidence of the best thread: what has still less is no answer beside it
+SHORTEST_NAME = 4
 _NAME_PART = re.compile(r"[^\W_]+")
 STANCES = {
     PositionStance.SUPPORT: re.compile(
@@ -69,8 +72,10 @@ async def answer_question(
     found = await find(clients, SearchAsked(q=question, source=source, limit=10))
     about = _people_asked_for(question, found.documents.values())
     summaries = await _summaries(clients, found.documents.values())
-    threads = []
-    for thread in found.threads[: MOST_THREADS if about is None else MOST_THREADS + 2]:
+    threads: list[AnswerThread] = []
+    least = max(found.evidence.values(), default=0.0) - LESS
+    near = [thread for thread in found.threads if found.evidence[thread.thread_id] >= least]
+    for thread in near[: MOST_THREADS if about is None else MOST_THREADS + 2]:
         summary = summaries.get(thread.thread_id)
         if about is None:
             sentences = _said_in(thread, question, outdated_quotes(summary))
@@ -87,9 +92,9 @@ async def answer_question(
         )
     return Answer(
         question=question,
-        text="" if threads else NOTHING,
+        text="" if threads else NO_POSITION if about is not None and found.threads else NOTHING,
         threads=threads,
-        left_out=max(found.total - len(threads), 0) if threads else 0,
+        left_out=max(found.total - len(threads), 0),
         model=model,
         note=found.note,
     )
@@ -132,7 +137,7 @@ def outdated_quotes(summary: Summary | None) -> set[tuple[str, str]]:
 
 
 def _said_in(thread: FoundThread, question: str, outdated: set[tuple[str, str]]) -> list[Quote]:
-    """The sentences of a thread that have most of the question's words, the later ones of equals first."""
+    """One sentence of each mail that has most of the question's words, the later ones of equals first."""
     weigher = Weigher(question, None, [Passage(item.text, item.subject, "") for item in thread.items])
     dates = sorted({item.date for item in thread.items if item.date})
     scored: list[tuple[float, Quote]] = []
@@ -141,11 +146,14 @@ def _said_in(thread: FoundThread, question: str, outdated: set[tuple[str, str]])
         for start, end in sentences_of(item.text):
             text = " ".join(item.text[start:end].split())
             words = weigher.words_in(text)
-            if words and len(text.split()) >= LEAST_WORDS and (item.message_id, text) not in outdated:
-                scored.append((words + later, Quote.of(text, item.message_id, item.sender, item.date)))
-    scored.sort(key=lambda pair: -pair[0])
-    unique = {sentence.text: sentence for _, sentence in scored}
-    return list(unique.values())[:MOST_SENTENCES]
+            if words and is_prose(text) and (item.message_id, text) not in outdated:
+                score = words + later - ASKS * text.endswith("?")
+                scored.append((score, Quote.of(text, item.message_id, item.sender, item.date)))
+    kept: dict[str, Quote] = {}
+    for _, quote in sorted(scored, key=lambda pair: -pair[0]):
+        if quote.text not in {other.text for other in kept.values()}:
+            kept.setdefault(quote.message_id, quote)
+    return list(kept.values())[:MOST_SENTENCES]
 
 
 # people
@@ -169,7 +177,7 @@ def _people_asked_for(question: str, threads: Iterable[Thread]) -> set[str] | No
 
 def _is_called(words: Sequence[str], asked: str) -> bool:
     """By the first or the last name alone; a short one may be a word."""
-    return any(f" {word} " in asked for word in (words[0], words[-1]) if len(word) > LEAST_WORDS)
+    return any(f" {word} " in asked for word in (words[0], words[-1]) if len(word) >= SHORTEST_NAME)
 
 
 def _stances_in(question: str) -> list[PositionStance]:

@@ -26,6 +26,9 @@ _STOP = frozenset(
     were what when where whether which who whom whose why will with would you your""".split()  # noqa: SIM905
 )
 LONGEST_SENTENCE = 400
+LEAST_WORDS = 3  # of a sentence that says something
+_CODE = re.compile(r"(?:^|\s)(?:\+{1,2}|\$|>8|@@)\s|\b(?:Subject|Signed-off-by): ")
+_AROUND_WORDS = ".,:;!?()[]\"'`*_\u201c\u201d\u2018\u2019"
 RARE = 3  # a word on fewer passages weighs no more: it may be nothing but unusual
 
 
@@ -151,8 +154,22 @@ class Weigher:
         return math.fsum(self._weight[term] for term in self._terms if term in terms) / self._total
 
     def best_sentence(self, text: str) -> tuple[int, int]:
-        """The part of a passage that has most of the query's words; the first one of equals."""
-        return max(sentences_of(text), key=lambda span: (self.words_in(text[slice(*span)]), -span[0]))
+        """The part of a passage that has most of the query's words; of equals the first prose."""
+
+        def fit(span: tuple[int, int]) -> tuple[float, bool, int]:
+            sentence = text[slice(*span)]
+            return self.words_in(sentence), is_prose(sentence), -span[0]
+
+        return max(sentences_of(text), key=fit)
+
+
+def is_prose(sentence: str) -> bool:
+    """Whether most of it is words: neither code nor a line of marks."""
+    if _CODE.search(sentence):
+        return False
+    words = sentence.split()
+    plain = sum(word.strip(_AROUND_WORDS).replace("'", "").isalpha() for word in words)
+    return plain >= LEAST_WORDS and plain * 2 > len(words)
 
 
 def sentences_of(text: str) -> list[tuple[int, int]]:

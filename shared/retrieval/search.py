@@ -5,7 +5,7 @@ import logging
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Literal
@@ -106,8 +106,10 @@ class SearchResult:
     mode: Mode
     notes: list[str]
     facets: dict[str, list[FacetCount]]
-    documents: Mapping[str, Thread] = field(default_factory=dict)
+    documents: Mapping[str, Thread]
     """The threads, where they could be read."""
+    evidence: Mapping[str, float]
+    """By thread: how sure it is that the thread is about the query."""
 
     @property
     def note(self) -> str | None:
@@ -131,7 +133,9 @@ class SearchResult:
 async def find(clients: Clients, wanted: SearchAsked) -> SearchResult:
     """Search in at most three calls to services. If the model fails, search by words, and say so."""
     query, notes = wanted.query, list[str]()
-    threads, vectors = await asyncio.gather(_threads_of(clients, wanted, notes), _vectors(clients, wanted))
+    (threads, known_since), vectors = await asyncio.gather(
+        _threads_of(clients, wanted, notes), _vectors(clients, wanted)
+    )
     vector = vectors[""] if vectors else None
     mode: Mode = wanted.mode if vector or not query.ranking else "words"
     if mode != wanted.mode:
@@ -139,7 +143,7 @@ async def find(clients: Clients, wanted: SearchAsked) -> SearchResult:
     hits = await clients.index.search(
         (query.ranking or "*") if mode != "meaning" or not vector else None,
         vector,
-        filters=wanted.filters(query.to_odata(threads)),
+        filters=wanted.filters(query.to_odata(threads, known_since)),
         top=CANDIDATES if query.ranking else wanted.limit,
         skip=0 if query.ranking else wanted.skip,
         highlight=bool(query.ranking) and mode != "meaning",
@@ -154,7 +158,8 @@ async def find(clients: Clients, wanted: SearchAsked) -> SearchResult:
     found = [_found_thread(key, ranked[key][1], outcomes.get(key)) for key in shown]
     facets = _counted(passages for _, passages in ranked.values()) if query.ranking else hits.facets
     total = len(ranked) if query.ranking else hits.total or 0
-    return SearchResult(wanted, found, total, mode, notes, _shown_facets(facets), outcomes)
+    evidence = {key: ranked[key][0].evidence for key in shown}
+    return SearchResult(wanted, found, total, mode, notes, _shown_facets(facets), outcomes, evidence)
 
 
 async def _vectors(clients: Clients, wanted: SearchAsked) -> Vectors | None:
@@ -183,11 +188,11 @@ async def _encoder_queue() -> BoundedQueue:
 
 async def _threads_of(
     clients: Clients, wanted: SearchAsked, notes: list[str]
-) -> Mapping[Term, Sequence[str]]:
-    """The threads for each operator that asks for what was read of them, in one call."""
+) -> tuple[Mapping[Term, Sequence[str]], str | None]:
+    """The threads for each operator that asks for what was read of them, and since when they are known."""
     terms = wanted.query.terms(*OF_THREADS)
     if not terms:
-        return {}
+        return {}, None
     values = {name: [term.value for term in terms if term.name == name] for name in OF_THREADS}
     rows = clients.store.query(
         READINGS_OF_THREADS,
@@ -199,9 +204,10 @@ async def _threads_of(
         open=bool(values["is"]),
     )
     found = [row async for row in rows]
+    known_since = found[-1].get("last_message_date") if len(found) == MOST_READINGS else None
     if len(found) == MOST_READINGS:
         notes.append(NOT_ALL_THREADS)
-    return {term: [row["thread_id"] for row in found if _is_so(term, row)] for term in terms}
+    return {term: [row["thread_id"] for row in found if _is_so(term, row)] for term in terms}, known_since
 
 
 def _is_so(term: Term, row: Mapping[str, Any]) -> bool:

@@ -2,7 +2,15 @@
 
 import pytest
 
-from shared.retrieval.ranking import Passage, Weigher, content_terms, sentences_of, stem, texts_to_embed
+from shared.retrieval.ranking import (
+    Passage,
+    Weigher,
+    content_terms,
+    is_prose,
+    sentences_of,
+    stem,
+    texts_to_embed,
+)
 
 TEXTS = (
     "We talked about lunch. The receipt is valid for seven days. See you.",
@@ -68,3 +76,15 @@ def test_endings_and_words_that_say_nothing_are_left_out() -> None:
     assert {stem(word) for word in ("expires", "expired", "expiring", "expire")} == {"expir"}
     assert content_terms("What did they say about the receipts?") == [stem("receipt")]
     assert content_terms("who is it") == [stem("who"), stem("is"), stem("it")]
+
+
+def test_code_and_marks_are_no_prose() -> None:
+    assert is_prose("We dropped JSON, since its parser was slow.")
+    assert is_prose("- Reliance on the request would mean a new type.")
+    code = (
+        "diff -u <(printf 'a\\n') | tail -1",
+        "$ git init $ echo foo >a",
+        "..",
+        "+ of that blob, it is + printed",
+    )
+    assert not any(map(is_prose, code))

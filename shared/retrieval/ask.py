@@ -1,7 +1,7 @@
 """Answers to questions: what came of the threads that are about it, and the sentences that say so.
 
 Every sentence is verbatim and leads to its mail. Who stands where is answered by positions that were read out
-of threads and hold nine times in ten, never by likeness. Where nothing shows an answer, that is the answer. A
+of threads and hold nine times in ten, never by similarity. If nothing shows an answer, the answer says so. A
 chat model may add sentences of its own (`written.py`).
 """
 
@@ -29,7 +29,7 @@ NO_POSITION = "No clear position on this was found in the mail."
 MOST_THREADS, MOST_SENTENCES, MOST_POSITIONS = 3, 3, 12
 LATER = 0.2  # what the latest mail of a thread has ahead of its first
 ASKS = 0.4  # against a sentence that is a question itself
-LESS = 0.35  # than the evidence of the best thread: what has still less is no answer beside it
+LESS = 0.35  # than the evidence of the best thread: a thread with still less evidence is no answer
 SHORTEST_NAME = 4
 _NAME_PART = re.compile(r"[^\W_]+")
 STANCES = {
@@ -127,7 +127,7 @@ async def _summaries(clients: Clients, threads: Iterable[Thread]) -> dict[str, S
 
 
 def outdated_quotes(summary: Summary | None) -> set[tuple[str, str]]:
-    """The sentences by which people took a stance that they changed later, with their mails."""
+    """Return the sentences of stances that people changed later, each with its mail."""
     positions = summary.reading.positions if summary and summary.reading else []
     earlier = [position.earlier.citation for position in positions if position.earlier]
     return {(citation.message_id, citation.quote) for citation in earlier}
@@ -160,7 +160,7 @@ def _said_in(thread: FoundThread, question: str, outdated: set[tuple[str, str]])
 
 
 def _people_asked_for(question: str, threads: Iterable[Thread]) -> set[str] | None:
-    """The addresses of the people whose positions are asked for; none of them: everybody's."""
+    """Return the addresses of the people whose positions are asked for: an empty set asks for all people."""
     asks_stance = bool(_stances_in(question)) or _STAND.search(question) is not None
     if not asks_stance:
         return None
@@ -176,7 +176,7 @@ def _people_asked_for(question: str, threads: Iterable[Thread]) -> set[str] | No
 
 
 def _is_called(words: Sequence[str], asked: str) -> bool:
-    """By the first or the last name alone; a short one may be a word."""
+    """Whether the question has the first or the last name alone. A short name may be a word."""
     return any(f" {word} " in asked for word in (words[0], words[-1]) if len(word) >= SHORTEST_NAME)
 
 
@@ -185,7 +185,7 @@ def _stances_in(question: str) -> list[PositionStance]:
 
 
 def _positions(summary: Summary | None, people: set[str], wanted: Sequence[PositionStance]) -> list[Quote]:
-    """What these people, or all, are said to think; the latest first. A guess is not shown."""
+    """Return the stances of these people, or of all, the latest first. A guess is not shown."""
     reading = summary.reading if summary else None
     positions = [
         position

@@ -44,7 +44,7 @@ class Weights:
     evidence_of_words: float = 0.5
     absent: float = 0.3  # against it: the share of the words that no passage has
     unmeant: float = 0.3  # against it: the share of the words that it neither has nor means
-    floor: float = 0.48  # the least evidence with which the best thread is an answer
+    floor: float = 0.47  # the least evidence with which the best thread is an answer
     floor_by_words: float = 0.2  # the same where there are no vectors
     tail: float = 0.2  # how much less the other threads may have
 

@@ -1,4 +1,4 @@
-"""Answers in a chat model's words: no sentence without a quote that stands in the mail and bears it.
+"""Answers in a chat model's words: each sentence has a quote that is in the mail and supports it.
 
 One call a thread. A sentence passes the checks of a thread's reading (`chat_reading.narrated`) or is dropped.
 """
@@ -76,7 +76,7 @@ def model_of(settings: Settings) -> str | None:
 async def write_answer(
     clients: Clients, question: str, thread: Thread, outdated: Iterable[tuple[str, str]] = ()
 ) -> Written:
-    """What the chat model answers from a thread, as far as it holds. No sentence rests on outdated quotes."""
+    """Ask the chat model about one thread and keep the sentences that hold. None rests on outdated quotes."""
     linked = await linked_thread(clients, thread)
     settings = clients.settings
     options = CompletionOptions(
@@ -126,7 +126,7 @@ def _asked(linked: LinkedThread, question: str, subject: str, room: int) -> Part
 def _held(
     linked: LinkedThread, told: Iterable[ClaimedSentence], subject: str, outdated: frozenset[tuple[str, str]]
 ) -> list[WrittenSentence]:
-    """The sentences that pass every check, and of which no quote is missing or taken back."""
+    """Return the sentences that pass every check. None has a quote that is missing or outdated."""
     kept = []
     for sentence in told:
         judged = judge(linked, sentence, subject)

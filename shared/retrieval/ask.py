@@ -13,12 +13,13 @@ from pydantic import Field, field_validator
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
+from shared.documents.queries.threads import MESSAGES_WITH_ID
 from shared.documents.reports import Summary
-from shared.documents.threads import Address, Thread
+from shared.documents.threads import Address, Message, Thread
 from shared.documents.values import PositionStance, Tier
 from shared.retrieval.parameters import QueryParameters, SourceName
-from shared.retrieval.query_language import parse_search
-from shared.retrieval.ranking import Passage, Weigher, is_prose, sentences_of
+from shared.retrieval.query_language import QueryError, parse_search
+from shared.retrieval.ranking import Passage, Weigher, has_content, is_prose, sentences_of
 from shared.retrieval.read_models import Answer, AnswerThread, FoundThread, Quote
 from shared.retrieval.search import SearchAsked, find
 from shared.retrieval.threads import resolved_thread, summary_of
@@ -71,16 +72,22 @@ async def answer_question(
 ) -> Answer:
     found = await find(clients, SearchAsked(q=question, source=source, limit=10))
     about = _people_asked_for(question, found.documents.values())
+    if about is not None and (topic := _without_names(question, about.values())):
+        # Threads that a person wrote in are near to the person's name, whatever they are about.
+        found = await find(clients, SearchAsked(q=topic, source=source, limit=10))
     summaries = await _summaries(clients, found.documents.values())
+    decisive = await _decisive(clients, summaries.values()) if about is None else {}
     threads: list[AnswerThread] = []
     least = max(found.evidence.values(), default=0.0) - LESS
     near = [thread for thread in found.threads if found.evidence[thread.thread_id] >= least]
     for thread in near[: MOST_THREADS if about is None else MOST_THREADS + 2]:
         summary = summaries.get(thread.thread_id)
         if about is None:
-            sentences = _said_in(thread, question, outdated_quotes(summary))
+            first = [decisive[thread.thread_id]] if thread.thread_id in decisive else []
+            others = _said_in(thread, question, outdated_quotes(summary))
+            sentences = [*first, *(one for one in others if one.text not in {two.text for two in first})]
         else:
-            sentences = _positions(summary, about, _stances_in(question))
+            sentences = _positions(summary, set(about), _stances_in(question))
         if sentences:
             shown = thread.model_dump(include={"thread_id", "subject", "source", "outcome", "links"})
             threads.append(AnswerThread(**shown, sentences=sentences))
@@ -126,6 +133,29 @@ async def _summaries(clients: Clients, threads: Iterable[Thread]) -> dict[str, S
     return {summary.thread_id: summary for summary in found.values() if summary.thread_id}
 
 
+async def _decisive(clients: Clients, summaries: Iterable[Summary]) -> dict[str, Quote]:
+    """By thread: the sentence that shows the outcome, where an outcome is said. One call for all of them."""
+    shown = {
+        summary.thread_id or "": summary.reading.outcome.evidence[0]
+        for summary in summaries
+        if summary.reading and summary.reading.outcome.tier is Tier.SAID and summary.reading.outcome.evidence
+    }
+    ids = sorted({cited.message_id for cited in shown.values()})
+    found = (
+        await clients.store.query_documents(Message, MESSAGES_WITH_ID, Session(), message_ids=ids)
+        if ids
+        else []
+    )
+    mails = {mail.message_id: mail for mail in found}
+    return {
+        thread: Quote.of(
+            cited.quote, cited.message_id, mails[cited.message_id].from_, mails[cited.message_id].date
+        )
+        for thread, cited in shown.items()
+        if cited.message_id in mails
+    }
+
+
 def outdated_quotes(summary: Summary | None) -> set[tuple[str, str]]:
     """Return the sentences of stances that people changed later, each with its mail."""
     positions = summary.reading.positions if summary and summary.reading else []
@@ -159,25 +189,38 @@ def _said_in(thread: FoundThread, question: str, outdated: set[tuple[str, str]])
 # people
 
 
-def _people_asked_for(question: str, threads: Iterable[Thread]) -> set[str] | None:
-    """Return the addresses of the people whose positions are asked for: an empty set asks for all people."""
+def _people_asked_for(question: str, threads: Iterable[Thread]) -> dict[str, str] | None:
+    """Return whose positions are asked for, by address with the name in the question. Empty: all people."""
     asks_stance = bool(_stances_in(question)) or _STAND.search(question) is not None
     if not asks_stance:
         return None
     if _WHO.search(question):
-        return set()
+        return {}
     asked = f" {' '.join(_NAME_PART.findall(question.casefold()))} "
-    named = set()
+    named = {}
     for address in [person for thread in threads for person in thread.participants]:
         words = _NAME_PART.findall(address.name.casefold())
-        if words and (f" {' '.join(words)} " in asked or _is_called(words, asked)):
-            named.add(address.email.lower())
+        # A short first or last name alone may be a word.
+        forms = [" ".join(words), *(word for word in (*words[:1], *words[-1:]) if len(word) >= SHORTEST_NAME)]
+        if name := next((form for form in forms if form and f" {form} " in asked), None):
+            named[address.email.lower()] = name
     return named or None
 
 
-def _is_called(words: Sequence[str], asked: str) -> bool:
-    """Whether the question has the first or the last name alone. A short name may be a word."""
-    return any(f" {word} " in asked for word in (words[0], words[-1]) if len(word) >= SHORTEST_NAME)
+def _without_names(question: str, names: Iterable[str]) -> str | None:
+    """The question without the names of people; None if no word to search for is left."""
+    parts = {part for name in names for part in name.split()}
+    words = [word for word in question.split() if not parts.intersection(_NAME_PART.findall(word.casefold()))]
+    topic = " ".join(words)
+    bare = _STAND.sub(" ", topic)
+    for pattern in STANCES.values():
+        bare = pattern.sub(" ", bare)
+    if len(words) == len(question.split()) or not has_content(bare):
+        return None
+    try:
+        return topic if parse_search(topic).ranking else None
+    except QueryError:
+        return None
 
 
 def _stances_in(question: str) -> list[PositionStance]:

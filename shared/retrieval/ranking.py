@@ -95,6 +95,11 @@ def content_terms(text: str) -> list[str]:
     return list(dict.fromkeys(stem(word) for word in words or _TOKEN.findall(text)))
 
 
+def has_content(text: str) -> bool:
+    """Whether a word says something. Two letters are too few."""
+    return any(len(word) > 2 and word.lower() not in _STOP for word in _TOKEN.findall(text))  # noqa: PLR2004
+
+
 def all_terms(text: str) -> set[str]:
     return {stem(word) for word in _TOKEN.findall(text)}
 

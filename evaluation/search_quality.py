@@ -104,7 +104,7 @@ async def outcome_of(clients: Clients, query: LabeledQuery) -> Outcome:
         query,
         list(dict.fromkeys(hit.payload["thread_id"] for hit in before)),
         [thread.thread_id for thread in found.threads],
-        list(dict.fromkeys(sentence.thread_id for sentence in answer.sentences)),
+        [thread.thread_id for thread in answer.threads],
     )
 
 

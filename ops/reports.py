@@ -8,7 +8,10 @@ from ops.command import Code, CommandError, Json, Limit, run_command
 from ops.output import clean, print_json, print_note, print_rows, table, two_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from shared.clients.connections import Clients
+    from shared.retrieval.read_models import Quote
     from shared.retrieval.search import SearchAsked
 
 
@@ -101,13 +104,16 @@ def search(
 def ask(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What was said or decided.")],
     source: Annotated[str | None, typer.Option(metavar="NAME", help="One list only.")] = None,
+    written: Annotated[
+        bool, typer.Option(help="Let the chat model, if there is one, add sentences of its own.")
+    ] = True,
     json: Json = False,
 ) -> None:
-    """Answer a question by sentences of the mail."""
+    """Answer a question by sentences of the mail, and by those of a chat model that they bear."""
     from shared.retrieval.ask import answer_question
 
     _asked(q=question, source=source)
-    answer = run_command(lambda clients: answer_question(clients, question, source))
+    answer = run_command(lambda clients: answer_question(clients, question, source, written=written))
     if json:
         return print_json(answer.model_dump(mode="json", by_alias=True))
     if answer.note:
@@ -117,11 +123,18 @@ def ask(
     for thread in answer.threads:
         outcome = f" ({thread.outcome.sentence})" if thread.outcome else ""
         typer.echo(clean(f"{thread.subject}{outcome}"))
-        for sentence in thread.sentences:
-            day = f", {sentence.date:%Y-%m-%d}" if sentence.date else ""
-            typer.echo(clean(f'  "{sentence.text}" - {sentence.sender.name or sentence.sender.email}{day}'))
-            typer.echo(clean(f"  {sentence.page}"))
+        for told in thread.written or ():
+            typer.echo(clean(f"  {answer.model}: {told.text}"))
+            _show_quotes(told.quotes, "    ")
+        _show_quotes(thread.sentences, "  ")
     return None
+
+
+def _show_quotes(quotes: "Sequence[Quote]", margin: str) -> None:
+    for quote in quotes:
+        day = f", {quote.date:%Y-%m-%d}" if quote.date else ""
+        typer.echo(clean(f'{margin}"{quote.text}" - {quote.sender.name or quote.sender.email}{day}'))
+        typer.echo(clean(f"{margin}{quote.page}"))
 
 
 def _asked(**given: object) -> "SearchAsked":

@@ -37,6 +37,16 @@ def somebody_waits() -> Iterator[None]:
         _silent.reset(token)
 
 
+@contextmanager
+def as_in_stage() -> Iterator[None]:
+    """Calls inside have the deadlines of a stage, though somebody waits: a chat model takes its time."""
+    token = _silent.set(None)
+    try:
+        yield
+    finally:
+        _silent.reset(token)
+
+
 log = logging.getLogger(__name__)
 SERVICE_NAMES = {
     "cosmos": "Cosmos DB",

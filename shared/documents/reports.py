@@ -164,7 +164,7 @@ class Summary(Document):
 
 
 class TokenAccount(Document):
-    """What a chat model's reading of one archive has cost; its id is the archive's."""
+    """The tokens of a chat model for one archive, or for the questions of one day; its id names which."""
 
     container = "token_accounts"
 

@@ -82,9 +82,15 @@ class Query:
             if not clause.is_excluded
         )
 
-    def to_odata(self, threads: Mapping[Term, Sequence[str]]) -> str | None:
-        """The filter. `threads` has the threads of the terms that only what was read of them can answer."""
+    def to_odata(self, threads: Mapping[Term, Sequence[str]], known_since: str | None = None) -> str | None:
+        """The filter. `threads` has the threads of the terms that only what was read of them can answer.
+
+        Where there are more, they are known since a date: an exclusion finds nothing before it.
+        """
         conditions = []
+        excluded = [term for clause in self.clauses if clause.is_excluded for term in clause.terms]
+        if known_since and any(term.name in OF_THREADS for term in excluded):
+            conditions.append(f"date ge {known_since}")
         for clause in self.clauses:
             either = " or ".join(_condition(term, threads) for term in clause.terms)
             conditions.append(f"not ({either})" if clause.is_excluded else f"({either})")

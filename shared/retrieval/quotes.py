@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from shared.documents.threads import Message
 from shared.domain.chat_reading.evidence import find_words
 from shared.domain.mail.models import SegmentKind, read_segments
+from shared.retrieval.ranking import sentences_of
 
 OWN = "These words stand in the mail, as its sender's own."
 QUOTED = "The mail only quotes these words: they are somebody else's."
 ABSENT = "These words do not stand in the mail."
-TOO_SHORT = "Give at least three words."
+TOO_SHORT = "Give at least three words, or a whole sentence."
 LEAST_WORDS = 3
 QUOTATIONS = frozenset({SegmentKind.QUOTE, SegmentKind.ATTRIBUTION})
 
@@ -22,13 +23,18 @@ class Verdict:
 
 def verify_quote(message: Message, quote: str) -> Verdict:
     """Verbatim but for white space, at the edges of words, and outside of what the mail quotes."""
-    if len(quote.split()) < LEAST_WORDS:
+    own = own_text(message)
+    if len(quote.split()) < LEAST_WORDS and quote.strip() not in _sentences(own):
         return Verdict(is_confirmed=False, reason=TOO_SHORT)
-    if find_words(quote, own_text(message)):
+    if find_words(quote, own):
         return Verdict(is_confirmed=True, reason=OWN)
     text = " ".join(line.lstrip("> \t") for line in message.body_raw.splitlines())
     is_quoted = find_words(quote, text) is not None
     return Verdict(is_confirmed=False, reason=QUOTED if is_quoted else ABSENT)
+
+
+def _sentences(own: str) -> set[str]:
+    return {part[start:end] for part in own.split("\0") for start, end in sentences_of(part)}
 
 
 def own_text(message: Message) -> str:

@@ -18,7 +18,7 @@ from shared.documents.reports import (
 )
 from shared.documents.threads import Address, Attachment, Chunk, Copy, Message, Thread
 from shared.documents.values import Citation, ConsensusType, Genre, SummaryType
-from shared.retrieval.parameters import api_of, page_of, page_of_message
+from shared.retrieval.parameters import api_of, page_of, page_of_mail, page_of_message
 
 Links = dict[str, str]
 
@@ -331,6 +331,51 @@ class FacetCount(ReadModel):
     value: str
     count: int
     label: str = ""  # of a sender: the name
+
+
+class Quote(ReadModel):
+    """A sentence in its author's words. `page` shows it in its mail, marked."""
+
+    text: str
+    message_id: str
+    sender: Address = Field(alias="from")
+    date: datetime | None
+    stance: str | None = None  # of a position: support, oppose or mixed
+    page: str
+
+    @classmethod
+    def of(
+        cls, text: str, message_id: str, sender: Address, date: datetime | None, stance: str | None = None
+    ) -> Self:
+        page = page_of_mail(message_id, text)
+        return cls(text=text, message_id=message_id, sender=sender, date=date, stance=stance, page=page)
+
+
+class WrittenSentence(ReadModel):
+    """A sentence in a chat model's words, and the sentences of the mail that bear it."""
+
+    text: str
+    quotes: list[Quote]
+
+
+class AnswerThread(ReadModel):
+    thread_id: str
+    subject: str
+    source: str | None
+    outcome: ShownOutcome | None
+    sentences: list[Quote]
+    written: list[WrittenSentence] | None = None  # None: the chat model was not asked
+    note: str | None = None  # why the chat model wrote nothing
+    links: Links
+
+
+class Answer(ReadModel):
+    question: str
+    text: str  # where nothing shows an answer: that; else empty
+    threads: list[AnswerThread]
+    left_out: int  # further threads that are about it
+    model: str | None  # the chat model that writes answers to such a question
+    note: str | None
 
 
 class SearchAnswer(ReadModel):

@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Literal
@@ -37,12 +38,13 @@ from shared.retrieval.parameters import (
     start_of,
 )
 from shared.retrieval.query_language import OF_THREADS, Query, Term, drafts_of, parse_search
-from shared.retrieval.ranking import WEIGHTS, Passage, Weighed, Weigher
+from shared.retrieval.ranking import WEIGHTS, Passage, Vectors, Weighed, Weigher, texts_to_embed
 from shared.retrieval.read_models import ExactMatch, FacetCount, FoundItem, FoundThread, Highlight
 
 log = logging.getLogger(__name__)
 DEEPEST = 1000  # paging ends here
 CANDIDATES = 100  # passages that are weighed
+COUNTED_PASSAGES = 4  # of a thread
 MOST_FACETS = 12
 ENCODED_AT_ONCE, ENCODINGS_WAITING = 2, 8
 MARKS = ("\ue000", "\ue001")  # around matches: private-use characters, which a mail's text hardly has
@@ -104,8 +106,10 @@ class SearchResult:
     mode: Mode
     notes: list[str]
     facets: dict[str, list[FacetCount]]
-    documents: Mapping[str, Thread] = field(default_factory=dict)
+    documents: Mapping[str, Thread]
     """The threads, where they could be read."""
+    evidence: Mapping[str, float]
+    """By thread: how sure it is that the thread is about the query."""
 
     @property
     def note(self) -> str | None:
@@ -129,14 +133,17 @@ class SearchResult:
 async def find(clients: Clients, wanted: SearchAsked) -> SearchResult:
     """Search in at most three calls to services. If the model fails, search by words, and say so."""
     query, notes = wanted.query, list[str]()
-    threads, vector = await asyncio.gather(_threads_of(clients, wanted, notes), _vector(clients, wanted))
+    (threads, known_since), vectors = await asyncio.gather(
+        _threads_of(clients, wanted, notes), _vectors(clients, wanted)
+    )
+    vector = vectors[""] if vectors else None
     mode: Mode = wanted.mode if vector or not query.ranking else "words"
     if mode != wanted.mode:
         notes.append(WITHOUT_MEANING)
     hits = await clients.index.search(
         (query.ranking or "*") if mode != "meaning" or not vector else None,
         vector,
-        filters=wanted.filters(query.to_odata(threads)),
+        filters=wanted.filters(query.to_odata(threads, known_since)),
         top=CANDIDATES if query.ranking else wanted.limit,
         skip=0 if query.ranking else wanted.skip,
         highlight=bool(query.ranking) and mode != "meaning",
@@ -144,34 +151,35 @@ async def find(clients: Clients, wanted: SearchAsked) -> SearchResult:
         facets=() if query.ranking else FACETS,
         total=not query.ranking,
         latest_first=not query.ranking,
-        vectors=vector is not None,
     )
-    ranked = _ranked(hits, wanted, vector)
+    ranked = _ranked(hits, wanted, vectors)
     shown = list(ranked)[wanted.skip : wanted.skip + wanted.limit] if query.ranking else list(ranked)
     outcomes = await _outcomes(clients, shown)
     found = [_found_thread(key, ranked[key][1], outcomes.get(key)) for key in shown]
     facets = _counted(passages for _, passages in ranked.values()) if query.ranking else hits.facets
     total = len(ranked) if query.ranking else hits.total or 0
-    return SearchResult(wanted, found, total, mode, notes, _shown_facets(facets), outcomes)
+    evidence = {key: ranked[key][0].evidence for key in shown}
+    return SearchResult(wanted, found, total, mode, notes, _shown_facets(facets), outcomes, evidence)
 
 
-async def _vector(clients: Clients, wanted: SearchAsked) -> list[float] | None:
+async def _vectors(clients: Clients, wanted: SearchAsked) -> Vectors | None:
     if wanted.mode == "words" or not wanted.query.ranking:
         return None
     try:
-        return await vector_for_reader(clients, wanted.query.ranking)
+        return await vectors_for_reader(clients, wanted.query.ranking)
     except (PipelineError, OSError, QueueFullError):
         log.warning("no vector for a search, which goes on by words", exc_info=True)
         return None
 
 
-async def vector_for_reader(clients: Clients, text: str) -> list[float]:
+async def vectors_for_reader(clients: Clients, query: str) -> Vectors:
     """QueueFullError where too many searches wait: the encoder works for the pipeline, too."""
     model = await embedder(clients)  # the first start has a time limit of its own
     queue = await clients.resources.get("readers' encoder queue", _encoder_queue)
+    texts = texts_to_embed(query)
     async with queue, clients.calls("encoder").measured("encode", writes=True):
-        encoded = await model.encode([text])
-    return [float(number) for number in encoded[0]]
+        encoded = await model.encode(list(texts.values()))
+    return {term: [float(number) for number in vector] for term, vector in zip(texts, encoded, strict=True)}
 
 
 async def _encoder_queue() -> BoundedQueue:
@@ -180,11 +188,11 @@ async def _encoder_queue() -> BoundedQueue:
 
 async def _threads_of(
     clients: Clients, wanted: SearchAsked, notes: list[str]
-) -> Mapping[Term, Sequence[str]]:
-    """The threads for each operator that asks for what was read of them, in one call."""
+) -> tuple[Mapping[Term, Sequence[str]], str | None]:
+    """The threads for each operator that asks for what was read of them, and since when they are known."""
     terms = wanted.query.terms(*OF_THREADS)
     if not terms:
-        return {}
+        return {}, None
     values = {name: [term.value for term in terms if term.name == name] for name in OF_THREADS}
     rows = clients.store.query(
         READINGS_OF_THREADS,
@@ -196,9 +204,10 @@ async def _threads_of(
         open=bool(values["is"]),
     )
     found = [row async for row in rows]
+    known_since = found[-1].get("last_message_date") if len(found) == MOST_READINGS else None
     if len(found) == MOST_READINGS:
         notes.append(NOT_ALL_THREADS)
-    return {term: [row["thread_id"] for row in found if _is_so(term, row)] for term in terms}
+    return {term: [row["thread_id"] for row in found if _is_so(term, row)] for term in terms}, known_since
 
 
 def _is_so(term: Term, row: Mapping[str, Any]) -> bool:
@@ -216,9 +225,9 @@ Ranked = dict[str, tuple[Weighed, list[tuple[Hit, str]]]]
 """By thread, the best first: how well it answers, and its passages with their best sentences."""
 
 
-def _ranked(hits: Sequence[Hit], wanted: SearchAsked, vector: Sequence[float] | None) -> Ranked:
+def _ranked(hits: Sequence[Hit], wanted: SearchAsked, vectors: Vectors | None) -> Ranked:
     passages = [_passage(hit) for hit in hits]
-    weigher = Weigher(wanted.query.ranking, vector, passages)
+    weigher = Weigher(wanted.query.ranking, vectors, passages)
     weighed = [weigher.weigh(number) for number in range(len(hits))]
     order = list(range(len(hits)))
     if wanted.query.ranking:
@@ -230,7 +239,9 @@ def _ranked(hits: Sequence[Hit], wanted: SearchAsked, vector: Sequence[float] | 
     keys = list(by_thread)
     # Who asks by meaning alone wants what is nearest, however near that is.
     if wanted.query.ranking and wanted.mode != "meaning":
-        keys = _above_floor(best, wanted.query, by_words=vector is None)
+        keys = _above_floor(
+            best, wanted.query, WEIGHTS.floor if weigher.has_vectors else WEIGHTS.floor_by_words
+        )
     if wanted.query.ranking:
         keys.sort(key=lambda key: -best[key].score)
     if wanted.sort == "date" and wanted.query.ranking:
@@ -244,20 +255,20 @@ def _ranked(hits: Sequence[Hit], wanted: SearchAsked, vector: Sequence[float] | 
     return {key: (best[key], [shown(number) for number in by_thread[key]]) for key in keys}
 
 
-def _above_floor(best: Mapping[str, Weighed], query: Query, *, by_words: bool) -> list[str]:
+def _above_floor(best: Mapping[str, Weighed], query: Query, floor: float) -> list[str]:
     """The threads that are about the query; none where not even the best one is."""
     if query.is_exact:
         return list(best)
-    floor = WEIGHTS.floor_by_words if by_words else WEIGHTS.floor
     if max((weighed.evidence for weighed in best.values()), default=0.0) < floor:
         return []
     return [key for key, weighed in best.items() if weighed.evidence >= floor - WEIGHTS.tail]
 
 
 def _of_thread(passages: Sequence[Weighed]) -> Weighed:
-    """A thread is as good as its best passage, and a little better for each further one."""
-    further = WEIGHTS.more_passages * min(len(passages) - 1, 3)
-    return Weighed(passages[0].score + further, max(passage.evidence for passage in passages))
+    """A thread is as good as its best passage, and better for each further good one."""
+    shares = [WEIGHTS.next_passage**place for place in range(COUNTED_PASSAGES)]
+    score = math.fsum(share * passage.score for share, passage in zip(shares, passages, strict=False))
+    return Weighed(score, max(passage.evidence for passage in passages))
 
 
 def _passage(hit: Hit) -> Passage:

@@ -76,7 +76,7 @@ class ChatModelSettings(BaseModel):
     SUMMARY_ARCHIVE_TOKENS: Positive | None = None  # what the threads of one archive may cost together
 
 
-RATE_LIMITS = {"search": 60, "ask": 10, "raw": 30, "upload": 600, "signin": 10, "report": 5}
+RATE_LIMITS = {"search": 60, "ask": 30, "raw": 30, "upload": 600, "signin": 10, "report": 5}
 _RATE = rf"({'|'.join(RATE_LIMITS)})=[0-9]{{1,6}}"
 
 

@@ -196,24 +196,37 @@ class _Asking:
         return merge_answers(answers, await self._ask(whole))
 
     async def _ask(self, part: Part) -> ModelAnswer:
-        reserved = part.tokens + self.by.settings.answer_tokens
-        if not await self.by.budget.reserve(reserved):
-            raise BudgetUsedUpError
-        used = 0
-        try:
-            answer = await self.by.client.complete(part.system, part.user, self.by.settings)
-            price = Tokens(answer.prompt_tokens, answer.completion_tokens)
-            if not price.total:  # the endpoint does not report it: our own count
-                price = Tokens(part.tokens, self.by.count_tokens(answer.text))
-            used = price.total
-        except TransientError as error:
-            # The endpoint charges for a call that it was still working on.
-            used = part.tokens if error.timed_out else 0
-            raise
-        finally:
-            await self.by.budget.settle(reserved, used)
+        by = self.by
+        answer, price = await complete_within(by.budget, by.client, by.settings, part, by.count_tokens)
         self.tokens = Tokens(self.tokens.prompt + price.prompt, self.tokens.completion + price.completion)
-        return await asyncio.to_thread(parse_answer, answer.text)
+        return answer
+
+
+async def complete_within(
+    budget: TokenBudget,
+    client: OpenAIClient,
+    options: CompletionOptions,
+    part: Part,
+    count_tokens: CountTokens = estimate_tokens,
+) -> tuple[ModelAnswer, Tokens]:
+    """One call, of which the price is set aside before. Raises BudgetUsedUpError."""
+    reserved = part.tokens + options.answer_tokens
+    if not await budget.reserve(reserved):
+        raise BudgetUsedUpError
+    used = 0
+    try:
+        answer = await client.complete(part.system, part.user, options)
+        price = Tokens(answer.prompt_tokens, answer.completion_tokens)
+        if not price.total:  # the endpoint does not report it: our own count
+            price = Tokens(part.tokens, count_tokens(answer.text))
+        used = price.total
+    except TransientError as error:
+        # The endpoint charges for a call that it was still working on.
+        used = part.tokens if error.timed_out else 0
+        raise
+    finally:
+        await budget.settle(reserved, used)
+    return await asyncio.to_thread(parse_answer, answer.text), price
 
 
 def _log_checks(thread_id: str, reading: ThreadReading) -> None:
@@ -293,7 +306,7 @@ async def summarizer_for(clients: Clients, data: SummarizationRequested, thread:
         return OfflineSummarizer()
     settings = clients.settings
     return ChatSummarizer(
-        await _chat_client(clients),
+        await chat_client(clients),
         ChatSettings(
             data.llm_model,
             template=data.prompt_template,
@@ -306,7 +319,7 @@ async def summarizer_for(clients: Clients, data: SummarizationRequested, thread:
     )
 
 
-async def _chat_client(clients: Clients) -> OpenAIClient:
+async def chat_client(clients: Clients) -> OpenAIClient:
     """The one of the client set, which keeps its connections and its tokens."""
 
     async def start() -> OpenAIClient:

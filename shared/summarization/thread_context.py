@@ -15,7 +15,7 @@ from shared.documents.queries.threads import CHUNKS_OF_MESSAGES, THREADS_OF_VOTE
 from shared.documents.sources import Source
 from shared.documents.threads import Chunk, Message, Thread
 from shared.documents.values import SourceProfile
-from shared.domain.consensus.linked_thread import People
+from shared.domain.consensus.linked_thread import LinkedThread, People
 from shared.domain.consensus.mails import ThreadMail, attributions_in, list_id_in, quoted_blocks
 from shared.domain.consensus.reader import read_thread
 from shared.domain.consensus.rulings import DECIDING_ROLES
@@ -32,6 +32,7 @@ from shared.pipeline.readiness import (
     corrected_version,
     has_all_messages,
     load_members,
+    load_messages,
     version_of,
 )
 from shared.summarization.record_flags import flag_sentences, message_marks, record_flags, sender_marks
@@ -79,6 +80,13 @@ async def load_context(
         flags=flags,
         marks={id_: (*senders.get(id_, ()), *odd.get(id_, ())) for id_ in (senders | odd)},
     )
+
+
+async def linked_thread(clients: Clients, thread: Thread) -> LinkedThread:
+    """The thread's mails as they are now, for a question about it."""
+    messages = await load_messages(clients, thread.id, Session())
+    profile = await _profile(clients, thread, Session())
+    return await asyncio.to_thread(LinkedThread, mails_of(thread, messages, profile), profile)
 
 
 def _version(thread: Thread, messages: Sequence[Message], chunks: Sequence[Chunk]) -> str:

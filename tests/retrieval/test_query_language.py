@@ -280,3 +280,10 @@ async def test_an_error_names_the_place_and_the_remedy(text: str, says: str) -> 
 async def test_words_rank_and_names_have_a_page(text: str, ranking: str, named: tuple[str, ...]) -> None:
     query = parse_search(text)
     assert (query.ranking, query.named) == (ranking, named)
+
+
+async def test_an_exclusion_by_readings_finds_nothing_of_threads_that_were_not_looked_up() -> None:
+    since = "2024-03-01T00:00:00Z"
+    excluded, wanted = parse_search("receipt -outcome:accepted"), parse_search("receipt outcome:accepted")
+    assert excluded.to_odata(THREADS, since) == f"date ge {since} and {excluded.to_odata(THREADS)}"
+    assert wanted.to_odata(THREADS, since) == wanted.to_odata(THREADS)

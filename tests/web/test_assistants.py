@@ -233,4 +233,7 @@ def test_words_that_a_mail_only_quotes_are_not_its_senders() -> None:
     assert verify_quote(mail, "I object to this plan as it stands.").reason == QUOTED
     assert verify_quote(mail, "I do mind the plan").reason == ABSENT
     assert verify_quote(mail, "the plan").reason == TOO_SHORT
+    assert verify_quote(a_mail("Keep it.\n> Drop it.\n"), "Keep it.").is_confirmed
+    assert verify_quote(a_mail("Keep it.\n> Drop it.\n"), "Drop it.").reason == TOO_SHORT
+    assert verify_quote(a_mail("We do not\nkeep it.\n"), "keep it.").reason == TOO_SHORT
     assert not verify_quote(mail, "as it stands. I do not mind").is_confirmed

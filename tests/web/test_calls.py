@@ -32,7 +32,8 @@ def function_of(declared: Any) -> Page:
 
 
 async def asked(calls: Counter[str], declared: Any, path: str, **parts: str) -> Counter[str]:
-    params = {"q": parts.pop("q"), "mode": "words"} if "q" in parts else {}
+    mode = parts.pop("mode", "words")
+    params = {"q": parts.pop("q"), "mode": mode} if "q" in parts else {}
     request = func.HttpRequest("GET", f"http://x{path}", params=params, route_params=parts, body=b"")
     calls.clear()
     response = await function_of(declared)(request)
@@ -80,10 +81,14 @@ def test_a_page_asks_for_what_it_shows_in_a_few_calls(site: Site, calls: Counter
             "draft": await asked(calls, draft_page, "/", name="draft-ietf-tally-receipts"),
             "search": await asked(calls, search_page, "/", q="receipt"),
             "by_outcome": await asked(calls, search_page, "/", q="receipt outcome:accepted -json"),
+            "hybrid": await asked(calls, search_page, "/", q="receipt outcome:accepted -json", mode="hybrid"),
             "archive": await asked(calls, archive_page, "/", id=site.archives["tally"]),
         }
         assert calls["query.source_readers"] == 0
         await connections._connected.close()
+        # Of an operator that asks for readings, too: three services' answers. The encoder is in the process.
+        assert set(pages["hybrid"]) == {"query.readings_of_threads", "encode", "search", "read_many"}
+        assert pages["hybrid"]["search"] == pages["hybrid"]["read_many"] == pages["hybrid"]["encode"] == 1
         return {name: calls.total() for name, calls in pages.items()}
 
     try:
@@ -94,5 +99,5 @@ def test_a_page_asks_for_what_it_shows_in_a_few_calls(site: Site, calls: Counter
     exactly = {"home": 6, "thread": 5, "sources": 4, "source": 6}
     assert {name: found[name] for name in exactly} == exactly
     # A query's calls are its pages: the last one tells that there is no more.
-    most = {"home": 6, "thread": 5, "report": 3, "digest": 4, "sources": 4, "source": 7, "months": 4, "drafts": 1, "draft": 4, "search": 2, "by_outcome": 4, "archive": 24}  # fmt: skip
+    most = {"home": 6, "thread": 5, "report": 3, "digest": 4, "sources": 4, "source": 7, "months": 4, "drafts": 1, "draft": 4, "search": 2, "by_outcome": 4, "hybrid": 5, "archive": 24}  # fmt: skip
     assert {name: count for name, count in found.items() if count > most[name]} == {}, found

@@ -2,7 +2,8 @@
 
 import azure.functions as func
 
-from shared.retrieval.ask import Answer, Question, answer_question
+from shared.retrieval.ask import Question, answer_question
+from shared.retrieval.read_models import Answer
 from web.api.openapi import endpoint
 from web.caching import answer_with
 from web.connected import clients
@@ -12,6 +13,8 @@ from web.parameters import parse_query
 
 @endpoint("ask", "GET", "api/ask", {200: Answer}, query=Question, limited=Limited.ASK)
 async def ask(req: func.HttpRequest) -> func.HttpResponse:
-    """The sentences of the mail that answer a question, by thread, with what came of it."""
+    """The sentences of the mail that answer a question, by thread, and what a chat model writes from them."""
     asked = parse_query(req, Question)
-    return answer_with(req, await answer_question(await clients(), asked.q, asked.source))
+    connected = await clients()
+    answer = await answer_question(connected, asked.q, asked.source, written=asked.written)
+    return answer_with(req, answer)

@@ -1,8 +1,15 @@
-"""The page of answers: what came of the threads that a question is about, and the sentences that say so."""
+"""The page of answers: what came of the threads that a question is about, and the sentences that say so.
+
+A script adds what a chat model writes, a request a thread, each as it is ready. Without it the page is asked
+for as a whole, by a link.
+"""
 
 import azure.functions as func
+from pydantic import Field
 
-from shared.retrieval.ask import Question, answer_question
+from shared.retrieval.ask import Question, answer_question, write_for_thread
+from shared.retrieval.parameters import MessageKey
+from shared.retrieval.written import model_of
 from web.connected import clients
 from web.limits import Limited
 from web.pages.search import query_fault
@@ -10,7 +17,12 @@ from web.parameters import parse_query
 from web.problems import Problem
 from web.rendering import page, show
 
-TEMPLATE = "pages/ask.html"
+TEMPLATE, WRITTEN = "pages/ask.html", "pages/written.html"
+
+
+class AskedOfPage(Question):
+    written: bool = Field(default=False)
+    thread: MessageKey | None = None  # only what the chat model writes from this thread
 
 
 @page("page_ask", "ask", limited=Limited.ASK)
@@ -19,8 +31,13 @@ async def ask_page(req: func.HttpRequest) -> func.HttpResponse:
     if not text.strip():
         return show(req, TEMPLATE, query="", answer=None, error="")
     try:
-        asked = parse_query(req, Question, form=True)
+        asked = parse_query(req, AskedOfPage, form=True)
     except Problem as problem:
         return show(req, TEMPLATE, status=problem.status, query=text, answer=None, error=query_fault(problem))
-    answer = await answer_question(await clients(), asked.q, asked.source)
-    return show(req, TEMPLATE, query=text, answer=answer, error="")
+    connected = await clients()
+    if asked.thread is not None and (model := model_of(connected.settings)):
+        written = await write_for_thread(connected, asked.q, asked.thread)
+        return show(req, WRITTEN, written=written.sentences, note=written.note, model=model)
+    answer = await answer_question(connected, asked.q, asked.source, written=asked.written)
+    given = asked.model_dump(include={"q", "source"}, exclude_none=True)
+    return show(req, TEMPLATE, query=text, answer=answer, asked=given, error="")

@@ -100,14 +100,13 @@ class Index:
         facets: Sequence[str] = (),
         total: bool = False,
         latest_first: bool = False,
-        vectors: bool = False,
     ) -> Hits:
-        """By words, by meaning, or by both; an index of another model by words alone."""
+        """By words, by meaning (then hits have vectors), or by both; an index of another model by words."""
         options: dict[str, Any] = {
             "filter": (filters or Filters()).to_odata(),
             "top": top,
             "skip": skip,
-            "select": [*PAYLOAD, VECTOR_FIELD] if vectors else PAYLOAD,
+            "select": PAYLOAD,
             "include_total_count": total,
             "search_fields": SEARCHED if text else None,
         }
@@ -124,7 +123,7 @@ class Index:
             near = models.VectorizedQuery(
                 vector=list(vector), k_nearest_neighbors=nearest, fields=VECTOR_FIELD
             )
-            everything["vector_queries"] = [near]
+            everything |= {"vector_queries": [near], "select": [*PAYLOAD, VECTOR_FIELD]}
         hits = await self._search_live(text, everything)
         models_found = {hit.payload.get("embedding_model") for hit in hits or ()}
         if hits is not None and (vector is None or models_found == {self._model}):

@@ -62,8 +62,9 @@ LATEST_REPORT_TITLES = _REPORTS.all(
 MOST_READINGS = 1000  # as many as one call returns
 READINGS_OF_THREADS = _REPORTS.all(
     "readings_of_threads",
-    f"SELECT TOP {MOST_READINGS} c.thread_id, c.source, c.outcome.kind AS outcome, c.genre, c.counts,"
-    " IS_OBJECT(c.open_call) AS is_open FROM c WHERE IS_STRING(c.thread_id)"
+    f"SELECT TOP {MOST_READINGS} c.thread_id, c.source, c.last_message_date,"
+    " c.outcome.kind AS outcome, c.genre, c.counts, IS_OBJECT(c.open_call) AS is_open"
+    " FROM c WHERE IS_STRING(c.thread_id)"
     " AND (IS_NULL(@source) OR c.source = @source) AND ("
     "(IS_STRING(c.outcome.kind) AND ARRAY_CONTAINS(@outcomes, c.outcome.kind))"
     " OR (ARRAY_CONTAINS(@outcomes, 'unresolved') AND c.outcome.tier = 'remark')"

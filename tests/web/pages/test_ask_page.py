@@ -57,3 +57,20 @@ def test_a_fault_in_a_question_is_said_beside_the_box(site: Site) -> None:
     answer = site.host.get("/ask?q=form:leo+why")
     assert answer.status == 422
     assert "Did you mean from:?" in check(answer.text).text
+
+
+def test_what_decided_a_thread_comes_before_what_was_said_earlier(site: Site) -> None:
+    answer = site.json(f"/api/ask?q={quote('How long is a receipt valid?')}")
+    first = answer["threads"][0]["sentences"][0]
+    assert first["text"].startswith("Decision for -02: the lifetime is 30 days")
+    assert first["from"]["name"] == "Mara Lindqvist"
+    assert first["date"].startswith("2026-03-10")
+
+
+def test_a_question_about_a_person_is_about_its_topic_and_not_about_the_name(site: Site) -> None:
+    compression = site.json(f"/api/ask?q={quote('What does Nora think about compression?')}")
+    assert [thread["subject"] for thread in compression["threads"]] == [
+        "[slowmail] Consensus call: remove the compression option"
+    ]
+    json = site.json(f"/api/ask?q={quote('What does Nora think about JSON?')}")
+    assert (json["text"], json["threads"]) == ("No clear position on this was found in the mail.", [])

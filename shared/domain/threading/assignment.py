@@ -270,9 +270,10 @@ class _MailSet:
     def find_edges(self, arrived: Mapping[str, Links]) -> None:
         members = self.members
         affected = _affected(members, arrived)
-        named = {one: members[one] for one in affected if members[one].via not in DECIDED}
-        for one, member in named.items():
+        before = {one: members[one] for one in affected}
+        for one, member in before.items():
             members[one] = _nearest(member, [place for place in member.named if place in members])
+        named = {one: member for one, member in before.items() if member.via not in DECIDED}
         # Whether an ancestor counts depends on its own edge.
         for _ in range(_MOST_ROUNDS):
             found = {one: self._nearest_accepted(one, member) for one, member in named.items()}
@@ -405,7 +406,8 @@ def _nearest(member: ThreadMember, present: Sequence[str]) -> ThreadMember:
     if not named:
         return member
     parent, root = present[0] if present else named[-1], named[-1]
-    return ThreadMember(parent, tuple(named[: named.index(parent)]), "", root if root != parent else "")
+    via = member.via if member.via in DECIDED else ""
+    return ThreadMember(parent, tuple(named[: named.index(parent)]), via, root if root != parent else "")
 
 
 def _root_of(one: str, members: Mapping[str, ThreadMember], known: dict[str, str]) -> str:

@@ -225,10 +225,16 @@ class _Partners:
     def found(self, strangers: Collection[str]) -> Iterator[tuple[str, str]]:
         """The mail before it within the window, else the first after it that seeks nothing."""
         at_home = [entry for entry in self.in_order if entry.node not in strangers]
+        # Mails that name the same missing one stay together, whatever is written between them.
+        first: dict[str, SubjectEntry] = {}
+        for entry in self.in_order:
+            if entry.node in self.orphans:
+                first.setdefault(self.group_of[entry.node], entry)
         for entry in self.in_order:
             if entry.node not in self.seeking:
                 continue
-            parent = self._before(entry, at_home) or self._before(entry, self.in_order)
+            seeker = first[self.group_of[entry.node]] if entry.node in self.orphans else entry
+            parent = self._before(seeker, at_home) or self._before(seeker, self.in_order)
             # An orphan has those that name the same mail to go with.
             if parent is None and entry.node not in self.orphans:
                 parent = self._after(entry, at_home) or self._after(entry, self.in_order)

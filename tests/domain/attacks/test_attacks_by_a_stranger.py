@@ -6,7 +6,7 @@ set of mails: whichever archive is parsed first, the same is said.
 
 import pytest
 
-from tests.domain.attacks import afterwards, of_mails, of_people
+from tests.domain.attacks import afterwards, of_forms, of_headers, of_mails, of_people
 from tests.domain.attacks.honest import Attack, changed, record, said
 
 CLASSES = {
@@ -22,13 +22,15 @@ CLASSES = {
     "hidden text": of_mails.HIDDEN,
     "dilution": of_mails.DILUTION,
     "afterwards": afterwards.AFTERWARDS,
+    **of_headers.NEW,
+    **of_forms.NEW,
 }
 ATTACKS = [(kind, attack) for kind, attacks in CLASSES.items() for attack in attacks]
 
 
-def test_there_are_more_than_two_hundred_attacks() -> None:
+def test_there_are_more_than_seven_hundred_attacks() -> None:
     names = [(kind, attack.name) for kind, attack in ATTACKS]
-    assert len(set(names)) == len(names) >= 200
+    assert len(set(names)) == len(names) >= 700
     assert all(len(attacks) >= 10 for attacks in CLASSES.values())
 
 

@@ -5,7 +5,7 @@ import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from shared.core.times import stored_time
@@ -20,7 +20,7 @@ from shared.domain.mail.models import ParsedMail
 from shared.domain.mail.parse import parse_archive
 from shared.domain.threading.assignment import ThreadState
 from shared.domain.threading.opening import opening_of
-from shared.domain.threading.prepared_message import prepare_message
+from shared.domain.threading.prepared_message import PreparedMessage, prepare_message
 from shared.summarization.record_flags import marked_claims, message_marks, record_flags, sender_marks
 from shared.summarization.thread_context import mails_of
 from shared.threads.message_documents import (
@@ -76,6 +76,13 @@ class ReadThread:
         return facts_of_thread(found, opening_of(ThreadState.from_document(self.thread.threading)))
 
 
+@lru_cache(maxsize=64)
+def _prepared(content: bytes) -> tuple[PreparedMessage, ...]:
+    mails = [mail for mail in parse_archive(io.BytesIO(content)) if isinstance(mail, ParsedMail)]
+    assert mails
+    return tuple(map(prepare_message, mails))
+
+
 class InMemoryRecord:
     """Archives come in one after the other, each to its source."""
 
@@ -89,9 +96,7 @@ class InMemoryRecord:
         self._count += 1
         at = arrived or stored_time(ARRIVED + timedelta(minutes=self._count))
         archive = ArchiveOfSource(hashlib.sha256(content).hexdigest()[:16], source, at)
-        mails = [mail for mail in parse_archive(io.BytesIO(content)) if isinstance(mail, ParsedMail)]
-        assert mails
-        for mail in incoming_messages(map(prepare_message, mails), archive).values():
+        for mail in incoming_messages(_prepared(content), archive).values():
             self._take(mail)
 
     def _take(self, mail: IncomingMessage) -> None:

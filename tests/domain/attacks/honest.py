@@ -188,13 +188,15 @@ class Claim:
     marks: tuple[str, ...] = ()
 
 
-def _id_of(id_: str) -> str:
-    return f"<{id_}>"
-
-
 @cache
 def honest_ids(list_: str) -> frozenset[str]:
     return frozenset(message.message_id for message in record(list_, ()).messages(list_))
+
+
+@cache
+def said_with(list_: str, added: tuple[bytes, ...]) -> dict[tuple[str, ...], Claim]:
+    """What is said of the honest where these mails are added."""
+    return said(record(list_, added), list_)
 
 
 def said(made: InMemoryRecord, list_: str) -> dict[tuple[str, ...], Claim]:
@@ -317,7 +319,7 @@ class Attack:
 
 def changed(attack: Attack) -> dict[tuple[str, ...], tuple[Claim | None, Claim | None]]:
     """What is said otherwise of the honest than beside the twin, without a mark beside it."""
-    twin, attacked = (said(record(attack.list, mails), attack.list) for mails in (attack.twin, attack.mails))
+    twin, attacked = (said_with(attack.list, mails) for mails in (attack.twin, attack.mails))
     assert twin, "nothing to compare"
     keys: Iterable[tuple[str, ...]] = twin.keys() | attacked.keys()
     found = {

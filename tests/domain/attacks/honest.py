@@ -291,7 +291,8 @@ def _of_sentences(
         ),
         *(("tally", one.citation, one.by, ()) for one in reading.tallies),
         # Possible decisions and objections, open issues and key points are quoted under no heading.
-        *(("quoted", one.citation, True, one.marks) for one in (*reading.objections, *reading.decisions)),
+        *(("quoted", one.citation, True, one.marks) for one in reading.objections),
+        *(("quoted", one.citation, True, one.marks) for one in reading.decisions),
         *(("quoted", one, True, ()) for one in (*reading.open_issues, *reading.key_points)),
         *(("quoted", one.citation, True, ()) for one in reading.positions),
     ]

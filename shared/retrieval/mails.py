@@ -20,7 +20,7 @@ from shared.domain.mail.masking import mask_addresses, masked
 from shared.domain.mail.mbox_writer import WrittenMail, mbox_of
 from shared.domain.mail.models import MailboxError, ParsedMail
 from shared.domain.mail.parse import parse_archive
-from shared.domain.threading.prepared_message import prepare_message
+from shared.domain.threading.prepared_message import latest_date, prepare_message
 from shared.ingestion.archive_members import open_members
 from shared.ingestion.archive_reader import opened_archive
 from shared.ingestion.archive_source import ArchivePath
@@ -116,7 +116,8 @@ async def original_mail(
     parsed = await asyncio.to_thread(_parsed, content)
     if parsed is None:
         raise NotFoundError("the archive no longer has a mail at the place of this copy")
-    document, copy = prepare_message(parsed).document, message.copies[number]
+    copy = message.copies[number]
+    document = prepare_message(parsed).not_after(latest_date(copy.arrived)).document
     said = {name: document[name] for name in _SAID}
     shown = read_document(Message, {**message.to_cosmos(), **said})
     return OriginalMail(shown, copy, archive.file_hash, document["identity"] == copy.identity)

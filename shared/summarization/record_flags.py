@@ -16,16 +16,20 @@ from shared.documents.values import (
 )
 from shared.domain.consensus.linked_thread import CLAIMS_ROLE, CONFUSABLE, SAME_NAME, UNAUTHENTICATED, People
 from shared.domain.consensus.mails import ThreadMail
-from shared.domain.threading.assignment import BY_LIMIT, BY_OPERATOR, BY_SUBJECT
+from shared.domain.threading.assignment import BY_LIMIT, BY_OPERATOR, BY_SUBJECT, ThreadState
+from shared.domain.threading.opening import opening_of
 
 _HIDDEN = "hidden-text"
 CONFLICTING = "conflicting content under the same Message-ID"
 HAS_HIDDEN_TEXT = "contains hidden text (not read)"
 JOINED = "threaded by subject only"
+JOINED_TO = "other messages are threaded to it by subject only"
+TITLE_DISPUTED = "several answers have another subject"
 MOVED = "moved here by an operator"
 _SENTENCES = {
     "conflicting_copies": "Messages with conflicting copies: {}. The first copy in list order counts.",
     "joined_by_subject": "Messages threaded by subject only: {}.",
+    "disputed_titles": "The first message and several answers, or several answers, have different subjects.",
     "moved_by_operator": "Messages moved by an operator: {}.",
     "beyond_limit": "Messages that begin a thread because the one that they name is full: {}.",
     "hidden_text": "Messages with hidden text (not read): {}.",
@@ -56,6 +60,7 @@ def record_flags(
     flags = {
         "conflicting_copies": sum(message.conflicts > 0 for message in messages),
         "joined_by_subject": via.count(BY_SUBJECT),
+        "disputed_titles": len(title_marks(thread)),
         "moved_by_operator": via.count(BY_OPERATOR),
         "beyond_limit": via.count(BY_LIMIT),
         "hidden_text": sum(_HIDDEN in message.warnings for message in messages),
@@ -85,15 +90,24 @@ def _citations(reading: ThreadReading) -> Iterator[SentenceCitation]:
     yield from reading.outcome.evidence
 
 
+def title_marks(thread: Thread) -> tuple[str, ...]:
+    """What a reader has to know of the thread's subject."""
+    state = ThreadState.from_document(thread.threading) if thread.threading else ThreadState()
+    return (TITLE_DISPUTED,) if opening_of(state).is_disputed else ()
+
+
 def message_marks(thread: Thread, messages: Sequence[Message]) -> dict[str, tuple[str, ...]]:
     """The marks of messages that have some, by Message-ID."""
-    via = {member["id"]: member.get("via") for member in thread.threading.get("members", [])}
+    members = thread.threading.get("members", [])
+    via = {member["id"]: member.get("via") for member in members}
+    joined_to = {member.get("parent") for member in members if member.get("via") == BY_SUBJECT}
     found = {}
     for message in messages:
         marks = (
             (CONFLICTING, message.conflicts > 0),
             (HAS_HIDDEN_TEXT, _HIDDEN in message.warnings),
             (JOINED, via.get(message.message_id) == BY_SUBJECT),
+            (JOINED_TO, message.message_id in joined_to),
             (MOVED, via.get(message.message_id) == BY_OPERATOR),
         )
         found[message.message_id] = tuple(mark for mark, holds in marks if holds)

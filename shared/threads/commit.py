@@ -402,9 +402,9 @@ class ThreadCommit:
 def _links_of_member(node: str, state: ThreadState) -> Links:
     """What the thread itself knows of a member whose message is not stored yet."""
     member = state.members[node]
-    named = [*member.wants, *([] if member.via == BY_SUBJECT else [member.parent]), member.root]
+    named = list(member.wants) if member.via == BY_SUBJECT else member.named
     entries = sorted(entry for entry in state.subjects if entry.node == node)
-    return Links(node, [*dict.fromkeys(one for one in named if one)], entries)
+    return Links(node, named, entries)
 
 
 def _facts(message: Message | None, archives: Collection[str]) -> MessageFacts:

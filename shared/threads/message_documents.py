@@ -16,7 +16,7 @@ from shared.clients.cosmos.session import RawDocument
 from shared.core.ids import message_key
 from shared.documents.threads import Message
 from shared.domain.mail.models import ParsedAddress, ParsedMail
-from shared.domain.threading.prepared_message import PreparedMessage
+from shared.domain.threading.prepared_message import PreparedMessage, latest_date
 
 MAX_COPIES = 100
 """Of one message: the first ones. The archives are all kept."""
@@ -68,7 +68,8 @@ def incoming_messages(
 ) -> dict[str, IncomingMessage]:
     """By node."""
     by_node: dict[str, list[PreparedMessage]] = {}
-    for message in messages:
+    latest = latest_date(archive.arrived)
+    for message in (one.not_after(latest) for one in messages):
         by_node.setdefault(message.node, []).append(message)
     return {
         node: IncomingMessage(

@@ -6,17 +6,17 @@ is `inexact`: it has what can be said without its messages, and orchestration se
 stored.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.documents.queries.threads import MEMBER_FACTS
 from shared.documents.threads import Address, Thread
 from shared.domain.threading.assignment import ThreadingResult, ThreadState
+from shared.domain.threading.opening import Opening, opening_of
 from shared.domain.threading.subject_links import read_subject, title_of
 from shared.pipeline.lifecycle.threads import thread_changed, thread_described
 from shared.pipeline.readiness import ReadyThread, member_keys
@@ -113,34 +113,6 @@ async def describe_inexact(
         if not await thread_described(clients.store, thread, described, session):
             changed.add(thread.id)
     return [ready for ready in threads if ready.thread.id not in changed]
-
-
-class Opening(NamedTuple):
-    """What names a thread and begins it."""
-
-    root: str
-    """The first message; empty where it is missing, or is not what its answers were written to."""
-    impostor: str
-    """A message in place of the first one, whose subject most of its answers have not."""
-    title: str
-    """The title of most answers, where there is no first message."""
-
-
-def opening_of(state: ThreadState) -> Opening:
-    """Anybody can send a mail in place of a first one that is missing. It gives the thread no name."""
-    if not state.members:
-        return Opening("", "", "")
-    root = state.root
-    titles = {entry.node: title_of(entry.key) for entry in sorted(state.subjects)}
-    answers = Counter(
-        titles[one] for one, member in state.members.items() if member.parent == root and one in titles
-    )
-    common = min(answers, key=lambda title: (-answers[title], title), default="")
-    if root not in state.members:
-        return Opening("", "", common)
-    if answers[common] > answers[titles.get(root, "")]:
-        return Opening("", root, common)
-    return Opening(root, "", "")
 
 
 def _is_named_so(thread: Thread, opening: Opening) -> bool:

@@ -4,7 +4,8 @@ import hashlib
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from datetime import UTC, datetime, timedelta
+from functools import cached_property, lru_cache
 from typing import Any
 
 from shared.core.times import stored_time
@@ -18,7 +19,8 @@ from shared.domain.consensus.reader import read_thread
 from shared.domain.mail.models import ParsedMail
 from shared.domain.mail.parse import parse_archive
 from shared.domain.threading.assignment import ThreadState
-from shared.domain.threading.prepared_message import prepare_message
+from shared.domain.threading.opening import opening_of
+from shared.domain.threading.prepared_message import PreparedMessage, prepare_message
 from shared.summarization.record_flags import marked_claims, message_marks, record_flags, sender_marks
 from shared.summarization.thread_context import mails_of
 from shared.threads.message_documents import (
@@ -30,9 +32,12 @@ from shared.threads.message_documents import (
     raw_message,
 )
 from shared.threads.message_writer import cross_post_changes
-from shared.threads.thread_documents import facts_of_thread, opening_of
+from shared.threads.thread_documents import facts_of_thread
 from tests.support.documents import CREATED
 from tests.support.threads import InMemoryThreads, assign
+
+ARRIVED = datetime(2026, 3, 5, tzinfo=UTC)
+"""After the mails of the tests, which are of January and February 2026."""
 
 
 @dataclass
@@ -71,6 +76,13 @@ class ReadThread:
         return facts_of_thread(found, opening_of(ThreadState.from_document(self.thread.threading)))
 
 
+@lru_cache(maxsize=64)
+def _prepared(content: bytes) -> tuple[PreparedMessage, ...]:
+    mails = [mail for mail in parse_archive(io.BytesIO(content)) if isinstance(mail, ParsedMail)]
+    assert mails
+    return tuple(map(prepare_message, mails))
+
+
 class InMemoryRecord:
     """Archives come in one after the other, each to its source."""
 
@@ -82,11 +94,9 @@ class InMemoryRecord:
     def take_in(self, source: str, content: bytes, arrived: str | None = None) -> None:
         """Parse it now; `arrived` says when the source got it, where that was not now."""
         self._count += 1
-        at = arrived or f"{self._count:04d}"
+        at = arrived or stored_time(ARRIVED + timedelta(minutes=self._count))
         archive = ArchiveOfSource(hashlib.sha256(content).hexdigest()[:16], source, at)
-        mails = [mail for mail in parse_archive(io.BytesIO(content)) if isinstance(mail, ParsedMail)]
-        assert mails
-        for mail in incoming_messages(map(prepare_message, mails), archive).values():
+        for mail in incoming_messages(_prepared(content), archive).values():
             self._take(mail)
 
     def _take(self, mail: IncomingMessage) -> None:

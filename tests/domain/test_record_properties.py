@@ -39,7 +39,7 @@ def cut(whole: list[bytes], places: list[int]) -> list[bytes]:
 def record_of(archives: list[Numbered]) -> InMemoryRecord:
     made = InMemoryRecord(PROFILES)
     for number, content in archives:
-        made.take_in("list", content, arrived=f"{number:04d}")
+        made.take_in("list", content, arrived=f"2026-03-05T00:{number:02d}:00.000000Z")
     return made
 
 

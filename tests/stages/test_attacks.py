@@ -48,6 +48,8 @@ OF_OLD = (
     "twenty plus-addresses",
     "hidden text",
 )
+ARRIVED = NOW + timedelta(days=60)
+"""After the mails: a date that is later than the archive is none."""
 MOVING = (
     "summary_number",
     "published_at",
@@ -76,7 +78,7 @@ async def take_in(place: MailIn, attack: Attack | None) -> None:
     attacking = [(attack.source, attack.content)] if attack else []
     archives = [*attacking, *honest] if attack and attack.first else [*honest, *attacking]
     for number, (source, content) in enumerate(archives):
-        await place.take_in(content, source, arrived=NOW + timedelta(minutes=number))
+        await place.take_in(content, source, arrived=ARRIVED + timedelta(minutes=number))
         place.now += timedelta(minutes=1)  # the latest summary is the current one
         await finish(place)
 

@@ -400,7 +400,7 @@ async def test_a_late_parent_merges_threads_and_everything_follows(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
-        child = mail(9, parent=8, subject="Re: The first of all")
+        child = mail(9, parent=8, subject="The first of all")
         # Two threads that do not know of each other, until the mail comes that links them.
         await place.take_in(CHAIN[0] + CHAIN[1])
         events = await place.take_in(child)

@@ -235,6 +235,8 @@ def _marks_of(reading: StoredReading) -> dict[str, tuple[str, ...]]:
     found = {claim.citation.message_id: claim.marks for claim in claims if claim.marks}
     if len(reading.outcome.evidence) == 1 and reading.outcome.marks:
         found.setdefault(reading.outcome.evidence[0].message_id, tuple(reading.outcome.marks))
+    if reading.proposition and reading.proposition.marks:
+        found.setdefault(reading.proposition.message_id, reading.proposition.marks)
     return found
 
 

@@ -19,7 +19,7 @@ from shared.retrieval.conversation import (
 )
 from shared.retrieval.parameters import page_of
 from shared.retrieval.read_models import AnswerElsewhere
-from shared.summarization.record_flags import message_marks
+from shared.summarization.record_flags import message_marks, title_marks
 from web.formatting import writer
 from web.pages.message_body import Block, body_blocks, is_cut, marks_of_span
 from web.pages.reading_view import QuotePlaces, names_of, reading_view
@@ -86,6 +86,7 @@ def thread_values(reading: ThreadPageData, *, at: str | None = None, page: str =
     waits = thread.status is ProcessingStatus.PENDING
     return {
         "thread": thread,
+        "title_marks": title_marks(thread),
         "report": reading.report,
         "summary": _shown(reading.summary, pages, reading) if reading.summary else None,
         "messages": messages,

@@ -403,6 +403,8 @@ MOST_MAILS = {Head.POINT: 12, Head.DECISION: 4, Head.OBJECTION: 4, Head.OPEN_ISS
 MOST_SHOWN = 12
 """Sentences that a page shows of one thread, in all."""
 _PER_MAIL = 4
+_PER_PERSON = 6
+"""Of one person, before the others have theirs: who writes a lot takes no places of others."""
 _MOST_SCORED = 6_000
 """Sentences of one thread that are scored; a longer thread is read from both ends."""
 _HOUSEKEEPING = cues.Cue("rebased|rebasing|resent|resending")
@@ -503,19 +505,29 @@ class SentenceScores:
     def points(self, already: Sequence[OwnSentence]) -> list[OwnSentence]:
         """The best of the rest, so that with what is shown anyway no more than MOST_SHOWN are."""
         shown = {id(one) for one in already}
-        room = MOST_SHOWN - len(shown)
-        per_mail: Counter[int] = Counter()
-        points: list[OwnSentence] = []
+        said = {(self._person(one), one.key) for one in already}
+        of_mail, of_person = Counter[int](), Counter[str](self._person(one) for one in already)
+        room = max(MOST_SHOWN - len(shown), 0)
+        first: list[OwnSentence] = []
+        rest: list[OwnSentence] = []
         for sentence in sorted(self._sentences, key=lambda one: -self._scores[id(one)][0]):
-            if len(points) >= room:
-                break
-            if id(sentence) in shown or per_mail[sentence.mail] >= _PER_MAIL:
+            person = self._person(sentence)
+            if id(sentence) in shown or (person, sentence.key) in said:
+                continue
+            if of_mail[sentence.mail] >= _PER_MAIL:
                 continue
             if not may_be(Head.POINT, sentence, self._thread, self._put):
                 continue
-            per_mail[sentence.mail] += 1
-            points.append(sentence)
-        return sorted(points, key=lambda one: (one.mail, one.index))
+            said.add((person, sentence.key))
+            of_mail[sentence.mail] += 1
+            of_person[person] += 1
+            (first if of_person[person] <= _PER_PERSON else rest).append(sentence)
+            if len(first) >= room:
+                break
+        return sorted([*first, *rest][:room], key=lambda one: (one.mail, one.index))
+
+    def _person(self, sentence: OwnSentence) -> str:
+        return self._thread.mail_of(sentence).person
 
 
 def _bounded(sentences: list[OwnSentence]) -> list[OwnSentence]:

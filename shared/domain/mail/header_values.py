@@ -187,7 +187,7 @@ _DAY_ONLY = re.compile(
 _EARLIEST = datetime(1975, 1, 1, tzinfo=UTC)
 _LATEST = datetime(2038, 1, 1, tzinfo=UTC)
 """Outside of these no list has mail: there was none, or clocks of 32 bits have ended."""
-_LONGEST_WAY, _CLOCK_SKEW = timedelta(days=3_650), timedelta(days=2)
+_LONGEST_WAY, CLOCK_SKEW = timedelta(days=3_650), timedelta(days=2)
 _CENTURY, _PIVOT, _TWO_DIGITS = 100, 70, 1000
 _MAX_OFFSET = 16 * 60
 _WIDEST = timedelta(minutes=_MAX_OFFSET)
@@ -203,7 +203,7 @@ def best_date(declared: str, received: Iterable[str], envelope: str) -> tuple[da
     """
     date = parse_date(declared) if declared else None
     hops = [found for hop in received if (found := parse_date(hop.rpartition(";")[2]))]
-    if date is not None and (not hops or hops[0] - _LONGEST_WAY <= date <= hops[0] + _CLOCK_SKEW):
+    if date is not None and (not hops or hops[0] - _LONGEST_WAY <= date <= hops[0] + CLOCK_SKEW):
         return date, ""
     problem = "bad-date" if declared else "missing-date"
     hops = [hop for hop in hops if hop >= hops[0] - _LONGEST_WAY]

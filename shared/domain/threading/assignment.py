@@ -1,8 +1,9 @@
 """Threads of one source as a pure function of the set of its mails.
 
 A mail brings one edge: to its direct parent where the source has it, else to the nearest ancestor in
-References that the source has, else to the root that it claims. A mail without such a parent brings an edge
-by its subject (`subject_links`). A thread is a connected component of these edges. Its root, the one id
+References that the source has, else to the root that it claims. An ancestor that claims another root and has
+another subject than the mail does not count as present. A mail without such a parent brings an edge by its
+subject (`subject_links`). A thread is a connected component of these edges. Its root, the one id
 without an edge, names it, and need not be present.
 
 Each edge is a function of the set of mails, so any order, any split into archives and any repetition gives
@@ -17,19 +18,30 @@ from shared.core.ids import thread_id
 from shared.domain.mail.models import ParsedMail
 from shared.domain.threading.subject_links import (
     ALWAYS,
+    NEVER,
     ORPHANED,
+    RETITLED,
+    TITLE_AFTER,
     SubjectEntry,
     entries_of,
+    is_rule_of_patches,
     nearest_by_subject,
+    title_of,
 )
 
 MAX_ANCESTORS = 32
 """So many of the nearest, and the root: what a hostile mail can make us keep and look up."""
+_MOST_ROUNDS = 8
+"""Then a chain of mails that contradict each other is hostile."""
+_NO_ENTRY = SubjectEntry("", 0, NEVER, "")
 BY_SUBJECT = "subject"
 BY_OPERATOR = "operator"
 BY_LIMIT = "limit"
 """It is in a thread of its own, because the thread that it names is full."""
+APART = "apart"
+"""It names one mail, which is in another thread and contradicts it: its thread is that of a missing mail."""
 DECIDED = frozenset({BY_OPERATOR, BY_LIMIT})
+_KEPT = DECIDED | {APART}
 
 
 class Links(NamedTuple):
@@ -47,9 +59,14 @@ class ThreadMember(NamedTuple):
     wants: tuple[str, ...] = ()
     """Ids that are not here and would be nearer, the nearest first; by subject, all that it names."""
     via: str = ""
-    """By what it has its edge: its headers, else `BY_SUBJECT`, `BY_OPERATOR` or `BY_LIMIT`."""
+    """By what it has its edge: its headers, else `BY_SUBJECT`, `BY_OPERATOR`, `BY_LIMIT` or `APART`."""
     root: str = ""
     """The root that it claims, where that is not its parent: then it says that its parent is an answer."""
+
+    @property
+    def named(self) -> list[str]:
+        """The mails that it names, as far as they are kept: the nearest first, the claimed root last."""
+        return [one for one in dict.fromkeys((*self.wants, self.parent, self.root)) if one]
 
 
 @dataclass(slots=True)
@@ -191,16 +208,19 @@ def wanted_by_known(arrived: Collection[str], states: Iterable[ThreadState]) -> 
     ids, entries = set[str](), []
     for state in states:
         seeking = {entry.node for entry in state.subjects if entry.seeks == ALWAYS}
-        orphans = _orphans({one: _by_headers(member) for one, member in state.members.items()})
+        by_headers = {one: _by_headers(member) for one, member in state.members.items()}
+        orphans = _orphans(by_headers)
         entries += [
             entry
             for entry in state.subjects
-            if entry.seeks == ALWAYS or (entry.seeks == ORPHANED and entry.node in orphans)
+            if entry.seeks == ALWAYS or (entry.seeks >= ORPHANED and entry.node in orphans)
         ]
+        affected = _affected(by_headers, arrived)
         ids |= {
-            member.root or member.parent
-            for member in state.members.values()
-            if member.parent in seeking or any(one in arrived for one in member.wants)
+            named
+            for one, member in by_headers.items()
+            if one in affected or state.members[one].via == BY_SUBJECT or member.parent in seeking
+            for named in (*member.named, one)
         }
     return Wanted(sorted(ids - {""}), entries)
 
@@ -249,10 +269,54 @@ class _MailSet:
 
     def find_edges(self, arrived: Mapping[str, Links]) -> None:
         members = self.members
-        for one, member in members.items():
-            if member.wants and (one in arrived or not arrived.keys().isdisjoint(member.wants)):
-                members[one] = _nearest(member, members)
+        affected = _affected(members, arrived)
+        before = {one: members[one] for one in affected}
+        for one, member in before.items():
+            members[one] = _nearest(member, [place for place in member.named if place in members])
+        named = {one: member for one, member in before.items() if member.via not in DECIDED}
+        # Whether an ancestor counts depends on its own edge.
+        for _ in range(_MOST_ROUNDS):
+            found = {one: self._nearest_accepted(one, member) for one, member in named.items()}
+            if all(members[one] == member for one, member in found.items()):
+                break
+            members.update(found)
         self._find_edges_by_subject()
+
+    def _nearest_accepted(self, one: str, member: ThreadMember) -> ThreadMember:
+        present = [place for place in member.named if place in self.members]
+        accepted = [place for place in present if not self._contradicts(one, member, place)]
+        if present and not accepted and present[-1] == member.named[-1]:
+            titles = {title_of(self._subject(place).key) for place in present[:-1]}
+            is_apart = title_of(self._subject(one).key) not in titles
+            return ThreadMember(present[-1], tuple(member.named[:-1]), APART if is_apart else "")
+        return _nearest(member, accepted)
+
+    def _contradicts(self, one: str, member: ThreadMember, ancestor: str) -> bool:
+        """Whether an ancestor says that it is in another thread than the mail says.
+
+        Anybody can send a mail under an id that others name. Some honest mailers name the parent alone.
+        """
+        above, root = self.members[ancestor], member.named[-1]
+        claimed = above.root or above.parent
+        own, other = self._subject(one), self._subject(ancestor)
+        # A mail without a mark of a reply begins a subject, or is a patch, which may name any mail.
+        if above.via in DECIDED or own.seeks in {RETITLED, NEVER}:
+            return False
+        if ancestor != root:
+            if claimed or other.seeks != NEVER:
+                return claimed != root if claimed else title_of(other.key) != title_of(own.key)
+            return other.key != own.key or TITLE_AFTER not in own.key  # else it is a patch without headers
+        if not claimed or one in above.named:
+            return False
+        if above.via == APART:
+            return True
+        titles = [title_of(entry.key) for entry in (other, self._subject(above.parent, own))]
+        return any(title != title_of(own.key) for title in titles)
+
+    def _subject(self, one: str, absent: SubjectEntry = _NO_ENTRY) -> SubjectEntry:
+        """The entry of its subject as it stands."""
+        found = (entry for entry in self.entries.get(one, ()) if not is_rule_of_patches(entry.key))
+        return next(found, _NO_ENTRY if one in self.members else absent)
 
     def _find_edges_by_subject(self) -> None:
         members, roots = self.members, dict[str, str]()
@@ -269,11 +333,15 @@ class _MailSet:
             {one: _root_of(one, members, roots) for one in members},
             _claims(members.values()),
             orphans,
-            {one: member.parent for one, member in members.items() if member.parent in members},
+            {
+                one: member.parent
+                for one, member in members.items()
+                if member.parent in members and member.via != APART
+            },
         )
         for one, parent in found.items():
             member = members[one]
-            if parent and member.via not in DECIDED and (one in orphans or not member.parent):
+            if parent and member.via not in _KEPT and (one in orphans or not member.parent):
                 named = (*member.wants, member.parent) if member.parent else ()
                 members[one] = ThreadMember(parent, named, BY_SUBJECT)
 
@@ -285,6 +353,26 @@ class _MailSet:
             state.members[one] = member
             state.subjects |= self.entries.get(one, set())
         return {thread_id(root, source): state for root, state in found.items()}
+
+
+def _affected(members: Mapping[str, ThreadMember], arrived: Collection[str]) -> set[str]:
+    """The mails whose edges the arrivals may change: those that name them, or these alone."""
+    here = frozenset(arrived)
+    affected = {
+        one
+        for one, member in members.items()
+        if one in here or member.parent in here or not here.isdisjoint(member.wants)
+    }
+    answers: dict[str, list[str]] = {}
+    for one, member in members.items() if affected else ():
+        if member.parent and not member.root:
+            answers.setdefault(member.parent, []).append(one)
+    left = list(affected)
+    while left:
+        found = set(answers.get(left.pop(), ())) - affected
+        affected |= found
+        left += found
+    return affected
 
 
 def _by_headers(member: ThreadMember) -> ThreadMember:
@@ -299,7 +387,7 @@ def _orphans(by_headers: Mapping[str, ThreadMember]) -> set[str]:
     return {
         one
         for one, member in by_headers.items()
-        if member.parent and member.parent not in by_headers and member.via not in DECIDED
+        if member.parent and member.parent not in by_headers and member.via not in _KEPT
     }
 
 
@@ -312,13 +400,14 @@ def _claims(members: Iterable[ThreadMember]) -> dict[str, list[str]]:
     return claims
 
 
-def _nearest(member: ThreadMember, members: Mapping[str, ThreadMember]) -> ThreadMember:
-    """With its edge to the nearest ancestor that is there; without one, it stays where it is."""
-    for place, one in enumerate(member.wants):
-        if one in members:
-            root = member.root or (member.parent if one != member.parent else "")
-            return ThreadMember(one, member.wants[:place], member.via, root)
-    return member._replace(wants=tuple(one for one in member.wants if one != member.parent))
+def _nearest(member: ThreadMember, present: Sequence[str]) -> ThreadMember:
+    """With its edge to the first of these ancestors; without one, to the root that it claims."""
+    named = member.named
+    if not named:
+        return member
+    parent, root = present[0] if present else named[-1], named[-1]
+    via = member.via if member.via in DECIDED else ""
+    return ThreadMember(parent, tuple(named[: named.index(parent)]), via, root if root != parent else "")
 
 
 def _root_of(one: str, members: Mapping[str, ThreadMember], known: dict[str, str]) -> str:
@@ -329,6 +418,9 @@ def _root_of(one: str, members: Mapping[str, ThreadMember], known: dict[str, str
         member = members.get(one)
         if member is None or not member.parent:
             known[one] = one
+            break
+        if member.via == APART:  # the thread of a mail that is missing
+            known[one] = member.parent
             break
         one = member.parent
     if one not in known:  # a circle: it begins where the path came back to

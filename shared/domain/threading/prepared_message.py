@@ -5,10 +5,12 @@ import json
 import marshal
 import re
 import zlib
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from shared.core.json_size import json_bytes_at_most
 from shared.core.times import stored_time
+from shared.domain.mail.header_values import CLOCK_SKEW
 from shared.domain.mail.models import ParsedMail, Segment, SegmentKind
 from shared.domain.mail.segments import NormalizedBody
 from shared.domain.threading.assignment import Links, links_of
@@ -30,10 +32,23 @@ class PreparedMessage(NamedTuple):
     def node(self) -> str:
         return self.links.node
 
+    def not_after(self, latest: str) -> "PreparedMessage":
+        """Without a date that is later than its archive can have: such a date orders and links nothing."""
+        date = self.document["date"]
+        if date is None or date <= latest:
+            return self
+        undated = {"date": None, "claimed_date": self.document["claimed_date"] or date}
+        return self._replace(document=self.document | undated, links=self.links._replace(entries=[]))
+
     @property
     def size(self) -> int:
         """In characters of its text."""
         return len(self.document["body_raw"]) + len(self.document["body_html"] or "")
+
+
+def latest_date(arrived: str) -> str:
+    """The latest date that a mail may have, by the stored time at which its archive arrived."""
+    return stored_time(datetime.fromisoformat(arrived) + CLOCK_SKEW)
 
 
 def prepare_message(message: ParsedMail, member: int = 0) -> PreparedMessage:

@@ -103,12 +103,15 @@ class SubjectEntry(NamedTuple):
     at: int
     """Seconds since the epoch."""
     seeks: int
-    """Whether the message is threaded by this: `NEVER`, `ALWAYS`, or where it is `ORPHANED`."""
+    """Whether the message is threaded by this: `NEVER`, `ALWAYS`, or where it has no ancestor here."""
     node: str
 
 
-NEVER, ALWAYS, ORPHANED = range(3)
-"""A mail is orphaned where it names others as its ancestors, and none of them is there."""
+NEVER, ALWAYS, ORPHANED, RETITLED = range(4)
+"""A mail is orphaned where it names others as its ancestors, and none of them is there.
+
+It is retitled where it names others, and its subject has no mark of a reply.
+"""
 
 
 def entries_of(message: ParsedMail) -> list[SubjectEntry]:
@@ -121,7 +124,8 @@ def entries_of(message: ParsedMail) -> list[SubjectEntry]:
     if subject.key:
         # A mail that names others says by that that it answers. So does a patch, which begins all the same.
         answers = subject.is_reply or (not headerless and not subject.version)
-        seeks = (ALWAYS if headerless else ORPHANED) if answers else NEVER
+        named = ORPHANED if subject.is_reply else RETITLED
+        seeks = (ALWAYS if headerless else named) if answers else NEVER
         entries.append(SubjectEntry(subject.key, at, seeks, node))
     if subject.version and message.sender.email and not subject.is_reply:
         entries += _patch_entries(subject, message.sender.email.lower(), at, node, headerless=headerless)
@@ -138,6 +142,11 @@ def _patch_entries(
     if subject.title:
         seeks = headerless and subject.version > 1
         yield SubjectEntry(f"{_REROLL}{sender}{TITLE_AFTER}{subject.title}", at, int(seeks), node)
+
+
+def is_rule_of_patches(key: str) -> bool:
+    """Whether an entry has this key for the rules of series and versions alone."""
+    return key[:1] in _RULES
 
 
 def title_of(key: str) -> str:
@@ -167,7 +176,7 @@ def nearest_by_subject(
         seeking = {
             entry.node
             for entry in group
-            if entry.seeks == ALWAYS or (entry.seeks == ORPHANED and entry.node in orphans)
+            if entry.seeks == ALWAYS or (entry.seeks >= ORPHANED and entry.node in orphans)
         }
         if rule is _RULES[_REROLL]:
             seeking &= claims.keys()
@@ -216,10 +225,16 @@ class _Partners:
     def found(self, strangers: Collection[str]) -> Iterator[tuple[str, str]]:
         """The mail before it within the window, else the first after it that seeks nothing."""
         at_home = [entry for entry in self.in_order if entry.node not in strangers]
+        # Mails that name the same missing one stay together, whatever is written between them.
+        first: dict[str, SubjectEntry] = {}
+        for entry in self.in_order:
+            if entry.node in self.orphans:
+                first.setdefault(self.group_of[entry.node], entry)
         for entry in self.in_order:
             if entry.node not in self.seeking:
                 continue
-            parent = self._before(entry, at_home) or self._before(entry, self.in_order)
+            seeker = first[self.group_of[entry.node]] if entry.node in self.orphans else entry
+            parent = self._before(seeker, at_home) or self._before(seeker, self.in_order)
             # An orphan has those that name the same mail to go with.
             if parent is None and entry.node not in self.orphans:
                 parent = self._after(entry, at_home) or self._after(entry, self.in_order)

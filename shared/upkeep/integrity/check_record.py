@@ -27,6 +27,7 @@ from shared.documents.threads import Chunk, Message, Thread
 from shared.documents.values import Citation
 from shared.domain.summaries.citations import verify_stored
 from shared.domain.threading.assignment import ThreadState
+from shared.domain.threading.opening import opening_of
 from shared.ingestion.archive_reader import Reader, opened_archive, reader_pool
 from shared.pipeline.lifecycle.summaries import is_current
 from shared.pipeline.readiness import member_keys
@@ -39,7 +40,7 @@ from shared.threads.message_documents import (
     stored_message,
 )
 from shared.threads.plan import CommitPlan
-from shared.threads.thread_documents import MAX_PARTICIPANTS, facts_of_thread, opening_of
+from shared.threads.thread_documents import MAX_PARTICIPANTS, facts_of_thread
 from shared.upkeep.integrity.checks import PAGE_SIZE, Finding, FindingKind
 
 SLICE = 500

@@ -6,9 +6,19 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
-from shared.documents.values import ConsensusBasis, Preset, RoleHolder, SourceProfile
+from shared.documents.readings import StoredReading
+from shared.documents.values import (
+    ConsensusBasis,
+    Fate,
+    Preset,
+    RoleHolder,
+    SentenceCitation,
+    SourceProfile,
+    Tier,
+)
 from shared.domain.mail.subjects import split_subject
-from tests.domain.forgery_record import InMemoryRecord, ReadThread
+from shared.summarization.record_flags import title_marks
+from tests.domain.forgery_record import ARRIVED, InMemoryRecord, ReadThread
 
 START = datetime(2026, 1, 5, 10, tzinfo=UTC)
 CARLA = ("Carla Ruiz", "carla@chairs.example")
@@ -19,6 +29,7 @@ GUS, HAL = ("Gus Kern", "gus@kern.example"), ("Hal Moss", "hal@moss.example")
 JUNO, PAT = ("Juno Maas", "juno@git.example"), ("Pat Olsen", "pat@olsen.example")
 RITA, SAM = ("Rita Wolf", "rita@apache.example"), ("Sam Ito", "sam@apache.example")
 TOM, UMA = ("Tom Vega", "tom@apache.example"), ("Uma Roy", "uma@roy.example")
+LATEST = ARRIVED + timedelta(days=3)
 MALLORY, SECOND = ("Mallory Vane", "mallory@evil.example"), ("Trudy Vane", "trudy@evil.example")
 HONEST = (CARLA, ANN, BOB, CEM, DEE, EVE, FAY, GUS, HAL, JUNO, PAT, RITA, SAM, TOM, UMA)
 ADDRESSES = frozenset(address for _, address in HONEST)
@@ -165,7 +176,7 @@ def record(list_: str, added: tuple[bytes, ...], *, first: bool = False) -> InMe
     numbers = [*enumerate(archives)]
     # The list's own order is that of the archives' arrival; which of them is parsed first does not matter.
     for number, content in reversed(numbers) if first else numbers:
-        made.take_in(list_, content, f"{number:04d}")
+        made.take_in(list_, content, f"2026-03-05T00:{number:02d}:00.000000Z")
     return made
 
 
@@ -177,13 +188,15 @@ class Claim:
     marks: tuple[str, ...] = ()
 
 
-def _id_of(id_: str) -> str:
-    return f"<{id_}>"
-
-
 @cache
 def honest_ids(list_: str) -> frozenset[str]:
     return frozenset(message.message_id for message in record(list_, ()).messages(list_))
+
+
+@cache
+def said_with(list_: str, added: tuple[bytes, ...]) -> dict[tuple[str, ...], Claim]:
+    """What is said of the honest where these mails are added."""
+    return said(record(list_, added), list_)
 
 
 def said(made: InMemoryRecord, list_: str) -> dict[tuple[str, ...], Claim]:
@@ -219,14 +232,20 @@ def _of_thread(thread: ReadThread, own: list[str]) -> Iterator[tuple[tuple[str, 
     name, reading, known = own[0], thread.stored, set(own)
     outcome, marks = reading.outcome, tuple(reading.outcome.marks)
     yield ("thread", name), Claim(tuple(own))
-    yield ("title", name), Claim(split_subject(thread.facts["subject"]).text)
+    yield ("title", name), Claim(split_subject(thread.facts["subject"]).text, title_marks(thread.thread))
     yield ("beginning", name), Claim(thread.facts["first_message_date"])
+    # An attacker's mail may be the last one. It may not be of a time that was still to come.
+    yield ("end", name), Claim(bool(thread.facts["last_message_date"] > LATEST))
+    people = {(one.name, one.email) for one in thread.facts["participants"] if one.email in ADDRESSES}
+    yield ("participants", name), Claim(sorted(people))
     yield ("language", name), Claim(reading.lang)
-    yield ("genre", name), Claim((reading.genre.kind, reading.genre.tier))
     put = reading.proposition
+    # The page has these in one line with the proposition.
+    beside = put.marks if put else ()
+    yield ("genre", name), Claim((reading.genre.kind, reading.genre.tier), beside)
     yield (
         ("proposition", name),
-        Claim((put.message_id, put.form, put.proposer) if put else None, put.marks if put else ()),
+        Claim((put.message_id, put.form, put.proposer) if put else None, beside),
     )
     # Counts in a sentence are the attacker's own statement where they took a side.
     counted = outcome.basis is ConsensusBasis.COUNTED
@@ -246,22 +265,45 @@ def _of_thread(thread: ReadThread, own: list[str]) -> Iterator[tuple[tuple[str, 
     yield ("consensus", name), Claim((reading.has_consensus, reading.basis), marks)
     yield (
         ("open call", name),
-        Claim((reading.open_call.ends, reading.open_call.question) if reading.open_call else None),
+        Claim((reading.open_call.ends, reading.open_call.question) if reading.open_call else None, beside),
     )
+    if call := reading.shown_call:
+        spoken = sorted(ADDRESSES.intersection(call.spoken))
+        yield ("call", name), Claim((call.question, call.ends, spoken), beside)
     yield ("result", name), Claim(reading.result_of)
+    yield from _of_sentences(reading, name, known)
+
+
+def _of_sentences(
+    reading: StoredReading, name: str, known: set[str]
+) -> Iterator[tuple[tuple[str, ...], Claim]]:
+    """What rests on a sentence, as far as an honest person wrote it."""
+    cited: list[tuple[str, SentenceCitation, Any, Sequence[str]]] = [
+        *(
+            ("objection", one.citation, (one.person, one.fate, one.withdrawal), one.marks)
+            for one in reading.objections
+            if one.fate is not Fate.UNCLEAR
+        ),
+        *(
+            ("decision", one.citation, (one.person, one.tier), one.marks)
+            for one in reading.decisions
+            if one.tier is Tier.SAID
+        ),
+        *(("tally", one.citation, one.by, ()) for one in reading.tallies),
+        # Possible decisions and objections, open issues and key points are quoted under no heading.
+        *(("quoted", one.citation, True, one.marks) for one in reading.objections),
+        *(("quoted", one.citation, True, one.marks) for one in reading.decisions),
+        *(("quoted", one, True, ()) for one in (*reading.open_issues, *reading.key_points)),
+        *(("quoted", one.citation, True, ()) for one in reading.positions),
+    ]
+    for kind, citation, says, marks in cited:
+        if citation.message_id in known:
+            yield (kind, name, citation.quote), Claim(says, tuple(marks))
     for position in reading.positions:
         if position.person in ADDRESSES and position.citation.message_id in known:
             shown = (position.name, position.stance, position.tier, position.citation, position.answers,
                      position.binding, position.earlier)  # fmt: skip
             yield ("position", name, position.person), Claim(shown, position.marks)
-    for objection in reading.objections:
-        if objection.person in ADDRESSES and objection.tier and objection.citation.message_id in known:
-            is_said = any(one.citation == objection.citation for one in reading.positions)
-            if is_said:
-                yield (
-                    ("objection", name, objection.citation.quote),
-                    Claim((objection.fate, objection.withdrawal), objection.marks),
-                )
 
 
 @dataclass(frozen=True)
@@ -278,7 +320,7 @@ class Attack:
 
 def changed(attack: Attack) -> dict[tuple[str, ...], tuple[Claim | None, Claim | None]]:
     """What is said otherwise of the honest than beside the twin, without a mark beside it."""
-    twin, attacked = (said(record(attack.list, mails), attack.list) for mails in (attack.twin, attack.mails))
+    twin, attacked = (said_with(attack.list, mails) for mails in (attack.twin, attack.mails))
     assert twin, "nothing to compare"
     keys: Iterable[tuple[str, ...]] = twin.keys() | attacked.keys()
     found = {

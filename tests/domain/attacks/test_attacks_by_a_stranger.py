@@ -6,8 +6,8 @@ set of mails: whichever archive is parsed first, the same is said.
 
 import pytest
 
-from tests.domain.attacks import afterwards, of_mails, of_people
-from tests.domain.attacks.honest import Attack, changed, record, said
+from tests.domain.attacks import afterwards, of_forms, of_headers, of_mails, of_people
+from tests.domain.attacks.honest import changed, record, said, said_with
 
 CLASSES = {
     "gateways": of_people.GATEWAYS,
@@ -22,24 +22,28 @@ CLASSES = {
     "hidden text": of_mails.HIDDEN,
     "dilution": of_mails.DILUTION,
     "afterwards": afterwards.AFTERWARDS,
+    **of_headers.NEW,
+    **of_forms.NEW,
 }
 ATTACKS = [(kind, attack) for kind, attacks in CLASSES.items() for attack in attacks]
 
 
-def test_there_are_more_than_two_hundred_attacks() -> None:
+def test_there_are_more_than_seven_hundred_attacks() -> None:
     names = [(kind, attack.name) for kind, attack in ATTACKS]
-    assert len(set(names)) == len(names) >= 200
+    assert len(set(names)) == len(names) >= 700
     assert all(len(attacks) >= 10 for attacks in CLASSES.values())
 
 
-@pytest.mark.parametrize(
-    ("kind", "attack"), ATTACKS, ids=[f"{kind}: {attack.name}" for kind, attack in ATTACKS]
-)
-def test_a_stranger_changes_nothing_that_is_said_of_others(kind: str, attack: Attack) -> None:
-    assert kind
-    assert changed(attack) == {}
-    parsed_first = said(record(attack.list, attack.mails, first=True), attack.list)
-    assert parsed_first == said(record(attack.list, attack.mails), attack.list)
+@pytest.mark.parametrize("kind", CLASSES)
+def test_a_stranger_changes_nothing_that_is_said_of_others(kind: str) -> None:
+    found = {}
+    for attack in CLASSES[kind]:
+        parsed_first = said(record(attack.list, attack.mails, first=True), attack.list)
+        if parsed_first != said_with(attack.list, attack.mails):
+            found[attack.name] = "it depends on the order of parsing"
+        elif difference := changed(attack):
+            found[attack.name] = str(difference)
+    assert found == {}
 
 
 @pytest.mark.parametrize("list_", ["ietf", "checked", "marked", "git", "apache", "lossy"])

@@ -366,4 +366,41 @@ def test_a_reply_that_lost_its_headers_is_marked_and_goes_where_its_answers_say(
 def test_no_answer_moves_a_mail_that_begins_a_thread() -> None:
     honest = [message("<a>", subject="A proposal"), message("<b>", ["<a>"], subject="Re: A proposal", day=1)]
     forged = message("<f>", ["<evil>", "<a>"], subject="Re: A proposal", day=2)
-    assert groups(threads_of([message("<evil>")], honest, [forged])) == [["<a>", "<b>", "<f>"], ["<evil>"]]
+    assert groups(threads_of([message("<evil>")], honest, [forged])) == [["<a>", "<b>"], ["<evil>", "<f>"]]
+
+
+SUPPLIED = [
+    message("<m>", ["<a>"], subject="Re: Rename it", day=2),
+    message("<m>", ["<a>", "<b>"], subject="Re: A proposal", day=2),
+    message("<m>", ["<b>"], subject="Rename it", day=2),
+]
+
+
+@pytest.mark.parametrize("supplied", SUPPLIED)
+def test_a_mail_in_place_of_a_missing_one_carries_no_answers_into_another_thread(
+    supplied: ParsedMail,
+) -> None:
+    honest = [message("<a>", subject="A proposal"), message("<b>", ["<a>"], subject="Re: A proposal", day=1)]
+    answers = [
+        message("<c>", ["<m>"], subject="Re: Rename it", day=3),
+        message("<d>", parent="<m>", subject="Re: Rename it", day=4),
+        message("<e>", ["<m>", "<c>"], subject="Re: Rename it", day=5),
+    ]
+    expected = [["<a>", "<b>", "<m>"], ["<c>", "<d>", "<e>"]]
+    for order in (
+        [honest, answers, [supplied]],
+        [[supplied], answers, honest],
+        [answers, honest, [supplied]],
+    ):
+        assert groups(threads_of(*order)) == expected
+
+
+@pytest.mark.parametrize("supplied", [*SUPPLIED, message("<m>", subject="Rename it", day=2)])
+def test_a_mail_in_place_of_a_missing_answer_takes_none_of_its_answers_away(supplied: ParsedMail) -> None:
+    honest = [
+        message("<r>", subject="The tool"),
+        message("<n>", ["<r>", "<m>"], parent="<m>", subject="Re: The tool", day=3),
+    ]
+    others = [message("<a>", subject="A proposal"), message("<b>", ["<a>"], subject="Re: A proposal", day=1)]
+    for order in ([honest, others, [supplied]], [[supplied], others, honest]):
+        assert ["<n>", "<r>"] in groups(threads_of(*order))

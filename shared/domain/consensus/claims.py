@@ -32,7 +32,8 @@ SAID_RULES = {
     **dict.fromkeys((
         "ack", "taken", "approval by name", "approval", "exclamation", "agreement", "chain", "will do",
         "words in a call", "agreement in a call", "objection", "words to what is put",
-        "approval of what is put", "agreement with what is put", "plain answer", "objection to what is put",
+        "approval of what is put", "agreement with what is put",
+        "plain answer", "keeps what is", "consent to what is put", "objection to what is put",
         "objection in a call", "words for the act",
 
     ), 0.9),
@@ -46,7 +47,7 @@ ACTS = frozenset({"acceptance", "trailer", "vote"})
 _SUPPORT, _OPPOSE = PositionStance.SUPPORT, PositionStance.OPPOSE
 _SHORT = 160
 _LONGEST_YES = 60
-_TELLING = 3
+_TELLING, _NEAR_WORDS = 3, 3
 _COMMON_WORDS = (
     "and the that this for with not but are was has have had its our your you they them some any "
     "all just also now too very think idea good great plan proposal would could should getting "
@@ -72,7 +73,7 @@ _STANCES = cues.Family(
         stance_cues.SUPPORTS_SOMETHING,
         cues.THANKS,
     ),
-    *(stance_cues.SPEAKS_AGAINST, stance_cues.ACKS, stance_cues.READY),
+    *(stance_cues.SPEAKS_AGAINST, stance_cues.ACKS, stance_cues.KEEPS, stance_cues.READY),
     *(*stance_cues.SUPPORTS.cues, *stance_cues.APPROVES.cues),
 )
 """All wordings of a stance. What triggers none of them needs no second look."""
@@ -204,6 +205,9 @@ class _ClaimReader:
     ) -> tuple[PositionStance, str] | None:
         if self._objects_to_the_words(sentence, towards):
             return _OPPOSE, "objection to what is put"
+        is_change = self.put.form is not PropositionForm.PATCH and stances.UNDOES.search(self.matter)
+        if is_change and stance_cues.KEEPS.finds(sentence):
+            return self._keeping(sentence, towards)
         return (
             self._acceptance(sentence, mail, towards)
             or self._ack(sentence, towards)
@@ -349,6 +353,52 @@ class _ClaimReader:
         goes = self.put.form is not PropositionForm.PATCH and stances.UNDOES.search(self.matter)
         return bool(goes) and found[2] in re.findall(r"\w+", self.matter) and not acts_in(sentence.folded)
 
+    def _keeping(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
+        """Who wants to keep what is to go is against it; who wants to keep what is to stay is for it."""
+        if (
+            sentence.asks
+            or cues.REPORTED.finds(sentence)
+            or stances.IF.search(sentence.folded)
+            or towards != "put"
+        ):
+            return None
+        following = self.thread.following(sentence)
+        if following is not None and cues.BUT_NEXT.finds(following):
+            return None
+        kept, stays = stances.KEEPS_WHAT.search(sentence.folded), stances.KEEPS_WHAT.search(self.matter)
+        if stays is not None:
+            same = kept is not None and kept[1] == stays[1]
+            return (_SUPPORT, "words") if same and stance_cues.SUPPORTS.finds(sentence) else None
+        if cues.NEGATION.finds(sentence) or stances.place(self.thread, sentence) not in {"whole", "opening"}:
+            return None
+        return _OPPOSE, "keeps what is"
+
+    def _consents(self, sentence: OwnSentence, towards: str) -> bool:
+        """No objection, right below the words that put it; a term may be set, and is shown."""
+        if (
+            towards != "put"
+            or sentence.block < 0
+            or sentence.asks
+            or not stance_cues.NO_OBJECTION.finds(sentence)
+        ):
+            return False
+        plain = stances.CONDITIONAL_CONSENT.split(sentence.folded, 1)[0]
+        return (
+            self.put.form is PropositionForm.TEXT
+            and plain != sentence.folded
+            and not stances.TURNS.search(plain)
+            and stances.answers_the_proposal(self.thread, self.put, sentence)
+        )
+
+    def _names_act_and_matter(self, sentence: OwnSentence) -> bool:
+        """Both what is to be done and to what: "dropping JSON"."""
+        found = stances.OF_WHAT.search(sentence.folded)
+        if found is None or not self._names_the_act(sentence):
+            return False
+        following = re.findall(r"\w+", sentence.folded[found.end() :])[:_NEAR_WORDS]
+        words = {word for word in following if len(word) >= _TELLING} - _COMMON
+        return not words.isdisjoint(re.findall(r"\w+", self.matter))
+
     def _objects_to_the_words(self, sentence: OwnSentence, towards: str) -> bool:
         """Plain words against it, first of all or right below the words that put it."""
         if towards != "put" or self.put.form is PropositionForm.PATCH:
@@ -403,6 +453,8 @@ class _ClaimReader:
         )
 
     def _support(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
+        if self._consents(sentence, towards):
+            return _SUPPORT, "consent to what is put"
         kind = self._kind(sentence)
         cue = stances.cue_of(sentence) or (stance_cues.READY.search(sentence) if kind == "words" else None)
         if kind is None or not stances.takes_nothing_back(
@@ -434,11 +486,15 @@ class _ClaimReader:
 
     def _is_for_the_act(self, sentence: OwnSentence, kind: str) -> bool:
         """Support that names what is to be done is of the proposition, whichever mail it answers."""
-        is_of_a_call = kind == "words" and self.put.form is PropositionForm.CALL
+        if stances.IN_A_PRODUCT.search(sentence.folded):
+            return False
+        if kind == "words" and self.put.form is PropositionForm.CALL:
+            return self._names_the_act(sentence)
+        says_so = stance_cues.AGREES_TO_DOING.finds(sentence) or stances.SUPPORTS_DOING.search(
+            sentence.folded
+        )
         return (
-            is_of_a_call
-            and self._names_the_act(sentence)
-            and not stances.IN_A_PRODUCT.search(sentence.folded)
+            bool(says_so) and self.put.form is PropositionForm.TEXT and self._names_act_and_matter(sentence)
         )
 
     def _kind(self, sentence: OwnSentence) -> str | None:

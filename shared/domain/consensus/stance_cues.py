@@ -82,6 +82,7 @@ SUPPORTS = Family(
 )
 NO_OBJECTION = Cue(
     "objection|objections|problem|problems|issue|issues|concerns|concern|anything|object",
+    LEAD + r"no objections?\b(?! (?:was|were|has|have|had|heard|raised|by))",
     r"\bi (?:no longer have|don't have|do not have) any (?:objections?|problems?|issues?|concerns?)\b",
 )
 APPROVES = Family(
@@ -394,4 +395,17 @@ SPEAKS_AGAINST = Cue(
     r"much |strongly )?rather (?:we )?(?:not|didn't) (?:do|have|see|add|change|take|go)\b|\bi(?:'d| "
     r"would)? (?:\w+ly )?(?:have to |must )?(?:disagree|(?:don't|do not) agree) with (?:this(?: \w+)?[.,;:!]|"
     r"this$|(?:the|your|this) (?:\w+ )?(?:proposal|idea|plan|suggestion|change|approach))",
+)
+AGREES_TO_DOING = Cue("agree|concur", rf"\b(?:i|we) {_DEGREE}(?:agree|concur) (?:with|to) \w+ing\b")
+# Who wants to keep what is there is against a proposal that takes it away.
+KEEPS = Cue(
+    "keep|keeping|leave|leaving|retain|retaining|like|prefer",
+    rf"\b(?:i|we|i'd)(?: would)? {_DEGREE}(?:support|endorse|favou?r|prefer|agree with) "
+    r"(?:keep|retain|leav)ing \w",
+    LEAD + r"(?:(?:i(?:'d| would)|we) (?:\w+ )?(?:prefer to|like to|rather|should) |i vote to |"
+    r"let'?s |please |just )?(?:keep|leave|retain) (?:it|this|that|them|the (?:\w+ )?\w+)(?: (?:as (?:it|"
+    r"they) (?:is|are)|as[- ]is|alone|in place|(?:where|the way) (?:it is|they are)|unchanged))?[.! ]*$",
+    r"^\W{0,4}i (?:\w+ )?(?:like|love|prefer) (?:it|(?:the|this|our) (?:\w+ ){1,3})"
+    r"(?:just |exactly )?(?:as (?:it|they) (?:is|are)|as[- ]is|the way (?:it is|they are))\b",
+    r"^\W{0,4}i(?:'d| would)? (?:\w+ )?prefer the (?:current|existing|present) \w+[.! ]*$",
 )

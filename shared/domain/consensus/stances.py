@@ -223,6 +223,7 @@ UNDOES = re.compile(
 )
 """What is proposed takes away or changes what is there."""
 KEEPS_WHAT = re.compile(r"\b(?:keep|retain|leav)(?:e|ing)? (?:(?:the|this|it|only) ){0,2}(\w+)")
+CONDITIONAL_CONSENT = re.compile(r",? (?:as long as|provided(?: that)?|so long as) ")
 SUPPORTS_DOING = re.compile(r"\bi(?:'d| would)? (?:\w+ ){0,2}(?:support|endorse|favou?r) \w+ing\b")
 AGREES_TO_DO = re.compile(
     r"\b(?:agree|agreed|concur),? (?:that )?(?:we|it|this|that|they)"

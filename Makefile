@@ -23,7 +23,7 @@ if not (3, low) <= sys.version_info[:2] < (3, high):
 endef
 export PYTHON_CHECK
 
-.PHONY: help setup model run test pytest test-cloud test-all test-long browser check-pages chaos simulate parity bench conformance evaluate train-reader chat-model sentence-transformers lint size format lock lock-check clean
+.PHONY: help setup model run test pytest test-cloud test-all test-long browser check-pages chaos simulate parity bench conformance evaluate corpora train-reader chat-model sentence-transformers lint size format lock lock-check clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | awk -F '\t' '{ printf "  make %-21s  %s\n", $$1, $$2 }'
@@ -147,6 +147,9 @@ else
 	@$(PY) -m evaluation.lies
 	@$(PY) -m evaluation.checks
 endif
+
+corpora: $(VENV)/ready ## Build the corpora of evaluation and benchmarks from their public sources (BC3=FILE.zip, TO=folder)
+	@$(PY) -m evaluation.build_corpora $(if $(TO),--to "$(TO)") $(if $(BC3),--bc3 "$(BC3)")
 
 train-reader: $(VENV)/ready ## Fit the reader's sentence weights on labeled mail (LABELS=folder: more mail)
 	@$(PY) -m evaluation.train_reader --write $(if $(LABELS),--labels "$(LABELS)")

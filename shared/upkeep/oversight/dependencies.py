@@ -22,6 +22,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.search.versions import IndexMissingError
 from shared.core.errors import PermanentError, PipelineError, ServiceSilentError
 from shared.documents.records import Run
+from shared.embedding.factory import EMBEDDER
 from shared.embedding.openvino.model_folder import ModelFolderError, check_model_folder, known_dimension
 from shared.pipeline.topology import PARSING
 from shared.settings.app import Settings
@@ -92,6 +93,8 @@ async def _writes_blobs(clients: Clients) -> None:
 
 async def _model(clients: Clients) -> None:
     await asyncio.to_thread(check_model_folder, clients.settings)
+    if (error := clients.resources.failed.get(EMBEDDER)) is not None:
+        raise error
 
 
 async def _disk(clients: Clients) -> None:

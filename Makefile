@@ -23,7 +23,7 @@ if not (3, low) <= sys.version_info[:2] < (3, high):
 endef
 export PYTHON_CHECK
 
-.PHONY: help setup model run test pytest test-cloud test-all test-long browser check-pages chaos simulate parity bench conformance evaluate corpora train-reader chat-model sentence-transformers lint size format lock lock-check clean
+.PHONY: help setup model run test pytest test-cloud test-all test-long browser check-pages chaos faults simulate parity bench conformance evaluate corpora train-reader chat-model sentence-transformers lint size format lock lock-check clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | awk -F '\t' '{ printf "  make %-21s  %s\n", $$1, $$2 }'
@@ -92,6 +92,10 @@ check-pages: setup ## Check the pages of real mail: agreements are declared, cit
 
 chaos: setup ## Kill and break parts of the pipeline: the result must equal that of an undisturbed run
 	$(PY) -m pytest tests/system/chaos -m slow $(ARGS)
+
+faults: setup ## Let each service and host hang or die and each disk run full, and print what was seen (15 minutes)
+	@rm -f build/faults.md
+	@$(PY) -m pytest tests/system/chaos/test_faults.py -m slow -q $(ARGS); failed=$$?; cat build/faults.md; exit $$failed
 
 SEEDS ?= 1-2000
 simulate: $(VENV)/localcloud $(VENV)/weights ## Simulate whole pipelines on virtual time (SEEDS=1-2000, SEEDS=17: replay a run, REMOVE=name: without a safety)

@@ -29,6 +29,7 @@ from shared.upkeep.integrity.checks import Finding
 from shared.upkeep.integrity.run import VerifyOptions, verify
 from shared.upkeep.oversight.status import SystemStatus, read_status
 from tests.support.cloud import frozen, wait_for
+from tests.support.services import ROOT
 from tests.system.chaos.test_chaos import PASSING, is_complete, upload
 from tests.system.chaos.world import HOSTS, STORAGE, World, world
 from web.operator.view import STALE_SECONDS
@@ -40,6 +41,7 @@ pytestmark = [
     pytest.mark.skipif(not DEFAULT_FOLDER.exists(), reason="the model is not built: make model"),
 ]
 BOUND = 5.0
+TABLE = ROOT / "build" / "faults.md"  # `make faults` prints it
 PATIENCE = 300
 NAMES = {"cosmos": "Cosmos DB", "servicebus": "Service Bus", "search": "AI Search", STORAGE: "Blob storage"}
 SPOOL_BYTES, STORAGE_BYTES = "160m", "64m"
@@ -123,12 +125,43 @@ FAULTS: dict[str, Fault] = {
 }
 
 
+REQUESTS = {
+    "GET /api/health": "health",
+    "GET /operator": "/operator",
+    "GET /": "home",
+    "GET /search": "search",
+    "POST /api/archives": "upload",
+}
+COLUMNS = (
+    "health",
+    "status",
+    "/operator",
+    "home",
+    "search",
+    "upload",
+    "complete",
+    "dead letters",
+    "findings",
+)
+
+
 @dataclass
 class Place:
     app: World
     archives: list[str] = field(default_factory=list)
     asked: int = 0
     calm: dict[str, float] = field(default_factory=dict)  # by request: what it takes without a fault
+    rows: dict[str, dict[str, str]] = field(default_factory=dict)  # by fault and column: what was measured
+    named: str = ""
+
+    def note(self, column: str, measured: object) -> None:
+        self.rows.setdefault(self.named, {})[column] = str(measured)
+
+    def table(self) -> str:
+        lines = [f"| fault | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
+        for named, row in self.rows.items():
+            lines.append(f"| {named} | {' | '.join(row.get(column, '-') for column in COLUMNS)} |")
+        return "\n".join(lines)
 
     def timed(
         self, method: str, path: str, host: str, body: bytes | None = None, *, calm: bool = False
@@ -146,7 +179,7 @@ class Place:
             self.calm[kind] = max(took, self.calm.get(kind, 0))
         else:  # beside what it takes without a fault, on a machine that may be busy
             allowed = BOUND + self.calm.get(kind, 0.0)
-            print(f"{kind}: {took:.1f} s of {allowed:.1f} s")
+            self.note(REQUESTS[kind], f"{found[0]} in {took:.1f} s")
             assert took < allowed, f"{method} {path} took {took:.1f} s of {allowed:.1f} s"
         return found
 
@@ -189,6 +222,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
                 for path in ("/", "/search?q=fault", "/operator", "/api/health"):
                     ready.timed("GET", path, host, calm=True)
             yield ready
+            TABLE.parent.mkdir(exist_ok=True)
+            TABLE.write_text(ready.table() + "\n", encoding="utf-8")
     finally:
         for small in mounts:
             subprocess.run(["umount", "-l", str(small)], check=True)
@@ -220,7 +255,7 @@ def look(place: Place, fault: Fault) -> None:
         assert "Action needed" in text
         assert fault.says in text.replace("&#39;", "'"), re.findall("<li>.*</li>", text)
     found, took = status_of(place, address=app.app(host if fault.by_app else HOSTS[0]))
-    print(f"status: {took:.1f} s")
+    place.note("status", f"{took:.1f} s")
     assert took < BOUND + place.calm["GET /operator"], f"status took {took:.1f} s"
     assert any(fault.says in trouble.says for trouble in found.troubles), [t.says for t in found.troubles]
     for name, path in (("home", "/"), ("search", "/search?q=fault")):
@@ -251,7 +286,7 @@ async def left_over(app: World) -> tuple[list[str], list[Finding]]:
 
 @pytest.mark.parametrize("named", FAULTS)
 def test_a_fault_is_named_and_afterwards_nothing_is_missing(place: Place, named: str) -> None:
-    fault, app = FAULTS[named], place.app
+    fault, app, place.named = FAULTS[named], place.app, named
     if "disk" in named and not (app.folder / ("spool" if "uploads" in named else STORAGE)).is_mount():
         pytest.skip("a small disk can be mounted by root only")
     place.upload()
@@ -264,10 +299,15 @@ def test_a_fault_is_named_and_afterwards_nothing_is_missing(place: Place, named:
     if named == "missing model":
         restart(app)
     wait_for(lambda: answers(place, HOSTS[0]) and answers(place, HOSTS[1]), seconds=90, what="the hosts")
+    healed = time.monotonic()
     place.upload()
     for archive in place.archives:
         wait_for(lambda a=archive: is_complete(app, a), seconds=PATIENCE, what=archive)
-    assert asyncio.run(left_over(app)) == ([], [])
+    place.note("complete", f"{len(place.archives)} archives in {time.monotonic() - healed:.0f} s")
+    letters, findings = asyncio.run(left_over(app))
+    place.note("dead letters", len(letters))
+    place.note("findings", len(findings))
+    assert (letters, findings) == ([], [])
 
 
 def answers(place: Place, host: str) -> bool:

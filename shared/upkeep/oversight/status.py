@@ -33,7 +33,7 @@ from shared.upkeep.sweep import latest_run
 # The housekeeping says every five minutes which queues the app takes messages from: two of them were missed.
 NO_CONSUMER_AFTER = timedelta(minutes=11)
 WINDOW = timedelta(minutes=15)
-PART_TIMES = 2.25  # REQUEST_SECONDS: a part asks twice, one after the other
+PART_TIMES = 1.75  # REQUEST_SECONDS: a part asks twice, one after the other
 SHOWN_PARTS = ("queues", "documents", "stages", "operations", "sweep")
 WAITED_FOR = {*SERVICES, "model", "disk"}
 COUNTED_BY_PEEKING = 1000

@@ -145,8 +145,11 @@ class Repairer:
 
     async def publish_again(self, finding: Finding) -> bool:
         summary = await self.clients.store.find(Summary, finding.id, Session(), partition=finding.partition)
-        if summary is None or summary.thread_id is None:
+        if summary is None:
             return False
+        if summary.thread_id is None:  # the refresh of its digest announces it again
+            await touch(self.clients, [parse_scope(finding.partition)])
+            return True
         thread = await self.clients.store.read(Thread, summary.thread_id, Session())
         number = thread.summary_number
         complete = summary_complete(summary, number, backend=summary.generated_by, model=summary.generated_by)

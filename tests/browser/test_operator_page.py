@@ -218,9 +218,7 @@ def test_a_form_of_another_site_does_nothing(browser: Browser, troubled: Site) -
         form = group_of(page, "parsing").locator("form")
         fields = {name: form.locator(f"input[name={name}]").input_value() for name in ("token", "group")}
         inputs = "".join(f'<input name="{name}" value="{value}">' for name, value in fields.items())
-        body = (
-            f'<form method="post" action="{troubled.url}/operator/letters/requeue">{inputs}<button>x</button></form>'
-        )
+        body = f'<form method="post" action="{troubled.url}/operator/letters/requeue">{inputs}<button>x</button></form>'
         page.context.route(EVIL, lambda route: route.fulfill(body=body, content_type="text/html"))
         other = page.context.new_page()
         other.goto(EVIL)

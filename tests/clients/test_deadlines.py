@@ -134,7 +134,9 @@ async def test_slow_calls_and_missed_deadlines_are_counted_and_logged(
             point["operation"]: point["outcome"] for point in points(reader, "dependency_calls_total")
         }
         assert outcomes == {"quick": "ok", "peek": "ok", "publish": "deadline"}
-    assert "a slow call: Service Bus took 0.1 s for publish (deadline); its deadline is 0.075 s" in caplog.text
+    assert (
+        "a slow call: Service Bus took 0.1 s for publish (deadline); its deadline is 0.075 s" in caplog.text
+    )
 
 
 async def test_an_error_says_of_which_service_it_is() -> None:

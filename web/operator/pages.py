@@ -41,7 +41,7 @@ async def operator_page(req: func.HttpRequest, connected: Clients, who: Visitor)
         may=permissions(req, connected.settings),
         operator=is_operator(req, connected.settings),
         restorable=RESTORABLE,
-        services=SERVICE_NAMES,
+        services={**SERVICE_NAMES, "model": "Embedding model", "disk": "Disk"},
         view=view,
         running=running,
         span=lambda length: in_one_unit(length.total_seconds(), "\N{NO-BREAK SPACE}"),

@@ -84,17 +84,9 @@ class Repairer:
             self.clients.store, subject, Session(), attempts=attempts, error=error, also=undone
         ):
             return None
-        return due_documents.DueDocument(
-            collection,
-            due_documents.RetryReason.FAILED,
-            id_,
-            partition,
-            attempts,
-            None,
-            error,
-            None,
-            finding.data,
-        )
+        row = {**finding.data, "id": id_, "attemptCount": attempts, "lastError": error}
+        row |= {"lastAttemptTime": None, "requeued_at": None}
+        return due_documents.DueDocument.of(collection, due_documents.RetryReason.FAILED, row, partition)
 
     # threads
 

@@ -145,8 +145,10 @@ class SystemStatus:
 def _dependencies(status: SystemStatus) -> Iterator[Trouble]:
     for name, check in status.dependencies.items():
         if check.says is not None:
-            waits = " Work waits for it, and goes on by itself." if name in WAITED_FOR else ""
-            yield Trouble("dependency", f"{check.says[0].upper()}{check.says[1:]}".rstrip(".") + f".{waits}")
+            said = f"{check.says[0].upper()}{check.says[1:]}"
+            ended = said if said.endswith((".", "?")) else f"{said}."
+            waits = " Work waits for it and resumes by itself." if name in WAITED_FOR else ""
+            yield Trouble("dependency", ended + waits)
 
 
 def _letters(status: SystemStatus) -> Iterator[Trouble]:

@@ -255,6 +255,8 @@ def look(place: Place, fault: Fault) -> None:
         status, text = place.timed("GET", "/operator", host)
         assert status == 200
         assert "Action needed" in text
+        assert "?." not in text
+        assert "The sweep has not run yet" not in text
         assert fault.says in text.replace("&#39;", "'"), re.findall("<li>.*</li>", text)
     found, took = status_of(place, address=app.app(host if fault.by_app else HOSTS[0]))
     place.note("status", f"{took:.1f} s")

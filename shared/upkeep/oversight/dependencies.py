@@ -146,7 +146,7 @@ HOST: dict[str, Ask] = {"model": _model, "disk": _disk}
 
 
 async def check_dependencies(clients: Clients, *, is_app: bool = True) -> dict[str, Check]:
-    """All at once. Who is not the app asks the app for what only its host can tell."""
+    """All at once. A command asks the app for what only the app's host can tell."""
     asked = {**HOST, **SERVICES, "blobs": _writes_blobs} if is_app else dict(SERVICES)
     if not is_app and clients.settings.app_url:
         asked["app"] = _app

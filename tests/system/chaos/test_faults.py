@@ -189,6 +189,14 @@ class Place:
         self.asked += 1
         return PASSING.format(f"fault{self.asked}").encode()
 
+    def upload_timed(self, host: str, *, times: int = 1, calm: bool = False) -> tuple[int, str]:
+        content = self.mail() * times
+        path = f"/api/archives?source=list&filename=f{self.asked}.mbox"
+        status, text = self.timed("POST", path, host, content, calm=calm)
+        if status == 202:
+            self.archives.append(json.loads(text)["archive_id"])
+        return status, text
+
     def upload(self) -> None:
         content = self.mail()
         self.archives.append(upload(self.app, "list", f"a{self.asked}.mbox", content, HOSTS[1]))
@@ -223,6 +231,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
             for host in HOSTS:
                 for path in ("/", "/search?q=fault", "/operator", "/api/health"):
                     ready.timed("GET", path, host, calm=True)
+                ready.upload_timed(host, calm=True)
             yield ready
             TABLE.parent.mkdir(exist_ok=True)
             TABLE.write_text(ready.table() + "\n", encoding="utf-8")
@@ -265,13 +274,9 @@ def look(place: Place, fault: Fault) -> None:
     for name, path in (("home", "/"), ("search", "/search?q=fault")):
         status, text = place.timed("GET", path, host)
         assert status == (503 if name in fault.refuses else 200), (name, status, text[-300:])
-    content = place.mail() * (LARGE if "disk" in place.named else 1)  # a full disk may have room for one mail
-    status, text = place.timed(
-        "POST", f"/api/archives?source=list&filename=f{place.asked}.mbox", host, content
-    )
+    # A full disk may have room for one mail.
+    status, text = place.upload_timed(host, times=LARGE if "disk" in place.named else 1)
     assert status == (503 if "upload" in fault.refuses else 202), text
-    if status == 202:
-        place.archives.append(json.loads(text)["archive_id"])
 
 
 async def left_over(app: World) -> tuple[list[str], list[Finding]]:

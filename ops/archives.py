@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ops.command import Code, CommandError, Json, Yes, actor, run_command
-from ops.output import confirm, print_json, print_note, table
+from ops.command import Code, CommandError, Json, Yes, actor, run_audited, run_command
+from ops.output import answer, confirm, print_json, print_note, table
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
@@ -36,21 +36,18 @@ def ingest(
 ) -> None:
     """Ingest an archive from a file, as an upload does."""
 
-    async def work(clients: "Clients") -> "tuple[Stored, str | None]":
+    async def work(clients: "Clients", counts: dict[str, int]) -> "tuple[Stored, str | None]":
         from shared.ingestion.errors import ArchiveError
         from shared.ingestion.uploads import Upload, note_on_source, take_upload
-        from shared.upkeep.audit import audited
 
-        selection = {"file": file.name, "source": source}
-        async with audited(clients, "archive.ingest", actor(), selection) as counts:
-            try:
-                stored = await take_upload(Upload(_content(file), file.name, source), clients)
-            except ArchiveError as error:
-                raise CommandError(Code.FAILED, f"{file}: {error}") from None
-            counts["duplicates" if stored.duplicate else "archives"] = 1
-            return stored, await note_on_source(source, clients)
+        try:
+            stored = await take_upload(Upload(_content(file), file.name, source), clients)
+        except ArchiveError as error:
+            raise CommandError(Code.FAILED, f"{file}: {error}") from None
+        counts["duplicates" if stored.duplicate else "archives"] = 1
+        return stored, await note_on_source(source, clients)
 
-    stored, note = run_command(work, changes=True)
+    stored, note = run_audited("archive.ingest", {"file": file.name, "source": source}, work)
     if json:
         print_json(
             {"archive_id": stored.archive.id, "duplicate": stored.duplicate, "announced": stored.announced,
@@ -162,57 +159,54 @@ def delete_source(
     if not keep:
         return _delete("source", name, here=here, yes=yes, json=json)
     confirm(f"Delete the definition of {name} and keep its archives?", yes=yes)
-    deleted = run_command(lambda clients: _delete_definition(clients, name))
-    if not deleted:
-        raise CommandError(Code.FAILED, f"There is no source named {name!r}.")
-    if json:
-        print_json({"source": name, "deleted": True, "cascade": False})
-    else:
-        print_note(f"{name} was deleted. Its data is kept.")
-    return None
 
+    async def work(clients: "Clients", counts: dict[str, int]) -> None:
+        from shared.clients.cosmos.session import Session
+        from shared.documents.sources import Source
 
-async def _delete_definition(clients: "Clients", name: str) -> bool:
-    from shared.clients.cosmos.session import Session
-    from shared.documents.sources import Source
-    from shared.upkeep.audit import audited
+        counts["sources"] = int(await clients.store.delete(Source, name, Session()))
+        if not counts["sources"]:
+            raise CommandError(Code.FAILED, f"There is no source named {name!r}.")
 
-    async with audited(clients, "source.delete", actor(), {"source": name, "cascade": False}) as counts:
-        deleted = await clients.store.delete(Source, name, Session())
-        counts["sources"] = int(deleted)
-    return deleted
+    run_audited("source.delete", {"source": name, "cascade": False}, work)
+    deleted = {"source": name, "deleted": True, "cascade": False}
+    return answer(deleted, f"{name} was deleted. Its data is kept.", json=json)
 
 
 def _delete(kind: str, target: str, *, here: bool, yes: bool, json: bool) -> None:
     confirm(f"Delete {kind} {target} with everything derived from it? This cannot be undone.", yes=yes)
-    removal = run_command(lambda clients: _removed(clients, kind, target, here=here))
+    removal = run_audited(
+        f"{kind}.delete",
+        {kind: target},
+        lambda clients, counts: _removed(clients, counts, kind, target, here=here),
+    )
     _show_receipt(removal, json=json)
     if removal.status != "succeeded":
         raise CommandError(Code.FAILED, removal.error or f"The deletion {removal.status}.")
 
 
-async def _removed(clients: "Clients", kind: str, target: str, *, here: bool) -> "Removal":
+async def _removed(
+    clients: "Clients", counts: dict[str, int], kind: str, target: str, *, here: bool
+) -> "Removal":
     from shared.clients.cosmos.session import Session
     from shared.documents.sources import Removal
     from shared.pipeline.lifecycle.archives import DONE
-    from shared.upkeep.audit import audited
     from shared.upkeep.removal.requests import request_removal
     from shared.upkeep.removal.run import run_removal
 
-    async with audited(clients, f"{kind}.delete", actor(), {kind: target}) as counts:
-        removal = await request_removal(
-            clients, kind, target, requested_by=actor().name, now=clients.runtime.now()
-        )
-        if removal is None:
-            raise CommandError(Code.FAILED, f"There is no {kind} {target!r}.")
-        if here:
-            removal = await run_removal(removal.id, clients)
-        else:
-            print_note("Requested. Waiting for the app to delete it (Ctrl-C stops waiting).")
-        while removal.status not in DONE:
-            await asyncio.sleep(REMOVAL_SECONDS)
-            removal = await clients.store.read(Removal, removal.id, Session())
-        counts.update(removal.counts)
+    removal = await request_removal(
+        clients, kind, target, requested_by=actor().name, now=clients.runtime.now()
+    )
+    if removal is None:
+        raise CommandError(Code.FAILED, f"There is no {kind} {target!r}.")
+    if here:
+        removal = await run_removal(removal.id, clients)
+    else:
+        print_note("Requested. Waiting for the app to delete it (Ctrl-C stops waiting).")
+    while removal.status not in DONE:
+        await asyncio.sleep(REMOVAL_SECONDS)
+        removal = await clients.store.read(Removal, removal.id, Session())
+    counts.update(removal.counts)
     return removal
 
 

@@ -41,16 +41,19 @@ class CommandError(Exception):
 
 @contextlib.contextmanager
 def checked_input() -> Iterator[None]:
-    """What the models inside refuse is wrong usage: its first fault is said."""
+    """What the models inside refuse is wrong usage."""
     from pydantic import ValidationError
 
     try:
         yield
     except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        said = first["msg"].removeprefix("Value error, ")
-        raise CommandError(Code.USAGE, f"{where}: {said}" if where else said) from None
+        faults = [
+            f"{'.'.join(map(str, fault['loc']))}: {fault['msg'].removeprefix('Value error, ')}"
+            for fault in error.errors(include_input=False, include_url=False)
+        ]
+        raise CommandError(Code.USAGE, "; ".join(fault.removeprefix(": ") for fault in faults)) from None
+    except ValueError as error:
+        raise CommandError(Code.USAGE, str(error)) from None
 
 
 LOCAL_FILE = Path("local.settings.json")
@@ -139,6 +142,24 @@ def run_command(
     Work that `changes` what is stored sends telemetry: the alerts count what it did, too.
     """
     return asyncio.run(_performed(work, interrupt, changes=changes))
+
+
+def run_audited(
+    action: str,
+    selection: "Mapping[str, Any] | Callable[[Clients], Mapping[str, Any]]",
+    work: Callable[["Clients", dict[str, int]], Awaitable[Result]],
+    **how: Any,
+) -> Result:
+    """Run work that leaves an audit record, with what the work counts in its second argument."""
+
+    async def audited_work(clients: "Clients") -> Result:
+        from shared.upkeep.audit import audited
+
+        chosen = selection(clients) if callable(selection) else selection
+        async with audited(clients, action, actor(), chosen) as counts:
+            return await work(clients, counts)
+
+    return run_command(audited_work, changes=True, **how)
 
 
 async def _performed(

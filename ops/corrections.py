@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ops.command import Code, CommandError, Json, actor, checked_input, run_command
-from ops.output import print_json, print_note, print_rows, table
+from ops.output import answer, print_json, print_note, print_rows, table
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
@@ -194,10 +194,9 @@ def people(
             return await decide(clients, source, asked, actor())
 
     changed = run_command(work)
-    if json:
-        return print_json({key: changed.settings.get(key, []) for key in ("aliases", "namesakes")})
-    print_note(f"Decided. It applies to new summaries. `resummarize --source {source}` updates all.")
-    return None
+    decided = {key: changed.settings.get(key, []) for key in ("aliases", "namesakes")}
+    said = f"Decided. It applies to new summaries. `resummarize --source {source}` updates all."
+    return answer(decided, said, json=json)
 
 
 def _show_open_names(source: str, *, json: bool) -> None:

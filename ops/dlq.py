@@ -1,18 +1,14 @@
 """Dead letters: see them, group them by cause, requeue, purge and restore them."""
 
-import os
-import sys
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from json import dumps, loads
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ops.command import Code, CommandError, DryRun, Json, Limit, Yes, moment, run_command, shared_options
 from ops.dlq_operations import carry_out, restore_purged
-from ops.output import ago, as_json, clean, fields, print_json, print_note, print_rows, shortened
+from ops.output import ago, clean, fields, print_json, print_note, print_rows, shortened, write_export
 
 if TYPE_CHECKING:
     from shared.upkeep.deadletters.diagnosis import Diagnosed, LetterSelection
@@ -309,26 +305,3 @@ def _body(data: bytes) -> str:
         text = clean(data.decode("utf-8", "replace"))
     more = len(text) - SHOWN_BODY
     return text if more <= 0 else f"{text[:SHOWN_BODY]}\n... and {more:,} characters more (--json has all)"
-
-
-def write_export(output: str, records: Sequence[dict[str, Any]]) -> None:
-    if output == "-":
-        sys.stdout.writelines(_pieces(records, array=False))
-        return
-    path = Path(output)
-    try:
-        # mkstemp creates files with mode 600: dead letters may hold private mail.
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.writelines(_pieces(records, array=path.suffix == ".json"))
-        Path(temporary).replace(path)
-    except OSError as error:
-        raise CommandError(Code.FAILED, f"{output}: cannot be written: {error.strerror}") from None
-
-
-def _pieces(records: Sequence[dict[str, Any]], *, array: bool) -> Iterator[str]:
-    if array:
-        yield as_json(records, indent=2) + "\n"
-        return
-    for record in records:
-        yield as_json(record) + "\n"

@@ -134,15 +134,9 @@ def _watching(audit: "Audit", interrupt: Interrupt) -> "Iterator[OperationObserv
 
 
 def _announce(action: str, chosen: "list[Diagnosed]", *, dry_run: bool, json: bool) -> None:
-    counted: Counter[tuple[str, str, str]] = Counter(
-        (diagnosed.letter.queue, diagnosed.group, diagnosed.cause.error) for diagnosed in chosen
-    )
-    by_group: Counter[tuple[str, str]] = Counter()
-    errors: dict[tuple[str, str], str] = {}
-    for (queue, group, error), count in counted.items():
-        by_group[queue, group] += count
-        errors.setdefault((queue, group), error)
-    rows = [(queue, group, count, errors[queue, group]) for (queue, group), count in by_group.most_common()]
+    counted = Counter((diagnosed.letter.queue, diagnosed.group) for diagnosed in chosen)
+    errors = {diagnosed.group: diagnosed.cause.error for diagnosed in reversed(chosen)}  # the oldest's
+    rows = [(queue, group, count, errors[group]) for (queue, group), count in counted.most_common()]
     if dry_run or not chosen:
         _tell_plan(action, rows, json=json)
     elif not json:

@@ -2,14 +2,13 @@
 
 from enum import StrEnum
 from functools import partial
-from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ops.command import Code, CommandError, Json, Limit, Yes, actor, run_command
-from ops.output import ago, confirm, fields, print_json, print_note, print_rows, shortened
+from ops.output import ago, confirm, fields, print_json, print_note, print_rows, shortened, write_export
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -109,7 +108,7 @@ def _show(id_: str, *, json: bool) -> None:
     if json:
         return print_json([{"container": container, **stored} for container, stored in found])
     for container, stored in found:
-        shown = {name: _cut(value) for name, value in stored.items() if not name.startswith("_")}
+        shown = {name: _cut(value) for name, value in _without_system_fields(stored).items()}
         fields({"container": container, **shown}.items())
     return None
 
@@ -158,12 +157,19 @@ def _list(
 async def _write(clients: "Clients", documents: "list[DueDocument]", output: Path) -> None:
     from shared.upkeep.oversight.stuck_documents import find_anywhere
 
-    with output.open("w", encoding="utf-8") as file:
-        for document in documents:
-            for container, stored in await find_anywhere(clients, document.id):
-                if container == document.collection.name:
-                    shown = {name: value for name, value in stored.items() if not name.startswith("_")}
-                    file.write(dumps({"container": container, **shown}, ensure_ascii=False) + "\n")
+    write_export(
+        str(output),
+        [
+            {"container": container, **_without_system_fields(stored)}
+            for document in documents
+            for container, stored in await find_anywhere(clients, document.id)
+            if container == document.collection.name
+        ],
+    )
+
+
+def _without_system_fields(stored: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in stored.items() if not name.startswith("_")}
 
 
 def _act(

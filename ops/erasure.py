@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ops.command import Code, CommandError, Json, Yes, actor, run_command
+from ops.command import Code, CommandError, Json, Yes, actor, run_audited, run_command
 from ops.output import confirm, print_json, print_note, table
 
 if TYPE_CHECKING:
@@ -53,18 +53,16 @@ def erase(
     found = plan.counts()
     confirm(f"Erase {found['messages']} messages of {found['threads']} threads for good?", yes=yes)
 
-    async def work(clients: "Clients") -> dict[str, int]:
-        from shared.ingestion.redaction import hidden_name
-        from shared.upkeep.audit import audited
-        from shared.upkeep.erasure.run import erase as erase_planned
+    from shared.ingestion.redaction import hidden_name
+    from shared.upkeep.erasure.run import erase as erase_planned
 
-        # The record is kept for good: it names nobody who was erased.
-        selection = {kind: hidden_name(value) if kind == "person" else value, "quotes": quotes}
-        async with audited(clients, "erase", actor(), selection) as counts:
-            counts.update(await erase_planned(clients, plan, actor().name, print_note))
-            return dict(counts)
+    async def work(clients: "Clients", counts: dict[str, int]) -> dict[str, int]:
+        counts.update(await erase_planned(clients, plan, actor().name, print_note))
+        return counts
 
-    return _show(run_command(work), plan.roles, json=json)
+    # The record is kept for good: it names nobody who was erased.
+    selection = {kind: hidden_name(value) if kind == "person" else value, "quotes": quotes}
+    return _show(run_audited("erase", selection, work), plan.roles, json=json)
 
 
 def _target(kind: str, value: str, *, quotes: bool) -> "ErasureTarget":

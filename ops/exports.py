@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ops.command import Code, CommandError, Json, actor, run_command
-from ops.output import print_json, print_note, table
+from ops.command import Code, CommandError, Json, run_audited
+from ops.output import answer, print_json, print_note, table
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
@@ -29,19 +29,17 @@ def export(
     if not everything:
         raise CommandError(Code.USAGE, "Give --all to export everything.")
 
-    async def work(clients: "Clients") -> "Exported":
-        from shared.upkeep.audit import audited
+    async def work(clients: "Clients", counts: dict[str, int]) -> "Exported":
         from shared.upkeep.exporting import ExportExistsError, export_all
 
-        async with audited(clients, "export", actor(), {"folder": str(folder)}) as counts:
-            try:
-                done = await export_all(clients, folder, progress=lambda _container: None)
-            except ExportExistsError as error:
-                raise CommandError(Code.USAGE, str(error)) from None
-            counts.update({**done.documents, "files": done.files})
+        try:
+            done = await export_all(clients, folder)
+        except ExportExistsError as error:
+            raise CommandError(Code.USAGE, str(error)) from None
+        counts.update({**done.documents, "files": done.files})
         return done
 
-    done = run_command(work)
+    done = run_audited("export", {"folder": str(folder)}, work)
     if json:
         print_json({"folder": str(folder), **done.__dict__})
     else:
@@ -57,22 +55,20 @@ def import_(folder: Folder, json: Json = False) -> None:
     if not (folder / "archives.jsonl").is_file():
         raise CommandError(Code.USAGE, f"{folder}: not an export: it has no archives.jsonl")
 
-    async def work(clients: "Clients") -> dict[str, int]:
+    async def work(clients: "Clients", counts: dict[str, int]) -> dict[str, int]:
         from shared.ingestion.uploads import Upload, take_upload
-        from shared.upkeep.audit import audited
         from shared.upkeep.exporting import exported_archives
 
-        async with audited(clients, "archive.import", actor(), {"folder": str(folder)}) as counts:
-            counts.update({"archives": 0, "duplicates": 0})
-            async for source, name, content in exported_archives(folder):
-                stored = await take_upload(Upload(content, name, source), clients)
-                counts["duplicates" if stored.duplicate else "archives"] += 1
-            return dict(counts)
+        counts.update({"archives": 0, "duplicates": 0})
+        async for source, name, content in exported_archives(folder):
+            stored = await take_upload(Upload(content, name, source), clients)
+            counts["duplicates" if stored.duplicate else "archives"] += 1
+        return counts
 
-    counts = run_command(work)
-    if json:
-        return print_json(counts)
-    return print_note(f"{counts['archives']:,} archives added, {counts['duplicates']:,} already known.")
+    counts = run_audited("archive.import", {"folder": str(folder)}, work)
+    return answer(
+        counts, f"{counts['archives']:,} archives added, {counts['duplicates']:,} already known.", json=json
+    )
 
 
 async def export_before_purge(clients: "Clients", archive_ids: list[str], folder: Path | None) -> Path:

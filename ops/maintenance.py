@@ -6,8 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ops.command import Code, CommandError, DryRun, Interrupt, Json, Yes, actor, checked_input, run_command
-from ops.output import confirm, print_json, print_note, table
+from ops.command import (
+    Code,
+    CommandError,
+    DryRun,
+    Interrupt,
+    Json,
+    Yes,
+    actor,
+    checked_input,
+    run_audited,
+    run_command,
+)
+from ops.output import answer, confirm, print_json, print_note, table
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
@@ -30,21 +41,17 @@ def sweep(
     if not once:
         raise CommandError(Code.USAGE, "The app sweeps by itself; --once runs one sweep now.")
 
-    async def work(clients: "Clients") -> "Run | None":
-        from shared.upkeep.audit import audited
+    async def work(clients: "Clients", counts: dict[str, int]) -> "Run | None":
         from shared.upkeep.sweep import Options
         from shared.upkeep.sweep import sweep as run_sweep
 
-        if dry_run:
-            return await run_sweep(clients, Options(requested_by=actor().name, dry_run=True))
-        async with audited(clients, "sweep", actor(), {}) as counts:
-            done = await run_sweep(clients, Options(requested_by=actor().name))
-            for collection in (done.counts if done else {}).values():
-                for name in ("requeued", "given_up", "held_back"):
-                    counts[name] = counts.get(name, 0) + collection.get(name, 0)
-            return done
+        done = await run_sweep(clients, Options(requested_by=actor().name, dry_run=dry_run))
+        for collection in (done.counts if done else {}).values():
+            for name in ("requeued", "given_up", "held_back"):
+                counts[name] = counts.get(name, 0) + collection.get(name, 0)
+        return done
 
-    done = run_command(work, changes=not dry_run)
+    done = run_command(lambda clients: work(clients, {})) if dry_run else run_audited("sweep", {}, work)
     if done is None:
         raise CommandError(Code.FAILED, "Another sweep is running. Nothing was done.")
     _show_run(done, dry_run=dry_run, json=json)
@@ -86,33 +93,30 @@ def reembed(
     if not dry_run:
         confirm("Embed all chunks again with the configured model?", yes=yes)
 
-    async def work(clients: "Clients") -> "Reembedded":
-        from shared.embedding.factory import open_embedder
-        from shared.upkeep.audit import audited
+    async def work(clients: "Clients", counts: dict[str, int]) -> "Reembedded":
+        from shared.embedding.factory import embedder
         from shared.upkeep.reembed import reembed as run_reembed
 
-        model = await open_embedder(clients.settings)
-        try:
-            if dry_run:
-                return await run_reembed(clients, model, dry_run=True)
-            async with audited(clients, "reembed", actor(), {"model": model.model}) as counts:
-                done = await run_reembed(
-                    clients, model, delete_old=delete_old, progress=lambda state: print_note(state.line())
-                )
-                counts.update({"embedded": done.embedded, "failed": done.failed})
-            return done
-        finally:
-            await model.close()
+        done = await run_reembed(
+            clients,
+            await embedder(clients),
+            dry_run=dry_run,
+            delete_old=delete_old,
+            progress=lambda state: print_note(state.line()),
+        )
+        counts.update({"embedded": done.embedded, "failed": done.failed})
+        return done
 
-    done = run_command(work, changes=not dry_run)
-    if json:
-        print_json(done.__dict__)
-    else:
-        todo = f"{done.outstanding:,} of {done.total:,} chunks would be embedded with {done.model}"
-        planned = f"{todo} into index {done.index}; {_live(done)}. Nothing was done."
-        print_note(planned if dry_run else f"{done.line()}; {_live(done)}.")
+    done = run_command(lambda clients: work(clients, {})) if dry_run else run_audited("reembed", _model, work)
+    todo = f"{done.outstanding:,} of {done.total:,} chunks would be embedded with {done.model}"
+    planned = f"{todo} into index {done.index}; {_live(done)}. Nothing was done."
+    answer(done.__dict__, planned if dry_run else f"{done.line()}; {_live(done)}.", json=json)
     if done.failed and not dry_run:
         raise CommandError(Code.PROBLEMS)
+
+
+def _model(clients: "Clients") -> dict[str, str]:
+    return {"model": clients.settings.EMBEDDING_MODEL}
 
 
 def _live(state: "Reembedded") -> str:
@@ -141,8 +145,19 @@ def verify(
     """
     if repair:
         confirm("Repair the problems found? Work is requested again, and orphans are deleted.", yes=yes)
-    done = run_command(
-        lambda clients: _verified(clients, repair=repair, archives=archives, recent=recent), changes=repair
+
+    async def work(clients: "Clients", counts: dict[str, int]) -> "Run":
+        from shared.upkeep.integrity.run import GRACE, VerifyOptions
+        from shared.upkeep.integrity.run import verify as run_checks
+
+        grace = timedelta(0) if recent else GRACE
+        options = VerifyOptions(repair=repair, archives=archives, grace=grace, requested_by=actor().name)
+        done = await run_checks(clients, options)
+        counts.update({kind: tally["repaired"] for kind, tally in done.counts.items() if tally["repaired"]})
+        return done
+
+    done = (
+        run_audited("verify.repair", {}, work) if repair else run_command(lambda clients: work(clients, {}))
     )
     found = sum(counts["found"] for counts in done.counts.values())
     repaired = sum(counts["repaired"] for counts in done.counts.values())
@@ -154,21 +169,6 @@ def verify(
         raise CommandError(Code.FAILED, "; ".join(done.errors))
     if found > repaired:
         raise CommandError(Code.PROBLEMS)
-
-
-async def _verified(clients: "Clients", *, repair: bool, archives: bool, recent: bool) -> "Run":
-    from shared.upkeep.audit import audited
-    from shared.upkeep.integrity.run import GRACE, VerifyOptions
-    from shared.upkeep.integrity.run import verify as run_checks
-
-    grace = timedelta(0) if recent else GRACE
-    options = VerifyOptions(repair=repair, archives=archives, grace=grace, requested_by=actor().name)
-    if not repair:
-        return await run_checks(clients, options)
-    async with audited(clients, "verify.repair", actor(), {}) as counts:
-        done = await run_checks(clients, options)
-        counts.update({kind: tally["repaired"] for kind, tally in done.counts.items() if tally["repaired"]})
-    return done
 
 
 def _show_damage(done: "Run", found: int, repaired: int, *, repair: bool) -> None:
@@ -244,11 +244,9 @@ def resummarize(
         count, cost = len(threads), await estimate_reading(clients, threads)
         costs = f" The chat model: {cost}." if cost else ""
         if dry_run:
-            if json:
-                estimated = {"estimate": asdict(cost)} if cost else {}
-                print_json({"action": "resummarize", "dry_run": True, "planned": count, **estimated})
-            else:
-                print_note(f"{count:,} threads would be read again.{costs} No changes made.")
+            estimated = {"estimate": asdict(cost)} if cost else {}
+            planned = {"action": "resummarize", "dry_run": True, "planned": count, **estimated}
+            answer(planned, f"{count:,} threads would be read again.{costs} No changes made.", json=json)
             return None
         confirm(f"Read {count:,} threads again?{costs}", yes=yes or thread is not None)
         audit = await request_resummarizing(clients, selection, actor(), in_background=False)
@@ -261,12 +259,10 @@ def resummarize(
 def _end(audit: "Audit | None", *, json: bool) -> None:
     if audit is None:
         return
-    if json:
-        shown = {"operation": audit.id, "action": audit.action, "status": audit.status, **audit.counts}
-        print_json({**shown, "outcome": audit.outcome})
-    else:
-        waiting = audit.counts.get("waiting", 0)
-        more = f"; {waiting:,} follow when their messages are processed" if waiting else ""
-        print_note(f"{audit.counts.get('requested', 0):,} threads are being read again{more}.")
+    waiting = audit.counts.get("waiting", 0)
+    more = f"; {waiting:,} follow when their messages are processed" if waiting else ""
+    shown = {"operation": audit.id, "action": audit.action, "status": audit.status, **audit.counts}
+    said = f"{audit.counts.get('requested', 0):,} threads are being read again{more}."
+    answer({**shown, "outcome": audit.outcome}, said, json=json)
     if audit.status == "interrupted":
         raise CommandError(Code.INTERRUPTED, f"Stopped. Resume with: resummarize --resume {audit.id}")

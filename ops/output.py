@@ -1,10 +1,13 @@
 """What a command prints: data on standard output, as tables or JSON; everything else on standard error."""
 
 import json
+import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -71,6 +74,11 @@ def as_json(value: Any, *, indent: int | None = None) -> str:
 
 def print_json(value: Any) -> None:
     sys.stdout.write(as_json(value, indent=2) + "\n")
+
+
+def answer(value: Any, note: str, *, json: bool) -> None:
+    """Say how it ended: as JSON for a program, else as a note for people."""
+    return print_json(value) if json else print_note(note)
 
 
 def _plain(value: Any) -> Any:
@@ -164,3 +172,28 @@ def confirm(question: str, *, yes: bool) -> None:
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         raise CommandError(Code.INTERRUPTED, "Nothing was done.")
+
+
+def write_export(output: str, records: Sequence[dict[str, Any]]) -> None:
+    if output == "-":
+        sys.stdout.writelines(_pieces(records, array=False))
+        return
+    from ops.command import Code, CommandError
+
+    path = Path(output)
+    try:
+        # mkstemp creates files with mode 600: dead letters may hold private mail.
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.writelines(_pieces(records, array=path.suffix == ".json"))
+        Path(temporary).replace(path)
+    except OSError as error:
+        raise CommandError(Code.FAILED, f"{output}: cannot be written: {error.strerror}") from None
+
+
+def _pieces(records: Sequence[dict[str, Any]], *, array: bool) -> Iterator[str]:
+    if array:
+        yield as_json(records, indent=2) + "\n"
+        return
+    for record in records:
+        yield as_json(record) + "\n"

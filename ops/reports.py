@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ops.command import Code, CommandError, Json, Limit, run_command
-from ops.output import clean, print_json, print_note, print_rows, table, two_lines
+from ops.output import answer, clean, print_json, print_note, print_rows, table, two_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -158,7 +158,6 @@ def end_subscriptions(
     from shared.publishing.subscriptions import forget_address
 
     ended = run_command(lambda clients: forget_address(clients, address))
-    if json:
-        return print_json({"ended": ended})
-    print_note(f"{ended} ended." if ended else "This address has no subscriptions.")
-    return None
+    return answer(
+        {"ended": ended}, f"{ended} ended." if ended else "This address has no subscriptions.", json=json
+    )

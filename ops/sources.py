@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ops.command import Code, CommandError, Json, actor, run_command, shared_options
-from ops.output import ago, fields, print_json, print_note, print_rows
+from ops.command import Code, CommandError, Json, checked_input, run_audited, run_command, shared_options
+from ops.output import ago, answer, fields, print_json, print_note, print_rows
 
 if TYPE_CHECKING:
     from shared.clients.connections import Clients
@@ -125,21 +125,19 @@ def add(
     if dry_run:
         return _look(given.get("url"), json=json)
 
-    async def work(clients: "Clients") -> "Source":
+    async def work(clients: "Clients", counts: dict[str, int]) -> "Source":
         from shared.clients.cosmos.session import Session
         from shared.ingestion.source_definitions import source_of
-        from shared.upkeep.audit import audited
 
         source = source_of(_checked({"name": name, **given}, clients), clients.runtime.now())
-        async with audited(clients, "source.add", actor(), {"source": name}) as counts:
-            if not await clients.store.create(source, Session()):
-                raise CommandError(
-                    Code.FAILED, f"There is a source named {name!r} already: `source update` changes it."
-                )
-            counts["sources"] = 1
+        if not await clients.store.create(source, Session()):
+            raise CommandError(
+                Code.FAILED, f"There is a source named {name!r} already: `source update` changes it."
+            )
+        counts["sources"] = 1
         return source
 
-    return _print_source(run_command(work), "added", json=json)
+    return _print_source(run_audited("source.add", {"source": name}, work), "added", json=json)
 
 
 def _look(address: str | None, *, json: bool) -> None:
@@ -161,50 +159,45 @@ def update(name: Name, read_given: ReadGiven, json: Json = False) -> None:
     """Change a source. Omitted options keep their value."""
     given = read_given()
 
-    async def work(clients: "Clients") -> "Source":
+    async def work(clients: "Clients", counts: dict[str, int]) -> "Source":
         from shared.clients.cosmos.session import Session
         from shared.clients.cosmos.store import Conflict
         from shared.ingestion.source_definitions import definition_of, updated_source
-        from shared.upkeep.audit import audited
 
-        async with audited(clients, "source.update", actor(), {"source": name}) as counts:
-            for _ in range(MAX_WRITE_ATTEMPTS):
-                source = await _found(clients, name)
-                defined = _checked({**definition_of(source), **given}, clients, changing=(source, given))
-                stored = await clients.store.replace(
-                    updated_source(source, defined, clients.runtime.now()), Session()
-                )
-                if stored is not Conflict.CONFLICT:
-                    counts["sources"] = 1
-                    return stored
+        for _ in range(MAX_WRITE_ATTEMPTS):
+            source = await _found(clients, name)
+            defined = _checked({**definition_of(source), **given}, clients, changing=(source, given))
+            changed = updated_source(source, defined, clients.runtime.now())
+            stored = await clients.store.replace(changed, Session())
+            if stored is not Conflict.CONFLICT:
+                counts["sources"] = 1
+                return stored
         raise CommandError(Code.FAILED, f"{name} is being changed. Try again.")
 
-    _print_source(run_command(work), "changed", json=json)
+    _print_source(run_audited("source.update", {"source": name}, work), "changed", json=json)
 
 
 @app.command()
 def trigger(name: Name, json: Json = False) -> None:
     """Fetch a source now."""
 
-    async def work(clients: "Clients") -> Any:
+    async def work(clients: "Clients", counts: dict[str, int]) -> Any:
         from shared.ingestion.fetch_runs import Requested, request_fetch
-        from shared.upkeep.audit import audited
 
-        async with audited(clients, "source.trigger", actor(), {"source": name}) as counts:
-            for _ in range(MAX_WRITE_ATTEMPTS):
-                source = await _found(clients, name)
-                if source.source_type == "upload":
-                    raise CommandError(
-                        Code.USAGE, f"{name} has nothing to fetch. Add archives with `archive ingest`."
-                    )
-                now = clients.runtime.now()
-                asked = await request_fetch(source, clients, requested_by=actor().name, now=now)
-                if isinstance(asked, Requested):
-                    counts["fetches"] = int(asked.is_new)
-                    return asked
+        for _ in range(MAX_WRITE_ATTEMPTS):
+            source = await _found(clients, name)
+            if source.source_type == "upload":
+                raise CommandError(
+                    Code.USAGE, f"{name} has nothing to fetch. Add archives with `archive ingest`."
+                )
+            now = clients.runtime.now()
+            asked = await request_fetch(source, clients, requested_by=actor().name, now=now)
+            if isinstance(asked, Requested):
+                counts["fetches"] = int(asked.is_new)
+                return asked
         raise CommandError(Code.FAILED, f"{name} is being changed. Try again.")
 
-    asked = run_command(work)
+    asked = run_audited("source.trigger", {"source": name}, work)
     if json:
         print_json({"operation_id": asked.operation_id, "already_running": not asked.is_new})
     else:
@@ -225,21 +218,14 @@ async def _found(clients: "Clients", name: str) -> "Source":
 def _checked(
     fields: dict[str, Any], clients: "Clients", changing: "tuple[Source, dict[str, Any]] | None" = None
 ) -> "SourceDefinition":
-    from pydantic import ValidationError
-
     from shared.ingestion.source_definitions import SourceDefinition, check_login_given, check_reachable
 
-    try:
+    with checked_input():
         defined = SourceDefinition.model_validate(fields)
         check_reachable(defined, clients.settings)
         if changing is not None:
             source, given = changing
             check_login_given(source, defined, given.get("settings"))
-    except ValidationError as error:
-        faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
-        raise CommandError(Code.USAGE, "; ".join(fault.removeprefix(": ") for fault in faults)) from None
-    except ValueError as error:
-        raise CommandError(Code.USAGE, str(error)) from None
     return defined
 
 
@@ -248,7 +234,4 @@ def _shown(source: "Source") -> dict[str, Any]:
 
 
 def _print_source(source: "Source", what: str, *, json: bool) -> None:
-    if json:
-        print_json(_shown(source))
-    else:
-        print_note(f"{source.name} was {what}.")
+    answer(_shown(source), f"{source.name} was {what}.", json=json)

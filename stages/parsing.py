@@ -5,6 +5,7 @@ threads of its source, which reach across archives, and stored. Then JSONParsed 
 threads.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from stages.registration import register_stage
 
 SLICE = 2000
 KEPT_SKIPPED = 100
+NAMED_REASONS = 3
 MESSAGES_PER_EVENT = 500
 
 REMOVED, REPLACED = StageResult(counts={"removed": 1}), StageResult(counts={"replaced": 1})
@@ -65,6 +67,11 @@ class Parsed:
         self.touched |= result.touched | result.moved
         self.todos.todos += result.todos
 
+    def why_empty(self) -> str:
+        reasons = Counter(skipped.reason for skipped in self.skipped)
+        named = "; ".join(f"{count} {reason}" for reason, count in reasons.most_common(NAMED_REASONS))
+        return f"none of {self.skipped_count} messages could be parsed ({named})"
+
     def skip(self, skipped: list[Skipped]) -> None:
         self.skipped_count += len(skipped)
         self.skipped = [*self.skipped, *skipped][:KEPT_SKIPPED]
@@ -97,7 +104,7 @@ async def parse(event: Event[ArchiveIngested], work: Work) -> StageResult:
         add_details(error, messages_parsed=len(parsed.threads))
         raise
     if parsed.is_empty:
-        raise NoMessagesError(f"{archive.file_path}: none of {parsed.skipped_count} messages could be parsed")
+        raise NoMessagesError(f"{archive.file_path}: {parsed.why_empty()}")
     duration = work.runtime.monotonic() - started
     return StageResult(
         _announcements(id_, parsed, duration),

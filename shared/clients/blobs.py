@@ -66,11 +66,11 @@ class Blobs:
             return await self._client.get_container_client(name).exists()
 
     async def upload(
-        self, container: str, path: str, content: bytes | IO[bytes] | AsyncIterable[bytes]
+        self, container: str, path: str, content: bytes | IO[bytes] | AsyncIterable[bytes], **options: Any
     ) -> None:
         async with self._calls.measured("upload", writes=True) as renew:
             blob = self._blob(container, path)
-            await blob.upload_blob(content, overwrite=True, progress_hook=_progress(renew))
+            await blob.upload_blob(content, overwrite=True, progress_hook=_progress(renew), **options)
 
     async def append(self, container: str, path: str, content: bytes) -> None:
         """Add to the end of an append blob, all of it or nothing; after a lost answer perhaps twice."""

@@ -15,7 +15,7 @@ TICKS = 4
 
 
 REQUEST_SECONDS = 2.0  # the deadline of a request's read; all others follow from it
-WRITE_TIMES = 2  # twice as long: a write is not repeated as easily
+WRITE_TIMES = 1.5  # longer: a write is not repeated as easily
 STAGE_TIMES = 15  # no person waits for a stage
 SLOW_SHARE = 0.5  # of its deadline: a call that takes longer is logged and counted
 

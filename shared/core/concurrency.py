@@ -72,6 +72,7 @@ class StartedOnce:
     def __init__(self) -> None:
         self._starting: dict[Hashable, asyncio.Task[Any]] = {}
         self._given: dict[Hashable, Any] = {}
+        self.failed: dict[Hashable, BaseException] = {}  # why the last start of a resource failed
 
     def give(self, key: Hashable, resource: Closable) -> None:
         """Use this one instead of starting one; its giver closes it."""
@@ -85,11 +86,14 @@ class StartedOnce:
             self._starting[key] = asyncio.create_task(start())
         task: asyncio.Task[Resource] = self._starting[key]
         try:
-            return await asyncio.shield(task)
-        except BaseException:
+            resource = await asyncio.shield(task)
+        except BaseException as error:
             if task.done() and self._starting.get(key) is task:
                 del self._starting[key]
+                self.failed[key] = error
             raise
+        self.failed.pop(key, None)
+        return resource
 
     async def close(self) -> None:
         while self._starting:

@@ -15,9 +15,11 @@ from shared.documents.records import FailureRecord
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.events import Event
 
+_EXTENSION = r"\.(?:mbox|mbx|mail|eml|mime|txt|zip|tar|tgz|gz|bz2|xz|zst)\b(?:\.\w{1,5})?"
 _VARIABLE = re.compile(
-    r"[\w.@+%-]{0,300}(?:/[\w.@+%-]{1,300})+"  # a path: every archive has its own
-    r"|[\w@+%-]{1,300}\.(?:mbox|mbx|mail|eml|mime|txt|zip|tar|tgz|gz|bz2|xz|zst)\b(?:\.\w{1,5})?"
+    rf"\A(?:[\w-]{{1,64}}/[^\n]{{1,300}}?|[^\n]{{1,300}}?{_EXTENSION})(?=: )"  # the file it is about
+    r"|[\w.@+%-]{0,300}(?:/[\w.@+%-]{1,300})+"  # a path: every archive has its own
+    rf"|[\w@+%-]{{1,300}}{_EXTENSION}"
     r"|<[^>\s]+>|[0-9a-f]{8,}|0x[0-9a-f]+|\d+",
     re.IGNORECASE,
 )

@@ -103,20 +103,16 @@ async def correct(
 ) -> Correction:
     """Store the correction, and have the thread made anew. `etag`: of the one that it replaces."""
     session = Session()
-    place = await resolve_thread(clients, thread_id, session)
-    thread = await clients.store.find(Thread, place, session)
-    messages = await _messages(clients, place, session)
-    if thread is None or not messages:
-        raise InvalidEditError("There is no thread with this id.")
+    thread, messages = await _thread_and_messages(clients, thread_id, session)
     entry = _entry(CorrectionAct.MADE, asked.reason, actor, clients, asked.value)
     made = _correction(thread, messages, asked, entry)
-    selection = {"correction": made.id, "thread": place, "kind": made.kind.value, "reason": asked.reason}
+    selection = {"correction": made.id, "thread": thread.id, "kind": made.kind.value, "reason": asked.reason}
     async with audited(clients, "correction.make", actor, selection) as counts:
         known = await corrections_of(clients, [message.message_id for message in messages], session)
         if len(known) >= MAX_CORRECTIONS and all(other.id != made.id for other in known):
             raise InvalidEditError(f"A thread has at most {MAX_CORRECTIONS} corrections.")
         stored = await _stored(clients, made, etag, session)
-        await _made_anew(clients, place, session)
+        await _made_anew(clients, thread.id, session)
         counts["corrected"] = 1
     return stored
 
@@ -142,13 +138,7 @@ async def revoke(clients: Clients, id_: str, reason: str, actor: Actor, *, etag:
 async def report_error(clients: Clients, thread_id: str, reason: str, actor: Actor) -> None:
     """Keep what a reader says is wrong, for who may correct it. The same report again is the same."""
     session = Session()
-    place = await resolve_thread(clients, thread_id, session)
-    thread, messages = (
-        await clients.store.find(Thread, place, session),
-        await _messages(clients, place, session),
-    )
-    if thread is None or not messages:
-        raise InvalidEditError("There is no thread with this id.")
+    thread, messages = await _thread_and_messages(clients, thread_id, session)
     known = await corrections_of(clients, [message.message_id for message in messages], session)
     waiting = [one for one in known if one.kind is CorrectionKind.REPORTED and not one.revoked]
     if len(waiting) >= MAX_REPORTS:
@@ -185,12 +175,19 @@ async def find_correction(clients: Clients, id_: str, session: Session) -> Corre
 
 
 async def corrections_of_thread(clients: Clients, thread_id: str) -> list[Correction]:
-    messages = await _messages(clients, thread_id, Session())
+    messages = await load_messages(clients, thread_id, Session())
     return await corrections_of(clients, [message.message_id for message in messages], Session())
 
 
-async def _messages(clients: Clients, thread_id: str, session: Session) -> list[Message]:
-    return await load_messages(clients, thread_id, session)
+async def _thread_and_messages(
+    clients: Clients, thread_id: str, session: Session
+) -> tuple[Thread, list[Message]]:
+    place = await resolve_thread(clients, thread_id, session)
+    thread = await clients.store.find(Thread, place, session)
+    messages = await load_messages(clients, place, session)
+    if thread is None or not messages:
+        raise InvalidEditError("There is no thread with this id.")
+    return thread, messages
 
 
 def _correction(
@@ -299,7 +296,7 @@ async def correction_labels(clients: Clients) -> AsyncIterator[dict[str, Any]]:
             continue
         summary = await store.find(Summary, thread.summary_id, Session(), partition=thread_id)
         if summary is not None and summary.reading is not None:
-            messages = await _messages(clients, thread_id, Session())
+            messages = await load_messages(clients, thread_id, Session())
             yield _label(thread_id, messages, summary.reading, corrections)
 
 

@@ -6,7 +6,7 @@ archives as they came in. The archives are what everything else is made of: `arc
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,14 +37,11 @@ class ExportExistsError(ValueError):
     """The folder has an export already."""
 
 
-async def export_all(
-    clients: Clients, folder: Path, progress: Callable[[str], None] = lambda _container: None
-) -> Exported:
+async def export_all(clients: Clients, folder: Path) -> Exported:
     """Write every document and every file."""
     _make(folder)
     done = Exported()
     for container in sorted(CONTAINERS.keys() - NOT_EXPORTED):
-        progress(container)
         await _write(clients, folder, container, [EVERYTHING[container]], {}, done)
     await _files(clients, folder, done)
     return done

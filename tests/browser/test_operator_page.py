@@ -218,9 +218,7 @@ def test_a_form_of_another_site_does_nothing(browser: Browser, troubled: Site) -
         form = group_of(page, "parsing").locator("form")
         fields = {name: form.locator(f"input[name={name}]").input_value() for name in ("token", "group")}
         inputs = "".join(f'<input name="{name}" value="{value}">' for name, value in fields.items())
-        body = (
-            f'<form method="post" action="{troubled.url}/operator/requeue">{inputs}<button>x</button></form>'
-        )
+        body = f'<form method="post" action="{troubled.url}/operator/letters/requeue">{inputs}<button>x</button></form>'
         page.context.route(EVIL, lambda route: route.fulfill(body=body, content_type="text/html"))
         other = page.context.new_page()
         other.goto(EVIL)
@@ -230,7 +228,7 @@ def test_a_form_of_another_site_does_nothing(browser: Browser, troubled: Site) -
         assert navigated.value.status == 403
         # The dev host itself refuses strangers; another app on this machine comes as far as ours.
         sent = page.context.request.post(
-            f"{troubled.url}/operator/requeue", form=fields, headers={"origin": "http://localhost:1"}
+            f"{troubled.url}/operator/letters/requeue", form=fields, headers={"origin": "http://localhost:1"}
         )
         assert (sent.status, "reload the page" in sent.text().lower()) == (403, True)
         page.goto("/operator")

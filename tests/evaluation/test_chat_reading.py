@@ -9,7 +9,7 @@ from evaluation.chat_consensus import read_with
 from evaluation.consensus import score_corpus
 from evaluation.consensus_corpus import LabelledThread, read_corpus
 from evaluation.consensus_scores import figures
-from evaluation.data import DATA_VARIABLE, corpus_files, data_folder
+from evaluation.data import corpus_files, data_folder, why_skipped
 from evaluation.label_answers import answer_of
 from evaluation.lies import tell
 from shared.clients.openai_client import Endpoint, OpenAIClient
@@ -22,7 +22,7 @@ from tools.chat_replay import Replay, key_of
 
 pytestmark = pytest.mark.skipif(
     not (data_folder() / "consensus").is_dir(),
-    reason=f"the labelled threads are not here: set {DATA_VARIABLE} to the folder that has consensus/",
+    reason=why_skipped("consensus/"),
 )
 WINDOW, ANSWER = 400_000, 4000
 STRUCTURAL = (

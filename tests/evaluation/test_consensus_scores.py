@@ -13,7 +13,7 @@ from evaluation.consensus import below_floors, main, prediction_of
 from evaluation.consensus_corpus import CorpusError, LabelledThread, read_corpus, read_profile
 from evaluation.consensus_folds import FOLDS, fold_of, is_unread
 from evaluation.consensus_scores import figures, overlap, score_threads, wilson
-from evaluation.data import DATA_VARIABLE, data_folder
+from evaluation.data import data_folder, why_skipped
 from evaluation.tiers import count_tiers
 from shared.documents.values import SourceProfile, Tier
 from shared.domain.consensus.reader import read_thread
@@ -22,7 +22,7 @@ from tests.support.thread_mails import mail
 CONSENSUS = data_folder() / "consensus"
 needs_labels = pytest.mark.skipif(
     not (CONSENSUS / "score.py").is_file(),
-    reason=f"labelled threads are not here: set {DATA_VARIABLE} to the folder that has consensus/",
+    reason=why_skipped("consensus/"),
 )
 
 LABEL: dict[str, Any] = {

@@ -5,11 +5,11 @@ from collections import Counter
 import pytest
 
 from evaluation.checks import cases, fate_of_lie, fates_of_claims, lies_of, paraphrases
-from evaluation.data import DATA_VARIABLE, data_folder
+from evaluation.data import data_folder, why_skipped
 
 pytestmark = pytest.mark.skipif(
     not (data_folder() / "consensus").is_dir(),
-    reason=f"the labeled threads are not here: set {DATA_VARIABLE} to the folder that has consensus/",
+    reason=why_skipped("consensus/"),
 )
 
 

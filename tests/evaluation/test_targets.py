@@ -6,18 +6,18 @@ import pytest
 
 from evaluation.bc3 import citation_recall, shown_f1
 from evaluation.bc3_corpus import Bc3Thread, read_bc3
-from evaluation.data import DATA_VARIABLE, corpus_files, data_folder
+from evaluation.data import corpus_files, data_folder, why_skipped
 from evaluation.leda import Act, acts_of, scored
 from evaluation.leda_corpus import read_leda
 from evaluation.scores import Score
 
 needs_leda = pytest.mark.skipif(
     not (data_folder() / "leda").is_dir(),
-    reason=f"LEDA is not here: set {DATA_VARIABLE} to the folder that has leda/",
+    reason=why_skipped("LEDA"),
 )
 needs_bc3 = pytest.mark.skipif(
     not (data_folder() / "bc3").is_dir(),
-    reason=f"BC3 is not here: set {DATA_VARIABLE} to the folder that has bc3/",
+    reason=why_skipped("BC3"),
 )
 
 

@@ -13,6 +13,7 @@ from ops import status as command
 from shared.documents.records import Audit, AuditStatus, Run, RunStatus
 from shared.pipeline.topology import QUEUES
 from shared.upkeep.due_documents import COLLECTIONS
+from shared.upkeep.oversight.dependencies import Check
 from shared.upkeep.oversight.health import AgeBounds
 from shared.upkeep.oversight.status import (
     DocumentsStatus,
@@ -107,6 +108,15 @@ def test_a_busy_system_fits_with_millions(screen: Screen) -> None:
     assert "…" not in "".join(lines)
     assert row(lines, "threads") == ["threads", "summarization", "12,345,678", "12,345,678", "0", "0"]
     assert said[-1].startswith("Everything is running")
+
+
+def test_a_service_that_does_not_work_is_said_in_whole_sentences() -> None:
+    asked = "AI Search refuses connections at localhost:1: is it running?"
+    checks = {"search": Check(False, 0.1, asked), "app": Check(False, 0.1, "the app hangs")}
+    assert [trouble.says for trouble in replace(system(), dependencies=checks).troubles] == [
+        f"{asked} Work waits for it and resumes by itself.",
+        "The app hangs.",
+    ]
 
 
 def test_failures_are_counted_and_each_has_its_next_step(screen: Screen) -> None:

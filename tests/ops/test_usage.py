@@ -12,8 +12,7 @@ import pytest
 
 from ops.cli import app, main
 from ops.command import Code, CommandError, setting_values
-from ops.dlq import write_export
-from ops.output import clean, print_json
+from ops.output import clean, print_json, write_export
 from shared.core.times import in_one_unit
 from tests.ops.commands import run_command
 from tests.support.services import ROOT

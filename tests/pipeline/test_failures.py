@@ -18,6 +18,8 @@ def hash_of(message: str) -> str:
             "ffff2c3d4e5f6a7b/notes-of-may.mbox.gz: none of 1 messages could be parsed",
         ),
         ("list.mbox is no mail", "another-list.zip is no mail"),
+        ("0a1b2c3d/my list (2019).mbox: it is encrypted", "0a1b2c3d/Liste de mars 3: it is encrypted"),
+        ("a list, of May & June.zip: it is encrypted", "list.zip: it is encrypted"),
         ("message <a@example.org> at 12", "message <b@example.org> at 99"),
     ],
 )

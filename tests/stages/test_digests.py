@@ -16,6 +16,8 @@ from shared.domain.summaries.digest_scopes import parse_scope
 from shared.pipeline.event_types import SummarizationRequested
 from shared.pipeline.events import Event
 from shared.summarization.digests import announcement, refresh_digest, refresh_due
+from shared.upkeep.integrity.checks import Finding, FindingKind
+from shared.upkeep.integrity.repair import Repairer
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, mail, mail_in
@@ -228,6 +230,22 @@ async def test_a_digest_that_is_reported_is_not_announced_again(
         await report_all(place)
         assert SECOND in await make(place)
         assert await refresh_due(place.clients, datetime.now(UTC) + timedelta(days=1)) == []
+
+
+async def test_a_digest_that_lost_its_report_is_found_and_repaired(
+    cloud: AppCloud, bus_service: RunningService
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        await take_in(place, *LATER)
+        await report_all(place)
+        assert SECOND in await make(place)
+        await place.clients.store.delete(Report, scope_id(SECOND), Session(), partition=SECOND)
+        finding = Finding(
+            FindingKind.SUMMARY_WITHOUT_REPORT, "summaries", (await digest(place, SECOND)).id, SECOND, "lost"
+        )
+        assert await Repairer(place.clients).repair(finding)
+        assert SECOND in await make(place)
+        assert (await report_on(place, SECOND)).summary_id == (await digest(place, SECOND)).id
 
 
 async def test_a_thread_silent_in_a_week_is_not_in_its_digest(

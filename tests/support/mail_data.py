@@ -1,21 +1,22 @@
 """The real archives that tests and benchmarks read, where the machine has them."""
 
 import gzip
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from evaluation.data import data_folder as corpora_folder
+from evaluation.data import why_skipped
+
 __all__ = ["WHY_SKIPPED", "archives", "data_folder", "open_archive"]
 
 ROOT = Path(__file__).resolve().parents[2]
-WHY_SKIPPED = "the real archives are not here: set ROUGH_CONSENSUS_DATA to the folder that has mail/"
+WHY_SKIPPED = why_skipped("mail/")
 
 
 def data_folder() -> Path | None:
-    """The folder with the archives: ROUGH_CONSENSUS_DATA, else `shared/data` beside the project."""
-    chosen = os.environ.get("ROUGH_CONSENSUS_DATA")
-    folder = (Path(chosen) if chosen else ROOT.parent / "shared" / "data") / "mail"
+    """The folder with the archives."""
+    folder = corpora_folder() / "mail"
     return folder if folder.is_dir() else None
 
 

@@ -44,7 +44,7 @@ BY_ROLE = {
     "uploader": {"archives_upload"},
     "corrector": {"corrections_create", "corrections_revoke", "operator_corrections", "operator_correct", "operator_errors"},
     "inspector": {"operator", "operator_letters", "operator_leave"},
-    "requeuer": {"operator", "operator_letters", "operator_leave", "operator_requeue", "operator_letters_act"},
+    "requeuer": {"operator", "operator_letters", "operator_leave", "operator_letters_act"},
     "operator": {
         "sources_create", "sources_update", "sources_delete", "sources_trigger", "archives_delete",
         "digests_refresh", "resummaries_create", "resummaries_get", "messages_raw", "placements_create",

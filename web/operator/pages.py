@@ -6,11 +6,9 @@ import azure.functions as func
 
 from shared.clients.calls import SERVICE_NAMES
 from shared.clients.connections import Clients, clients
-from shared.core.ids import AUDIT_ID, CAUSE_ID
+from shared.core.ids import AUDIT_ID
 from shared.core.times import in_one_unit
-from shared.upkeep.audit import Actor
-from shared.upkeep.deadletters.journal import REQUEUE, RESTORABLE
-from shared.upkeep.deadletters.operations import request_in_background
+from shared.upkeep.deadletters.journal import RESTORABLE
 from web.access import (
     MAY,
     Visitor,
@@ -24,7 +22,7 @@ from web.access import (
 )
 from web.forms import LARGEST_FORM, form_of
 from web.limits import Limited
-from web.operator.forms import PATH, WRONG_FORM, back_to, checked_sender, login_page, operators_page, show_to
+from web.operator.forms import WRONG_FORM, back_to, checked_sender, login_page, operators_page, show_to
 from web.operator.view import running_on, view_of
 from web.problems import Problem
 from web.rendering import page
@@ -43,7 +41,7 @@ async def operator_page(req: func.HttpRequest, connected: Clients, who: Visitor)
         may=permissions(req, connected.settings),
         operator=is_operator(req, connected.settings),
         restorable=RESTORABLE,
-        services=SERVICE_NAMES,
+        services={**SERVICE_NAMES, "model": "Embedding model", "disk": "Disk"},
         view=view,
         running=running,
         span=lambda length: in_one_unit(length.total_seconds(), "\N{NO-BREAK SPACE}"),
@@ -70,21 +68,3 @@ async def operator_leave(req: func.HttpRequest) -> func.HttpResponse:
     checked_sender(req, connected, form_of(req), MAY["inspect"])
     await end_session(connected, cookie_of(req))
     return back_to(headers=cookie_header(req, "", seconds=0))
-
-
-@page("operator_requeue", "operator/requeue", "POST")
-async def operator_requeue(req: func.HttpRequest) -> func.HttpResponse:
-    """Have a group requeued in the background. Where that is under way already, it is not asked for again."""
-    connected, form = await clients(), form_of(req)
-    who = checked_sender(req, connected, form, MAY["requeue"])
-    wanted = form.get("group", "")
-    if not re.fullmatch(CAUSE_ID, wanted):
-        raise Problem(422, "group: must be a group's id")
-    view = await view_of(connected, fresh=True)
-    group = next((found for found in view.groups if found.id == wanted), None)
-    if group is None:
-        raise Problem(404, "This group has no dead letters left.")
-    actor, chosen = Actor(who.name, "operator's page"), {"queues": [group.queue], "groups": [group.id]}
-    running = running_on(view.status, group.id)
-    audit = running or await request_in_background(connected, REQUEUE, chosen, actor)
-    return back_to(f"{PATH}?asked={audit.id}")

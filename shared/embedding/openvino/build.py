@@ -10,6 +10,7 @@ import shutil
 import struct
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +67,8 @@ def read_weights(folder: Path) -> dict[str, Vectors]:
 
 
 MODEL = "all-MiniLM-L6-v2"
+EXACT_MODEL = f"{MODEL}-fp32"
+"""Its name in a folder with fp32 alone: an index of its own, so that vectors of two precisions never mix."""
 PROBE = "Rough consensus is not unanimity: every objection was answered, and the working group goes on."
 _NOTICE = f"""{MODEL}, by the sentence-transformers project, licensed under the Apache License, Version 2.0
 (https://www.apache.org/licenses/LICENSE-2.0; source: https://huggingface.co/sentence-transformers/{MODEL}).
@@ -76,7 +79,9 @@ tokenizer.json is unchanged.
 """
 
 
-def build_model_folder(out: Path, source: Path | None = None) -> Manifest:
+def build_model_folder(
+    out: Path, source: Path | None = None, *, precisions: Sequence[Precision] = tuple(Precision)
+) -> Manifest:
     """Make the folder beside `out` first, so that a folder under its final name is whole."""
     source = source or locate_package()
     weights = read_weights(source)
@@ -84,12 +89,12 @@ def build_model_folder(out: Path, source: Path | None = None) -> Manifest:
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-") as temporary:
         folder = Path(temporary) / "model"
         folder.mkdir()
-        graphs = {precision: build_graph(weights, precision) for precision in Precision}
+        graphs = {precision: build_graph(weights, precision) for precision in precisions}
         for precision, graph in graphs.items():
             ov.save_model(graph, folder / graph_files(precision)[0], compress_to_fp16=False)
         shutil.copyfile(source / TOKENIZER, folder / TOKENIZER)
         (folder / NOTICE).write_text(_NOTICE, encoding="utf-8")
-        manifest = _describe(folder, graphs[Precision.FP32])
+        manifest = _describe(folder, graphs[Precision.FP32], MODEL if len(graphs) > 1 else EXACT_MODEL)
         manifest.write(folder)
         if out.exists() and not (out / MANIFEST).is_file() and any(out.iterdir()):
             raise ModelFolderError(f"{out} is not empty and not a model folder: it is left alone")
@@ -98,12 +103,12 @@ def build_model_folder(out: Path, source: Path | None = None) -> Manifest:
     return manifest
 
 
-def _describe(folder: Path, exact: ov.Model) -> Manifest:
+def _describe(folder: Path, exact: ov.Model, model: str) -> Manifest:
     ids, _ = WordPieces(folder / TOKENIZER, WINDOW).ids([PROBE])
     inputs = {"ids": np.array(ids, np.int32), "mask": np.ones((1, len(ids[0])), np.float32)}
     vector = compile_graph(exact, Precision.FP32)(inputs)["vectors"][0]
     return Manifest(
-        model=MODEL,
+        model=model,
         dimension=HIDDEN,
         window=WINDOW,
         weights_sha256=WEIGHTS_SHA256,
@@ -129,13 +134,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m shared.embedding.openvino.build", description=__doc__)
     parser.add_argument("--out", type=Path, default=DEFAULT_FOLDER, help="the folder to make (%(default)s)")
     parser.add_argument("--weights", type=Path, help="a folder with model.safetensors and tokenizer.json")
+    parser.add_argument("--fp32", action="store_true", help="exact vectors on any processor; no int8 graph")
     parser.add_argument("--force", action="store_true", help="build even if the folder is whole and current")
     given = parser.parse_args(arguments)
     if not given.force and is_current(given.out):
         print(f"{given.out} is current")  # noqa: T201 - a command prints
         return 0
     try:
-        manifest = build_model_folder(given.out, given.weights)
+        precisions = (Precision.FP32,) if given.fp32 else tuple(Precision)
+        manifest = build_model_folder(given.out, given.weights, precisions=precisions)
     except (WeightsError, ModelFolderError, OSError) as error:
         print(f"the model was not built: {error}", file=sys.stderr)  # noqa: T201 - a command prints
         return 1

@@ -21,7 +21,6 @@ from shared.embedding.openvino.model_folder import (
     Manifest,
     ModelFolderError,
     Precision,
-    fastest_precision,
     graph_files,
     multiplies_bfloat16,
 )
@@ -54,6 +53,12 @@ _TOKEN_BUDGETS = {Precision.INT8: 1024, Precision.FP32: 512}
 _FAITHFUL = {Precision.INT8: 0.99, Precision.FP32: 0.9999}
 
 
+_REMEDY = (
+    "For all hosts, use a folder with fp32 alone: "
+    "python -m shared.embedding.openvino.build --fp32 --out FOLDER (docs/embedding.md)"
+)
+
+
 class UnfaithfulGraphError(ModelFolderError):
     """The graph gives wrong vectors on this processor."""
 
@@ -62,34 +67,33 @@ class OpenVinoEncoder:
     backend = BACKEND
 
     def __init__(self, folder: Path | str, precision: str | None = None) -> None:
-        """Load from a model folder; without a precision, the fastest that works here."""
+        """Load from a model folder; without a precision, the fastest of the folder on this processor."""
         self._folder = Path(folder)
         self._manifest = Manifest.read(self._folder)
         self.model = self._manifest.model
         self.dimension = self._manifest.dimension
         self.window = self._manifest.window
         self._words = WordPieces(self._manifest.checked(self._folder, TOKENIZER), self.window)
-        self.precision = self._load(Precision(precision) if precision else None)
+        self.precision = Precision(precision) if precision else self._manifest.precision()
+        self._load()
         self.token_budget = _TOKEN_BUDGETS[self.precision]
 
-    def _load(self, wanted: Precision | None) -> Precision:
-        if wanted is None and fastest_precision() is Precision.INT8:
-            try:
-                return self._load_exactly(Precision.INT8)
-            except (RuntimeError, UnfaithfulGraphError) as error:  # a file that is missing is no reason
-                log.warning("int8 does not work on this machine, fp32 is used: %s", error)
-        return self._load_exactly(wanted or Precision.FP32)
-
-    def _load_exactly(self, precision: Precision) -> Precision:
-        graph, weights = (self._manifest.checked(self._folder, name) for name in graph_files(precision))
-        compiled = compile_graph(ov.Core().read_model(graph, weights), precision)
-        self._request = compiled.create_infer_request()
-        # Fast arithmetic that is wrong on this processor must not fill the index.
-        ids, _ = self._words.ids([self._manifest.probe_text])
-        similarity = float(self._infer(ids)[0] @ np.array(self._manifest.probe_vector, np.float32))
-        if not similarity >= _FAITHFUL[precision]:  # so that NaN fails too
-            raise UnfaithfulGraphError(f"{precision} gives a wrong vector here (cosine {similarity:.4f})")
-        return precision
+    def _load(self) -> None:
+        """A graph that is wrong here is an error: another precision would mix vectors of two in one index."""
+        graph, weights = (self._manifest.checked(self._folder, name) for name in graph_files(self.precision))
+        try:
+            compiled = compile_graph(ov.Core().read_model(graph, weights), self.precision)
+            self._request = compiled.create_infer_request()
+            ids, _ = self._words.ids([self._manifest.probe_text])
+            similarity = float(self._infer(ids)[0] @ np.array(self._manifest.probe_vector, np.float32))
+        except RuntimeError as error:
+            raise UnfaithfulGraphError(
+                f"{self.precision} does not work on this processor ({error}). {_REMEDY}"
+            ) from error
+        if not similarity >= _FAITHFUL[self.precision]:  # so that NaN fails too
+            found = f"{self.precision} gives wrong vectors on this processor (cosine {similarity:.4f})"
+            raise UnfaithfulGraphError(f"{found}. {_REMEDY}")
+        log.info("the encoder computes with %s", self.precision)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return self._words.ids(texts)[1]

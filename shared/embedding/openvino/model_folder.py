@@ -4,6 +4,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -64,6 +65,12 @@ def sha256(file: Path) -> str:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
+@lru_cache(maxsize=16)
+def _known_sha256(file: Path, _time: int, _size: int) -> str:
+    """A file is read again only where its time or size has changed: health asks for it often."""
+    return sha256(file)
+
+
 def find_in_package(name: str) -> Path | None:
     """A file of the weights' package, found without importing the package: that would load torch."""
     try:
@@ -104,6 +111,10 @@ class Manifest:
             raise ModelFolderError(f"{file} has format {manifest.format}, not {_FORMAT}; {_HOW_TO}")
         return manifest
 
+    def precision(self) -> Precision:
+        """What this host computes with: the fastest that the folder has and the processor suits."""
+        return fastest_precision() if graph_files(Precision.INT8)[0] in self.files else Precision.FP32
+
     def write(self, folder: Path) -> None:
         (folder / MANIFEST).write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
 
@@ -112,7 +123,8 @@ class Manifest:
         file = folder / name
         if name not in self.files or not file.is_file():
             raise ModelFolderError(f"{file} is missing; {_HOW_TO}")
-        if sha256(file) != self.files[name]:
+        written = file.stat()
+        if _known_sha256(file, written.st_mtime_ns, written.st_size) != self.files[name]:
             raise ModelFolderError(f"{file} is not the file that was built; {_HOW_TO}")
         return file
 
@@ -123,9 +135,8 @@ def known_dimension(settings: "Settings") -> int | None:
         return settings.EMBEDDING_DIMENSION
     folder = settings.EMBEDDING_MODEL_PATH or DEFAULT_FOLDER
     manifest = Manifest.read(folder)
-    for name in (TOKENIZER, *graph_files(fastest_precision())):
-        if not (folder / name).is_file():
-            raise ModelFolderError(f"{folder / name} is missing: build the model again (make model)")
+    for name in (TOKENIZER, *graph_files(manifest.precision())):
+        manifest.checked(folder, name)
     return manifest.dimension
 
 

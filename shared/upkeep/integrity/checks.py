@@ -69,13 +69,7 @@ class Finding:
     data: dict[str, Any] = field(default_factory=dict)  # what its repair needs
 
     def shown(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind.value,
-            "container": self.container,
-            "id": self.id,
-            "partition": self.partition,
-            "detail": self.detail,
-        }
+        return {name: value for name, value in vars(self).items() if name != "data"}
 
 
 THREADS_AT_ONCE = 16
@@ -103,8 +97,12 @@ async def check_threads(clients: Clients, before: int) -> AsyncIterator[Finding]
             and all(is_finished(ProcessingStatus(row["status"])) for row in members.messages)
         ]
         for members in settled:
-            for finding in _structure(members):
-                yield finding
+            thread, stored = members.thread, len(members.messages)
+            if stored != (counted := thread["message_count"]):
+                detail = f"it counts {counted} messages and has {stored}"
+                data = {"archives": thread["archive_ids"], "lost": not has_all_messages(counted, stored)}
+                id_, kind = thread["id"], FindingKind.THREAD_COUNT_WRONG
+                yield Finding(kind, "threads", id_, id_, detail, data)
             async for finding in _strays(clients, members.strays):
                 yield finding
             async for finding in _unchunked(clients, members):
@@ -125,16 +123,6 @@ async def _load(clients: Clients, thread: Row) -> _ThreadMembers:
         [chunk for chunk in chunks if chunk["message_key"] in own],
         [chunk for chunk in chunks if chunk["message_key"] not in own or chunk["thread_id"] != id_],
     )
-
-
-def _structure(members: _ThreadMembers) -> list[Finding]:
-    id_, stored, counted = members.thread["id"], len(members.messages), members.thread["message_count"]
-    findings = []
-    if stored != counted:
-        detail = f"it counts {counted} messages and has {stored}"
-        data = {"archives": members.thread["archive_ids"], "lost": not has_all_messages(counted, stored)}
-        findings.append(Finding(FindingKind.THREAD_COUNT_WRONG, "threads", id_, id_, detail, data))
-    return findings
 
 
 async def _strays(clients: Clients, chunks: Sequence[Row]) -> AsyncIterator[Finding]:

@@ -84,17 +84,9 @@ class Repairer:
             self.clients.store, subject, Session(), attempts=attempts, error=error, also=undone
         ):
             return None
-        return due_documents.DueDocument(
-            collection,
-            due_documents.RetryReason.FAILED,
-            id_,
-            partition,
-            attempts,
-            None,
-            error,
-            None,
-            finding.data,
-        )
+        row = {**finding.data, "id": id_, "attemptCount": attempts, "lastError": error}
+        row |= {"lastAttemptTime": None, "requeued_at": None}
+        return due_documents.DueDocument.of(collection, due_documents.RetryReason.FAILED, row, partition)
 
     # threads
 
@@ -145,8 +137,11 @@ class Repairer:
 
     async def publish_again(self, finding: Finding) -> bool:
         summary = await self.clients.store.find(Summary, finding.id, Session(), partition=finding.partition)
-        if summary is None or summary.thread_id is None:
+        if summary is None:
             return False
+        if summary.thread_id is None:  # the refresh of its digest announces it again
+            await touch(self.clients, [parse_scope(finding.partition)])
+            return True
         thread = await self.clients.store.read(Thread, summary.thread_id, Session())
         number = thread.summary_number
         complete = summary_complete(summary, number, backend=summary.generated_by, model=summary.generated_by)

@@ -22,6 +22,7 @@ from shared.clients.cosmos.session import Session
 from shared.clients.search.versions import IndexMissingError
 from shared.core.errors import PermanentError, PipelineError, ServiceSilentError
 from shared.documents.records import Run
+from shared.embedding.factory import EMBEDDER
 from shared.embedding.openvino.model_folder import ModelFolderError, check_model_folder, known_dimension
 from shared.pipeline.topology import PARSING
 from shared.settings.app import Settings
@@ -87,11 +88,13 @@ async def _blobs(clients: Clients) -> None:
 async def _writes_blobs(clients: Clients) -> None:
     """A full disk, or a role that may only read, shows in nothing but a write."""
     await _blobs(clients)
-    await clients.blobs.upload(ARCHIVES_CONTAINER, PROBE, b"x" * 4096)
+    await clients.blobs.upload(ARCHIVES_CONTAINER, PROBE, b"x" * 4096, retry_total=0)
 
 
 async def _model(clients: Clients) -> None:
     await asyncio.to_thread(check_model_folder, clients.settings)
+    if (error := clients.resources.failed.get(EMBEDDER)) is not None:
+        raise error
 
 
 async def _disk(clients: Clients) -> None:
@@ -143,7 +146,7 @@ HOST: dict[str, Ask] = {"model": _model, "disk": _disk}
 
 
 async def check_dependencies(clients: Clients, *, is_app: bool = True) -> dict[str, Check]:
-    """All at once. Who is not the app asks the app for what only its host can tell."""
+    """All at once. A command asks the app for what only the app's host can tell."""
     asked = {**HOST, **SERVICES, "blobs": _writes_blobs} if is_app else dict(SERVICES)
     if not is_app and clients.settings.app_url:
         asked["app"] = _app
@@ -153,37 +156,42 @@ async def check_dependencies(clients: Clients, *, is_app: bool = True) -> dict[s
 
 
 async def _checked(clients: Clients, name: str, ask: Ask) -> Check:
-    """Whatever its SDK does about it: a call that is given up may take seconds to clean up."""
-    started, says = clients.runtime.monotonic(), None
-    asking = asyncio.ensure_future(ask(clients))
-    allowed = APP_SECONDS if ask is _app else max(ASK_SECONDS, 2 * clients.settings.REQUEST_SECONDS)
-    done, _ = await asyncio.wait({asking}, timeout=allowed)
-    if done and (error := asking.exception()) is not None:
-        says = await _in_words(clients, name, error)
-    elif not done:
-        asking.add_done_callback(lambda late: late.cancelled() or late.exception())
-        asking.cancel()
-        service = SERVICE_NAMES.get(name, name)
-        late = ServiceSilentError(f"{service} did not answer within {allowed:g} s", service)
-        says = await _in_words(clients, name, late)
+    """Where nothing listens, the service is not asked: its SDK would try again for seconds."""
+    started = clients.runtime.monotonic()
+    if (address := await refused_at(clients.settings, name)) is not None:
+        says: str | None = f"{SERVICE_NAMES[name]} refuses connections at {address}: is it running?"
+    else:
+        says = await _why_not(clients, name, ask)
     return Check(says is None, round(clients.runtime.monotonic() - started, 3), says)
 
 
-async def _in_words(clients: Clients, name: str, error: BaseException) -> str:
+async def _why_not(clients: Clients, name: str, ask: Ask) -> str | None:
+    """None where it works. A call that is given up is not waited for: its SDK may clean up for seconds."""
+    asking = asyncio.ensure_future(ask(clients))
+    allowed = APP_SECONDS if ask is _app else max(ASK_SECONDS, 2 * clients.settings.REQUEST_SECONDS)
+    done, _ = await asyncio.wait({asking}, timeout=allowed)
+    if done:
+        error = asking.exception()
+        return None if error is None else _in_words(name, error)
+    asking.add_done_callback(lambda late: late.cancelled() or late.exception())
+    asking.cancel()
+    return f"{SERVICE_NAMES.get(name, name)} did not answer within {allowed:g} s"
+
+
+def _in_words(name: str, error: BaseException) -> str:
     failure, service = classify(error), SERVICE_NAMES.get(name, name)
     said = failure.message if failure.safe_to_log else failure.error_type
     if (status := getattr(error, "status_code", None)) is not None:
         full = " Its disk may be full." if name == "blobs" and status in SERVER_ERRORS else ""
         return f"{service} {REFUSES}{status}): {said}.{full}"
-    silent = isinstance(error, ServiceSilentError)
-    if not failure.is_outage or (isinstance(error, PipelineError) and not silent):
+    if isinstance(error, ServiceSilentError):
+        return _OPERATION.sub("", said)
+    if not failure.is_outage or isinstance(error, PipelineError):
         return said
-    if (where := await _refusing(clients.settings, name)) is not None:
-        return f"{service} refuses connections at {where}: is it running?"
-    return _OPERATION.sub("", said) if silent else f"{service} cannot be reached: {said}"
+    return f"{service} cannot be reached: {said}"
 
 
-async def _refusing(settings: Settings, name: str) -> str | None:
+async def refused_at(settings: Settings, name: str) -> str | None:
     """The address of the service, where nothing listens there."""
     for host, port in addresses(settings, name):
         try:

@@ -20,7 +20,7 @@ from shared.documents.records import Audit, Run
 from shared.pipeline.topology import CHUNKING, EMBEDDING, PARSING, QUEUES, REPORTING, SUMMARIZATION
 from shared.upkeep.audit import last_audits
 from shared.upkeep.due_documents import COLLECTIONS, Collection, Policy, count, count_documents
-from shared.upkeep.oversight.dependencies import SERVICES, Check, check_dependencies
+from shared.upkeep.oversight.dependencies import SERVICES, Check, check_dependencies, refused_at
 from shared.upkeep.oversight.health import (
     SWEEPS_MISSED,
     TIMED,
@@ -33,7 +33,7 @@ from shared.upkeep.sweep import latest_run
 # The housekeeping says every five minutes which queues the app takes messages from: two of them were missed.
 NO_CONSUMER_AFTER = timedelta(minutes=11)
 WINDOW = timedelta(minutes=15)
-PART_TIMES = 2.25  # REQUEST_SECONDS: a part asks twice, one after the other
+PART_TIMES = 1.75  # REQUEST_SECONDS: a part asks twice, one after the other
 SHOWN_PARTS = ("queues", "documents", "stages", "operations", "sweep")
 WAITED_FOR = {*SERVICES, "model", "disk"}
 COUNTED_BY_PEEKING = 1000
@@ -145,8 +145,10 @@ class SystemStatus:
 def _dependencies(status: SystemStatus) -> Iterator[Trouble]:
     for name, check in status.dependencies.items():
         if check.says is not None:
-            waits = " Work waits for it, and goes on by itself." if name in WAITED_FOR else ""
-            yield Trouble("dependency", f"{check.says[0].upper()}{check.says[1:]}".rstrip(".") + f".{waits}")
+            said = f"{check.says[0].upper()}{check.says[1:]}"
+            ended = said if said.endswith((".", "?")) else f"{said}."
+            waits = " Work waits for it and resumes by itself." if name in WAITED_FOR else ""
+            yield Trouble("dependency", ended + waits)
 
 
 def _letters(status: SystemStatus) -> Iterator[Trouble]:
@@ -285,6 +287,8 @@ async def _each(asked: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
 
 
 async def _queue_states(clients: Clients) -> list[QueueStatus]:
+    if await refused_at(clients.settings, "servicebus"):  # its SDK would try each queue again for seconds
+        raise ServiceSilentError("Service Bus refuses connections", "Service Bus")
     try:
         counted = await queue_counts(clients.settings, QUEUES, clients.calls("servicebus"))
     except SDK_ERRORS:  # the emulators have no administration

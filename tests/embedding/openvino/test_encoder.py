@@ -11,7 +11,8 @@ import pytest
 
 from shared.embedding.encoder import Vectors
 from shared.embedding.openvino import encoder
-from shared.embedding.openvino.encoder import OpenVinoEncoder, WordPieces
+from shared.embedding.openvino.build import main
+from shared.embedding.openvino.encoder import OpenVinoEncoder, UnfaithfulGraphError, WordPieces
 from shared.embedding.openvino.graph import quantised
 from shared.embedding.openvino.model_folder import (
     ModelFolderError,
@@ -20,7 +21,8 @@ from shared.embedding.openvino.model_folder import (
     fastest_precision,
     multiplies_bfloat16,
 )
-from shared.settings.app import Settings
+from shared.settings.app import Settings, load_settings
+from tests.settings.test_app import LOCAL
 from tests.support import numpy_bert
 from tests.support.services import ROOT
 
@@ -164,15 +166,27 @@ def test_without_knowledge_of_the_processor_the_exact_graph_is_used(tmp_path: Pa
     assert fastest_precision(tmp_path / "none") is Precision.FP32
 
 
-def test_an_unfaithful_8_bit_graph_is_replaced_by_the_exact_one(
-    model_folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_a_graph_that_is_wrong_on_this_processor_is_an_error_and_no_other_precision_is_taken(
+    model_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on a processor that takes int8 and computes it wrongly."""
-    monkeypatch.setattr("shared.embedding.openvino.encoder.fastest_precision", lambda: Precision.INT8)
+    """Else vectors of two precisions would come into one index."""
+    monkeypatch.setattr("shared.embedding.openvino.model_folder.fastest_precision", lambda: Precision.INT8)
     assert OpenVinoEncoder(model_folder).precision is Precision.INT8
     monkeypatch.setitem(encoder._FAITHFUL, Precision.INT8, 1.1)
-    assert OpenVinoEncoder(model_folder).precision is Precision.FP32
-    assert "fp32 is used" in caplog.text
+    with pytest.raises(UnfaithfulGraphError, match=r"int8 gives wrong vectors .* --fp32 --out FOLDER"):
+        OpenVinoEncoder(model_folder)
+
+
+def test_a_folder_with_fp32_alone_serves_every_processor_under_a_name_of_its_own(
+    tmp_path: Path, exact: OpenVinoEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "exact"
+    assert main(["--fp32", "--out", str(folder)]) == 0
+    monkeypatch.setattr("shared.embedding.openvino.model_folder.fastest_precision", lambda: Precision.INT8)
+    built = OpenVinoEncoder(folder)
+    assert (built.precision, built.model) == (Precision.FP32, "all-MiniLM-L6-v2-fp32")
+    assert np.array_equal(built.encode(MAIL), exact.encode(MAIL))
+    assert built.model == load_settings({**LOCAL, "EMBEDDING_MODEL_PATH": str(folder)}).EMBEDDING_MODEL
 
 
 @pytest.mark.parametrize("used", list(Precision))
@@ -180,7 +194,6 @@ def test_a_host_needs_the_files_of_its_own_precision_and_takes_no_other(
     model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, used: Precision
 ) -> None:
     """Else vectors of two precisions would come into one index because a file is missing."""
-    monkeypatch.setattr("shared.embedding.openvino.encoder.fastest_precision", lambda: used)
     monkeypatch.setattr("shared.embedding.openvino.model_folder.fastest_precision", lambda: used)
     for missing in Precision:
         folder = tmp_path / missing
@@ -193,6 +206,9 @@ def test_a_host_needs_the_files_of_its_own_precision_and_takes_no_other(
             with pytest.raises(ModelFolderError, match=f"{missing}.bin is missing"):
                 OpenVinoEncoder(folder)
             with pytest.raises(ModelFolderError, match=f"{missing}.bin is missing"):
+                check_model_folder(settings)
+            (folder / f"{missing}.bin").write_bytes(b"damaged")
+            with pytest.raises(ModelFolderError, match=f"{missing}.bin is not the file that was built"):
                 check_model_folder(settings)
         else:
             assert OpenVinoEncoder(folder).precision is used

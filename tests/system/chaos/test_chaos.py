@@ -240,11 +240,11 @@ def settle(app: World, archives: list[str], passing: Passing) -> dict[str, Any]:
     wait_for(
         lambda: not asyncio.run(_unrest(app, passing.ids)), seconds=PATIENCE_SECONDS, what="all to be quiet"
     )
-    wait_for(lambda: asyncio.run(_digests_are_made(app)), seconds=PATIENCE_SECONDS, what="the digests")
+    wait_for(lambda: asyncio.run(digests_are_made(app)), seconds=PATIENCE_SECONDS, what="the digests")
     return end_state(app.settings())
 
 
-async def _digests_are_made(app: World) -> bool:
+async def digests_are_made(app: World) -> bool:
     """Whether none is due and nothing is under way. The timer that makes them comes every five minutes only."""
     clients = await Clients.connect(app.settings())
     try:

@@ -1,11 +1,16 @@
 """Liveness apart from readiness, and readiness by dependency."""
 
+import shutil
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from shared.clients.connections import Clients
+from shared.core.errors import EncoderStartError
+from shared.embedding.factory import embedder
+from shared.embedding.openvino.model_folder import DEFAULT_FOLDER, Manifest
 from shared.upkeep.oversight import dependencies
 from shared.upkeep.oversight.dependencies import DiskFullError, check_dependencies, check_disks
 from shared.upkeep.provisioning import provision
@@ -49,6 +54,28 @@ async def test_a_model_folder_that_is_missing_is_not_ok(
     says = await checks(cloud, bus_service, made=True, EMBEDDING_MODEL_PATH=str(tmp_path / "nothing"))
     assert (says["model"] or "").startswith(f"there is no model in {tmp_path / 'nothing'}; make it with")
     assert [name for name, said in says.items() if said] == ["model"]
+
+
+@pytest.mark.skipif(not DEFAULT_FOLDER.exists(), reason="the model is not built: make model")
+async def test_a_model_that_computes_wrong_vectors_is_not_ok_until_it_starts(
+    cloud: AppCloud, bus_service: RunningService, tmp_path: Path
+) -> None:
+    folder = tmp_path / "all-MiniLM-L6-v2"
+    shutil.copytree(DEFAULT_FOLDER, folder)
+    manifest = Manifest.read(folder)
+    replace(manifest, probe_vector=[-value for value in manifest.probe_vector]).write(folder)
+    clients = await Clients.connect(cloud.settings(bus_service, EMBEDDING_MODEL_PATH=str(folder)))
+    try:
+        with pytest.raises(EncoderStartError):
+            await embedder(clients)
+        says = (await check_dependencies(clients))["model"].says or ""
+        assert "gives wrong vectors on this processor (cosine -" in says
+        assert "--fp32 --out FOLDER" in says
+        manifest.write(folder)
+        await embedder(clients)
+        assert (await check_dependencies(clients))["model"].ok
+    finally:
+        await clients.close()
 
 
 def unused_port() -> int:

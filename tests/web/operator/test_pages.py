@@ -54,7 +54,7 @@ def test_without_the_key_there_is_only_a_door(host: Host) -> None:
     wrong = form(host, "/operator/enter", {"key": "let me in, please!"})
     assert (wrong.status, "set-cookie" in wrong.headers) == (401, False)
     assert "Wrong key" in wrong.text
-    assert form(host, "/operator/requeue", {"group": "00000000"}).status == 403
+    assert form(host, "/operator/letters/requeue", {"group": "00000000"}).status == 403
 
 
 def test_with_the_key_the_page_shows_stages_and_operations(host: Host) -> None:
@@ -104,17 +104,17 @@ def test_a_group_is_requeued_in_the_background_by_its_button_alone(
     page, id_ = wait_for(group, seconds=60, what="the group on the page")
     assert "<b>x</b>" not in page.text
     fields = {"group": id_, "token": token_in(page)}
-    assert host.get("/operator/requeue", cookie=cookie).status in {404, 405}
+    assert host.get("/operator/letters/requeue", cookie=cookie).status in {404, 405}
     for refused in (
-        form(host, "/operator/requeue", {**fields, "token": "0" * 64}, cookie=cookie),
-        form(host, "/operator/requeue", fields, cookie=cookie, origin="http://localhost:1"),
-        form(host, "/operator/requeue", fields, cookie=cookie, **{"sec-fetch-site": "cross-site"}),
-        form(host, "/operator/requeue", fields, cookie=entered(host)),
+        form(host, "/operator/letters/requeue", {**fields, "token": "0" * 64}, cookie=cookie),
+        form(host, "/operator/letters/requeue", fields, cookie=cookie, origin="http://localhost:1"),
+        form(host, "/operator/letters/requeue", fields, cookie=cookie, **{"sec-fetch-site": "cross-site"}),
+        form(host, "/operator/letters/requeue", fields, cookie=entered(host)),
     ):
         assert refused.status == 403
         assert "reload the page" in refused.text.lower()
-    assert form(host, "/operator/requeue", {**fields, "group": "x"}, cookie=cookie).status == 422
-    asked = form(host, "/operator/requeue", fields, cookie=cookie)
+    assert form(host, "/operator/letters/requeue", {**fields, "group": "x"}, cookie=cookie).status == 422
+    asked = form(host, "/operator/letters/requeue", fields, cookie=cookie)
     assert asked.status == 303
     operation = asked.headers["location"].removeprefix("/operator?asked=")
     assert re.fullmatch(r"\d{8}-[0-9a-f]{8}", operation)
@@ -147,5 +147,5 @@ def test_without_a_key_the_page_is_open_in_a_development_host_and_under_its_own_
         assert "developer" in page.text
         assert "operator=form." in page.headers["set-cookie"]
         assert running.get("/operator", host="evil.example").status == 403
-        forged = form(running, "/operator/requeue", {"group": "00000000", "token": "0" * 64})
+        forged = form(running, "/operator/letters/requeue", {"group": "00000000", "token": "0" * 64})
         assert forged.status == 403

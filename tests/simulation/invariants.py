@@ -157,7 +157,12 @@ def _threads(world: World) -> Iterator[str]:
 def _membership(world: World, messages: Rows, chunks: Rows) -> Iterator[str]:
     """Each stored message is in exactly one thread, and its entry and all its labels say so."""
     homes: dict[str, list[str]] = {}
+    archives = {entry["id"].partition("-")[2]: entry["archives"] for entry in world.entries("id")}
     for thread in world.rows("threads"):
+        keys = [message_key(one["id"], thread["source"]) for one in thread["threading"].get("members", ())]
+        known = sorted({archive for key in keys for archive in archives.get(key, ())})
+        if keys and known != thread["archive_ids"]:
+            yield f"thread {thread['id']} has archives {thread['archive_ids']}, its entries {known}"
         for member in thread["threading"].get("members", ()):
             key = message_key(member["id"], thread["source"])
             homes.setdefault(key, []).append(thread["id"])

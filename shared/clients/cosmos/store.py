@@ -452,6 +452,8 @@ class Store:
             except cosmos.CosmosBatchOperationError as error:
                 if error.status_code != HTTP_CONFLICT:
                     raise
+                # What is read next must have the document that was there.
+                session.observe(container, (error.headers or {}).get(SESSION_HEADER))
                 # Dropping the one that the answer names makes progress even where the read is behind.
                 batch.pop(error.error_index)
                 batch = await self._without_existing(container, partition, batch, session)

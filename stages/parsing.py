@@ -90,7 +90,7 @@ async def parse(event: Event[ArchiveIngested], work: Work) -> StageResult:
         raise NoMessagesError(f"{archive.file_path}: none of {parsed.skipped_count} messages could be parsed")
     duration = work.runtime.monotonic() - started
     return StageResult(
-        _announcements(id_, parsed, duration),
+        _announcements(id_, parsed, commit.state.version, duration),
         after_announcing=lambda: _finish(archive, commit, parsed, work),
         counts={"messages": len(parsed.threads), "skipped": parsed.skipped_count},
     )
@@ -120,7 +120,7 @@ async def _parse_all(
                 parsed.add(await commit.add(batch.arrivals, part))
 
 
-def _announcements(archive_id: str, parsed: Parsed, duration: float) -> list[JSONParsed]:
+def _announcements(archive_id: str, parsed: Parsed, version: int, duration: float) -> list[JSONParsed]:
     """Whole threads together, as many as make a batch."""
     members: dict[str, list[str]] = {}
     for key, thread in (parsed.touched | parsed.threads).items():
@@ -132,7 +132,10 @@ def _announcements(archive_id: str, parsed: Parsed, duration: float) -> list[JSO
         batches[-1].append(thread)
     return [
         json_parsed(
-            archive_id, [(key, thread) for thread in batch for key in members[thread]], seconds=duration
+            archive_id,
+            [(key, thread) for thread in batch for key in members[thread]],
+            source_version=version,
+            seconds=duration,
         )
         for batch in batches
     ]

@@ -40,6 +40,7 @@ from shared.pipeline.lifecycle.summaries import (
     digest_made,
     digest_named,
     digest_started,
+    digest_unnamed,
     report_withdrawn,
 )
 from shared.summarization.report_document import evidence_of
@@ -284,7 +285,8 @@ async def refresh_digest(clients: Clients, scope: DigestScope, now: datetime) ->
     store, session = clients.store, Session()
     digest = await _begin(clients, scope, now)
     selected = await select_threads(clients, scope, session)
-    summary = await _store(clients, scope, digest, selected, now, session) if selected.shown else None
+    digest = await digest_unnamed(store, digest, now, session)
+    summary = await _store(clients, scope, selected, now, session) if selected.shown else None
     number = await digest_named(store, digest, summary.id if summary else None, now, session)
     if number is None:
         log.info("Another refresh of %s was faster", scope.name)
@@ -308,7 +310,7 @@ async def _begin(clients: Clients, scope: DigestScope, now: datetime) -> Digest:
 
 
 async def _store(
-    clients: Clients, scope: DigestScope, digest: Digest, selected: Selected, now: datetime, session: Session
+    clients: Clients, scope: DigestScope, selected: Selected, now: datetime, session: Session
 ) -> Summary:
     version = content_hash(selected)
     id_ = digest_summary_id(scope.name, version, TEMPLATE.format(scope.kind), MODEL)
@@ -317,17 +319,8 @@ async def _store(
         composed = compose(scope, selected, await _chunk_texts(clients, selected, session))
         evidence = await evidence_of(clients, [entry.thread for entry in selected.shown], session)
         known = _document(id_, scope, version, selected, composed, evidence, now)
-        if digest.summary_id == id_:
-            await _forget_deleted(clients, digest, now, session)
         await clients.store.create(known, session)
     return known
-
-
-async def _forget_deleted(clients: Clients, digest: Digest, now: datetime, session: Session) -> None:
-    """Name no summary where a deletion has taken it with its report: the next one gets another number."""
-    number = await digest_named(clients.store, digest, None, now, session)
-    if number is not None:
-        digest.summary_id, digest.summary_number = None, number
 
 
 async def _chunk_texts(clients: Clients, selected: Selected, session: Session) -> dict[str, str]:

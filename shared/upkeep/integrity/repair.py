@@ -7,10 +7,11 @@ from typing import Any
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.clients.servicebus.bus import to_message
+from shared.core.ids import message_of_chunk
 from shared.documents.queries.threads import VERSIONS_OF_PARTITION
 from shared.documents.reports import Summary
 from shared.documents.sources import Archive
-from shared.documents.threads import Chunk, Thread
+from shared.documents.threads import Thread
 from shared.domain.summaries.digest_scopes import parse_scope
 from shared.pipeline.event_builders import summary_complete, summary_request
 from shared.pipeline.events import Event
@@ -22,12 +23,13 @@ from shared.pipeline.readiness import ready_thread
 from shared.pipeline.stage import Subject
 from shared.pipeline.topology import REPORTING
 from shared.summarization.digest_touching import touch
+from shared.threads.chunk_sets import delete_stale
 from shared.threads.commit import ThreadCommit
 from shared.threads.message_writer import MessageWriter
 from shared.upkeep import due_documents
 from shared.upkeep.due_documents import Policy
 from shared.upkeep.integrity.checks import Finding, FindingKind
-from shared.upkeep.removal.thread_part import label_chunks
+from shared.upkeep.removal.thread_part import relabel
 from shared.upkeep.requeue import Requeue, Requeuer, rebuild_events
 
 
@@ -165,10 +167,7 @@ class Repairer:
         return True
 
     async def delete_chunk(self, finding: Finding) -> bool:
-        """With its vector, which goes first: a chunk without its vector is found again."""
-        await self.clients.index.delete([finding.id])
-        await self.clients.store.delete(Chunk, finding.id, Session())
-        return True
+        return bool(await delete_stale(self.clients, [message_of_chunk(finding.id)], Session()))
 
     async def delete_summary(self, finding: Finding) -> bool:
         await self.clients.store.delete(Summary, finding.id, Session(), partition=finding.partition)
@@ -185,7 +184,7 @@ class Repairer:
         await self.clients.store.refresh(Thread, session)
         await commit.state.read()
         await MessageWriter(self.clients, commit.state, session).write([finding.id], {})
-        await label_chunks(self.clients, [finding.id], session)
+        await relabel(self.clients, [finding.id], session)
         return True
 
     async def forget_threads(self, finding: Finding) -> bool:
@@ -205,6 +204,7 @@ REPAIRS: Mapping[FindingKind, Callable[[Repairer, Finding], Awaitable[bool]]] = 
     FindingKind.VECTOR_MISPLACED: Repairer.place_vector,
     FindingKind.MESSAGE_WITHOUT_CHUNKS: Repairer.chunk_again,
     FindingKind.CHUNK_WITHOUT_MESSAGE: Repairer.delete_chunk,
+    FindingKind.CHUNK_STALE: Repairer.delete_chunk,
     FindingKind.CHUNK_MISLABELLED: Repairer.chunk_again,
     FindingKind.MESSAGE_WITHOUT_ENTRY: Repairer.delete_message,
     FindingKind.MESSAGE_WITHOUT_THREAD: Repairer.parse_archives,

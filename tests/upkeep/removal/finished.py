@@ -35,7 +35,7 @@ SECOND = SHARED + mail(2, parent=1, body=f"I object. {LONG}") + mail(7, subject=
 APART = mail(3, subject="One", body=LONG) + mail(4, parent=6, subject="Two", body=LONG)
 BRIDGE = mail(6, parent=3, subject="Both", body=LONG)
 STEPS = [
-    "marked", "letters_counted", "letters", "counted", "committed", "vectors", "chunks", "derived", "messages",
+    "marked", "letters_counted", "letters", "counted", "committed", "chunks", "derived", "messages",
     "shared", "entries", "thread", "failures_counted", "failures", "blob", "recorded", "archive",
 ]  # fmt: skip
 

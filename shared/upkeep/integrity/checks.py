@@ -151,10 +151,10 @@ async def _strays(clients: Clients, chunks: Sequence[Row]) -> AsyncIterator[Find
         message = found.get(key)
         if message is None:
             detail = f"message {key} is not there"
-            yield Finding(FindingKind.CHUNK_WITHOUT_MESSAGE, "chunks", id_, thread, detail)
+            yield Finding(FindingKind.CHUNK_WITHOUT_MESSAGE, "chunks", id_, thread, detail, chunk)
         elif message.thread_id != thread and is_finished(message.status):
             detail = f"chunk {id_} has the label of thread {thread}"
-            data = message.model_dump(include={"attemptCount", "archive_id"})
+            data = {**message.model_dump(include={"attemptCount", "archive_id"}), "chunk_id": id_}
             yield Finding(FindingKind.CHUNK_MISLABELLED, "messages", key, message.thread_id, detail, data)
 
 
@@ -164,7 +164,7 @@ def _wrong_sets(members: _ThreadMembers) -> Iterator[Finding]:
     stale = [chunk for chunk in members.chunks if is_stale(chunk["id"], own[chunk["message_key"]])]
     for chunk in stale:
         detail = f"message {chunk['message_key']} has another text by now, or was split otherwise"
-        yield Finding(FindingKind.CHUNK_STALE, "chunks", chunk["id"], place, detail)
+        yield Finding(FindingKind.CHUNK_STALE, "chunks", chunk["id"], place, detail, chunk)
     stored = Counter(chunk["message_key"] for chunk in members.chunks if chunk not in stale)
     for key, row in own.items():
         if row["status"] == ProcessingStatus.PROCESSED and stored[key] != row.get("chunk_count"):

@@ -5,13 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.clients.servicebus.bus import to_message
-from shared.core.ids import message_of_chunk
 from shared.documents.queries.threads import VERSIONS_OF_PARTITION
 from shared.documents.reports import Summary
 from shared.documents.sources import Archive
-from shared.documents.threads import Thread
+from shared.documents.threads import Chunk, Thread
 from shared.domain.summaries.digest_scopes import parse_scope
 from shared.pipeline.event_builders import summary_complete, summary_request
 from shared.pipeline.events import Event
@@ -54,6 +53,11 @@ class Repairer:
 
     async def chunk_again(self, finding: Finding) -> bool:
         return await self._requeue(due_documents.MESSAGES, finding, {})
+
+    async def label_again(self, finding: Finding) -> bool:
+        patch = Patch(finding.data["chunk_id"], set={"label_version": 0})  # older than any
+        await self.clients.store.patch_all(Chunk, [patch], Session(), condition="true")
+        return await self.chunk_again(finding)
 
     async def _requeue(
         self, collection: due_documents.Collection, finding: Finding, undone: Mapping[str, Any]
@@ -167,7 +171,7 @@ class Repairer:
         return True
 
     async def delete_chunk(self, finding: Finding) -> bool:
-        return bool(await delete_stale(self.clients, [message_of_chunk(finding.id)], Session()))
+        return bool(await delete_stale(self.clients, [finding.data["message_key"]], Session()))
 
     async def delete_summary(self, finding: Finding) -> bool:
         await self.clients.store.delete(Summary, finding.id, Session(), partition=finding.partition)
@@ -205,7 +209,7 @@ REPAIRS: Mapping[FindingKind, Callable[[Repairer, Finding], Awaitable[bool]]] = 
     FindingKind.MESSAGE_WITHOUT_CHUNKS: Repairer.chunk_again,
     FindingKind.CHUNK_WITHOUT_MESSAGE: Repairer.delete_chunk,
     FindingKind.CHUNK_STALE: Repairer.delete_chunk,
-    FindingKind.CHUNK_MISLABELLED: Repairer.chunk_again,
+    FindingKind.CHUNK_MISLABELLED: Repairer.label_again,
     FindingKind.MESSAGE_WITHOUT_ENTRY: Repairer.delete_message,
     FindingKind.MESSAGE_WITHOUT_THREAD: Repairer.parse_archives,
     FindingKind.THREAD_COUNT_WRONG: Repairer.recount,

@@ -47,10 +47,10 @@ def test_a_chunk_ends_as_embedded_or_with_its_error() -> None:
         "status": "processed",
         "lastError": None,
     }
-    as_read = {"condition": "c.label_version = 7"}
-    assert chunk_embedded(chunk, model="new") == Patch("c1", set=embedded, **as_read)
+    as_read = "c.label_version = 7"
+    assert chunk_embedded(chunk, model="new") == Patch("c1", set=embedded, condition=as_read)
     given_up = {"status": "failed_max_retries", "lastError": "Trouble: too long"}
-    assert chunk_given_up(chunk, FAILURE) == Patch("c1", set=given_up, **as_read)
+    assert chunk_given_up(chunk, FAILURE) == Patch("c1", set=given_up, condition=as_read)
 
 
 def test_a_chunk_with_another_models_vector_changes_its_model_alone() -> None:

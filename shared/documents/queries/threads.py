@@ -254,10 +254,6 @@ ALL_CHUNK_THREADS = _CHUNKS.all(
     "chunk_homes", "SELECT c.id, c.thread_id, c.message_key, c._ts FROM c WHERE c._ts <= @before"
 )
 
-EXISTING_CHUNK_IDS = _CHUNKS.all(
-    "existing_chunks", "SELECT VALUE c.id FROM c WHERE ARRAY_CONTAINS(@ids, c.id)"
-)
-
 CHUNK_STATES = _CHUNKS.all(
     "chunk_states",
     "SELECT c.id, c.status, c.message_key FROM c WHERE ARRAY_CONTAINS(@ids, c.message_key)",

@@ -31,7 +31,7 @@ from shared.clients.calls import Calls
 from shared.clients.connections import Clients, clients
 from shared.clients.cosmos.session import Session
 from shared.clients.search.fields import indexed_chunk
-from shared.core.ids import chunk_id, person_id, report_id, scope_id, source_key, thread_id
+from shared.core.ids import chunk_id, chunk_set, person_id, report_id, scope_id, source_key, thread_id
 from shared.core.times import stored_time
 from shared.documents.readings import ShownOpenCall, ShownOutcome
 from shared.documents.reports import Report, Summary
@@ -52,6 +52,7 @@ from web.pages.sources import source_page, timeline_page
 from web.pages.thread import thread_page
 
 START = datetime(2023, 1, 1, tzinfo=UTC)
+SET = chunk_set(1, "whole")
 FEW, AT_ONCE, ROUNDS, PEOPLE, DIMENSIONS = 100, 2000, 5, 400, 384
 KINDS, GENRES = list(OutcomeKind), list(Genre)
 Ask = tuple[Any, dict[str, str], dict[str, str]]
@@ -133,7 +134,7 @@ async def fill(connected: Clients, first: int, last: int) -> None:
 
 def passage(number: int) -> dict[str, Any]:
     """Return an indexed passage for a thread. Its vector is arbitrary, because the search is by words."""
-    id_ = chunk_id(thread_id(f"<{number}@x.example>", "big"), 0)
+    id_ = chunk_id(thread_id(f"<{number}@x.example>", "big"), SET, 0)
     chunk = Chunk.model_validate(
         {
             "created_at": START, "id": id_, "chunk_id": id_, "message_key": key(number),
@@ -185,7 +186,7 @@ async def fill_thread(connected: Clients) -> None:
 
 
 async def search_in_lookups(connected: Clients) -> float:
-    known = chunk_id(thread_id("<1@x.example>", "big"), 0)
+    known = chunk_id(thread_id("<1@x.example>", "big"), SET, 0)
     assert await indexed(connected.index, known) is not None
     lookup = await timed(lambda: indexed(connected.index, known))
     asked = SearchAsked.model_validate({"q": "subject words", "mode": "words"})

@@ -22,7 +22,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.core.ids import chunk_id
+from shared.core.ids import chunk_id, chunk_set
 from shared.documents.base import ProcessingStatus
 from shared.documents.threads import Chunk
 from shared.upkeep.sweep import Options, sweep
@@ -33,6 +33,7 @@ from tests.upkeep.sweep.environment import count_items
 
 NOW = datetime(2026, 3, 11, 12, 0, tzinfo=UTC)
 PER_THREAD = 100
+SET = chunk_set(1, "whole")
 AT_ONCE = 5000
 FIRST = "a dry run, which makes the local indexes"
 
@@ -47,7 +48,7 @@ def document(number: int, share: int) -> Chunk:
     state = states[number % share] if number % share < len(states) else done
     key = f"{number:016x}"
     return Chunk(
-        id=chunk_id(key, 0), chunk_id=chunk_id(key, 0), message_key=key, message_id=f"<{key}@x>",
+        id=chunk_id(key, SET, 0), chunk_id=chunk_id(key, SET, 0), message_key=key, message_id=f"<{key}@x>",
         thread_id=f"t{number // PER_THREAD}", archive_id="a1", chunk_index=0, text="hello " * 100,
         token_count=100, start_offset=0, end_offset=600, created_at=NOW - timedelta(days=2), **state,
     )  # fmt: skip

@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ops.command import Code, CommandError, Json, checked_input, run_audited, run_command, shared_options
+from ops.command import (
+    Code,
+    CommandError,
+    Json,
+    actor,
+    checked_input,
+    run_audited,
+    run_command,
+    shared_options,
+)
 from ops.output import ago, answer, fields, print_json, print_note, print_rows
 
 if TYPE_CHECKING:

@@ -1,70 +1,97 @@
 """Chunking: messages become chunks that fit the embedding model's window.
 
 A message of quotes alone has no chunks. It is still marked processed and announced: its thread may wait for
-it. A message whose content was replaced has its stored chunks overwritten, and surplus ones deleted.
+it. A message with another text gets other chunks, and those of its earlier text are deleted.
 """
 
 import asyncio
 import hashlib
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import azure.functions as func
 
 from shared.clients.telemetry.metrics import pipeline_metrics
-from shared.core.ids import chunk_id
+from shared.core.ids import chunk_id, chunk_set
 from shared.documents.threads import Chunk, Message
 from shared.domain.chunking.chunker import ChunkSettings, Embedder, Strategy, TextChunk, chunk_body
 from shared.domain.chunking.tokens import ModelTokenizer
 from shared.domain.mail.models import read_segments
 from shared.embedding.factory import embed_with, embedder
-from shared.embedding.model_tokens import model_tokens
+from shared.embedding.model_tokens import ModelTokens, model_tokens
 from shared.pipeline import topology
 from shared.pipeline.event_builders import PreparedChunk, chunks_prepared
 from shared.pipeline.event_types import ChunksPrepared, JSONParsed
 from shared.pipeline.events import Event
 from shared.pipeline.lifecycle.archives import messages_processed
 from shared.pipeline.stage import Stage, StageResult, Work
+from shared.threads.chunk_sets import LABELS, MessagesOvertakenError, delete_stale, label_chunks
 from shared.threads.moving import load_announced_messages
-from shared.threads.rechunking import raise_for_changed, sync_stored_chunks
 from stages.registration import register_stage
 
 blueprint = func.Blueprint()
-LABELS = {"service": "chunking"}
+SERVICE = {"service": "chunking"}
 MOST_RECIPIENTS = 20  # that a search finds a mail by
 _PATCH = re.compile(r"^(?:diff --git |@@ -\d{1,9}(?:,\d{1,9})? \+\d{1,9})", re.MULTILINE)
+FACTS = 1  # raised when `_document` says something else of the same text
 OVERLAP_TOKENS = 24  # about a tenth of a chunk: a sentence that is cut is whole in one of the two
 
 
 async def chunk(event: Event[JSONParsed], work: Work) -> StageResult:
     keys = event.data.message_keys
     messages = await load_announced_messages(work.clients, keys, event.data.archive_id, work.session)
-    if not messages:  # all of them were deleted with their archive
-        return StageResult()
     tokens = await model_tokens(work.clients)
     settings = _settings(work, tokens.most)
     embed = await _sentence_embedder(settings, work)
-    chunks = await asyncio.to_thread(_chunks_of, messages, tokens.tokenizer, settings, embed, work.now())
-    await _store(chunks, messages, work)
+    sets = _sets_of(messages, settings, tokens, work)
+    chunks = await asyncio.to_thread(
+        _chunks_of, messages, sets, tokens.tokenizer, settings, embed, work.now()
+    )
+    overtaken = await _store(chunks, messages, sets, work)
+    gone = set(keys) - {message.id for message in messages}
+    replaced = {one.id for one in messages if one.replaced or one.chunk_set not in (None, sets[one.id])}
+    await delete_stale(work.clients, overtaken | gone | replaced, work.session)
+    if overtaken:
+        raise MessagesOvertakenError(f"{len(overtaken)} messages changed, among them {min(overtaken)}")
+    if not messages:  # all of them were deleted with their archive
+        return StageResult()
     return StageResult(
         [_announcement(event.data.archive_id, messages, chunks, settings.strategy)],
         counts={"messages": len(messages), "chunks": len(chunks)},
     )
 
 
-async def _store(chunks: Sequence[Chunk], messages: Sequence[Message], work: Work) -> None:
+async def _store(
+    chunks: Sequence[Chunk], messages: Sequence[Message], sets: Mapping[str, str], work: Work
+) -> set[str]:
+    """Return the messages that have another text or other labels by now, or are gone."""
     store, session = work.clients.store, work.session
     created, metrics = await store.create_missing(chunks, session), pipeline_metrics()
     new = [chunk for chunk in chunks if chunk.id in created]
-    metrics.chunks_created.add(len(new), LABELS)
+    metrics.chunks_created.add(len(new), SERVICE)
     if len(new) < len(chunks):
-        metrics.duplicates.add(len(chunks) - len(new), {**LABELS, "kind": "chunk"})
+        metrics.duplicates.add(len(chunks) - len(new), {**SERVICE, "kind": "chunk"})
     for chunk in new:
-        metrics.chunk_size.record(chunk.token_count, LABELS)
-    await sync_stored_chunks(work.clients, messages, chunks, created, session)
-    raise_for_changed(await messages_processed(store, messages, session))
+        metrics.chunk_size.record(chunk.token_count, SERVICE)
+    stored = {chunk.message_key for chunk in chunks if chunk.id not in created}
+    labels = {
+        message.id: message.model_dump(include={*LABELS}) for message in messages if message.id in stored
+    }
+    await label_chunks(work.clients, labels, session, is_announced=True)
+    counts = Counter(chunk.message_key for chunk in chunks)
+    named = {key: (name, counts[key]) for key, name in sets.items()}
+    return await messages_processed(store, messages, named, session)
+
+
+def _sets_of(
+    messages: Sequence[Message], settings: ChunkSettings, tokens: ModelTokens, work: Work
+) -> dict[str, str]:
+    model = work.clients.settings.EMBEDDING_MODEL if settings.strategy is Strategy.SEMANTIC else ""
+    splitting = f"{FACTS} {settings} {tokens.tokenizer.digest} {model}"
+    return {message.id: chunk_set(message.text_version, splitting) for message in messages}
 
 
 def _settings(work: Work, most: int) -> ChunkSettings:
@@ -84,20 +111,21 @@ async def _sentence_embedder(settings: ChunkSettings, work: Work) -> Embedder | 
 
 def _chunks_of(
     messages: Sequence[Message],
+    sets: Mapping[str, str],
     tokenizer: ModelTokenizer,
     settings: ChunkSettings,
     embed: Embedder | None,
     now: datetime,
 ) -> list[Chunk]:
     return [
-        _document(message, piece, now)
+        _document(message, sets[message.id], piece, now)
         for message in messages
         for piece in chunk_body(message.body_raw, read_segments(message.segments), tokenizer, settings, embed)
     ]
 
 
-def _document(message: Message, piece: TextChunk, now: datetime) -> Chunk:
-    id_ = chunk_id(message.id, piece.index)
+def _document(message: Message, set_: str, piece: TextChunk, now: datetime) -> Chunk:
+    id_ = chunk_id(message.id, set_, piece.index)
     return Chunk(
         id=id_,
         chunk_id=id_,
@@ -106,6 +134,7 @@ def _document(message: Message, piece: TextChunk, now: datetime) -> Chunk:
         thread_id=message.thread_id,
         archive_id=message.archive_id,
         archive_ids=message.archive_ids,
+        label_version=message.label_version,
         created_at=now,
         chunk_index=piece.index,
         text=piece.text,
@@ -140,23 +169,24 @@ def _announcement(
 ) -> ChunksPrepared:
     """Also where there is no chunk: orchestration waits for the threads."""
     return chunks_prepared(
-        [PreparedChunk(chunk.id, chunk.thread_id, chunk.message_key, chunk.token_count) for chunk in chunks],
+        [
+            PreparedChunk(
+                chunk.id, chunk.thread_id, chunk.message_key, chunk.label_version, chunk.token_count
+            )
+            for chunk in chunks
+        ],
         message_keys=[message.id for message in messages],
         thread_ids={message.thread_id for message in messages},
         strategy=strategy.value,
         archive_id=archive_id,
-        contents=_contents(archive_id, messages),
+        versions=_versions(archive_id, messages),
     )
 
 
-def _contents(archive_id: str, messages: Sequence[Message]) -> str:
-    """What tells the event from an earlier one of the same messages, which the broker would drop as a repeat.
-
-    They may have other content, conflicting copies or another thread.
-    """
-    labels = (f"{message.variant} {message.conflicts} {message.thread_id}" for message in messages)
-    said = [archive_id, *labels]
-    return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
+def _versions(archive_id: str, messages: Sequence[Message]) -> str:
+    """A hash that tells the event from an earlier one of the same messages, which the topic would drop."""
+    versions = (f"{one.text_version} {one.label_version} {one.conflicts}" for one in messages)
+    return hashlib.sha256("\n".join([archive_id, *versions]).encode()).hexdigest()[:16]
 
 
 def _documents(data: JSONParsed) -> list[str]:

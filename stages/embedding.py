@@ -43,8 +43,8 @@ from shared.pipeline.lifecycle.archives import (
     is_settled,
 )
 from shared.pipeline.stage import Stage, StageResult, Work
+from shared.threads.chunk_sets import LABELS, MessagesOvertakenError, delete_lost_vectors, labels_of
 from shared.threads.moving import load_announced_chunks
-from shared.threads.rechunking import ChunkReplacedError, ensure_texts_unchanged, index_labels, index_places
 from stages.registration import register_stage
 
 blueprint = func.Blueprint()
@@ -93,15 +93,7 @@ async def _embed(data: ChunksPrepared, work: Work) -> StageResult:
     done = await _embed_groups(open_ones, threads, model, work)
     if done.errors:
         raise done.errors[0]
-    relabelled = await _relabel(chunks, model, work)
-    opened = {chunk.id for chunk in (*open_ones, *relabelled)}
-    settled = [chunk for chunk in chunks if chunk.embedding_generated and chunk.id not in opened]
-    # The embedding for a first archive may have overtaken the chunking for a second one.
-    shared = [chunk for chunk in settled if len(chunk.archive_ids) > 1]
-    await index_places(work.clients, shared)
-    moved = await _place_moved(data, chunks, work)
-    if shared or moved:
-        await ensure_texts_unchanged(work.clients, [*shared, *moved], work.session)
+    await _relabel(data, chunks, model, work)
     generated = embeddings_generated(
         data,
         chunks,  # all that are settled now, those that were before and those given up included
@@ -167,32 +159,28 @@ def _failure_of(chunk: Chunk, done: Done) -> ClassifiedError | None:
     return ClassifiedError(ErrorKind.PERMANENT, error_type, message, safe_to_log=False)
 
 
-async def _place_moved(data: ChunksPrepared, chunks: Sequence[Chunk], work: Work) -> list[Chunk]:
-    """Write the labels of moved chunks again: an earlier delivery may have written the old ones late."""
-    named = dict(zip(data.chunk_ids, data.chunk_threads, strict=False))
-    moved = [chunk for chunk in chunks if named.get(chunk.id, chunk.thread_id) != chunk.thread_id]
-    embedded = [chunk for chunk in moved if chunk.status is not ProcessingStatus.FAILED_MAX_RETRIES]
-    await index_places(work.clients, embedded)
-    return embedded
+async def _relabel(data: ChunksPrepared, chunks: Sequence[Chunk], model: Embedder, work: Work) -> None:
+    """Write the labels of chunks that have their vector and got other labels since, or are to get them.
+
+    Also of settled ones: an earlier delivery may have written the labels of the event after the later ones.
+    """
+    announced = dict(zip(data.chunk_ids, data.chunk_labels, strict=False))
+    other = [
+        chunk
+        for chunk in chunks
+        if is_settled(chunk, model.model) and chunk.status is not ProcessingStatus.FAILED_MAX_RETRIES
+        if chunk.status is ProcessingStatus.PENDING or announced.get(chunk.id) != chunk.label_version
+    ]
+    await work.clients.index.upsert([labels_of(chunk.model_dump(include={"id", *LABELS})) for chunk in other])
+    await _settle([chunk_embedded(chunk, model=model.model) for chunk in other], work)
 
 
-async def _relabel(chunks: Sequence[Chunk], model: Embedder, work: Work) -> list[Chunk]:
-    """Write the labels of pending chunks that have their vector."""
-    name = model.model
-    pending = [chunk for chunk in chunks if chunk.status is ProcessingStatus.PENDING]
-    relabelled = [chunk for chunk in pending if is_settled(chunk, name)]
-    await index_labels(work.clients, relabelled)
-    await _settle(relabelled, [chunk_embedded(chunk, model=name) for chunk in relabelled], work)
-    return relabelled
-
-
-async def _settle(chunks: Sequence[Chunk], patches: Sequence[Patch], work: Work) -> None:
-    """The flag is the check: where a chunk has changed, an earlier text may have overwritten its vector."""
+async def _settle(patches: Sequence[Patch], work: Work) -> None:
+    """The flag is the check: of a chunk with other labels, or of none, the vector is not as it has to be."""
     refused = await work.clients.store.patch_all(Chunk, patches, work.session)
     if refused:
-        changed = [chunk for chunk in chunks if chunk.id in refused]
-        await ensure_texts_unchanged(work.clients, changed, work.session)
-        raise ChunkReplacedError(f"{len(refused)} chunks were changed, among them {min(refused)}")
+        await delete_lost_vectors(work.clients, refused, work.session)
+        raise MessagesOvertakenError(f"{len(refused)} chunks were changed, among them {min(refused)}")
 
 
 async def _embed_groups(
@@ -219,7 +207,7 @@ async def _embed_group(
     unstored = await unstored_vectors(work.clients)
     encoded = await _encode(chunks, model, unstored, work)
     await _store_vectors(encoded, threads, model, work)
-    await _settle(chunks, _outcomes(encoded, model), work)
+    await _settle(_outcomes(encoded, model), work)
     unstored.drop(_key(chunk, model) for chunk in chunks)
     return encoded
 

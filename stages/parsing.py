@@ -107,7 +107,7 @@ async def parse(event: Event[ArchiveIngested], work: Work) -> StageResult:
         raise NoMessagesError(f"{archive.file_path}: {parsed.why_empty()}")
     duration = work.runtime.monotonic() - started
     return StageResult(
-        _announcements(id_, parsed, duration),
+        _announcements(id_, parsed, commit.state.version, duration),
         after_announcing=lambda: _finish(archive, commit, parsed, work),
         counts={"messages": len(parsed.threads), "skipped": parsed.skipped_count},
     )
@@ -140,7 +140,7 @@ async def _parse_all(
                 parsed.add(await commit.add(batch.arrivals, part))
 
 
-def _announcements(archive_id: str, parsed: Parsed, duration: float) -> list[JSONParsed]:
+def _announcements(archive_id: str, parsed: Parsed, version: int, duration: float) -> list[JSONParsed]:
     """Whole threads together, as many as make a batch."""
     members: dict[str, list[str]] = {}
     for key, thread in (parsed.touched | parsed.threads).items():
@@ -152,7 +152,10 @@ def _announcements(archive_id: str, parsed: Parsed, duration: float) -> list[JSO
         batches[-1].append(thread)
     return [
         json_parsed(
-            archive_id, [(key, thread) for thread in batch for key in members[thread]], seconds=duration
+            archive_id,
+            [(key, thread) for thread in batch for key in members[thread]],
+            source_version=version,
+            seconds=duration,
         )
         for batch in batches
     ]

@@ -23,7 +23,7 @@ _UUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 HASH_ID = r"^[0-9a-f]{16}$"  # of archives and people
 MESSAGE_KEY = r"^[0-9a-f]{20}$"  # of messages and threads: four digits of the source, then of the message
-CHUNK_ID = r"^[0-9a-f]{20}-[0-9]{3,6}$"
+CHUNK_ID = r"^[0-9a-f]{20}-[0-9]{1,16}-[0-9a-f]{4}-[0-9]{3,6}$"
 PATTERNS = {"thread": MESSAGE_KEY, "message": MESSAGE_KEY, "placement": MESSAGE_KEY, "chunk": CHUNK_ID}
 """Of ids that addresses name; the others are a HASH_ID."""
 REPORT_ID = rf"^{REPORT_PREFIX}{_UUID}$"
@@ -106,8 +106,22 @@ def thread_id(root_message_id: str, source: str = "") -> str:
     return message_key(root_message_id, source)
 
 
-def chunk_id(key: str, chunk_index: int) -> str:
-    return f"{key}-{chunk_index:03d}"
+def chunk_set(text_version: int, splitting: str) -> str:
+    """What the ids of all chunks of a message have in common: its text, and how that was split."""
+    return f"{text_version:d}-{_hash(splitting)[:4]}"
+
+
+def chunk_id(key: str, chunk_set: str, chunk_index: int) -> str:
+    return f"{key}-{chunk_set}-{chunk_index:03d}"
+
+
+def set_of_chunk(id_: str) -> str:
+    return id_.partition("-")[2].rpartition("-")[0]
+
+
+def text_version_of_chunk(id_: str) -> int:
+    version = set_of_chunk(id_).partition("-")[0]
+    return int(version) if version.isdecimal() else 0
 
 
 def message_of_chunk(id_: str) -> str:

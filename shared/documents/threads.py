@@ -60,6 +60,8 @@ class Message(KeyedDocument):
     conflicts: int = 0  # how many other contents there are under its id
     thread_id: str  # a label: the member list of a thread decides
     label_version: int = 0  # the version of the source at which its labels were set
+    text_version: int = 0  # raised with each other text; higher than that of any earlier message of this id
+    replaced: bool = False  # it had another text before, of which chunks may be left
     in_reply_to: str | None = None
     references: list[str] = []
     subject: str = ""
@@ -81,6 +83,8 @@ class Message(KeyedDocument):
     variant: str = ""
     identity: str = ""
     place: tuple[int, int, int] = (0, 0, 0)
+    chunk_set: str | None = None  # what the ids of its chunks have in common; set when it is processed
+    chunk_count: int = 0
     status: ProcessingStatus = ProcessingStatus.PENDING
 
     @classmethod
@@ -159,6 +163,7 @@ class Chunk(KeyedDocument):
     thread_id: str
     archive_id: str
     archive_ids: list[str] = []  # all that have its message; none where only `archive_id` was stored
+    label_version: int = 0  # that of its message when it got these labels
     chunk_index: int = Field(ge=0)
     text: str
     token_count: int = Field(ge=0)

@@ -42,6 +42,7 @@ class PreparedChunk(NamedTuple):
     id: str
     thread_id: str
     message_key: str
+    label_version: int
     token_count: int
 
 
@@ -62,7 +63,9 @@ def archive_ingested(
     )
 
 
-def json_parsed(archive_id: str, messages: Sequence[tuple[str, str]], *, seconds: float = 0.0) -> JSONParsed:
+def json_parsed(
+    archive_id: str, messages: Sequence[tuple[str, str]], *, source_version: int = 0, seconds: float = 0.0
+) -> JSONParsed:
     """Of messages as pairs of key and thread id; `seconds` is what parsing the archive took."""
     threads = [thread for _, thread in messages]
     distinct = list(dict.fromkeys(threads))
@@ -74,6 +77,7 @@ def json_parsed(archive_id: str, messages: Sequence[tuple[str, str]], *, seconds
         thread_ids=distinct,
         parsing_duration_seconds=round(seconds, 3),
         message_threads=threads,
+        source_version=source_version,
     )
 
 
@@ -84,7 +88,7 @@ def chunks_prepared(
     thread_ids: set[str],
     strategy: str,
     archive_id: str | None,
-    contents: str = "",
+    versions: str = "",
 ) -> ChunksPrepared:
     """Messages and threads are named apart from the chunks: some have no text of their own."""
     tokens = sum(chunk.token_count for chunk in chunks)
@@ -97,8 +101,9 @@ def chunks_prepared(
         avg_chunk_size_tokens=round(tokens / max(len(chunks), 1), 1),
         chunk_threads=[chunk.thread_id for chunk in chunks],
         chunk_messages=[chunk.message_key for chunk in chunks],
+        chunk_labels=[chunk.label_version for chunk in chunks],
         thread_ids=sorted(thread_ids),
-        contents=contents,
+        versions=versions,
         archive_id=archive_id,
     )
 
@@ -126,7 +131,7 @@ def embeddings_generated(
         avg_generation_time_ms=round(milliseconds_per_chunk, 2),
         chunk_threads=[chunk.thread_id for chunk in chunks],
         thread_ids=prepared.thread_ids,
-        contents=prepared.contents,
+        versions=prepared.versions,
     )
 
 

@@ -104,7 +104,7 @@ class ArchiveIngestionFailed(FailureData):
 
 class JSONParsed(EventData):
     routing_key = "json.parsed"
-    identity = ("archive_id", "message_keys", "message_threads")
+    identity = ("archive_id", "message_keys", "source_version")
     ids_field = "message_keys"
 
     archive_id: Id
@@ -113,7 +113,8 @@ class JSONParsed(EventData):
     thread_count: Count
     thread_ids: list[Id]
     parsing_duration_seconds: Amount
-    message_threads: list[Id] = []  # extension: the thread of each key, so that each is one point read
+    message_threads: list[Id] = []  # extension: the thread of each key
+    source_version: Count = 0  # extension: no label or text of these messages is of a later version
 
 
 class ParsingFailed(FailureData):
@@ -129,7 +130,7 @@ class ParsingFailed(FailureData):
 
 class ChunksPrepared(EventData):
     routing_key = "chunks.prepared"
-    identity = ("chunk_ids", "message_keys", "contents")
+    identity = ("chunk_ids", "message_keys", "versions")
     ids_field = "chunk_ids"
 
     message_keys: list[Id]
@@ -140,8 +141,9 @@ class ChunksPrepared(EventData):
     avg_chunk_size_tokens: Amount
     chunk_threads: list[Id] = []  # extension: the thread of each chunk
     chunk_messages: list[Id] = []  # extension: the message key of each chunk
+    chunk_labels: list[Count] = []  # extension: the label version of each chunk
     thread_ids: list[Id] = []  # extension: threads that have changed, those without a chunk here included
-    contents: str = ""  # extension: a hash of what the messages say; chunks keep their ids
+    versions: str = ""  # extension: a hash of the messages' versions of texts and labels, and their conflicts
     archive_id: Id | None = None  # extension: the archive that brought the messages in
 
     def subject_ids(self) -> list[str]:
@@ -159,7 +161,7 @@ class ChunkingFailed(FailureData):
 
 class EmbeddingsGenerated(EventData):
     routing_key = "embeddings.generated"
-    identity = ("chunk_ids", "embedding_model", "thread_ids", "contents")
+    identity = ("chunk_ids", "embedding_model", "thread_ids", "versions")
     ids_field = "chunk_ids"
 
     chunk_ids: list[Id]
@@ -172,7 +174,7 @@ class EmbeddingsGenerated(EventData):
     avg_generation_time_ms: Amount
     chunk_threads: list[Id] = []  # extension: the thread of each chunk
     thread_ids: list[Id] = []  # extension: threads that have changed, those without a chunk here included
-    contents: str = ""  # extension: as ChunksPrepared has it
+    versions: str = ""  # extension: as ChunksPrepared has it
 
     def subject_ids(self) -> list[str]:
         return self.chunk_ids or self.thread_ids

@@ -175,7 +175,7 @@ class EventTooLargeError(PermanentError):
 # The list to cut, the lists that run beside it, and the field that counts it.
 _CUTS: dict[type[EventData], tuple[str, tuple[str, ...], str | None]] = {
     JSONParsed: ("message_keys", ("message_threads",), "message_count"),
-    ChunksPrepared: ("chunk_ids", ("chunk_threads", "chunk_messages"), "chunk_count"),
+    ChunksPrepared: ("chunk_ids", ("chunk_threads", "chunk_messages", "chunk_labels"), "chunk_count"),
     EmbeddingsGenerated: ("chunk_ids", ("chunk_threads",), "embedding_count"),
     SummarizationRequested: ("thread_ids", ("content_hashes",), None),
 }

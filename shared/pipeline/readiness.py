@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
-from shared.core.ids import message_key
+from shared.core.ids import message_key, set_of_chunk
 from shared.documents.base import ProcessingStatus
 from shared.documents.containers import read_document
 from shared.documents.queries.threads import (
@@ -36,9 +36,8 @@ class MemberState(NamedTuple):
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> "MemberState":
-        # A message whose content is replaced by another variant keeps its id, and its chunks keep theirs.
         # Conflicting copies change nothing but a flag, which the report has to show.
-        parts = (row["id"], row.get("variant") or "", row.get("conflicts") or "")
+        parts = (row["id"], row.get("text_version") or "", row.get("conflicts") or "")
         return cls(ProcessingStatus(row["status"]), "".join(map(str, parts)))
 
 
@@ -132,16 +131,25 @@ def _if_ready(thread: Thread, messages: States, chunks: States) -> ReadyThread |
 
 
 async def _states_of(clients: Clients, threads: Sequence[Thread], session: Session) -> tuple[States, States]:
-    """The chunks are read at the primary after the messages: the chunks of a processed message are seen."""
+    """Of the chunks, those of the set that their message names; one that is missing counts as pending.
+
+    The chunks are read at the primary after the messages: the chunks of a processed message are seen.
+    """
     keys = sorted({key for thread in threads for key in member_keys(thread)})
     await clients.store.refresh(Message, session)
     messages: States = {}
+    sets: dict[str, tuple[str | None, int]] = {}
     for row in await clients.store.query_by_ids(MESSAGE_STATES, keys, session):
         messages.setdefault(row["id"], []).append(MemberState.of(row))
+        sets[row["id"]] = row.get("chunk_set"), row.get("chunk_count") or 0
     await clients.store.refresh(Chunk, session)
     chunks: States = {}
     for row in await clients.store.query_by_ids(CHUNK_STATES, keys, session):
-        chunks.setdefault(row["message_key"], []).append(MemberState.of(row))
+        if set_of_chunk(row["id"]) == sets.get(row["message_key"], (None, 0))[0]:
+            chunks.setdefault(row["message_key"], []).append(MemberState.of(row))
+    for key, (_, count) in sets.items():
+        missing = count - len(chunks.get(key, ()))
+        chunks.setdefault(key, []).extend([MemberState(ProcessingStatus.PENDING, "")] * missing)
     return messages, chunks
 
 

@@ -82,7 +82,7 @@ EMBEDDING = StageRow(
     fails_as=data.EmbeddingGenerationFailed,
     document=Chunk,
     max_attempts="RETRY_JOB_MAX_ATTEMPTS_CHUNKS",
-    rebuild_fields=("message_key", "token_count", "archive_id"),
+    rebuild_fields=("message_key", "token_count", "archive_id", "label_version"),
 )
 ORCHESTRATION = StageRow(
     name="orchestration",

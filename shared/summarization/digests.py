@@ -40,6 +40,7 @@ from shared.pipeline.lifecycle.summaries import (
     digest_made,
     digest_named,
     digest_started,
+    digest_unnamed,
     report_withdrawn,
 )
 from shared.summarization.report_document import evidence_of
@@ -284,6 +285,7 @@ async def refresh_digest(clients: Clients, scope: DigestScope, now: datetime) ->
     store, session = clients.store, Session()
     digest = await _begin(clients, scope, now)
     selected = await select_threads(clients, scope, session)
+    digest = await digest_unnamed(store, digest, now, session)
     summary = await _store(clients, scope, selected, now, session) if selected.shown else None
     number = await digest_named(store, digest, summary.id if summary else None, now, session)
     if number is None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
+from shared.core.ids import set_of_chunk
 from shared.documents.base import ProcessingStatus
 from shared.documents.containers import read_document
 from shared.documents.queries.threads import CHUNKS_OF_MESSAGES, THREADS_OF_VOTE
@@ -38,7 +39,7 @@ from shared.pipeline.readiness import (
 from shared.summarization.record_flags import flag_sentences, message_marks, record_flags, sender_marks
 
 _NO_DATE = datetime.min.replace(tzinfo=UTC)
-VERSIONED = {"id", "status", "variant", "conflicts"}
+VERSIONED = {"id", "status", "text_version", "conflicts"}
 PROCESSED, GIVEN_UP = ProcessingStatus.PROCESSED, ProcessingStatus.FAILED_MAX_RETRIES
 
 
@@ -54,7 +55,10 @@ async def load_context(
     if not messages or not has_all_messages(thread.message_count, len(messages)):
         raise DocumentNotFoundError(f"{len(messages)} of {thread.message_count} messages are there")
     rows = await clients.store.query_by_ids(CHUNKS_OF_MESSAGES, [message.id for message in messages], session)
-    chunks = [read_document(Chunk, row) for row in rows]
+    sets = {message.id: message.chunk_set for message in messages}
+    chunks = [
+        read_document(Chunk, row) for row in rows if set_of_chunk(row["id"]) == sets[row["message_key"]]
+    ]
     profile = await _profile(clients, thread, session)
     mails = mails_of(thread, messages, profile, result)
     # In a thread of its own: a long discussion takes its time to read.

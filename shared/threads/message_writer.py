@@ -112,15 +112,17 @@ class MessageWriter:
         if row is None:
             if mail is not None:
                 labels = provenance(state.source, copies, archives, others)
-                writes.created.append(raw_message(mail, home, now, {**labels, **version}))
+                text = {"text_version": state.version}
+                writes.created.append(raw_message(mail, home, now, {**labels, **version, **text}))
                 self.cross_posted |= {mail.key} if others else set()
             return
         if row.get("label_version", 0) > state.version:
             return  # somebody who knew more was here: the look at the version will tell
         labels = provenance(state.source, copies, archives, row["elsewhere"])
         if mail is not None and mail.is_first(copies) and row["variant"] != copies[0]["variant"]:
-            document = raw_message(mail, home, row["created_at"], {**labels, **version}, row["_etag"])
-            writes.replaced.append(document)
+            text = {"text_version": max(row["text_version"] + 1, state.version), "replaced": True}
+            labels |= {**version, **text}
+            writes.replaced.append(raw_message(mail, home, row["created_at"], labels, row["_etag"]))
             writes.changed |= {row["thread_id"], home}
             return
         changed = {name: value for name, value in labels.items() if value != row[name]}

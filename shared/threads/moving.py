@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError, OvertakenError
+from shared.core.ids import message_of_chunk
 from shared.documents.containers import read_document
 from shared.documents.queries.threads import MESSAGES_BY_KEY, THREADS_OF_MESSAGES
 from shared.documents.threads import Chunk, Message, Thread
@@ -17,6 +18,7 @@ from shared.pipeline.event_builders import json_parsed
 from shared.pipeline.event_types import ChunksPrepared
 from shared.pipeline.events import Event, split_to_fit
 from shared.pipeline.lifecycle.archives import was_removed
+from shared.threads.chunk_sets import delete_lost_vectors, is_stale, message_states
 
 MAX_REDIRECTS = 50  # damaged documents may point to each other
 
@@ -53,10 +55,11 @@ async def announce_messages(clients: Clients, messages: Sequence[Message], sessi
     now, by_archive = clients.runtime.now(), dict[str, list[tuple[str, str]]]()
     for message in messages:
         by_archive.setdefault(message.archive_id, []).append((message.id, message.thread_id))
+    version = max((message.label_version for message in messages), default=0)
     events = [
         Event.of(part, session=session.tokens(), now=now)
         for archive_id, places in sorted(by_archive.items())
-        for part in split_to_fit(json_parsed(archive_id, places))
+        for part in split_to_fit(json_parsed(archive_id, places, source_version=version))
     ]
     await clients.bus.publish(events)
 
@@ -78,21 +81,28 @@ async def load_announced_messages(
 
 
 async def load_announced_chunks(clients: Clients, data: ChunksPrepared, session: Session) -> list[Chunk]:
-    """In order; of a deleted archive, only those of messages that other archives have.
-
-    The vectors of the others are deleted: an earlier delivery may have written them after the removal.
-    """
+    """In order. Those that were deleted are left out; an earlier delivery may have left their vectors."""
     found = await clients.store.find_many(Chunk, data.chunk_ids, session)
-    if data.archive_id is not None and await was_removed(clients.store, data.archive_id, session):
-        messages = await clients.store.find_many(
-            Message, sorted({chunk.message_key for chunk in found.values()}), session
-        )
-        kept = {key for key, message in messages.items() if set(message.archive_ids) - {data.archive_id}}
-        found = {id_: chunk for id_, chunk in found.items() if chunk.message_key in kept}
-        await clients.index.delete([id_ for id_ in data.chunk_ids if id_ not in found])
-    elif len(found) < len(set(data.chunk_ids)):
-        raise _missing(Chunk.container, data.chunk_ids, found)
+    absent = [id_ for id_ in data.chunk_ids if id_ not in found]
+    lost = await delete_lost_vectors(clients, absent, session)
+    if lost:
+        messages = await message_states(clients, {message_of_chunk(id_) for id_ in lost}, session)
+        unexplained = [id_ for id_ in lost if not is_stale(id_, messages.get(message_of_chunk(id_)))]
+        if not messages and not await _is_removed(clients, data.archive_id, session):
+            unexplained = absent
+        if unexplained:
+            raise _missing(Chunk.container, data.chunk_ids, set(data.chunk_ids) - {*unexplained})
+    if lost != set(absent):
+        found |= await clients.store.find_many(Chunk, absent, session)
+    # What another archive has, too, is embedded all the same.
+    own = [id_ for id_, chunk in found.items() if set(chunk.archive_ids) <= {data.archive_id}]
+    if own and await _is_removed(clients, data.archive_id, session):
+        found = {id_: chunk for id_, chunk in found.items() if id_ not in own}
     return [found[id_] for id_ in data.chunk_ids if id_ in found]
+
+
+async def _is_removed(clients: Clients, archive_id: str | None, session: Session) -> bool:
+    return archive_id is not None and await was_removed(clients.store, archive_id, session)
 
 
 def _missing(container: str, ids: Sequence[str], found: Iterable[str]) -> DocumentNotFoundError:

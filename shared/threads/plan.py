@@ -45,7 +45,12 @@ from shared.threads.entries import (
 from shared.threads.message_documents import IncomingMessage
 from shared.threads.placements import placed
 from shared.threads.source_state import SourceState
-from shared.threads.thread_documents import MessageFacts, ThreadChanges, thread_documents
+from shared.threads.thread_documents import (
+    MessageFacts,
+    ThreadChanges,
+    archive_fields,
+    thread_documents,
+)
 
 MAX_BATCH_BYTES = 1_900_000  # of the two million that a batch may have
 
@@ -148,7 +153,7 @@ class Planner:
             if (old := self._copies(node)) and mail.is_first(copies := entries[node]["copies"])
             and old[0]["variant"] != copies[0]["variant"]
         }  # fmt: skip
-        plan = self._with_threads(result, known, facts, also, frozenset(replaced))
+        plan = await self._with_threads(result, known, facts, also, frozenset(replaced))
         plan.homes = {node: homes[node] for node in by_node}
         for mail in incoming:
             node = mail.message.node
@@ -165,10 +170,11 @@ class Planner:
         known = await self.known(placed_links, before.values())
         result, known = await self._assigned(placed_links, known)
         home = result.assignments[links.node]
-        plan = self._with_threads(result, known, {home: [facts]}, {}, frozenset())
+        entry = self._state.entries.get(message_entry_id(message_key(links.node, self._source)))
+        if entry is not None:
+            facts = {**facts, "archive_ids": entry["archives"]}
+        plan = await self._with_threads(result, known, {home: [facts]}, {}, frozenset())
         plan.homes = {links.node: home}
-        key = message_entry_id(message_key(links.node, self._source))
-        entry = self._state.entries.get(key)
         if entry is not None:
             self._put(plan, {**entry, "home": home})
         self._enter(plan, links.node, home, self._state_in(plan, home), placed_links[0].entries)
@@ -189,7 +195,7 @@ class Planner:
         known = await self.known(others, [])
         known.pop(name, None)
         result = assign_within_limit(others, {one: state.state_of(one) for one in known}, self._source)
-        plan = self._removed(name, base, result, known, facts, redirects)
+        plan = await self._removed(name, base, result, known, facts, redirects)
         if not fits(plan.operations(self._source, self._now)):
             left = ThreadState(
                 {node: member for node, member in state.state_of(name).members.items() if node not in gone},
@@ -198,7 +204,7 @@ class Planner:
             result = ThreadingResult(
                 dict.fromkeys(left.members, name), [], {name: left} if left.members else {}
             )
-            plan = self._removed(name, base, result, {}, facts, redirects)
+            plan = await self._removed(name, base, result, {}, facts, redirects)
         return plan
 
     def redirect_without(self, redirect: Thread, archive_id: str) -> CommitPlan:
@@ -208,7 +214,7 @@ class Planner:
         if not self._state.living([name]):
             plan.threads[name] = None
         elif archives != redirect.archive_ids:
-            plan.threads[name] = redirect.model_copy(update=_archive_fields(archives))
+            plan.threads[name] = redirect.model_copy(update=archive_fields(archives))
         plan.etags[name] = redirect.etag or ""
         return plan
 
@@ -216,11 +222,11 @@ class Planner:
         """The plan for a thread whose messages are all in other archives, too."""
         plan = CommitPlan(self._state.version)
         if set(thread.archive_ids) != set(archives):
-            plan.threads[thread.id] = thread.model_copy(update=_archive_fields(archives))
+            plan.threads[thread.id] = thread.model_copy(update=archive_fields(archives))
             plan.etags[thread.id] = thread.etag or ""
         return plan
 
-    def _removed(
+    async def _removed(
         self,
         name: str,
         base: Thread,
@@ -232,7 +238,7 @@ class Planner:
         added: dict[str, list[MessageFacts]] = {}
         for node, home in result.assignments.items():
             added.setdefault(home, []).append(facts[node])
-        plan = self._with_threads(result, known, added, {}, frozenset(), {name: base})
+        plan = await self._with_threads(result, known, added, {}, frozenset(), {name: base})
         if name not in plan.threads:
             plan.threads[name] = None
         plan.etags[name] = base.etag or ""
@@ -286,7 +292,7 @@ class Planner:
                 return result, known
             known = known | living
 
-    def _with_threads(
+    async def _with_threads(
         self,
         result: ThreadingResult,
         known: Mapping[str, Thread],
@@ -302,7 +308,13 @@ class Planner:
             if name not in known and (thread := state.threads.get(name)) is not None
         }
         reborn |= {name: thread for name, thread in (made_again or {}).items() if name in result.threads}
-        changes = ThreadChanges(self._source, result, known, facts, also_in, reborn, replaced)
+        moved = {name for pair in result.moved.values() for name in pair}
+        archives = {
+            name: await self._archives_of(thread.members.keys() - result.assignments.keys())
+            for name, thread in result.threads.items()
+            if name in moved
+        }
+        changes = ThreadChanges(self._source, result, known, facts, also_in, reborn, replaced, archives)
         plan = CommitPlan(state.version, result=result)
         for thread in thread_documents(changes, self._now):
             if thread != known.get(thread.id):
@@ -314,6 +326,13 @@ class Planner:
         if result.moved or result.merges:
             self._add_moves(plan, result, known)
         return plan
+
+    async def _archives_of(self, nodes: Iterable[str]) -> set[str]:
+        ids = [message_entry_id(message_key(node, self._source)) for node in nodes]
+        await self._state.need(ids)
+        return {
+            archive for id_ in ids if (entry := self._state.entries[id_]) for archive in entry["archives"]
+        }
 
     def _add_moves(self, plan: CommitPlan, result: ThreadingResult, known: Mapping[str, Thread]) -> None:
         gone = {merge.thread_id for merge in result.merges}
@@ -451,10 +470,6 @@ class Planner:
             home = entry["home"] if archives else None
             self._put_or_delete(plan, {**entry, "archives": archives, "copies": copies, "home": home}, id_)
         return plan
-
-
-def _archive_fields(archives: Collection[str]) -> dict[str, object]:
-    return {"archive_ids": sorted(archives), "archive_id": min(archives, default="-")}
 
 
 def without_threads(entry: Row, names: Collection[str]) -> Row:

@@ -6,7 +6,7 @@ is `inexact`: it has what can be said without its messages, and orchestration se
 stored.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -42,6 +42,8 @@ class ThreadChanges:
     """Redirects that are threads again, and threads that are made again of what a deletion leaves."""
     replaced: frozenset[str] = frozenset()
     """Threads of which a message has other content now."""
+    archives: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """All archives of threads whose members have changed, by the entries of these."""
 
     def origins(self, name: str) -> list[Thread]:
         """The threads that messages of this one come from."""
@@ -69,9 +71,14 @@ def _document(name: str, changes: ThreadChanges, now: datetime) -> Thread:
     origins, opening = changes.origins(name), opening_of(state)
     thread = base or _new(name, state.root, changes.reborn.get(name), now)
     earlier = [*([base] if base else []), *origins]
+    facts = changes.added.get(name, ())
+    archives = set(changes.archives.get(name, base.archive_ids if base else ()))
+    archives.update(*[fact["archive_ids"] for fact in facts])
+    archives |= {changes.also_in[name]} if name in changes.also_in else set()
     document = thread.model_copy(
         update={
-            **_shown(earlier, changes.added.get(name, ()), opening, changes.also_in.get(name)),
+            **_shown(earlier, facts, opening),
+            **archive_fields(archives),
             "root_message_id": state.root,
             "sources": [changes.source],
             "source": changes.source,
@@ -95,7 +102,10 @@ def _new(name: str, root: str, before: Thread | None, now: datetime) -> Thread:
 async def describe_inexact(
     clients: Clients, threads: Sequence[ReadyThread], session: Session
 ) -> list[ReadyThread]:
-    """Set dates, people and subject of those that are inexact. Those that changed meanwhile are left out."""
+    """Set dates, people and subject of those that are inexact. Those that changed meanwhile are left out.
+
+    The archives are the commits' to set: a label may be behind its entry.
+    """
     due = [ready.thread for ready in threads if ready.thread.inexact]
     keys = sorted({key for thread in due for key in member_keys(thread)})
     rows = await clients.store.query_by_ids(MEMBER_FACTS, keys, session) if keys else []
@@ -107,7 +117,7 @@ async def describe_inexact(
             changed.add(thread.id)
             continue
         opening = opening_of(ThreadState.from_document(thread.threading))
-        exact = facts_of_thread([facts[key] for key in keys], opening)
+        exact = _shown([], [facts[key] for key in keys], opening)
         stored = Thread.model_validate({**thread.to_cosmos(), **exact}).to_cosmos()
         described = {name: stored[name] for name in exact}
         if not await thread_described(clients.store, thread, described, session):
@@ -124,22 +134,21 @@ def _is_named_so(thread: Thread, opening: Opening) -> bool:
 
 def facts_of_thread(facts: Sequence[MessageFacts], opening: Opening) -> dict[str, Any]:
     """What a thread says of its messages, made of all of them."""
-    return {**_shown([], facts, opening, None), "message_count": len(facts)}
+    archives = {id_ for fact in facts for id_ in fact["archive_ids"]}
+    return {**_shown([], facts, opening), **archive_fields(archives), "message_count": len(facts)}
 
 
-def _shown(
-    earlier: Sequence[Thread], facts: Sequence[MessageFacts], opening: Opening, archive: str | None
-) -> dict[str, Any]:
-    archives = {id_ for fact in facts for id_ in fact["archive_ids"]} | ({archive} if archive else set())
-    archives |= {id_ for thread in earlier for id_ in thread.archive_ids}
+def archive_fields(archives: Collection[str]) -> dict[str, Any]:
+    return {"archive_ids": sorted(archives), "archive_id": min(archives, default="-")}
+
+
+def _shown(earlier: Sequence[Thread], facts: Sequence[MessageFacts], opening: Opening) -> dict[str, Any]:
     subject, at = _subject(earlier, facts, opening)
     dates = _present(map(_date_of, facts))
     for thread in earlier:
         dates += _present([thread.first_message_date, thread.last_message_date])
     mentions = {draft for fact in facts for draft in fact["draft_mentions"]}
     return {
-        "archive_ids": sorted(archives),
-        "archive_id": min(archives, default="-"),
         "subject": subject,
         "subject_at": at,
         "participants": _participants(earlier, facts),

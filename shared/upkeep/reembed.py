@@ -17,6 +17,7 @@ from shared.documents.queries.threads import (
 from shared.documents.threads import Chunk, Thread
 from shared.embedding.encoder import Embedder
 from shared.pipeline.lifecycle.archives import chunk_reembedded
+from shared.threads.chunk_sets import delete_lost_vectors
 from shared.upkeep.due_documents import count
 
 PAGE = 256
@@ -103,5 +104,7 @@ async def _embed_page(
         items.append(indexed_chunk(chunk, settled.vectors[position].tolist(), thread, model.model, now))
         patches.append(chunk_reembedded(chunk, model=model.model))
     await clients.index.upsert(items)
-    await clients.store.patch_all(Chunk, patches, session)
-    state.embedded += len(items)
+    # A chunk with other labels by now is found by the next pass.
+    changed = await clients.store.patch_all(Chunk, patches, session)
+    await delete_lost_vectors(clients, changed, session)
+    state.embedded += len(items) - len(changed)

@@ -64,7 +64,13 @@ def _event(dues: Sequence[DueDocument], settings: Settings) -> EventData:
     if collection is MESSAGES:
         return json_parsed(stored["archive_id"], [(due.id, due.partition) for due in dues])
     chunks = [
-        PreparedChunk(due.id, due.partition, due.stored["message_key"], due.stored.get("token_count") or 0)
+        PreparedChunk(
+            due.id,
+            due.partition,
+            due.stored["message_key"],
+            due.stored.get("label_version") or 0,
+            due.stored.get("token_count") or 0,
+        )
         for due in dues
     ]
     return chunks_prepared(

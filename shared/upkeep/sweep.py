@@ -25,6 +25,7 @@ from shared.documents.threads import Thread
 from shared.pipeline.event_builders import summary_request
 from shared.pipeline.lifecycle.threads import CLAIM_LIFETIME, report_missing, requested_version
 from shared.pipeline.readiness import ReadyThread, ready_threads
+from shared.threads.chunk_sets import delete_stale
 from shared.threads.finishing import finish_moves
 from shared.threads.thread_documents import describe_inexact
 from shared.upkeep.due_documents import (
@@ -261,7 +262,15 @@ class _Sweep:
                 self._run.cursor[collection.name] = str(never[-1].stored["created_at"]) if never else ""
                 break
             dues.append(due)
-        return dues
+        return await self._without_stale(dues) if collection is CHUNKS else dues
+
+    async def _without_stale(self, dues: list[DueDocument]) -> list[DueDocument]:
+        """Chunks of an earlier text of their message are deleted instead."""
+        if self._options.dry_run:
+            return dues
+        keys = {due.stored["message_key"] for due in dues}
+        deleted = await delete_stale(self._clients, keys, Session())
+        return [due for due in dues if due.id not in deleted]
 
     async def _without_queued(self, collection: Collection, dues: list[DueDocument]) -> list[DueDocument]:
         """Leave out documents whose event may still wait: a requeue would only make a long queue longer."""

@@ -105,6 +105,20 @@ class TestStore:
             await other.close()
         assert created == {message.id for message in batch[3:]}
 
+    async def test_a_session_sees_what_another_had_created_before(
+        self, place: Bench, cloud: AppCloud
+    ) -> None:
+        batch, session = messages(place, 1), Session()
+        other = await Clients.connect(place.clients.settings)
+        try:
+            await other.store.find(Message, "warm-up", Session())
+            Faults(cloud.cosmos).lag(30)
+            await place.clients.store.create_missing(batch, Session())
+            assert await other.store.create_missing(batch, session) == set()
+            assert await other.store.find(Message, batch[0].id, session) is not None
+        finally:
+            await other.close()
+
     async def test_batches_stay_under_the_size_of_a_request(self, place: Bench) -> None:
         large = messages(place, 12, body="x" * 400_000)
         assert len(await place.clients.store.create_missing(large, Session())) == 12

@@ -1,5 +1,6 @@
 """Ids are stable, short, and never the same for different things."""
 
+import re
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -7,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.core.ids import (
+    CHUNK_ID,
     MESSAGE_KEY,
     archive_id,
     chunk_id,
+    chunk_set,
     entry_partition,
     file_hash,
     message_entry_id,
@@ -18,9 +21,11 @@ from shared.core.ids import (
     message_of_chunk,
     message_partition,
     placement_entry_id,
+    set_of_chunk,
     source_key,
     source_partition,
     subject_entry_id,
+    text_version_of_chunk,
     thread_id,
     todo_entry_id,
     tombstone_entry_id,
@@ -44,7 +49,7 @@ def test_the_key_of_a_source_s_message_begins_with_its_source() -> None:
     partitions = {message_partition(key) for key in keys}
     assert 10 < len(partitions) <= 32
     assert {partition[:4] for partition in partitions} == {source_key("list")}
-    assert {message_of_chunk(chunk_id(key, 7)) for key in keys} == set(keys)
+    assert {message_of_chunk(chunk_id(key, chunk_set(7, "whole"), 7)) for key in keys} == set(keys)
 
 
 def test_the_entries_of_a_source_are_with_its_threads() -> None:
@@ -80,4 +85,15 @@ _KEYS = st.from_regex(MESSAGE_KEY, fullmatch=True)
 def test_chunks_of_different_messages_never_share_an_id(
     key: str, index: int, other: str, number: int
 ) -> None:
-    assert (chunk_id(key, index) == chunk_id(other, number)) == ((key, index) == (other, number))
+    set_ = chunk_set(1800000000000, "whole")
+    assert (chunk_id(key, set_, index) == chunk_id(other, set_, number)) == ((key, index) == (other, number))
+
+
+@given(_KEYS, st.integers(0, 10**15), st.text(max_size=9), st.integers(0, 99))
+def test_a_chunk_s_id_tells_its_message_its_set_and_the_version_of_its_text(
+    key: str, version: int, splitting: str, index: int
+) -> None:
+    set_ = chunk_set(version, splitting)
+    id_ = chunk_id(key, set_, index)
+    assert re.fullmatch(CHUNK_ID, id_)
+    assert (message_of_chunk(id_), set_of_chunk(id_), text_version_of_chunk(id_)) == (key, set_, version)

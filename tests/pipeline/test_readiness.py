@@ -1,13 +1,15 @@
 """The rule that says when a thread is ready for its summary."""
 
+from typing import Any
+
 import pytest
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.clients.cosmos.store import Store
-from shared.core.ids import message_key
+from shared.core.ids import chunk_id, message_key
 from shared.documents.base import ProcessingStatus
-from shared.documents.threads import Message, Thread
+from shared.documents.threads import Chunk, Message, Thread
 from shared.pipeline.readiness import (
     MemberState,
     ReadyThread,
@@ -23,6 +25,9 @@ from tests.support.documents import new_chunk, new_message, new_thread
 PENDING, PROCESSED, GIVEN_UP = (
     ProcessingStatus.PENDING, ProcessingStatus.PROCESSED, ProcessingStatus.FAILED_MAX_RETRIES
 )  # fmt: skip
+
+
+SET = "2-abcd"
 
 
 def states(*statuses: ProcessingStatus) -> list[MemberState]:
@@ -58,8 +63,8 @@ def test_a_version_is_made_of_what_was_processed_in_any_order() -> None:
     assert version_of([one, other]) == "3554d2b8a1e34099"
 
 
-def test_another_variant_of_a_message_makes_another_version() -> None:
-    rows = [{"id": "m", "status": "processed", "variant": variant} for variant in ("x", "y", None, "")]
+def test_another_text_of_a_message_makes_another_version() -> None:
+    rows = [{"id": "m", "status": "processed", "text_version": number} for number in (1, 2, None, 0)]
     versions = [version_of([MemberState.of(row)]) for row in rows]
     assert len(set(versions)) == 3
     assert versions[2] == versions[3]
@@ -95,13 +100,19 @@ def _message(name: str, thread: str, status: str = "processed") -> Message:
     return new_message(_key(name), thread, message_id=f"<{name}>", status=status)
 
 
+def _chunk(id_: str, set_: str = SET, number: int = 0, **fields: Any) -> Chunk:
+    key = _key(f"{id_}-m1")
+    return new_chunk(chunk_id(key, set_, number), "another", message_key=key, **fields)
+
+
 async def _store_thread(store: Store, id_: str, *, chunk: str, messages: int = 2) -> None:
-    """Two messages and a chunk of the first. Labels do not count."""
+    """Two messages and a chunk of the first; and one of its earlier text. Labels do not count."""
     documents = [
         _thread(id_, messages),
-        _message(f"{id_}-m1", id_),
+        _message(f"{id_}-m1", id_).model_copy(update={"chunk_set": SET, "chunk_count": 1}),
         _message(f"{id_}-m2", "another"),
-        new_chunk(f"{id_}-c1", "another", message_key=_key(f"{id_}-m1"), status=chunk),
+        _chunk(id_, status=chunk),
+        _chunk(id_, "1-abcd", status="pending"),
     ]
     await store.upsert_all(documents, Session())
 
@@ -113,12 +124,22 @@ async def test_a_thread_and_its_version_are_read_from_the_store(engine_clients: 
     await _store_thread(store, "t3", chunk="processed", messages=3)
     await store.upsert(_message("stranger", "t1", status="pending"), Session())
     found = {id_: await ready_thread(engine_clients, id_, Session()) for id_ in ("t1", "t2", "t3", "gone")}
-    parts = (_key("t1-m1"), _key("t1-m2"), "t1-c1")
+    parts = (_key("t1-m1"), _key("t1-m2"), _chunk("t1").id)
     members = [MemberState(PROCESSED, part) for part in parts]
     ready = found.pop("t1")
     assert ready is not None
     assert (ready.thread.id, ready.version) == ("t1", version_of(members))
     assert found == {"t2": None, "t3": None, "gone": None}
+
+
+async def test_a_thread_waits_for_each_chunk_that_its_messages_name(engine_clients: Clients) -> None:
+    store = engine_clients.store
+    await _store_thread(store, "t1", chunk="processed")
+    message = Patch(_key("t1-m1"), set={"chunk_count": 2})
+    await store.patch(Message, message, Session())
+    assert await ready_thread(engine_clients, "t1", Session()) is None
+    await store.upsert(_chunk("t1", number=1, status="failed_max_retries"), Session())
+    assert await ready_thread(engine_clients, "t1", Session()) is not None
 
 
 async def test_many_threads_are_read_at_once_and_judged_alike(engine_clients: Clients) -> None:

@@ -122,7 +122,7 @@ def test_the_sweep_rebuilds_an_event_from_these_fields() -> None:
     assert {stage.name: stage.rebuild_fields for stage in STAGES if stage.rebuild_fields} == {
         "parsing": (*source, *file),
         "chunking": ("archive_id",),
-        "embedding": ("message_key", "token_count", "archive_id"),
+        "embedding": ("message_key", "token_count", "archive_id", "label_version"),
     }
 
 

@@ -10,7 +10,7 @@ import orjson
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.core import ids
-from shared.core.ids import delivery_id, message_key
+from shared.core.ids import delivery_id, message_key, set_of_chunk
 from shared.documents.containers import CONTAINERS
 from shared.documents.queries.operations import RETRY_LOCKS
 from shared.pipeline.events import parse_event
@@ -157,9 +157,13 @@ def _threads(world: World) -> Iterator[str]:
 def _membership(world: World, messages: Rows, chunks: Rows) -> Iterator[str]:
     """Each stored message is in exactly one thread, and its entry and all its labels say so."""
     homes: dict[str, list[str]] = {}
+    archives = {entry["id"].partition("-")[2]: entry["archives"] for entry in world.entries("id")}
     for thread in world.rows("threads"):
-        for member in thread["threading"].get("members", ()):
-            key = message_key(member["id"], thread["source"])
+        keys = [message_key(one["id"], thread["source"]) for one in thread["threading"].get("members", ())]
+        known = sorted({archive for key in keys for archive in archives.get(key, ())})
+        if keys and known != thread["archive_ids"]:
+            yield f"thread {thread['id']} has archives {thread['archive_ids']}, its entries {known}"
+        for key in keys:
             homes.setdefault(key, []).append(thread["id"])
     entries = {entry["id"].partition("-")[2]: entry for entry in world.entries("id")}
     stored = {message["id"]: message for message in messages}
@@ -170,11 +174,24 @@ def _membership(world: World, messages: Rows, chunks: Rows) -> Iterator[str]:
             yield f"message {key} is a member of {home}, stored: {message is not None}, its entry: {entry}"
         else:
             yield from _mislabelled(message, entry, home[0])
+    yield from _chunk_sets(stored, chunks)
+    yield from (f"{todo['id']} is open" for todo in world.entries("todo"))
+
+
+def _chunk_sets(stored: Mapping[str, dict[str, Any]], chunks: Rows) -> Iterator[str]:
+    """Each chunk has the labels of its message and is in its set, and no other is missing there."""
+    own = Counter[str]()
     for chunk in chunks:
         of = stored.get(chunk["message_key"])
-        if of is None or chunk["thread_id"] != of["thread_id"]:
-            yield f"chunk {chunk['id']} does not have the label of its message"
-    yield from (f"{todo['id']} is open" for todo in world.entries("todo"))
+        if of is None or any(chunk[name] != of[name] for name in ("thread_id", "archive_ids")):
+            yield f"chunk {chunk['id']} does not have the labels of its message"
+        elif set_of_chunk(chunk["id"]) != of["chunk_set"]:
+            yield f"chunk {chunk['id']} is not in the set of its message, {of['chunk_set']}"
+        else:
+            own[of["id"]] += 1
+    for key, message in stored.items():
+        if message["status"] == "processed" and message["chunk_count"] != own[key]:
+            yield f"message {key} names {message['chunk_count']} chunks, {own[key]} are there"
 
 
 def _mislabelled(message: dict[str, Any], entry: dict[str, Any], home: str) -> Iterator[str]:
@@ -263,37 +280,42 @@ def end_state(world: World) -> EndState:
         return sorted(tuple(str(row.get(name)) for name in names) for row in found)
 
     alive = [row for row in world.rows("threads") if not row.get("merged_into")]
-    made = () if world.scenario.recounts else ("summary_id", "report_id")
-    id_of = () if world.scenario.recounts else ("id",)
-    names = ("id", "message_count", "status", "has_consensus", "archive_ids", "subject", *made)
+    names = ("id", "message_count", "status", "has_consensus", "archive_ids", "subject")
     vectors = [
-        (key, *(str(document.get(name)) for name in ("thread_id", "archive_ids", "text")))
+        (_untimed(key), *(str(document.get(name)) for name in ("thread_id", "archive_ids", "text")))
         for index in world.search.indexes.values()
         for key, document in sorted(index.stored.items())
     ]
+    chunks = rows(
+        "chunks",
+        "id",
+        "thread_id",
+        "archive_id",
+        "archive_ids",
+        "text",
+        "embedding_generated",
+        "embedding_model",
+        "status",
+    )
     return {
         "archives": rows("archives", "id", "status", "message_count"),
         "messages": rows(
             "messages", "id", "thread_id", "archive_ids", "archive_id", "status", "body_normalized"
         ),
-        "chunks": rows(
-            "chunks",
-            "id",
-            "thread_id",
-            "archive_id",
-            "archive_ids",
-            "text",
-            "embedding_generated",
-            "embedding_model",
-            "status",
-        ),
+        "chunks": sorted((_untimed(id_), *more) for id_, *more in chunks),
         "threads": [tuple(str(row.get(name)) for name in names) for row in alive],
-        "summaries": current("summaries", "scope", *id_of, "content_markdown"),
-        "reports": current("reports", "scope", *id_of, "title", "participants"),
-        "vectors": vectors,
+        "summaries": current("summaries", "scope", "content_markdown"),
+        "reports": current("reports", "scope", "title", "participants"),
+        "vectors": sorted(vectors),
         # Letters that were resolved are kept in a container of their own.
         "blobs": sorted(blob for blob in world.blobs if blob[0] == ARCHIVES_CONTAINER),
     }
+
+
+def _untimed(chunk_id: str) -> str:
+    """Without the version of the text, which comes from a clock."""
+    key, _, *rest = chunk_id.split("-")
+    return "-".join([key, *rest])
 
 
 def _differences(found: Mapping[str, list[Any]], calm: Mapping[str, list[Any]]) -> Iterator[str]:

@@ -7,17 +7,26 @@ from typing import Any
 
 from shared.clients.cosmos.session import Patch, Session
 from shared.clients.cosmos.store import Store
+from shared.core.ids import text_version_of_chunk
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.reports import Digest
 from shared.documents.threads import Chunk, Thread
 from shared.pipeline import readiness, runner
-from shared.pipeline.event_types import SummaryComplete
-from shared.pipeline.lifecycle import threads
+from shared.pipeline.event_types import ChunksPrepared, EmbeddingsGenerated, JSONParsed, SummaryComplete
+from shared.pipeline.lifecycle import archives, threads
 from shared.pipeline.lifecycle.summaries import next_number
 from shared.pipeline.retry import Retry
 from shared.publishing import webhooks
 from shared.summarization import digests
-from shared.threads import commit, message_documents, plan, rechunking, source_state
+from shared.threads import (
+    chunk_sets,
+    commit,
+    message_documents,
+    message_writer,
+    moving,
+    plan,
+    source_state,
+)
 from shared.upkeep import correcting, sweep
 from shared.upkeep.removal import run as removal
 from shared.upkeep.requeue import Requeuer
@@ -279,17 +288,7 @@ def no_session_token() -> None:
     ("late_merge", "late_ancestor"),
 )
 def flag_unconditional() -> None:
-    processed, embedded = chunking.messages_processed, embedding.chunk_embedded  # type: ignore[attr-defined]
-
-    async def any_message(store: Any, messages: Any, session: Any) -> Any:
-        read = [message.model_copy(update={"etag": None}) for message in messages]
-        return await processed(store, read, session)
-
-    def any_chunk(chunk: Any, *, model: str) -> Any:
-        return replace(embedded(chunk, model=model), etag=None)
-
-    replace_in(chunking, "messages_processed", any_message)
-    replace_in(embedding, "chunk_embedded", any_chunk)
+    replace_in(archives, "_is", lambda _name, _number: "true")
     Rules.sweeps = False
 
 
@@ -357,12 +356,106 @@ def no_refresh() -> None:
 
 @mutation("chunking does not pass the label of a message on", _pausing, ("late_merge", "overlap"))
 def label_not_passed_on() -> None:
-    position = rechunking._position
+    relabelled = chunk_sets.chunk_relabelled  # type: ignore[attr-defined]
 
-    def without_thread(chunk: Any) -> Any:
-        return {name: value for name, value in position(chunk).items() if name != "thread_id"}
+    def without_thread(id_: str, labels: Any, *, is_pending: bool) -> Any:
+        patch = relabelled(id_, labels, is_pending=is_pending)
+        return replace(patch, set={name: value for name, value in patch.set.items() if name != "thread_id"})
 
-    replace_in(rechunking, "_position", without_thread)
+    replace_in(chunk_sets, "chunk_relabelled", without_thread)
+
+
+@mutation("chunks of an earlier text stay", scenarios=("replaced",))
+def stale_chunks_kept() -> None:
+    async def kept(*_: Any) -> set[str]:
+        return set()
+
+    for module in (chunking, sweep):
+        replace_in(module, "delete_stale", kept)
+
+
+@mutation(
+    "chunking deletes the chunks of any text but that which it has read",
+    _standing_still,
+    ("replaced",),
+    whole=True,
+)
+def newer_chunks_deleted() -> None:
+    load, states = chunking.load_announced_messages, chunk_sets.message_states  # type: ignore[attr-defined]
+    read: dict[str, Any] = {}
+
+    async def loaded(*given: Any) -> Any:
+        messages = await load(*given)
+        read.update({message.id: message.model_dump(mode="json") for message in messages})
+        return messages
+
+    async def as_read(clients: Any, keys: Any, session: Session) -> Any:
+        return {**await states(clients, keys, session), **{key: read[key] for key in keys if key in read}}
+
+    def another_text(id_: str, message: Any) -> bool:
+        return message is None or text_version_of_chunk(id_) != message["text_version"]
+
+    replace_in(chunking, "load_announced_messages", loaded)
+    replace_in(chunk_sets, "message_states", as_read)
+    replace_in(chunk_sets, "is_stale", another_text)
+
+
+@mutation(
+    "embedding keeps the vectors of chunks that were deleted meanwhile",
+    _standing_still,
+    ("replaced", "deletion_at_once"),
+)
+def vector_of_deleted_chunk_kept() -> None:
+    async def kept(clients: Any, ids: Any, session: Session) -> set[str]:
+        rows = await chunk_sets._labels_now(clients, ids, session)
+        return {*ids} - {row["id"] for row in rows}
+
+    replace_in(embedding, "delete_lost_vectors", kept)
+    replace_in(moving, "delete_lost_vectors", kept)
+
+
+@mutation("an event has the same identity whatever the versions are; no sweep", scenarios=MOVING, whole=True)
+def identity_without_version() -> None:
+    Rules.sweeps = False
+    for event, left in (
+        (JSONParsed, "source_version"),
+        (ChunksPrepared, "versions"),
+        (EmbeddingsGenerated, "versions"),
+    ):
+        replace_in(event, "identity", tuple(name for name in event.identity if name != left))
+
+
+@mutation(
+    "a message keeps the archives that it has, whatever its entry says",
+    scenarios=("deletion", "deletion_at_once"),
+)
+def archives_by_message() -> None:
+    decide = message_writer.MessageWriter._decide
+
+    def by_message(self: Any, writes: Any, entry: Any, home: str, row: Any, *more: Any) -> None:
+        known = {*entry["archives"], *(row["archive_ids"] if row else ())}
+        decide(self, writes, {**entry, "archives": sorted(known)}, home, row, *more)
+
+    replace_in(message_writer.MessageWriter, "_decide", by_message)
+
+
+@mutation(
+    "a create that finds the documents there does not tell the session; no sweep",
+    _lagging,
+    ("growth", "overlap"),
+)
+def refused_create_unseen() -> None:
+    Rules.sweeps = False
+    created = Store._created
+
+    async def unseen(self: Store, container: str, partition: str, batch: Any, session: Session) -> set[str]:
+        own = Session(session.tokens())
+        ids = await created(self, container, partition, batch, own)
+        if ids:
+            session.merge(own)
+        return ids
+
+    replace_in(Store, "_created", unseen)
 
 
 @mutation("a redirect is not followed; no sweep", _undisturbed, ("late_merge", "overlap"))
@@ -386,7 +479,7 @@ def redirects_ignored() -> None:
     ("late_merge", "growth", "overlap"),
     whole=True,
 )
-def readiness_ignores_count() -> None:
+def readiness_ignores_members() -> None:
     replace_in(readiness, "has_all_messages", lambda _count, _stored: True)
 
 

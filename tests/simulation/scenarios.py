@@ -3,6 +3,7 @@
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 
 from shared.clients.connections import Clients
@@ -42,15 +43,24 @@ class Scenario:
     settings: dict[str, str] = field(default_factory=dict)
     away: str = ""  # a service that is away: then no dead letter may stay, and no attempt is used up
     away_hours: float = 0.0
-    recounts: bool = False  # a request that comes twice counts twice: ids of what is made may differ
     chores: tuple[str, ...] = ()  # of housekeeping, which runs every five minutes where there are some
 
 
 def upload(
-    name: str, content: bytes, *, earliest: float = 0.0, latest: float = 2.0, source: str = SOURCE
+    name: str,
+    content: bytes,
+    *,
+    earliest: float = 0.0,
+    latest: float = 2.0,
+    source: str = SOURCE,
+    days_ago: float = 0.0,
 ) -> Act:
+    """`days_ago`: the archive arrived then, and is parsed only now."""
+
     async def work(clients: Clients) -> None:
-        await take_upload(Upload(content, f"{name}.mbox", source), clients)
+        runtime = clients.runtime
+        then = replace(runtime, now=lambda: runtime.now() - timedelta(days=days_ago))
+        await take_upload(Upload(content, f"{name}.mbox", source), replace(clients, runtime=then))
 
     return Act(f"upload {name}", work, earliest, latest)
 
@@ -123,6 +133,19 @@ GROWTH = Scenario(
     before=(upload("one", mailbox(mail(1))),),
 )
 
+# A mail gets another text twice: archives that arrived earlier are parsed later. Its thread gets another label.
+LONG, SHORT = "I agree with all of it. " * 60, "I agree."
+REPLACED = Scenario(
+    "replaced",
+    (
+        upload("earlier", mailbox(mail(2, [1], text=SHORT)), days_ago=1),
+        upload("earliest", mailbox(mail(2, [1], text=LONG + "Still.")), latest=8.0, days_ago=2),
+        upload("join", mailbox(mail(1, [20]), mail(20)), latest=8.0),
+    ),
+    4,
+    before=(upload("late", mailbox(mail(2, [1], text=LONG))),),
+)
+
 # An archive is deleted; another one has one of its mails, and a third one answers the other.
 STAYS, GOES = mailbox(mail(1), mail(3, [1])), mailbox(mail(1), mail(2, [1]))
 DELETION = Scenario(
@@ -167,7 +190,6 @@ CORRECTIONS = Scenario(
     (upload("join", mailbox(mail(20, [1]))), correct_outcome(root=20, message=11, latest=6.0)),
     2,
     before=(upload("two", TWO_THREADS),),
-    recounts=True,
 )
 
 
@@ -234,6 +256,7 @@ SCENARIOS = {
         LATE_ANCESTOR,
         BACK,
         GROWTH,
+        REPLACED,
         DELETION,
         DELETION_AT_ONCE,
         DIGESTS,

@@ -15,6 +15,7 @@ from shared.domain.summaries.citations import verify_stored
 from shared.domain.summaries.digest_scopes import parse_scope
 from shared.pipeline.event_types import SummarizationRequested
 from shared.pipeline.events import Event
+from shared.pipeline.lifecycle.summaries import orphan_deleted
 from shared.summarization.digests import announcement, refresh_digest, refresh_due
 from shared.upkeep.integrity.checks import Finding, FindingKind
 from shared.upkeep.integrity.repair import Repairer
@@ -271,6 +272,27 @@ async def test_a_digest_that_has_lost_its_threads_has_no_report(
         await store.delete(Thread, thread["id"], Session())
         assert await refresh_digest(place.clients, parse_scope(SECOND), place.now) is None
         assert SECOND not in [report["scope"] for report in await place.stored("reports")]
+
+
+async def test_a_digest_whose_summary_was_deleted_is_announced_under_another_number(
+    cloud: AppCloud, bus_service: RunningService
+) -> None:
+    """The topic drops the number that it has seen."""
+    async with mail_in(cloud, bus_service) as place:
+        await take_in(place, *LATER)
+        await report_all(place)
+        await make(place)
+        made, store = await digest(place, SECOND), place.clients.store
+        numbers = [row["summary_number"] for row in await place.stored("digests") if row["scope"] == SECOND]
+        await store.delete(Summary, made.id, Session(), partition=SECOND)
+        assert await orphan_deleted(store, made.id, SECOND, Session())
+        again = await refresh_digest(place.clients, parse_scope(SECOND), place.now)
+        assert again is not None
+        assert again.id == made.id
+        numbers += [row["summary_number"] for row in await place.stored("digests") if row["scope"] == SECOND]
+        assert len(set(numbers)) == 2
+        await place.run(REPORTING, event_of(announcement(again, numbers[-1])))
+        assert (await report_on(place, SECOND)).summary_number == numbers[-1]
 
 
 async def test_a_digest_that_cannot_be_made_holds_up_no_other_and_says_why(

@@ -5,7 +5,6 @@ import itertools
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -261,7 +260,7 @@ async def test_workers_on_the_same_event_and_events_in_any_order_make_one_vector
     assert [await place.mail.run(ORCHESTRATION, event) for event in generated] == [[]] * 6
 
 
-async def test_a_chunk_that_gets_another_text_while_it_is_embedded_ends_with_its_own_vector(
+async def test_a_message_that_gets_another_text_while_it_is_embedded_ends_with_the_vectors_of_that(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     number = 100 * next(NUMBERS)
@@ -273,7 +272,6 @@ async def test_a_chunk_that_gets_another_text_while_it_is_embedded_ends_with_its
     async def replaced_meanwhile(*given: Any) -> embedding.Encoded:
         encoded = await encode(*given)
         monkeypatch.setattr(embedding, "_encode", encode)
-        place.mail.now += timedelta(seconds=1)  # a chunk that is written over is told by its time
         (other,) = await place.mail.take_in(first)
         await place.mail.run(EMBEDDING, other)  # and the other event is faster
         return encoded

@@ -16,9 +16,8 @@ from localcloud.testing import Faults
 from shared.clients.connections import Clients
 from shared.clients.cosmos.session import Patch, Session
 from shared.core.errors import DocumentNotFoundError
-from shared.core.ids import message_key, thread_id
+from shared.core.ids import message_key, set_of_chunk, thread_id
 from shared.core.runtime import Runtime
-from shared.documents.containers import read_document
 from shared.documents.erasure import ALL_SOURCES, ErasureMode
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.sources import Archive, Source
@@ -30,11 +29,10 @@ from shared.ingestion.suppressing import suppress
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.event_types import JSONParsed
 from shared.pipeline.events import Event
-from shared.pipeline.lifecycle.archives import messages_processed
 from shared.pipeline.readiness import ReadyThread
 from shared.pipeline.runner import StageRunner
+from shared.threads.chunk_sets import LABELS, MessagesOvertakenError, label_chunks
 from shared.threads.moving import resolve_thread
-from shared.threads.rechunking import MessageReplacedError, raise_for_changed, sync_stored_chunks
 from shared.threads.thread_documents import describe_inexact
 from stages import chunking
 from stages.chunking import CHUNKING
@@ -141,8 +139,12 @@ async def test_whole_threads_are_announced_together(cloud: AppCloud, bus_service
 
 async def documents_of(place: MailIn, *, archives: bool) -> dict[str, Any]:
     await describe_all(place)
-    without = () if archives else ("archive_id", "archive_ids", "copies", "place")
-    return {name: await place.stored(name, *without) for name in ("messages", "threads", "chunks")}
+    origin = () if archives else ("archive_id", "archive_ids", "copies", "place")
+    without = ("text_version", "chunk_set", "replaced", *origin)
+    found = {name: await place.stored(name, *without) for name in ("messages", "threads", "chunks")}
+    for chunk in found["chunks"]:
+        chunk["id"] = chunk["chunk_id"] = f"{chunk['message_key']} {chunk['chunk_index']}"
+    return found
 
 
 async def describe_all(place: MailIn) -> None:
@@ -246,7 +248,8 @@ async def test_a_conflicting_copy_of_another_list_is_that_lists_own_in_either_or
             for number in order:
                 content, name = [(CHAIN[0] + CHAIN[1], "list"), (CHAIN[0] + forged, "other")][number]
                 await place.take_in(content, name, arrived=at(number))
-            seen.append(await place.stored("messages", "copies", "place", "archive_ids", "archive_id"))
+            without = ("copies", "place", "archive_ids", "archive_id", "text_version", "chunk_set")
+            seen.append(await place.stored("messages", *without))
     assert seen[0] == seen[1]
     assert len(seen[0]) == 4
     by_source = {(document["source"], document["message_id"]): document for document in seen[0]}
@@ -348,35 +351,59 @@ async def test_a_thread_that_became_another_is_one_again_when_a_mail_claims_its_
         assert [message["thread_id"] for message in found if "m24" in message["message_id"]] == [ROOT]
 
 
-async def test_chunks_of_content_that_is_replaced_meanwhile_are_made_again(
-    cloud: AppCloud, bus_service: RunningService
+async def test_a_worker_that_read_an_earlier_text_deletes_its_own_chunks_and_no_others(
+    cloud: AppCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, last = VARIANTS[:2]
+    last, first = VARIANTS[:2]
     async with mail_in(cloud, bus_service) as place:
-        await place.run(PARSING, await place.ingest(last, arrived=at(1)))
-        key = (await place.stored("messages"))[0]["id"]
-        loaded = await place.clients.store.read(Message, key, Session())
-        await place.run(PARSING, await place.ingest(first, arrived=at(0)))
-        refused = await messages_processed(place.clients.store, [loaded], Session())
-        with pytest.raises(MessageReplacedError):
-            raise_for_changed(refused)
-        assert (await place.stored("messages"))[0]["status"] == "pending"
+        (parsed,) = await place.run(PARSING, await place.ingest(last, arrived=at(1)))
+        split = chunking._chunks_of
+
+        def replaced_meanwhile(*given: Any) -> list[Chunk]:
+            monkeypatch.setattr(chunking, "_chunks_of", split)
+            asyncio.run_coroutine_threadsafe(place.take_in(first, arrived=at(0)), loop).result()
+            return split(*given)
+
+        loop = asyncio.get_running_loop()
+        monkeypatch.setattr(chunking, "_chunks_of", replaced_meanwhile)
+        with pytest.raises(MessagesOvertakenError):
+            await place.run(CHUNKING, parsed)
+        (message,), chunks = await place.stored("messages"), await place.stored("chunks")
+        assert [chunk["text"] for chunk in chunks] == ["Short, by a list that cuts."]
+        assert {set_of_chunk(chunk["id"]) for chunk in chunks} == {message["chunk_set"]}
+        assert (message["status"], message["chunk_count"]) == ("processed", 1)
 
 
-async def test_a_worker_that_stood_still_takes_no_archive_from_a_chunk(
+async def test_a_worker_that_read_earlier_labels_takes_no_archive_from_a_chunk(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(CHAIN[0])
-        loaded = read_document(Message, (await place.stored("messages"))[0])
-        stale = [read_document(Chunk, chunk) for chunk in await place.stored("chunks")]
+        loaded = await place.clients.store.read(Message, (await place.stored("messages"))[0]["id"], Session())
         await place.take_in(CHAIN[0] + CHAIN[1])
         labelled = [chunk for chunk in await place.stored("chunks") if chunk["message_key"] == loaded.id]
         assert [len(chunk["archive_ids"]) for chunk in labelled] == [2]
-        with pytest.raises(MessageReplacedError):
-            await sync_stored_chunks(place.clients, [loaded], stale, set(), Session())
+        labels = {loaded.id: loaded.model_dump(include={*LABELS})}
+        assert await label_chunks(place.clients, labels, Session(), is_announced=True) == []
         after = [chunk for chunk in await place.stored("chunks") if chunk["message_key"] == loaded.id]
         assert after == labelled
+
+
+async def test_a_message_that_is_split_otherwise_gets_other_chunks_and_loses_the_earlier_ones(
+    cloud: AppCloud, bus_service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with mail_in(cloud, bus_service) as place:
+        (parsed,) = await place.run(PARSING, await place.ingest(VARIANTS[0]))
+        sets = []
+        for size in (200, 60):
+            settings = place.clients.settings.model_copy(update={"CHUNKING_MAX_TOKENS": size})
+            monkeypatch.setattr(place.clients, "settings", settings)
+            await place.run(CHUNKING, parsed)
+            (message,), chunks = await place.stored("messages"), await place.stored("chunks")
+            assert {set_of_chunk(chunk["id"]) for chunk in chunks} == {message["chunk_set"]}
+            assert len(chunks) == message["chunk_count"]
+            sets.append(len(chunks))
+        assert sets[0] < sets[1]
 
 
 @pytest.mark.requirement("R-305")

@@ -13,13 +13,16 @@ from shared.clients.cosmos.store import Store
 from shared.core.ids import message_key, thread_id
 from shared.core.times import stored_time
 from shared.documents.queries.named_query import NO_ENTRY, NamedQuery
+from shared.documents.threads import Thread
 from shared.domain.mail.parse import parse_message
 from shared.domain.threading.assignment import BY_LIMIT, links_of
 from shared.domain.threading.limit import assign_within_limit
 from shared.domain.threading.prepared_message import PreparedMessage, prepare_message
+from shared.pipeline.readiness import ReadyThread
 from shared.threads.commit import ArchiveGoneError, ThreadCommit
 from shared.threads.message_documents import ArchiveOfSource
 from shared.threads.message_writer import MessageWriter
+from shared.threads.thread_documents import describe_inexact
 from tests.stages.mail_in import mail
 from tests.support.cosmos_engine import clients_on_engine
 from tests.support.documents import CREATED
@@ -185,3 +188,29 @@ async def test_a_placement_counts_for_a_mail_that_comes_later(clients: Clients) 
     await commit.place("<m1@example.org>", None, "")
     await take_in(clients, "b", CHAIN[1])
     assert len(await members(clients)) == 2
+
+
+async def test_the_archives_of_a_thread_are_those_of_its_entries_even_where_labels_are_behind(
+    clients: Clients, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late, first, answer = mail(30), mail(1), mail(31, parent=30)
+    answer = answer.replace(b"In-Reply-To:", b"References: <m1@example.org> <m30@example.org>\nIn-Reply-To:")
+    await take_in(clients, "a", first, answer)
+    await take_in(clients, "b", answer)
+    await take_in(clients, "c", late)  # takes its answer out of the thread
+
+    async def broken(*_: Any) -> None:
+        raise ConnectionError
+
+    with monkeypatch.context() as without:
+        without.setattr(MessageWriter, "write", broken)
+        with pytest.raises(ConnectionError):
+            await take_in(clients, "d", first)
+    keys = [message_key(f"<m{number}@example.org>", "list") for number in (1, 30)]
+    threads = await clients.store.find_many(Thread, keys, Session())
+    assert all(thread.inexact for thread in threads.values())
+    ready = [ReadyThread(thread, "version") for thread in threads.values()]
+    assert len(await describe_inexact(clients, ready, Session())) == 2
+    threads = await clients.store.find_many(Thread, keys, Session())
+    assert [threads[key].inexact for key in keys] == [False, False]
+    assert [threads[key].archive_ids for key in keys] == [["a", "d"], ["a", "b", "c"]]

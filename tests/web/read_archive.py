@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from shared.core.ids import chunk_id, report_id
+from shared.core.ids import chunk_id, chunk_set, report_id
 from shared.documents.reports import Report, Summary
 from shared.documents.threads import Address, Chunk, Message, Thread
 from shared.documents.values import SourceProfile, SummaryType
@@ -128,7 +128,7 @@ def _context(message: Message) -> ContextMessage:
 
 def _chunks(message: Message, tokenizer: ModelTokenizer) -> Iterator[Chunk]:
     for piece in chunk_body(message.body_raw, read_segments(message.segments), tokenizer):
-        id_ = chunk_id(message.id, piece.index)
+        id_ = chunk_id(message.id, chunk_set(1, "whole"), piece.index)
         yield Chunk(
             created_at=NOW, id=id_, chunk_id=id_, message_key=message.id, message_id=message.message_id,
             thread_id=message.thread_id, archive_id=ARCHIVE, chunk_index=piece.index, text=piece.text,

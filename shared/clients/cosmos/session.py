@@ -69,6 +69,8 @@ class Patch:
     remove: Sequence[str] = ()
     etag: str | None = None
     """Of the document as it was read, where the change goes by that."""
+    condition: str | None = None
+    """The text after WHERE, over `c`, with values of ours."""
 
     def operations(self) -> list[dict[str, Any]]:
         operations = [{"op": "set", "path": f"/{name}", "value": value} for name, value in self.set.items()]

@@ -334,8 +334,8 @@ class Store:
     ) -> set[str]:
         """Change many, in batches per partition; the ids of those that were left out.
 
-        Those are gone, do not meet the condition, or have changed since they were read. Without a condition
-        and an ETag, DocumentNotFoundError where one is gone.
+        Those are gone, do not meet their own condition or the common one, or have changed since they were
+        read. Without a condition and an ETag, DocumentNotFoundError where one is gone.
         """
         groups: dict[str, list[Patch]] = {}
         for patch in patches:
@@ -452,6 +452,8 @@ class Store:
             except cosmos.CosmosBatchOperationError as error:
                 if error.status_code != HTTP_CONFLICT:
                     raise
+                # What is read next must have the document that was there.
+                session.observe(container, (error.headers or {}).get(SESSION_HEADER))
                 # Dropping the one that the answer names makes progress even where the read is behind.
                 batch.pop(error.error_index)
                 batch = await self._without_existing(container, partition, batch, session)
@@ -475,14 +477,16 @@ class Store:
         left, refused = list(batch), set[str]()
         while left:
             operations = [
-                BatchWrite("patch", patch.id, None, patch.operations(), patch.etag, condition).for_sdk()
+                BatchWrite(
+                    "patch", patch.id, None, patch.operations(), patch.etag, patch.condition or condition
+                ).for_sdk()
                 for patch in left
             ]
             try:
                 await self._batch(container, partition, operations, session)
             except cosmos.CosmosBatchOperationError as error:
                 patch = left[error.error_index]
-                is_conditional = condition is not None or patch.etag is not None
+                is_conditional = any((condition, patch.condition, patch.etag))
                 if is_conditional and error.status_code in HTTP_CHANGED:
                     session.observe(container, (error.headers or {}).get(SESSION_HEADER))
                     refused.add(patch.id)

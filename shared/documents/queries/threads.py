@@ -151,8 +151,8 @@ THREAD_LIST = ListQuery(
 
 MESSAGES_TO_CHECK = _MESSAGES.all(
     "held_messages",
-    "SELECT c.id, c.status, c.archive_id, c.attemptCount, LENGTH(c.body_normalized) AS length, c._ts FROM c"
-    " WHERE c.thread_id = @thread",
+    "SELECT c.id, c.status, c.archive_id, c.attemptCount, c.text_version, c.chunk_set, c.chunk_count, c._ts"
+    " FROM c WHERE c.thread_id = @thread",
 )
 
 ALL_MESSAGE_THREADS = _MESSAGES.all(
@@ -163,7 +163,8 @@ MESSAGES_OF_THREAD = _MESSAGES.all("messages_of_thread", "SELECT * FROM c WHERE 
 
 MESSAGE_STATES = _MESSAGES.all(
     "message_states",
-    "SELECT c.id, c.status, c.variant, c.conflicts FROM c WHERE ARRAY_CONTAINS(@ids, c.id)",
+    "SELECT c.id, c.status, c.text_version, c.conflicts, c.chunk_set, c.chunk_count FROM c"
+    " WHERE ARRAY_CONTAINS(@ids, c.id)",
 )
 
 MESSAGES_BY_KEY = _MESSAGES.all("messages_by_key", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.id)")
@@ -175,11 +176,6 @@ MESSAGE_DATES = _MESSAGES.all(
 COUNT_OF_MESSAGES_WITHIN = _MESSAGES.all(
     "messages_within",
     "SELECT VALUE COUNT(1) FROM c WHERE c.thread_id = @thread AND c.date >= @start AND c.date < @end",
-)
-
-STORED_VARIANTS = _MESSAGES.all(
-    "stored_variants",
-    "SELECT c.id, c.thread_id, c.variant, c.archive_ids FROM c WHERE ARRAY_CONTAINS(@ids, c.id)",
 )
 
 _ERASABLE = (
@@ -199,7 +195,7 @@ ERASABLE_OF_ARCHIVE = _MESSAGES.all("erasable_of_archive", f"{_ERASABLE} WHERE {
 _COPIES = (
     "SELECT c.id, c.post_id, c.message_id, c.source, c.sources, c.thread_id, c.label_version, c.created_at,"
     " c.archive_id, c.archive_ids, c.place, c.copies, c.elsewhere, c.conflicts, c.variant, c.identity,"
-    " c._etag FROM c"
+    " c.text_version, c._etag FROM c"
 )
 
 STORED_COPIES = _MESSAGES.all("stored_copies", f"{_COPIES} WHERE ARRAY_CONTAINS(@ids, c.post_id)")
@@ -262,22 +258,13 @@ ALL_CHUNK_THREADS = _CHUNKS.all(
     "chunk_homes", "SELECT c.id, c.thread_id, c.message_key, c._ts FROM c WHERE c._ts <= @before"
 )
 
-EXISTING_CHUNK_IDS = _CHUNKS.all(
-    "existing_chunks", "SELECT VALUE c.id FROM c WHERE ARRAY_CONTAINS(@ids, c.id)"
-)
-
 CHUNK_STATES = _CHUNKS.all(
-    "chunk_states", "SELECT c.id, c.status, c.message_key FROM c WHERE ARRAY_CONTAINS(@ids, c.message_key)"
+    "chunk_states",
+    "SELECT c.id, c.status, c.message_key FROM c WHERE ARRAY_CONTAINS(@ids, c.message_key)",
 )
 
 CHUNKS_OF_MESSAGES = _CHUNKS.all(
     "chunks_of_messages", "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.message_key)"
-)
-
-CHUNK_CREATION_TIMES = _CHUNKS.all(
-    "chunk_births",
-    "SELECT c.id, c.thread_id, c.created_at, c.archive_id, c.archive_ids FROM c"
-    " WHERE ARRAY_CONTAINS(@ids, c.id)",
 )
 
 CHUNKS_OF_OTHER_MODELS = _CHUNKS.all("chunks_of_other_models", f"SELECT * {_OF_OTHER_MODELS}")
@@ -294,11 +281,14 @@ MESSAGE_ARCHIVES_OF_THREAD = _MESSAGES.all(
     "message_places", "SELECT c.id, c.archive_ids FROM c WHERE c.thread_id = @thread"
 )
 
-CHUNKS_GONE = _CHUNKS.all(
-    "chunks_gone",
-    "SELECT c.id, c.message_key, c.archive_id, c.archive_ids, c.embedding_generated FROM c"
-    " WHERE ARRAY_CONTAINS(@ids, c.message_key)",
+_LABELS = (
+    "SELECT c.id, c.message_key, c.status, c.thread_id, c.archive_id, c.archive_ids, c.label_version,"
+    " c.embedding_generated, c._etag FROM c"
 )
+
+CHUNKS_OF_KEYS = _CHUNKS.all("chunks_of_keys", f"{_LABELS} WHERE ARRAY_CONTAINS(@ids, c.message_key)")
+
+CHUNK_LABELS = _CHUNKS.all("chunk_labels", f"{_LABELS} WHERE ARRAY_CONTAINS(@ids, c.id)")
 
 CHUNK_KEYS_OF_ARCHIVE = _CHUNKS.all(
     "chunk_keys_of_archive", f"SELECT DISTINCT VALUE c.message_key FROM c WHERE {OF_ARCHIVE}"

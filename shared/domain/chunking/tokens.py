@@ -1,6 +1,7 @@
 """The embedding model's own tokens, so that a chunk's size is what the model will see."""
 
 from bisect import bisect_left
+from zlib import crc32
 
 from tokenizers import Encoding, Tokenizer
 
@@ -37,6 +38,7 @@ class TokenizedText:
 
 class ModelTokenizer:
     def __init__(self, definition: str) -> None:
+        self.digest = crc32(definition.encode())
         self._tokenizer: Tokenizer = Tokenizer.from_str(definition)
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()

@@ -1,6 +1,6 @@
 """Changes of an archive's state."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from shared.clients.cosmos.session import Patch, Session
@@ -64,15 +64,29 @@ async def was_removed(store: Store, archive_id: str, session: Session) -> bool:
     return await find_removal(store, "archive", archive_id) is not None
 
 
-async def messages_processed(store: Store, messages: Sequence[Message], session: Session) -> set[str]:
-    """Those that are not as they were read, and stay as they are: their chunks may be of another content.
+async def messages_processed(
+    store: Store, messages: Sequence[Message], sets: Mapping[str, tuple[str, int]], session: Session
+) -> set[str]:
+    """Name their sets of chunks, and how many are in each; returns the messages that stay as they are.
 
-    Precondition: all their chunks are stored. It is the check of what was read, so also for those processed
-    before.
+    Those have another text or other labels than were read. Precondition: all chunks of the sets are stored.
     """
     done = {"status": ProcessingStatus.PROCESSED.value, "lastError": None}
-    patches = [Patch(message.id, set=done, etag=message.etag) for message in messages]
+    patches = []
+    for message in messages:
+        name, count = sets[message.id]
+        as_read = f"{_is('text_version', message.text_version)} AND {_label_as_read(message)}"
+        named = {**done, "chunk_set": name, "chunk_count": count}
+        patches.append(Patch(message.id, set=named, condition=as_read))
     return await store.patch_all(Message, patches, session)
+
+
+def _label_as_read(document: Message | Chunk) -> str:
+    return _is("label_version", document.label_version)
+
+
+def _is(name: str, number: int) -> str:
+    return f"c.{name} = {number:d}" if number else f"(NOT IS_DEFINED(c.{name}) OR c.{name} = 0)"
 
 
 NOT_EMBEDDED = {"embedding_generated": False, "embedding_model": None}
@@ -85,33 +99,34 @@ def is_settled(chunk: Chunk, model: str) -> bool:
 
 
 def chunk_embedded(chunk: Chunk, *, model: str) -> Patch:
-    """If it is as it was read. Precondition: its vector is in the index, with the labels that were read."""
+    """If its labels are as they were read. Precondition: its vector is in the index, with these labels."""
     outcome = {
         "embedding_generated": True,
         "embedding_model": model,
         "status": ProcessingStatus.PROCESSED.value,
         "lastError": None,
     }
-    return Patch(chunk.id, set=outcome, etag=chunk.etag)
+    return Patch(chunk.id, set=outcome, condition=_label_as_read(chunk))
 
 
 def chunk_given_up(chunk: Chunk, failure: ClassifiedError) -> Patch:
     """Precondition: the model or the index refuses it for good. Its thread gets ready without it."""
     outcome = {"status": ProcessingStatus.FAILED_MAX_RETRIES.value, "lastError": error_text(failure)}
-    return Patch(chunk.id, set=outcome, etag=chunk.etag)
+    return Patch(chunk.id, set=outcome, condition=_label_as_read(chunk))
 
 
 def chunk_reembedded(chunk: Chunk, *, model: str) -> Patch:
     """Precondition: it is embedded, and its vector of this model is in the model's own index."""
-    return Patch(chunk.id, set={"embedding_model": model})
+    return Patch(chunk.id, set={"embedding_model": model}, condition=_label_as_read(chunk))
 
 
-def chunk_relabelled(chunk: Chunk) -> Patch:
-    """Precondition: it is embedded, and what the index has to say of it besides its vector is other now.
+def chunk_relabelled(id_: str, labels: Mapping[str, Any], *, is_pending: bool) -> Patch:
+    """Unless it has later labels. Precondition: these are labels of its message.
 
-    It is pending, so that the index learns of that even if the event is lost.
+    Where it is not pending, the caller tells the index.
     """
-    return Patch(chunk.id, set=RESET_ATTEMPTS)
+    newer = f"(NOT IS_DEFINED(c.label_version) OR c.label_version < {labels['label_version']:d})"
+    return Patch(id_, set={**labels, **(RESET_ATTEMPTS if is_pending else {})}, condition=newer)
 
 
 async def chunks_recovered(store: Store, chunks: Iterable[Chunk], session: Session) -> None:
@@ -120,11 +135,5 @@ async def chunks_recovered(store: Store, chunks: Iterable[Chunk], session: Sessi
     Precondition: they are announced now.
     """
     recovered = [chunk for chunk in chunks if chunk.status is ProcessingStatus.PROCESSED and chunk.lastError]
-    patches = [Patch(chunk.id, set={"lastError": None}) for chunk in recovered]
+    patches = [Patch(chunk.id, set={"lastError": None}, condition="true") for chunk in recovered]
     await store.patch_all(Chunk, patches, session)
-
-
-async def chunks_reset(store: Store, ids: Iterable[str], session: Session) -> None:
-    """Have these embedded again. Precondition: they may have the vector of another text."""
-    undone = {**NOT_EMBEDDED, "status": ProcessingStatus.PENDING.value}
-    await store.patch_all(Chunk, [Patch(id_, set=undone) for id_ in ids], session)

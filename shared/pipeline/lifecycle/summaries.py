@@ -169,6 +169,17 @@ async def digest_named(
     return None if named is Conflict.CONFLICT else number
 
 
+async def digest_unnamed(store: Store, digest: Digest, now: datetime, session: Session) -> Digest:
+    """Name no summary where a deletion took it with its report: the same one gets another number then."""
+    id_ = digest.summary_id
+    if id_ is None or await store.find_latest(Summary, id_, session, partition=digest.scope) is not None:
+        return digest
+    number = await digest_named(store, digest, None, now, session)
+    return (
+        digest if number is None else digest.model_copy(update={"summary_id": None, "summary_number": number})
+    )
+
+
 async def digest_made(store: Store, digest: Digest) -> None:
     """Precondition: its summary is named and announced, or there is nothing to say.
 

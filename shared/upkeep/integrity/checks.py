@@ -1,7 +1,8 @@
 """Checks summaries, reports and index entries: broken citations, and references to what does not exist."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -30,6 +31,7 @@ from shared.documents.threads import Chunk, Message, Thread
 from shared.domain.summaries.citations import verify_stored
 from shared.pipeline.lifecycle.summaries import is_current
 from shared.pipeline.readiness import has_all_messages, is_finished
+from shared.threads.chunk_sets import is_stale
 
 PAGE_SIZE = 100  # rows that a check holds at a time, however much is stored
 
@@ -40,6 +42,7 @@ class FindingKind(StrEnum):
     VECTOR_MISPLACED = "vector_misplaced"  # its thread is corrected
     MESSAGE_WITHOUT_CHUNKS = "message_without_chunks"  # chunked again
     CHUNK_WITHOUT_MESSAGE = "chunk_without_message"  # deleted, with its vector
+    CHUNK_STALE = "chunk_stale"  # of an earlier text of its message: deleted, with its vector
     CHUNK_MISLABELLED = "chunk_mislabelled"  # its message is chunked again
     MESSAGE_WITHOUT_ENTRY = "message_without_entry"  # no archive has it: deleted
     MESSAGE_WITHOUT_THREAD = "message_without_thread"  # its archives are parsed again
@@ -105,7 +108,7 @@ async def check_threads(clients: Clients, before: int) -> AsyncIterator[Finding]
                 yield Finding(kind, "threads", id_, id_, detail, data)
             async for finding in _strays(clients, members.strays):
                 yield finding
-            async for finding in _unchunked(clients, members):
+            for finding in _wrong_sets(members):
                 yield finding
         async for finding in _vectors(clients, settled):
             yield finding
@@ -136,23 +139,25 @@ async def _strays(clients: Clients, chunks: Sequence[Row]) -> AsyncIterator[Find
         message = found.get(key)
         if message is None:
             detail = f"message {key} is not there"
-            yield Finding(FindingKind.CHUNK_WITHOUT_MESSAGE, "chunks", id_, thread, detail)
+            yield Finding(FindingKind.CHUNK_WITHOUT_MESSAGE, "chunks", id_, thread, detail, chunk)
         elif message.thread_id != thread and is_finished(message.status):
             detail = f"chunk {id_} has the label of thread {thread}"
-            data = message.model_dump(include={"attemptCount", "archive_id"})
+            data = {**message.model_dump(include={"attemptCount", "archive_id"}), "chunk_id": id_}
             yield Finding(FindingKind.CHUNK_MISLABELLED, "messages", key, message.thread_id, detail, data)
 
 
-async def _unchunked(clients: Clients, members: _ThreadMembers) -> AsyncIterator[Finding]:
-    chunked = {chunk["message_key"] for chunk in members.chunks}
-    for row in members.messages:
-        if row["id"] in chunked or row["status"] != ProcessingStatus.PROCESSED or not row["length"]:
-            continue
-        thread_id = members.thread["id"]
-        message = await clients.store.find(Message, row["id"], Session())
-        if message is not None and message.body_normalized.strip():
-            detail = f"{row['length']} characters of its own, and no chunk"
-            yield Finding(FindingKind.MESSAGE_WITHOUT_CHUNKS, "messages", row["id"], thread_id, detail, row)
+def _wrong_sets(members: _ThreadMembers) -> Iterator[Finding]:
+    """Messages that lack chunks of the set that they name, and chunks of other sets."""
+    place, own = members.thread["id"], {row["id"]: row for row in members.messages}
+    stale = [chunk for chunk in members.chunks if is_stale(chunk["id"], own[chunk["message_key"]])]
+    for chunk in stale:
+        detail = f"message {chunk['message_key']} has another text by now, or was split otherwise"
+        yield Finding(FindingKind.CHUNK_STALE, "chunks", chunk["id"], place, detail, chunk)
+    stored = Counter(chunk["message_key"] for chunk in members.chunks if chunk not in stale)
+    for key, row in own.items():
+        if row["status"] == ProcessingStatus.PROCESSED and stored[key] != row.get("chunk_count"):
+            detail = f"it names {row.get('chunk_count')} chunks, and {stored[key]} are there"
+            yield Finding(FindingKind.MESSAGE_WITHOUT_CHUNKS, "messages", key, place, detail, row)
 
 
 async def _vectors(clients: Clients, loaded: list[_ThreadMembers]) -> AsyncIterator[Finding]:

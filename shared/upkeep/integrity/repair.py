@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
+from shared.clients.cosmos.session import Patch, Session
 from shared.clients.servicebus.bus import to_message
 from shared.documents.queries.threads import VERSIONS_OF_PARTITION
 from shared.documents.reports import Summary
@@ -22,12 +22,13 @@ from shared.pipeline.readiness import ready_thread
 from shared.pipeline.stage import Subject
 from shared.pipeline.topology import REPORTING
 from shared.summarization.digest_touching import touch
+from shared.threads.chunk_sets import delete_stale
 from shared.threads.commit import ThreadCommit
 from shared.threads.message_writer import MessageWriter
 from shared.upkeep import due_documents
 from shared.upkeep.due_documents import Policy
 from shared.upkeep.integrity.checks import Finding, FindingKind
-from shared.upkeep.removal.thread_part import label_chunks
+from shared.upkeep.removal.thread_part import relabel
 from shared.upkeep.requeue import Requeue, Requeuer, rebuild_events
 
 
@@ -52,6 +53,11 @@ class Repairer:
 
     async def chunk_again(self, finding: Finding) -> bool:
         return await self._requeue(due_documents.MESSAGES, finding, {})
+
+    async def label_again(self, finding: Finding) -> bool:
+        patch = Patch(finding.data["chunk_id"], set={"label_version": 0})  # older than any
+        await self.clients.store.patch_all(Chunk, [patch], Session(), condition="true")
+        return await self.chunk_again(finding)
 
     async def _requeue(
         self, collection: due_documents.Collection, finding: Finding, undone: Mapping[str, Any]
@@ -160,10 +166,7 @@ class Repairer:
         return True
 
     async def delete_chunk(self, finding: Finding) -> bool:
-        """With its vector, which goes first: a chunk without its vector is found again."""
-        await self.clients.index.delete([finding.id])
-        await self.clients.store.delete(Chunk, finding.id, Session())
-        return True
+        return bool(await delete_stale(self.clients, [finding.data["message_key"]], Session()))
 
     async def delete_summary(self, finding: Finding) -> bool:
         await self.clients.store.delete(Summary, finding.id, Session(), partition=finding.partition)
@@ -180,7 +183,7 @@ class Repairer:
         await self.clients.store.refresh(Thread, session)
         await commit.state.read()
         await MessageWriter(self.clients, commit.state, session).write([finding.id], {})
-        await label_chunks(self.clients, [finding.id], session)
+        await relabel(self.clients, [finding.id], session)
         return True
 
     async def forget_threads(self, finding: Finding) -> bool:
@@ -200,7 +203,8 @@ REPAIRS: Mapping[FindingKind, Callable[[Repairer, Finding], Awaitable[bool]]] = 
     FindingKind.VECTOR_MISPLACED: Repairer.place_vector,
     FindingKind.MESSAGE_WITHOUT_CHUNKS: Repairer.chunk_again,
     FindingKind.CHUNK_WITHOUT_MESSAGE: Repairer.delete_chunk,
-    FindingKind.CHUNK_MISLABELLED: Repairer.chunk_again,
+    FindingKind.CHUNK_STALE: Repairer.delete_chunk,
+    FindingKind.CHUNK_MISLABELLED: Repairer.label_again,
     FindingKind.MESSAGE_WITHOUT_ENTRY: Repairer.delete_message,
     FindingKind.MESSAGE_WITHOUT_THREAD: Repairer.parse_archives,
     FindingKind.THREAD_COUNT_WRONG: Repairer.recount,

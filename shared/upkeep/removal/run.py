@@ -28,13 +28,12 @@ from shared.clients.search.fields import Filters
 from shared.core.errors import PipelineError
 from shared.core.ids import removal_id, source_key
 from shared.core.times import stored_time
-from shared.documents.containers import read_document
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.queries.operations import ARCHIVE_IDS_OF_SOURCE, FAILURES_OF_ARCHIVE
 from shared.documents.queries.reports import REPORT_IDS_OF_SCOPE, SUMMARY_IDS_OF_SCOPE
 from shared.documents.queries.threads import (
     CHUNK_KEYS_OF_ARCHIVE,
-    CHUNKS_BY_ID,
+    CHUNK_LABELS,
     ENTRIES_OF_ARCHIVE,
     MESSAGE_SOURCES_OF_ARCHIVE,
     THREAD_IDS_OF_ARCHIVE,
@@ -45,16 +44,16 @@ from shared.documents.sources import Archive, OperationStatus, Removal, Source
 from shared.documents.threads import Chunk, Message, Thread
 from shared.ingestion.suppressing import suppress_deleted
 from shared.pipeline.lifecycle.archives import DONE, archive_removing
+from shared.threads.chunk_sets import delete_lost_vectors, index_labels
 from shared.threads.commit import ThreadCommit
 from shared.threads.message_writer import MessageWriter
-from shared.threads.rechunking import index_places
 from shared.upkeep.removal.letters import RemovalLetters
 from shared.upkeep.removal.thread_part import (
     LATE_AFTER,
     delete_late_reports,
     delete_late_summaries,
     find_part,
-    label_chunks,
+    relabel,
     remove_part,
 )
 
@@ -334,7 +333,7 @@ class _Remover:
             writer = MessageWriter(self._clients, commit.state, self._session, labels_chunks=True)
             await writer.write(keys, {})
         chunked = await self._ids(CHUNK_KEYS_OF_ARCHIVE, archive=archive_id)
-        await label_chunks(self._clients, sorted({*keys, *chunked}), self._session)
+        await relabel(self._clients, sorted({*keys, *chunked}), self._session)
         await self._delete_vectors(archive_id)
         for thread_id in self._emptied:
             for model, query in DERIVED:
@@ -345,10 +344,9 @@ class _Remover:
         """Those without a chunk. A chunk that stays has other archives, which its vector may not know yet."""
         hits = await self._clients.index.search("*", filters=Filters(archive_id=archive_id), top=1000)
         ids = [hit.chunk_id for hit in hits]
-        rows = await self._store.query_by_ids(CHUNKS_BY_ID, ids, self._session)
-        kept = {row["id"]: read_document(Chunk, row) for row in rows}
-        await self._clients.index.delete([id_ for id_ in ids if id_ not in kept])
-        await index_places(self._clients, list(kept.values()))
+        await delete_lost_vectors(self._clients, ids, self._session)
+        rows = await self._store.query_by_ids(CHUNK_LABELS, ids, self._session)
+        await index_labels(self._clients, rows, self._session)
 
     async def _delete_blob(self, archive_id: str) -> None:
         archive = await self._store.find(Archive, archive_id, Session())

@@ -27,7 +27,7 @@ from shared.documents.queries.reports import (
     THREAD_SUMMARIES_MADE_SINCE,
 )
 from shared.documents.queries.threads import (
-    CHUNKS_GONE,
+    CHUNKS_OF_KEYS,
     MESSAGES_BY_KEY,
     REDIRECTS_TO,
     STORED_COPIES,
@@ -46,6 +46,7 @@ from shared.pipeline.readiness import member_keys
 from shared.pipeline.stage import Subject
 from shared.pipeline.topology import PARSING
 from shared.summarization.digest_touching import touch
+from shared.threads.chunk_sets import LABELS, delete_chunks, delete_stale, index_labels, label_chunks
 from shared.threads.commit import ThreadCommit
 from shared.threads.finishing import announce_moves
 from shared.threads.message_writer import MessagesChangedError, MessageWriter, cross_post_changes
@@ -126,7 +127,7 @@ async def find_part(
             part.read_again |= others
     members = set(member_keys(thread)) if thread is not None else set[str]()
     part.staying = members - part.gone.keys()
-    part.chunks_gone = await store.query_by_ids(CHUNKS_GONE, sorted(part.gone), session)
+    part.chunks_gone = await store.query_by_ids(CHUNKS_OF_KEYS, sorted(part.gone), session)
     if part.loses:
         await _find_derived(clients, part, session)
     return part
@@ -186,7 +187,7 @@ async def remove_part(
     writer = MessageWriter(clients, commit.state, session, labels_chunks=True)
     await commit.take_out([f"id-{key}" for key in part.shared], part.archive)
     await writer.write(part.shared, {})
-    await label_chunks(clients, part.shared, session)
+    await relabel(clients, part.shared, session)
     progress("shared")
     result = await commit.finish_open()
     await announce_moves(clients, commit, result, session)
@@ -238,12 +239,8 @@ async def _leave_what_is_new(clients: Clients, part: ThreadPart, session: Sessio
 async def _delete_derived(
     clients: Clients, part: ThreadPart, progress: Callable[[str], None], session: Session
 ) -> None:
-    """Vectors before chunks: after a crash a chunk without its vector is found, and the reverse is not."""
     store = clients.store
-    chunks = [chunk["id"] for chunk in part.chunks_gone]
-    await clients.index.delete(chunks)
-    progress("vectors")
-    await store.delete_all(Chunk, chunks, session)
+    await delete_chunks(clients, part.chunks_gone, session)
     progress("chunks")
     for row in part.summaries:
         await delete_summary(store, row, session)
@@ -275,26 +272,17 @@ async def _delete_messages(clients: Clients, part: ThreadPart, session: Session)
     raise MessagesChangedError
 
 
-async def label_chunks(clients: Clients, keys: Sequence[str], session: Session) -> None:
-    """Give chunks and their vectors the archives of their messages; those without a message go."""
-    store = clients.store
-    await store.refresh(Message, session)
-    await store.refresh(Chunk, session)
-    messages = await store.find_many(Message, keys, session)
-    rows = await store.query_by_ids(CHUNKS_GONE, keys, session)
-    strays = [row["id"] for row in rows if row["message_key"] not in messages]
-    await clients.index.delete(strays)
-    await store.delete_all(Chunk, strays, session)
-    patches, vectors = [], []
-    for row in rows:
-        message = messages.get(row["message_key"])
-        if message is None or set(row["archive_ids"]) == set(message.archive_ids):
-            continue
-        labels = {"archive_id": message.archive_id, "archive_ids": message.archive_ids}
-        patches.append(Patch(row["id"], set=labels))
-        vectors += [{"chunk_id": row["id"], **labels}] if row["embedding_generated"] else []
-    await store.patch_all(Chunk, patches, session, condition="true")
-    await clients.index.upsert(vectors)
+async def relabel(clients: Clients, keys: Sequence[str], session: Session) -> None:
+    """Give chunks and their vectors the labels of their messages; those without a message go."""
+    await delete_stale(clients, keys, session)
+    messages = {row["id"]: row for row in await clients.store.query_by_ids(STORED_LABELS, keys, session)}
+    labelled = await label_chunks(clients, messages, session, is_announced=False)
+    embedded = [
+        {**row, **{name: messages[row["message_key"]][name] for name in LABELS}}
+        for row in labelled
+        if row["embedding_generated"]
+    ]
+    await index_labels(clients, embedded, session)
 
 
 async def _forget_elsewhere(clients: Clients, part: ThreadPart, session: Session) -> set[str]:

@@ -83,7 +83,7 @@ def archive() -> Archive:
 
 def messages() -> list[Message]:
     return [
-        new_message(key, thread, archive_id=ARCHIVE, archive_ids=[], variant=f"2026#{key}")
+        new_message(key, thread, archive_id=ARCHIVE, archive_ids=[], variant=f"2026#{key}", text_version=7)
         for key, thread in zip(KEYS, THREADS, strict=True)
     ]
 
@@ -231,7 +231,7 @@ def made_ids() -> dict[str, str]:
         "message": ids.message_key("<a@example.org>"),
         "message without id": ids.message_key_without_id(NOW, "a@example.org", "Hello", "text"),
         "thread": ids.thread_id("<a@example.org>"),
-        "chunk": ids.chunk_id(KEYS[0], 3),
+        "chunk": ids.chunk_id(KEYS[0], ids.chunk_set(7, "whole"), 3),
         "report": ids.report_id(SUMMARY),
         "removal": ids.removal_id("archive", ARCHIVE),
         "failure": ids.failure_id("chunking-a", 2),

@@ -5,12 +5,13 @@ import pytest
 from shared.clients.cosmos.session import Patch, Session
 from shared.clients.cosmos.store import Store
 from shared.core.errors import ClassifiedError, ErrorKind
+from shared.documents.threads import Chunk
 from shared.pipeline.lifecycle.archives import (
     chunk_embedded,
     chunk_given_up,
     chunk_reembedded,
+    chunk_relabelled,
     chunks_recovered,
-    chunks_reset,
     is_settled,
 )
 from tests.support.cosmos_engine import changes_to
@@ -39,20 +40,31 @@ NOW = "2026-01-02T03:04:05.000000Z"
 
 
 def test_a_chunk_ends_as_embedded_or_with_its_error() -> None:
-    chunk = new_chunk()
+    chunk = new_chunk(label_version=7)
     embedded = {
         "embedding_generated": True,
         "embedding_model": "new",
         "status": "processed",
         "lastError": None,
     }
-    assert chunk_embedded(chunk, model="new") == Patch("c1", set=embedded)
+    as_read = "c.label_version = 7"
+    assert chunk_embedded(chunk, model="new") == Patch("c1", set=embedded, condition=as_read)
     given_up = {"status": "failed_max_retries", "lastError": "Trouble: too long"}
-    assert chunk_given_up(chunk, FAILURE) == Patch("c1", set=given_up)
+    assert chunk_given_up(chunk, FAILURE) == Patch("c1", set=given_up, condition=as_read)
 
 
 def test_a_chunk_with_another_models_vector_changes_its_model_alone() -> None:
-    assert chunk_reembedded(new_chunk(), model="new") == Patch("c1", set={"embedding_model": "new"})
+    change = chunk_reembedded(new_chunk(), model="new")
+    assert (change.id, change.set) == ("c1", {"embedding_model": "new"})
+
+
+@pytest.mark.parametrize(("version", "labelled"), [(6, True), (7, False), (8, False)])
+async def test_a_chunk_gets_no_labels_but_later_ones(store: Store, version: int, labelled: bool) -> None:
+    chunk = new_chunk(label_version=version, status="processed", embedding_generated=True)
+    labels = {"thread_id": "t2", "archive_id": "a", "archive_ids": ["a"], "label_version": 7}
+    patch = chunk_relabelled("c1", labels, is_pending=True)
+    changed = await changes_to(store, chunk, lambda: store.patch_all(Chunk, [patch], Session()))
+    assert changed == ({**labels, "status": "pending"} if labelled else {})
 
 
 @pytest.mark.parametrize(
@@ -74,12 +86,3 @@ async def test_only_an_embedded_chunk_forgets_its_error(
 async def test_a_recovered_chunk_that_had_no_error_is_not_written(store: Store) -> None:
     """It may be gone: to write it would fail the whole batch."""
     await chunks_recovered(store, [new_chunk("gone", status="processed")], Session())
-
-
-async def test_a_reset_chunk_is_embedded_again(store: Store) -> None:
-    chunk = new_chunk(status="processed", embedding_generated=True, embedding_model="m")
-    assert await changes_to(store, chunk, lambda: chunks_reset(store, ["c1"], Session())) == {
-        "embedding_generated": False,
-        "embedding_model": None,
-        "status": "pending",
-    }

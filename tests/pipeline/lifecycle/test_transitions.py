@@ -128,7 +128,9 @@ async def _chunk(store: Store, chunk: Chunk, name: str) -> None:
         "chunk_embedded": lambda: archives.chunk_embedded(chunk, model="m"),
         "chunk_given_up": lambda: archives.chunk_given_up(chunk, _failure(chunk)),
         "chunk_reembedded": lambda: archives.chunk_reembedded(chunk, model="n"),
-        "chunk_relabelled": lambda: archives.chunk_relabelled(chunk),
+        "chunk_relabelled": lambda: archives.chunk_relabelled(
+            chunk.id, {"label_version": 1}, is_pending=True
+        ),
     }
     await store.patch_all(Chunk, [patches[name]()], Session())
 
@@ -151,13 +153,14 @@ ACTS: dict[str, Act] = {
     "archive_processed": lambda store, one: archives.archive_processed(
         store, one.id, Session(), message_count=1, thread_count=1, skipped_count=0, skipped=[]
     ),
-    "messages_processed": lambda store, one: archives.messages_processed(store, [one], Session()),
+    "messages_processed": lambda store, one: archives.messages_processed(
+        store, [one], {one.id: ("1-abcd", 0)}, Session()
+    ),
     **{
         name: lambda store, one, name=name: _chunk(store, one, name)  # type: ignore[misc]
         for name in ("chunk_embedded", "chunk_given_up", "chunk_reembedded", "chunk_relabelled")
     },
     "chunks_recovered": lambda store, one: archives.chunks_recovered(store, [one], Session()),
-    "chunks_reset": lambda store, one: archives.chunks_reset(store, [one.id], Session()),
     "thread_claimed": _claim,
     "summary_requested": lambda store, one: threads.summary_requested(
         store, one.id, VERSION, Session(), ends_claim=True

@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from shared.clients.blobs import ARCHIVES_CONTAINER
 from shared.clients.cosmos.session import Patch, RawDocument, Session
-from shared.core.ids import scope_id, thread_id
+from shared.core.ids import chunk_id, chunk_set, scope_id, thread_id
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.records import Run, RunStatus
 from shared.documents.reports import Report, Summary
@@ -121,6 +121,13 @@ async def leave_a_chunk(place: MailIn) -> None:
     await place.clients.index.upsert([vector("beef")])
 
 
+async def leave_an_earlier_text(place: MailIn) -> None:
+    chunk = await one(place, "chunks", ROOT)
+    id_ = chunk_id(chunk["message_key"], chunk_set(1, "whole"), 0)
+    await place.clients.store.upsert(Chunk.model_validate({**chunk, "id": id_, "chunk_id": id_}), Session())
+    await place.clients.index.upsert([vector(id_)])
+
+
 async def lose_a_thread(place: MailIn) -> None:
     await place.clients.store.delete(Thread, OTHER, Session())
 
@@ -177,6 +184,7 @@ Plant = Callable[[MailIn], Awaitable[None]]
 STRAYS: dict[Plant, FindingKind] = {
     leave_a_vector: FindingKind.VECTOR_WITHOUT_CHUNK,
     leave_a_chunk: FindingKind.CHUNK_WITHOUT_MESSAGE,
+    leave_an_earlier_text: FindingKind.CHUNK_STALE,
     leave_a_summary: FindingKind.SUMMARY_WITHOUT_THREAD,
     leave_a_report: FindingKind.REPORT_WITHOUT_SUMMARY,
     leave_an_entry: FindingKind.ENTRY_WITHOUT_THREAD,

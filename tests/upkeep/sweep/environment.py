@@ -14,7 +14,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from shared.clients.cosmos.session import Session
 from shared.clients.cosmos.store import Store
 from shared.clients.telemetry.metrics import SweepMetrics
-from shared.core.ids import chunk_id, message_key
+from shared.core.ids import chunk_id, chunk_set, message_key
 from shared.documents.base import Document, ProcessingStatus
 from shared.documents.queries.named_query import NamedQuery
 from shared.documents.records import FailureRecord, Run
@@ -28,6 +28,7 @@ from tests.support.services import RunningService
 from tests.support.toy_stages import Bench, bench
 
 START = datetime(2026, 3, 11, 12, 0, tzinfo=UTC)
+SET = chunk_set(1, "whole")
 QUEUES = ("parsing", "chunking", "embedding", "summarization")
 
 
@@ -93,7 +94,7 @@ class SweepPlace:
     def chunk(self, message: str = "m1", thread: str = "t1", index: int = 0, **changes: Any) -> Chunk:
         key = self.place.name(message)
         values: dict[str, Any] = {
-            "id": chunk_id(key, index), "message_key": key, "message_id": f"<{key}>", "archive_id": "a1",
+            "id": chunk_id(key, SET, index), "message_key": key, "message_id": f"<{key}>", "archive_id": "a1",
             "thread_id": self.place.name(thread), "chunk_index": index, "text": "hello", "token_count": 2,
             "start_offset": 0, "end_offset": 5, "created_at": self.ago(hours=1),
         }  # fmt: skip
@@ -102,6 +103,10 @@ class SweepPlace:
     async def put(self, *documents: Document) -> None:
         for document in documents:
             await self.store.upsert(document, Session())
+            if isinstance(document, Chunk):  # one without its message is deleted
+                own: dict[str, Any] = {"id": document.message_key, "status": ProcessingStatus.PROCESSED}
+                message = self.message().model_copy(update={**own, "message_key": document.message_key})
+                await self.store.create(message, Session())
 
     async def put_ready_thread(self, name: str = "t1", **changes: Any) -> Thread:
         """A thread whose one message and chunk are done."""
@@ -111,9 +116,10 @@ class SweepPlace:
         members = {"members": [{"id": node}], "subjects": []}
         thread = self.thread(name, message_count=1, source="list", threading=members, **changes)
         message = self.message(f"m-{name}", name, **done, message_id=node).model_copy(
-            update={"id": key, "message_key": key}
+            update={"id": key, "message_key": key, "text_version": 1, "chunk_set": SET, "chunk_count": 1}
         )
-        chunk = self.chunk(f"m-{name}", name, embedding_generated=True, message_key=key, **done)
+        id_ = chunk_id(key, SET, 0)
+        chunk = self.chunk(f"m-{name}", name, id=id_, embedding_generated=True, message_key=key, **done)
         await self.put(thread, message, chunk)
         return thread
 

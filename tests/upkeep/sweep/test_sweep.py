@@ -406,11 +406,13 @@ async def test_a_sweep_reads_what_is_due_and_little_else(
     done = {"status": ProcessingStatus.PROCESSED, "attemptCount": 1, "lastAttemptTime": place.ago(hours=30)}
     states: list[dict[str, Any]] = [due, *[waits, silent, done] * 5]
     chunks = [place.chunk(f"m{n}", **states[n % len(states)]) for n in range(20 * len(states))]
-    await place.store.upsert_all(chunks, Session())
+    messages = [place.message(f"m{n}", status=ProcessingStatus.PROCESSED) for n in range(len(chunks))]
+    await place.store.upsert_all([*chunks, *messages], Session())
     monkeypatch.setattr(place.store, "query", place.store.query)  # put back at the end
     items = count_items(place.store)
     assert (await place.sweep()).counts["chunks"]["requeued"] == 20
-    assert items["chunks"] <= 20 + 10  # and the counts, an item each
+    # Also all chunks of the messages of what is due, and the counts, an item each.
+    assert items["chunks"] <= 20 + 20 + 10
     await place.published("embedding")
 
 
